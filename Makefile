@@ -1,0 +1,49 @@
+# Everything starts here: `make demo` and `make test` set themselves up on a fresh machine.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow lint docs bench clean
+
+help:  ## show what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: $(STAMP)  ## create .venv and install dcem into it (once; later runs reuse it)
+
+$(STAMP): pyproject.toml constraints.txt
+	@echo "==> setting up $(VENV): installing dcem, its extras and its test tools (a few minutes, once)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "dcem needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 setup"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP)  ## simulate biased labelling, fit and compare methods, print a table, write a report
+	@echo "==> dcem demo: simulate biased labelling, fit, compare, report (under three minutes)"
+	@$(BIN)/dcem demo --out demo-output
+
+test: $(STAMP)  ## run the tests
+	@echo "==> running the tests"
+	@$(BIN)/python -m pytest -n 2
+
+test-slow: $(STAMP)  ## run all tests, the long ones included
+	@$(BIN)/python -m pytest -n 2 --slow
+
+lint: $(STAMP)  ## ruff (lint and format) and mypy
+	@echo "==> ruff and mypy"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+docs: $(STAMP)  ## build the documentation site, strictly, into site/
+	@echo "==> building the documentation"
+	@$(BIN)/mkdocs build --strict --quiet
+
+bench: $(STAMP)  ## measure speed, as ratios within one run
+	@echo "==> benchmarks (ratios within one run; machines are noisy)"
+	@for f in benchmarks/bench_*.py; do echo "--- $$f"; $(BIN)/python $$f || exit 1; done
+
+clean:  ## remove what was made, .venv included
+	rm -rf $(VENV) site demo-output .mypy_cache .pytest_cache .ruff_cache
