@@ -1,0 +1,33 @@
+"""Shared switches of the test suite: long tests run on request, CUDA tests where a card is."""
+
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the long tests too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--slow"):
+        for item in items:
+            if "slow" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="long: run with --slow"))
+    if any("cuda" in item.keywords for item in items):
+        import torch
+
+        if not torch.cuda.is_available():
+            for item in items:
+                if "cuda" in item.keywords:
+                    item.add_marker(pytest.mark.skip(reason="no CUDA device here"))
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real data beside the checkout; tests that need it skip where it is absent."""
+    if not SHARED.is_dir():
+        pytest.skip("real data is not here: expected a folder 'shared' beside the checkout")
+    return SHARED
