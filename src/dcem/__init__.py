@@ -1,0 +1,79 @@
+"""Learning from labels that somebody decided to collect.
+
+A hospital cannot know who has an infection; it knows who was *tested* and what the test said. A
+bank knows who repaid among those it lent to. The label of everybody else is not zero and not
+random: it is **absent**, because a person decided not to look. Such labels are *selective labels*.
+
+Each row has features ``x``, a group ``a``, a decision ``t`` (was this person tested?) and an
+outcome ``y`` that exists for everybody but is seen only where ``t = 1``. Tables usually store
+``y_obs = y * t``: the untested count as negative. If one group is tested less than another at
+equal risk, its positives turn into negatives more often, and a model trained on ``y_obs`` learns
+who gets tested instead of who is ill. This is *disparate censorship*.
+
+Three ways out, from naive to careful, are all in :mod:`dcem.methods`:
+
+* train on ``y_obs`` as if it were the truth (``"y-obs"``), and inherit the bias;
+* train on the tested alone (``"tested-only"``), fair if the tested resemble the rest;
+* treat the missing outcome as a latent variable and let an expectation-maximisation loop fill it
+  in, while a model of the testing decision explains the zeros that mean "nobody looked"
+  (``"dcem"``, :class:`dcem.DCEMClassifier`).
+
+None of them is free: all assume that the features explain the testing decision (no unmeasured
+cause of both testing and outcome) and that everybody had *some* chance of being tested. Where
+that fails, no method recovers what was never seen.
+
+    >>> import dcem
+    >>> task = dcem.tasks.make_sinusoid(q_y=0.5, k=1.0, q_t=2.0)
+    >>> people = task.train                     # a SelectiveLabels: X, y_obs, tested, group
+    >>> float(people.tested.mean().round(2))    # one person in four was tested
+    0.25
+
+Reference: Chang and Wiens, "From Biased Selective Labels to Pseudo-Labels: An
+Expectation-Maximization Framework for Learning from Biased Decisions", ICML 2024.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dcem._version import __version__
+
+if TYPE_CHECKING:
+    from dcem import methods, metrics, tasks
+    from dcem.checks import DataWarning, InputError
+    from dcem.methods.dcem import DCEMClassifier
+    from dcem.problem import SelectiveLabels
+
+__all__ = [
+    "DCEMClassifier",
+    "DataWarning",
+    "InputError",
+    "SelectiveLabels",
+    "__version__",
+    "methods",
+    "metrics",
+    "tasks",
+]
+
+# Where each public name lives. Loaded on first use (PEP 562): torch alone takes seconds to import,
+# and neither `import dcem` nor `dcem --help` should wait for it.
+_HOME = {
+    "DCEMClassifier": "dcem.methods.dcem",
+    "DataWarning": "dcem.checks",
+    "InputError": "dcem.checks",
+    "SelectiveLabels": "dcem.problem",
+}
+_SUBPACKAGES = {"methods", "metrics", "tasks"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBPACKAGES:
+        return import_module(f"dcem.{name}")
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'dcem' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,59 @@
+"""The command line: ``dcem --help``.
+
+Each command is one module of this package: it parses, calls one library function and writes the
+answer. Nothing heavy (NumPy, pandas, scikit-learn, torch, matplotlib) is imported before a command
+runs, so help and completion answer at once; `tests/test_layers.py` keeps it so.
+"""
+
+from typing import Annotated
+
+import typer
+
+from dcem._version import __version__
+from dcem.cli._errors import PoliteGroup
+from dcem.cli._lazy import Entry, lazy_group
+
+COMMANDS = {
+    "demo": Entry(
+        "dcem.cli.demo:demo",
+        "Simulate biased labelling, fit and compare methods, write a report.",
+    ),
+    "simulate": Entry(
+        "dcem.cli.simulate:simulate",
+        "Write a simulated table with selectively collected labels.",
+    ),
+}
+
+app = typer.Typer(
+    name="dcem",
+    cls=lazy_group(COMMANDS, base=PoliteGroup),
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dcem {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Learn from labels that somebody decided to collect.
+
+    People who were never tested have no label. dcem fits models that know this, and shows how
+    good and how fair they are.
+    """
+
+
+def main() -> None:
+    """Entry point of the `dcem` script."""
+    app(prog_name="dcem")

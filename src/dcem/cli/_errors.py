@@ -1,0 +1,85 @@
+"""What a person at the terminal reads when something goes wrong.
+
+Two kinds of failure, told apart here and nowhere else. *Yours to mend*: input that breaks a rule,
+a file that is not there, an extra that is not installed; one message on stderr, exit status 2, no
+traceback. *Ours to mend*: everything else keeps its traceback, because a bug report needs it.
+Ctrl-C ends with status 130, as a shell expects.
+"""
+
+import sys
+import warnings
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+# Modules that come with an extra, and the extra to name when one is missing.
+EXTRAS = {
+    "matplotlib": "report",
+    "jinja2": "report",
+    "duckdb": "sepsis",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
+    "fairlearn": "fairlearn",
+}
+
+
+def message_for(error: Exception) -> str | None:
+    """The message for an error that the user can mend; None for one that is ours."""
+    if isinstance(error, ModuleNotFoundError):
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            return None
+        return f"this needs {error.name}, which is not installed: pip install 'dcem[{extra}]'"
+    if isinstance(error, OSError):
+        if error.filename is None:
+            return None
+        return f"{error.filename}: {(error.strerror or type(error).__name__).lower()}"
+    return str(error) if _is_from_checks(error, "InputError") else None
+
+
+def complain(kind: str, message: str) -> None:
+    """Write one message to stderr, its kind in colour where there is a terminal."""
+    colour = typer.colors.RED if kind == "error" else typer.colors.YELLOW
+    typer.secho(f"{kind}: ", fg=colour, bold=True, nl=False, err=True)
+    typer.echo(message, err=True)
+
+
+class PoliteGroup(TyperGroup):
+    """A group that turns failures into messages and warnings about data into notes."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; see the module docstring for how it may end."""
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            typer.echo("\ninterrupted", err=True)
+            raise typer.Exit(130) from None
+        except Exception as error:
+            message = message_for(error)
+            if message is None:
+                raise
+            complain("error", message)
+            raise typer.Exit(2) from None
+
+
+def _is_from_checks(thing: object, name: str) -> bool:
+    # Looked up rather than imported: checks needs NumPy, and a mistyped option should not.
+    checks = sys.modules.get("dcem.checks")
+    return checks is not None and isinstance(thing, getattr(checks, name))
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: Any = None,
+    line: str | None = None,
+) -> None:
+    if _is_from_checks(message, "DataWarning"):
+        complain("note", str(message))
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
