@@ -116,7 +116,7 @@ def is_front_door(path: Path) -> bool:
     return part_of(path) in {"__init__", "_version", "cli"}
 
 
-@pytest.mark.parametrize("path", filter(is_front_door, modules()), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*filter(is_front_door, modules())], ids=lambda path: path.stem)
 def test_front_doors_import_nothing_heavy(path: Path) -> None:
     """`import dcem` and every command module answer at once: heavy imports wait in functions."""
     heavy = []
