@@ -1,0 +1,99 @@
+"""The two exceptions, and how a message names rows, columns and the nearest match."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+class InputError(ValueError):
+    """The input cannot be used as it is; the message says where it is wrong and what to do."""
+
+
+class DataWarning(UserWarning):
+    """The input is legal, but limits what can be learnt from it."""
+
+
+def notice(message: str) -> None:
+    """Warn with `DataWarning`, pointing at the caller's line outside this package."""
+    depth = 1
+    while sys._getframe(depth).f_code.co_filename.startswith(_PACKAGE):
+        if sys._getframe(depth).f_back is None:
+            break
+        depth += 1
+    warnings.warn(message, DataWarning, stacklevel=depth + 1)
+
+
+def nearest(name: object, allowed: Iterable[object]) -> str | None:
+    """The entry of `allowed` most like `name` (letter case ignored), or None if nothing is.
+
+    >>> nearest("sepsys", ["age", "sepsis", "sex"])
+    'sepsis'
+    """
+    spelled = {str(a).lower(): str(a) for a in allowed}
+    found = difflib.get_close_matches(str(name).lower(), spelled, n=1)
+    return spelled[found[0]] if found else None
+
+
+def listed(items: Collection[object], most: int = 12) -> str:
+    """`items` as quoted text, cut after `most` of them."""
+    shown = [repr(str(i)) for i, _ in zip(items, range(most), strict=False)]
+    return ", ".join(shown) + (f" and {len(items) - most} more" if len(items) > most else "")
+
+
+def did_you_mean(name: object, allowed: Iterable[object]) -> str:
+    """' Did you mean ...?' with a leading space, or nothing."""
+    guess = nearest(name, allowed)
+    return f" Did you mean {guess!r}?" if guess else ""
+
+
+def require_columns(
+    available: Collection[object], wanted: Iterable[object], where: str = "The table"
+) -> None:
+    """Raise, with the nearest match, unless every wanted column is available."""
+    present = set(available)
+    for name in wanted:
+        if name not in present:
+            raise InputError(
+                f"{where} has no column {name!r}.{did_you_mean(name, available)} "
+                f"Its columns are: {listed(available)}."
+            )
+
+
+def require_unique(names: Iterable[object], where: str = "The table") -> None:
+    """Raise if a column name occurs twice: a name must say which column is meant."""
+    twice = {name: count for name, count in Counter(map(str, names)).items() if count > 1}
+    if twice:
+        shown = ", ".join(f"{name!r} ({count} times)" for name, count in twice.items())
+        raise InputError(
+            f"{where} has duplicate column names: {shown}. Each column needs a name of its own; "
+            "rename or drop the repeated ones."
+        )
+
+
+def rows_text(bad: np.ndarray, labels: pd.Index | None = None) -> str:
+    """'3 of 100 rows (first: 4, 17, 22)' for a mask of offending rows.
+
+    Rows are named by `labels`, the index of the user's own frame, or counted from 0.
+    """
+    where = np.flatnonzero(bad)
+    first = [int(i) if labels is None else labels[i] for i in where[:5]]
+    shown = ", ".join(repr(f) if isinstance(f, str) else str(f) for f in first)
+    what = "first" if labels is None else "first labels"
+    dots = ", ..." if len(where) > len(first) else ""
+    return f"{len(where)} of {len(bad)} rows ({what}: {shown}{dots})"
+
+
+def values_text(values: Iterable[object]) -> str:
+    """Up to three distinct examples of offending values, as in ' such as 2 and 'maybe''."""
+    distinct = list(dict.fromkeys(repr(getattr(v, "item", lambda v=v: v)()) for v in values))[:3]
+    return " and ".join(distinct)
