@@ -8,7 +8,17 @@ So methods are compared where the truth is known and hidden on purpose:
 Each returns a :class:`Task`: three splits as a method may see them, and the truth kept apart.
 """
 
+from dcem.tasks._grid import PHASES, GridCell, sinusoid_grid
+from dcem.tasks._process import SinusoidConstants, SinusoidProcess
 from dcem.tasks._sinusoid import make_sinusoid
 from dcem.tasks._task import Task
 
-__all__ = ["Task", "make_sinusoid"]
+__all__ = [
+    "PHASES",
+    "GridCell",
+    "SinusoidConstants",
+    "SinusoidProcess",
+    "Task",
+    "make_sinusoid",
+    "sinusoid_grid",
+]

@@ -8,8 +8,7 @@ standard normal,
 
 a smooth double integral; s_T is one Gaussian, so P(T=1|a) is a single one. Both are computed with
 the trapezoidal rule: for an integrand that is analytic in a strip |Im| < d the error falls like
-exp(-2 pi d / step), so a step chosen from the nearest pole gives all digits with a few hundred
-nodes.
+exp(-2 pi d / step), so a step chosen from d gives all digits with a hundred nodes or so.
 
 Reference: Trefethen and Weideman, "The exponentially convergent trapezoidal rule", SIAM Review,
 2014.
@@ -23,7 +22,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, ndtr
 
 from dcem.checks import InputError
 from dcem.tasks._process import EVERYBODY, SinusoidConstants, SinusoidProcess
@@ -31,50 +30,71 @@ from dcem.tasks._published_stream import MEAN_INTERVAL
 
 Pair = tuple[float, float]
 
-_TAIL = 8.5  # standard deviations; the Gaussian mass beyond is below 1e-16
 _DIGITS = 36.0  # 2 pi d / step: exp(-36) is 2e-16
-_WIDTH = 1e-14  # bisection ends here; rates are then met to about 1e-13
+_GAUSSIAN_TAIL = 8.5  # standard deviations; beyond lies less than 1e-16 of the mass
+_LOGISTIC_TAIL = 38.0
+_WIDTH = 1e-14  # where bisection ends; rates are then met to about 1e-13
 _MISS = 1e-7  # a rate further off than this was not met
 
 
 @lru_cache(maxsize=64)
-def _gaussian_nodes(pole_distance: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of E[f(g)], g ~ N(0,1), for f with poles this far from the real axis."""
-    step = min(0.5, 2 * math.pi * pole_distance / _DIGITS)
-    half = math.ceil(_TAIL / step)
+def _gaussian_nodes(strip: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of E[f(g)], g ~ N(0,1), for f analytic this far from the real axis."""
+    step = min(0.5, 2 * math.pi * strip / _DIGITS)
+    half = math.ceil(_GAUSSIAN_TAIL / step)
     nodes = step * np.arange(-half, half + 1)
     weights = np.exp(-(nodes**2) / 2)
     return nodes, weights / weights.sum()
 
 
-@lru_cache(maxsize=64)
-def _wave_nodes(c: SinusoidConstants, phase: float) -> tuple[np.ndarray, ...]:
-    """Deviations of level and wave from their means, with their weights."""
-    sd = math.sqrt(c.variance)
-    g, weight_g = _gaussian_nodes(math.pi / (c.outcome_slope * sd))
-    swing = abs(c.outcome_slope * c.amplitude)
-    speed = abs(c.frequency) * sd
-    # sin(speed (h + i d)) has imaginary part up to sinh(speed d); a pole needs swing * that = pi.
-    distance = math.asinh(math.pi / swing) / speed if swing > 0 and speed > 0 else math.inf
-    h, weight_h = _gaussian_nodes(distance)
-    return sd * g, weight_g, sd * h, weight_h
+@lru_cache(maxsize=1)
+def _logistic_nodes() -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of E[f(l)] for a standard logistic l; its density has poles at +-i pi."""
+    step = 2 * math.pi * math.pi / _DIGITS
+    half = math.ceil(_LOGISTIC_TAIL / step)
+    nodes = step * np.arange(-half, half + 1)
+    weights = expit(nodes) * expit(-nodes)
+    return nodes, weights / weights.sum()
+
+
+def smoothed_sigmoid(v: np.ndarray, slope: float, sd: float) -> np.ndarray:
+    """E sigmoid(slope (v + sd g)), g ~ N(0,1), for every v [n].
+
+    It is the probability that v + sd g exceeds a logistic variable over the slope. One may average
+    over the Gaussian, with poles at distance pi / (slope sd), or over the logistic; a gentle slope
+    favours the first, a steep one the second, and a hundred nodes always suffice.
+    """
+    if slope * sd <= 2:
+        g, weights = _gaussian_nodes(math.pi / (slope * sd))
+        values = expit(slope * (v[:, None] + sd * g))  # [n, nodes]
+    else:
+        logistic, weights = _logistic_nodes()
+        values = ndtr((v[:, None] - logistic / slope) / sd)
+    mean: np.ndarray = values @ weights
+    return mean
 
 
 def rate_of_outcome(c: SinusoidConstants, phase: float, mean: float, threshold: float) -> float:
     """P(Y=1) of a group centred at mean * (1, 1)."""
-    g, weight_g, h, weight_h = _wave_nodes(c, phase)
-    level = mean * sum(c.level_direction) + c.shift + g
-    wave = mean * sum(c.wave_direction) + c.shift + h
+    sd = math.sqrt(c.variance)
+    speed, reach = abs(c.frequency) * sd, abs(c.amplitude)
+    if speed > 0 and reach > 0:
+        # The sine of h + i d strays from the real axis by up to reach * sinh(speed d). The smoothed
+        # sigmoid is analytic within pi / slope, and grows harmlessly within 3 sd.
+        strip = math.asinh(max(math.pi / c.outcome_slope, 3 * sd) / reach) / speed
+    else:
+        strip = math.inf
+    h, weights = _gaussian_nodes(strip)
+    level = mean * sum(c.level_direction) + c.shift
+    wave = mean * sum(c.wave_direction) + c.shift + sd * h
     boundary = c.amplitude * np.sin(c.frequency * wave + phase) + threshold
-    p = expit(c.outcome_slope * (level[:, None] - boundary[None, :]))  # [levels, waves]
-    return float(weight_g @ p @ weight_h)
+    return float(weights @ smoothed_sigmoid(level - boundary, c.outcome_slope, sd))
 
 
 def rate_of_testing(c: SinusoidConstants, mean: float, threshold: float) -> float:
     """P(T=1) of a group centred at mean * (1, 1) with this testing threshold."""
     centre, sd = _testing_score_law(c, mean)
-    g, weight = _gaussian_nodes(math.pi / (c.testing_slope * sd))
-    return float(weight @ expit(c.testing_slope * (centre + sd * g - threshold)))
+    return float(smoothed_sigmoid(np.array([centre - threshold]), c.testing_slope, sd)[0])
 
 
 def _testing_score_law(c: SinusoidConstants, mean: float) -> Pair:
@@ -146,7 +166,7 @@ def calibrate_exactly(
     """The process whose group rates of Y and T equal the targets in expectation."""
     c = constants
     if c.outcome_threshold is None:
-        c = replace(c, outcome_threshold=solve_outcome_threshold(c, phase))
+        c = replace(c, outcome_threshold=solve_outcome_threshold(c.outcome_side, phase))
     means = tuple(solve_mean(c.outcome_side, phase, g, outcome_targets[g]) for g in (0, 1))
     thresholds = tuple(
         solve_threshold(c.testing_side, means[g], testing_targets[g]) for g in (0, 1)

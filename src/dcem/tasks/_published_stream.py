@@ -21,6 +21,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit
 
+from dcem.checks import notice
 from dcem.tasks._process import EVERYBODY, SinusoidConstants, SinusoidProcess
 
 SEED = 42
@@ -154,6 +155,15 @@ def search_thresholds(constants: SinusoidConstants, means: Pair, targets: Pair) 
     return thresholds[0], thresholds[1]
 
 
+def _warn_at_the_end_of(interval: Pair, found: Pair, targets: Pair, what: str) -> None:
+    for group, (value, target) in enumerate(zip(found, targets, strict=True)):
+        if target < 1 and min(value - interval[0], interval[1] - value) < 1e-9:
+            notice(
+                f"the published search looks in {list(interval)} alone and ended at its border, so "
+                f"group {group} misses its {what} of {target:.4g}; stream='independent' meets it"
+            )
+
+
 def _averaged(pair: Pair) -> Pair:
     middle = (pair[0] + pair[1]) / 2
     return middle, middle
@@ -165,4 +175,6 @@ def calibrate_on_draws(
     """The process with means and thresholds as the published runs found them."""
     means = search_means(constants.outcome_side, phase, outcome_targets)
     thresholds = search_thresholds(constants.testing_side, means, testing_targets)
+    _warn_at_the_end_of(MEAN_INTERVAL, means, outcome_targets, "prevalence")
+    _warn_at_the_end_of(THRESHOLD_INTERVAL, thresholds, testing_targets, "testing rate")
     return SinusoidProcess(constants, phase, means, thresholds)

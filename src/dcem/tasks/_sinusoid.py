@@ -16,6 +16,17 @@ from dcem.tasks._rates import rates_of_outcome, rates_of_testing
 from dcem.tasks._task import SPLITS, Task
 
 PRESETS = {"as-released": AS_RELEASED, "as-written": AS_WRITTEN}
+FREE_CONSTANTS = (
+    "variance",
+    "outcome_slope",
+    "outcome_threshold",
+    "testing_slope",
+    "frequency",
+    "amplitude",
+    "rotation",
+    "prevalence",
+    "group_share",
+)
 DEFAULT_STREAM = {"as-released": "published", "as-written": "independent"}
 
 
@@ -70,8 +81,8 @@ def make_sinusoid(
             NumPy's legacy generator seeded with 42, calibration by bisection on realised rates.
             `"independent"` (default and only choice of as-written) draws from `random_state`, with
             means and thresholds that meet the rates exactly in expectation.
-        random_state: seed or generator of the independent stream. None takes a fresh seed and
-            records it in `params`.
+        random_state: seed of the independent stream, or a generator to take one from. None takes
+            a fresh one. `params` records it.
         n_train, n_validation, n_test: rows of each split, both groups together.
         variance: of each feature within a group.
         outcome_slope, testing_slope: 10 and 30; a smaller testing slope means more overlap. The
@@ -82,7 +93,8 @@ def make_sinusoid(
         group_share: P(A=0).
 
     Returns:
-        A :class:`~dcem.tasks.Task`; `task.process` knows P(Y|x) and P(T|x,a).
+        A :class:`~dcem.tasks.Task`; `task.process` knows P(Y|x) and P(T|x,a), and
+        `make_sinusoid(**task.params)` draws the same task again.
 
     Raises:
         InputError: if a group's rate would exceed 1 (the message names group and rate), or an
@@ -100,21 +112,23 @@ def make_sinusoid(
         prevalence=prevalence,
         group_share=group_share,
     )
+    if not np.isfinite(phase):
+        raise InputError(f"phase must be a finite angle in radians, got {phase}")
     source = _stream(preset, stream, random_state)
     outcome = rates_of_outcome(constants.prevalence, q_y, constants.group_share)
     testing = rates_of_testing(constants.prevalence, k, q_t, constants.group_share)
     sizes = {"train": n_train, "validation": n_validation, "test": n_test}
     counts = tuple(_group_counts(name, n, constants.group_share) for name, n in sizes.items())
 
+    seed = None
     if source == "published":
         process = calibrate_on_draws(constants, phase, outcome, testing)
         raws = final_draws(constants.variance, counts)
         parts = [_assemble(process, raw) for raw in raws]
     else:
         process = calibrate_exactly(constants, phase, outcome, testing)
-        if random_state is None:
-            random_state = int(np.random.SeedSequence().generate_state(1)[0])
-        rng = np.random.default_rng(random_state)
+        seed = _seed(random_state)
+        rng = np.random.default_rng(seed)
         parts = [_draw(process, rng, pair) for pair in counts]
 
     params = {
@@ -124,13 +138,9 @@ def make_sinusoid(
         "phase": phase,
         "preset": preset,
         "stream": source,
-        "random_state": random_state if isinstance(random_state, int) else None,
-        "sizes": sizes,
-        "constants": process.constants,
-        "outcome_rates": outcome,
-        "testing_rates": testing,
-        "means": process.means,
-        "thresholds": process.thresholds,
+        "random_state": seed,
+        **{f"n_{name}": n for name, n in sizes.items()},
+        **{name: getattr(constants, name) for name in FREE_CONSTANTS},
     }
     problems = dict(zip(SPLITS, (problem for problem, _ in parts), strict=True))
     truth = Truth(dict(zip(SPLITS, (y for _, y in parts), strict=True)))
@@ -161,6 +171,15 @@ def _stream(preset: str, stream: str | None, random_state: Any) -> str:
             "leave it out, or use stream='independent'"
         )
     return stream
+
+
+def _seed(random_state: int | np.random.Generator | None) -> int:
+    """One integer that names the draws, whatever was given."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    return int(random_state)
 
 
 def _group_counts(name: str, n: int, share: float) -> tuple[int, int]:

@@ -22,7 +22,7 @@ class Task:
         train, validation, test: what a method receives. Labels of untested rows are absent.
         truth: split name -> int array [n] of true outcomes, for evaluation and the oracle alone.
         kind: which maker it came from ("sinusoid", "censored", "sepsis").
-        params: everything that made it; the same params make the same task again.
+        params: the arguments that made it; its maker draws the same task from them again.
         process: the known law of the simulation (probabilities of outcome and testing), where there
             is one; for evaluation and plots, never for a method.
     """
