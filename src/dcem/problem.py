@@ -199,8 +199,7 @@ class SelectiveLabels:
     ) -> SelectiveLabels:
         """From a CSV, gzipped CSV or Parquet file, with the roles of `from_frame`.
 
-        Only the columns that have a role are read. The `id` of a CSV is read as text, so that
-        leading zeros survive.
+        The `id` of a CSV is read as text, so that leading zeros survive.
         """
         roles = checks.assign_roles(
             label=label, tested=tested, id=id, weight=weight, group=_listed(group)
@@ -220,7 +219,10 @@ class SelectiveLabels:
                 group_names=group_names,
             )
         except InputError as error:
-            raise InputError(f"{path}: {error}") from None
+            counted = (
+                " Rows are counted from 0 after the header." if "(first: " in str(error) else ""
+            )
+            raise InputError(f"{path}: {error}{counted}") from None
 
     def __len__(self) -> int:
         return len(self.X)

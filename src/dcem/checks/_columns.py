@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.checks._reading import as_frame, as_series
+from dcem.checks._reading import as_frame, as_series, is_arrow, shape_of
 from dcem.checks._wording import (
     InputError,
     listed,
@@ -54,13 +54,13 @@ def check_binary(
     series = as_series(values, name)
     array, bad = to_numbers(series)
     bad |= ~((array == 0) | (array == 1) | np.isnan(array))
-    allowed = f"0 and 1 (or False and True){f'; {missing}' if missing else ''}"
+    allowed = f"0 and 1, or False and True{f'; {missing}' if missing else ''}"
     if bad.any():
-        examples = values_text(series[bad].iloc[:50])
+        foreign = not np.isin(array, (0, 1)).any()
+        remedy = "Recode it: 1 for yes, 0 for no." if foreign else "Correct or drop these rows."
         raise InputError(
             f"Column {name!r} holds something other than 0 and 1 in {rows_text(bad, labels)}, "
-            f"such as {examples}. Allowed: {allowed}. "
-            f"Recode it, for example as (column == {values_text(series[bad].iloc[:1])})."
+            f"such as {values_text(series[bad].iloc[:50])}. Allowed: {allowed}. {remedy}"
         )
     absent = np.isnan(array)
     if missing is None and absent.any():
@@ -77,26 +77,21 @@ def check_features(
     """The features as a C-ordered float64 array [n, d], NaN where missing, and their names."""
     if hasattr(X, "toarray"):
         raise InputError("X is a sparse matrix; sparse data is not supported. Pass X.toarray().")
-    if not isinstance(X, pd.DataFrame) and hasattr(X, "__arrow_c_stream__"):
-        X = as_frame(X)
-    given = X.columns if isinstance(X, pd.DataFrame) else None
-    if isinstance(X, np.ma.MaskedArray):
-        X = pd.DataFrame(X)
-    table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
-    if table.ndim != 2:
+    shape = shape_of(X)
+    if len(shape) != 2:
         raise InputError(
-            f"X must be a table with one row per person and one column per feature; its shape is "
-            f"{table.shape}. Reshape your data: X.reshape(-1, 1) for a single feature."
+            "X must be a table with one row per person and one column per feature; its shape is "
+            f"{shape}. Reshape your data: X.reshape(-1, 1) for a single feature."
         )
-    n, d = table.shape
+    n, d = shape
     if n == 0:
-        raise InputError(
-            f"The table has no rows (0 sample(s), shape={table.shape}): nothing to do."
-        )
+        raise InputError(f"The table has no rows (0 sample(s), shape={shape}): nothing to learn.")
     if d == 0:
         raise InputError(f"X has 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
+    named = isinstance(X, pd.DataFrame) or is_arrow(X)
+    table = as_frame(X) if named else _plain_table(X)
     if names is None:
-        names = [f"x{j}" for j in range(d)] if given is None else [str(c) for c in given]
+        names = [str(c) for c in table.columns] if named else [f"x{j}" for j in range(d)]
     if len(names) != d:
         raise InputError(f"X has {d} columns, but {len(names)} feature names were given.")
     require_unique(names, "X")
@@ -112,6 +107,11 @@ def check_features(
             "Replace infinities by NaN if they mean 'missing', or by the largest sensible value."
         )
     return array, tuple(str(name) for name in names)
+
+
+def _plain_table(X: Any) -> pd.DataFrame | np.ndarray:
+    # A masked array goes through pandas: np.asarray would show what the mask hides.
+    return pd.DataFrame(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
 
 
 def _feature_array(

@@ -64,7 +64,10 @@ def encode_classes(y: Any) -> tuple[Any, np.ndarray]:
                 "Unknown label type: continuous. y must hold two classes, NaN where nobody tested."
             )
         present = present.astype(np.int64)
-    classes = np.unique(present.to_numpy())
+    try:
+        classes = np.unique(present.to_numpy())
+    except TypeError:
+        raise InputError("y mixes text and numbers. Allowed: two classes of one kind.") from None
     if len(classes) > 2:
         raise InputError(
             f"Only binary classification is supported. y holds {len(classes)} classes: "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.checks._reading import as_frame, as_series
+from dcem.checks._reading import as_frame, as_series, is_arrow, shape_of
 from dcem.checks._wording import InputError, did_you_mean, listed, notice, rows_text
 
 MISSING_LEVEL = "(missing)"
@@ -44,9 +44,9 @@ def check_groups(
 
 def _columns(values: Any, name: str) -> dict[str, pd.Series]:
     if not isinstance(values, pd.DataFrame):
-        if hasattr(values, "__arrow_c_stream__") and hasattr(values, "columns"):
+        if is_arrow(values) and hasattr(values, "columns"):
             values = as_frame(values)
-        elif getattr(values, "ndim", 1) == 2:
+        elif len(shape_of(values)) == 2:
             values = pd.DataFrame(np.asarray(values))
             values.columns = [f"{name}[{j}]" for j in range(values.shape[1])]
         else:
@@ -87,15 +87,16 @@ def _encode(
 
 
 def _level_name(level: object) -> str:
-    if isinstance(level, float) and level.is_integer():
+    if isinstance(level, float | np.floating) and float(level).is_integer():
         return str(int(level))  # integers beside missing values are stored as floats
-    return str(level).strip() or MISSING_LEVEL
+    text = str(level).strip()
+    return MISSING_LEVEL if text in ("", "nan") else text  # numpy writes NaN as 'nan' among text
 
 
 def _refuse_continuous(series: pd.Series, column: str, found: Any, labels: pd.Index | None) -> None:
     if pd.api.types.is_float_dtype(series.dtype):
         array = series.to_numpy(np.float64, na_value=np.nan)
-        bad = ~np.isnan(array) & (array != np.floor(array))
+        bad = ~np.isnan(array) & ~(np.isfinite(array) & (array == np.floor(array)))
         if bad.any():
             raise InputError(
                 f"Group column {column!r} holds fractions or infinities in "

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import warnings
+import zlib
 from collections.abc import Sequence
+from gzip import BadGzipFile
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +16,14 @@ import pandas as pd
 
 from dcem.checks._wording import InputError, require_columns, require_unique
 
+_PANDAS = (pd.DataFrame, pd.Series)
+
 
 def as_frame(table: Any) -> pd.DataFrame:
     """A pandas frame from pandas, polars, or whatever else speaks Arrow's stream protocol."""
     if isinstance(table, pd.DataFrame):
         return table
-    if hasattr(table, "__arrow_c_stream__"):
+    if is_arrow(table):
         import pyarrow
 
         return pyarrow.table(table).to_pandas()
@@ -26,6 +32,11 @@ def as_frame(table: Any) -> pd.DataFrame:
         f"Expected a pandas or polars frame, got {type(table).__name__}.{lazy} "
         "For arrays there is SelectiveLabels.from_arrays, for files SelectiveLabels.from_file."
     )
+
+
+def is_arrow(values: Any) -> bool:
+    """Whether it comes from polars or another library that hands its columns over as Arrow."""
+    return hasattr(values, "__arrow_c_stream__") and not isinstance(values, _PANDAS)
 
 
 def shape_of(values: Any) -> tuple[int, ...]:
@@ -39,10 +50,12 @@ def as_series(values: Any, name: str) -> pd.Series:
         return values
     if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
         return values.iloc[:, 0]
-    if hasattr(values, "__arrow_c_stream__") and not isinstance(values, pd.DataFrame):
+    if is_arrow(values):
         import pyarrow
 
-        values = pyarrow.chunked_array(values).to_pandas()
+        if hasattr(values, "columns"):
+            return as_series(as_frame(values), name)
+        return pyarrow.chunked_array(values).to_pandas()
     # A masked array goes to pandas as it is: np.asarray would show what the mask hides.
     column = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     if column.ndim == 2 and column.shape[1] == 1:
@@ -59,41 +72,57 @@ def read_table(
 ) -> pd.DataFrame:
     """Read a .csv, .csv.gz or .parquet file; only `columns`, if given.
 
-    Column names are checked before anything else is read. `text` names a column that a CSV reader
-    must not turn into numbers.
+    Column names are checked before anything else is read. `text` names a column that must stay
+    text in a CSV.
     """
     path = Path(path)
     name = path.name.lower()
-    if name.endswith((".parquet", ".pq")):
-        import pyarrow.parquet
+    if not name.endswith((".csv", ".csv.gz", ".parquet")):
+        raise InputError(f"Unknown kind of file {path.name!r}. Allowed: .csv, .csv.gz, .parquet.")
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    return _read_parquet(path, columns) if name.endswith("t") else _read_csv(path, columns, text)
 
-        with pyarrow.parquet.ParquetFile(path) as file:
-            header = file.schema_arrow.names
-    elif name.endswith((".csv", ".csv.gz")):
-        try:
+
+def _read_parquet(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        header = pyarrow.parquet.read_schema(path).names
+        require_unique(header)
+        require_columns(header, columns or ())
+        return pd.read_parquet(path, columns=None if columns is None else list(columns))
+    except pyarrow.ArrowException as error:
+        raise InputError(f"Not a readable Parquet file: {error}") from None
+
+
+def _read_csv(path: Path, columns: Sequence[str] | None, text: str | None) -> pd.DataFrame:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
             # As data, not as header: pandas renames duplicates in a header without a word.
             first = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
-        except pd.errors.EmptyDataError:
-            raise InputError("The file is empty: not even a header.") from None
-        header = list(first.iloc[0])
-    else:
-        raise InputError(f"Unknown kind of file {path.name!r}. Allowed: .csv, .csv.gz, .parquet.")
-    require_unique(header)
-    if columns is not None:
-        if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
-            raise InputError(f"The header has no comma: {header[0]!r}. Save it comma-separated.")
-        require_columns(header, columns)
-    if name.endswith((".parquet", ".pq")):
-        return pd.read_parquet(path, columns=None if columns is None else list(columns))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        try:
-            return pd.read_csv(
+            header = list(first.iloc[0])
+            if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
+                raise InputError(
+                    f"The header has no comma: {header[0]!r}. Save the table comma-separated."
+                )
+            require_unique(header)
+            require_columns(header, columns or ())
+            # No `usecols`: with it pandas cuts lines that are too long without a word.
+            table = pd.read_csv(
                 path,
-                usecols=None if columns is None else list(columns),
                 dtype=None if text is None else {text: str},
                 index_col=False,
                 low_memory=False,
             )
-        except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-            raise InputError(f"Not a well-formed CSV: {error}") from None
+    except pd.errors.EmptyDataError:
+        raise InputError("The file is empty: not even a header.") from None
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+        raise InputError(f"Lines of different length, so not a table: {error}".strip()) from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"Not UTF-8 text ({error}). Save the file as UTF-8.") from None
+    except (EOFError, BadGzipFile, zlib.error) as error:
+        raise InputError(f"Not a complete gzip file: {error}. Copy it again.") from None
+    return table if columns is None else table[list(columns)]

@@ -16,8 +16,8 @@ def assign_roles(*, group: Sequence[str], **single: str | None) -> dict[str, str
             continue
         if column in roles:
             raise InputError(
-                f"Column {column!r} was given as {roles[column]} and as {role}. Each column has "
-                "one role; copy it under another name if it really plays both."
+                f"Column {column!r} was given as {roles[column]!r} and as {role!r}. Each column "
+                "has one role; copy it under another name if it really plays both."
             )
         roles[column] = role
     return roles
@@ -29,7 +29,7 @@ def check_features_have_no_role(features: Sequence[str], roles: Mapping[str, str
     for column in features:
         if column in roles:
             raise InputError(
-                f"Column {column!r} is the {roles[column]} and was also listed as a feature. A "
-                "model must not see its own answer; take it out of the features. If the model may "
-                "really use it, add a copy under another name."
+                f"Column {column!r} was given as {roles[column]!r} and also listed as a feature. "
+                "Each column has one role; take it out of the features. If a model may really use "
+                "it, add a copy of it under another name."
             )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dcem.checks._columns import check_binary
 from dcem.checks._reading import shape_of
-from dcem.checks._wording import InputError, listed, notice, rows_text
+from dcem.checks._wording import InputError, listed, notice, plain, rows_text
 
 
 def check_aligned(parts: Mapping[str, Any]) -> pd.Index | None:
@@ -56,7 +56,8 @@ def _disagreement(first: str, index: pd.Index, name: str, other: pd.Index) -> st
     i = int(np.flatnonzero(differ)[0])
     where = (
         f"The pandas indices of {first!r} and {name!r} disagree in {int(differ.sum())} of "
-        f"{len(index)} rows; first at position {i}: {index[i]!r} against {other[i]!r}."
+        f"{len(index)} rows; first at position {i}: {plain(index[i])} against "
+        f"{plain(other[i])}."
     )
     if index.is_unique and other.is_unique and not len(index.difference(other)):
         return (
@@ -148,17 +149,16 @@ def warn_limits(
     constant = [name for name, c in zip(feature_names, ~(low < high), strict=True) if c]
     if constant:
         notice(
-            f"{len(constant)} of {len(feature_names)} features are constant or entirely missing: "
-            f"{listed(constant)}. They tell no two rows apart and can be dropped."
+            f"Constant or entirely missing features: {listed(constant)} ({len(constant)} of "
+            f"{len(feature_names)}). They tell no two rows apart and can be dropped."
         )
     rows = np.bincount(group, minlength=len(group_names))
     looked = np.bincount(group[tested], minlength=len(group_names))
     unseen = np.flatnonzero((rows > 0) & (looked == 0))
     if len(unseen):
-        shown = ", ".join(f"{group_names[g]!r} ({rows[g]} rows)" for g in unseen[:12])
-        shown += f" and {len(unseen) - 12} more" if len(unseen) > 12 else ""
         notice(
-            f"Nobody is tested in group {shown}. No label there was ever seen: what is said of "
-            "this group is carried over from others, and its error cannot be estimated. Methods "
-            "that need tested rows in every group will refuse."
+            f"Nobody is tested in group {listed([group_names[g] for g in unseen])} "
+            f"({rows[unseen].sum()} of {len(group)} rows). No label was ever seen there: what is "
+            "said of such a group is carried over from others, and its error cannot be estimated. "
+            "Methods that need tested rows in every group refuse."
         )

@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import pandas as pd
@@ -25,12 +26,11 @@ class DataWarning(UserWarning):
 
 def notice(message: str) -> None:
     """Warn with `DataWarning`, pointing at the caller's line outside this package."""
-    depth = 1
-    while sys._getframe(depth).f_code.co_filename.startswith(_PACKAGE):
-        if sys._getframe(depth).f_back is None:
-            break
-        depth += 1
-    warnings.warn(message, DataWarning, stacklevel=depth + 1)
+    frame: FrameType | None = sys._getframe(1)
+    depth = 2
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(message, DataWarning, stacklevel=depth)
 
 
 def nearest(name: object, allowed: Iterable[object]) -> str | None:
@@ -86,14 +86,17 @@ def rows_text(bad: np.ndarray, labels: pd.Index | None = None) -> str:
     Rows are named by `labels`, the index of the user's own frame, or counted from 0.
     """
     where = np.flatnonzero(bad)
-    first = [int(i) if labels is None else labels[i] for i in where[:5]]
-    shown = ", ".join(repr(f) if isinstance(f, str) else str(f) for f in first)
+    first = [plain(i if labels is None else labels[i]) for i in where[:5]]
     what = "first" if labels is None else "first labels"
     dots = ", ..." if len(where) > len(first) else ""
-    return f"{len(where)} of {len(bad)} rows ({what}: {shown}{dots})"
+    return f"{len(where)} of {len(bad)} rows ({what}: {', '.join(first)}{dots})"
 
 
 def values_text(values: Iterable[object]) -> str:
-    """Up to three distinct examples of offending values, as in ' such as 2 and 'maybe''."""
-    distinct = list(dict.fromkeys(repr(getattr(v, "item", lambda v=v: v)()) for v in values))[:3]
-    return " and ".join(distinct)
+    """Up to three distinct examples of offending values: "2 and 'maybe'"."""
+    return " and ".join(list(dict.fromkeys(map(plain, values)))[:3])
+
+
+def plain(value: object) -> str:
+    """A value as a person would write it: 3, not np.int64(3)."""
+    return repr(value.item() if isinstance(value, np.generic) else value)
