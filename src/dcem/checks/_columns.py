@@ -88,14 +88,15 @@ def check_features(
         raise InputError(f"The table has no rows (0 sample(s), shape={shape}): nothing to learn.")
     if d == 0:
         raise InputError(f"X has 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
-    named = isinstance(X, pd.DataFrame) or is_arrow(X)
-    table = as_frame(X) if named else _plain_table(X)
-    if names is None:
-        names = [str(c) for c in table.columns] if named else [f"x{j}" for j in range(d)]
+    if isinstance(X, pd.DataFrame) or is_arrow(X):
+        X = as_frame(X)
+        names = [str(c) for c in X.columns] if names is None else names
+    elif names is None:
+        names = [f"x{j}" for j in range(d)]
     if len(names) != d:
         raise InputError(f"X has {d} columns, but {len(names)} feature names were given.")
     require_unique(names, "X")
-    array = _feature_array(table, names, labels)
+    array = _feature_array(X, names, labels)
     # One pass finds both extremes, NaN ignored; an infinity is always an extreme.
     low, high = np.fmin.reduce(array, axis=0), np.fmax.reduce(array, axis=0)
     infinite = np.flatnonzero(np.isinf(low) | np.isinf(high))
@@ -109,24 +110,17 @@ def check_features(
     return array, tuple(str(name) for name in names)
 
 
-def _plain_table(X: Any) -> pd.DataFrame | np.ndarray:
+def _feature_array(X: Any, names: Sequence[str], labels: pd.Index | None) -> np.ndarray:
     # A masked array goes through pandas: np.asarray would show what the mask hides.
-    return pd.DataFrame(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
-
-
-def _feature_array(
-    table: pd.DataFrame | np.ndarray, names: Sequence[str], labels: pd.Index | None
-) -> np.ndarray:
-    if isinstance(table, pd.DataFrame):
-        plain = all(isinstance(t, np.dtype) and t.kind in "biuf" for t in table.dtypes)
-        if plain:
-            return np.ascontiguousarray(table.to_numpy(np.float64))
-    else:
-        if table.dtype.kind in "biuf":
-            return np.ascontiguousarray(table, dtype=np.float64)
-        if table.dtype.kind == "c":
+    if not isinstance(X, pd.DataFrame | np.ma.MaskedArray):
+        X = np.asarray(X)
+        if X.dtype.kind == "c":
             raise InputError("X holds complex numbers. Complex data not supported.")
-        table = pd.DataFrame(table)
+        if X.dtype.kind in "biuf":
+            return np.ascontiguousarray(X, dtype=np.float64)
+    table = pd.DataFrame(X)
+    if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in table.dtypes):
+        return np.ascontiguousarray(table.to_numpy(np.float64))
     array = np.empty(table.shape)
     wrong: list[tuple[int, np.ndarray]] = []
     for j in range(table.shape[1]):

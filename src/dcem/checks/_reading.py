@@ -81,7 +81,9 @@ def read_table(
         raise InputError(f"Unknown kind of file {path.name!r}. Allowed: .csv, .csv.gz, .parquet.")
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-    return _read_parquet(path, columns) if name.endswith("t") else _read_csv(path, columns, text)
+    if name.endswith(".parquet"):
+        return _read_parquet(path, columns)
+    return _read_csv(path, columns, text)
 
 
 def _read_parquet(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
@@ -119,8 +121,14 @@ def _read_csv(path: Path, columns: Sequence[str] | None, text: str | None) -> pd
             )
     except pd.errors.EmptyDataError:
         raise InputError("The file is empty: not even a header.") from None
-    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        raise InputError(f"Lines of different length, so not a table: {error}".strip()) from None
+    except pd.errors.ParserWarning:
+        raise InputError(
+            "The lines have more fields than the header has names. Give every column a name, also "
+            "the row names that some programs write first."
+        ) from None
+    except pd.errors.ParserError as error:
+        where = str(error).strip().removeprefix("Error tokenizing data. C error: ")
+        raise InputError(f"Not a table, its lines differ in length: {where}.") from None
     except UnicodeDecodeError as error:
         raise InputError(f"Not UTF-8 text ({error}). Save the file as UTF-8.") from None
     except (EOFError, BadGzipFile, zlib.error) as error:

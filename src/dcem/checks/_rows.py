@@ -32,7 +32,7 @@ def check_aligned(parts: Mapping[str, Any]) -> pd.Index | None:
     (first, index), *others = indexed.items()
     for name, other in others:
         if not index.equals(other):
-            raise InputError(_disagreement(first, index, name, other))
+            _refuse_disagreement(first, index, name, other)
     counted = isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
     return None if counted else index
 
@@ -51,23 +51,27 @@ def _length(name: str, part: Any) -> int:
     return shape[0]
 
 
-def _disagreement(first: str, index: pd.Index, name: str, other: pd.Index) -> str:
-    differ = np.array([a != b for a, b in zip(index, other, strict=True)], dtype=bool)
+def _refuse_disagreement(first: str, index: pd.Index, name: str, other: pd.Index) -> None:
+    codes = pd.factorize(index.append(other), use_na_sentinel=False)[0]
+    mine, theirs = codes[: len(index)], codes[len(index) :]
+    differ = mine != theirs
+    if not differ.any():  # the same labels, stored in another type
+        return
     i = int(np.flatnonzero(differ)[0])
-    where = (
-        f"The pandas indices of {first!r} and {name!r} disagree in {int(differ.sum())} of "
-        f"{len(index)} rows; first at position {i}: {plain(index[i])} against "
-        f"{plain(other[i])}."
-    )
-    if index.is_unique and other.is_unique and not len(index.difference(other)):
-        return (
-            f"{where} They hold the same labels in another order. Put them in the same order, "
-            f"{name} = {name}.loc[{first}.index]; rows are not matched by position here."
+    if np.array_equal(np.sort(mine), np.sort(theirs)):
+        remedy = (
+            "They hold the same labels in another order; bring them into one, for example "
+            f"{name}.loc[{first}.index]."
         )
-    return (
-        f"{where} Rows are not matched by position when labels disagree. Take both from the same "
-        "frame; if their order is known to be the same, drop the labels with "
-        ".reset_index(drop=True)."
+    else:
+        remedy = (
+            "Take both from the same frame; if their order is known to be the same, drop the "
+            "labels with .reset_index(drop=True)."
+        )
+    raise InputError(
+        f"The pandas indices of {first!r} and {name!r} disagree in {rows_text(differ)}: at "
+        f"position {i}, {first!r} has {plain(index[i])} and {name!r} has {plain(other[i])}. Rows "
+        f"whose labels disagree are not matched by position. {remedy}"
     )
 
 
@@ -157,7 +161,7 @@ def warn_limits(
     unseen = np.flatnonzero((rows > 0) & (looked == 0))
     if len(unseen):
         notice(
-            f"Nobody is tested in group {listed([group_names[g] for g in unseen])} "
+            f"Nobody is tested in group {listed([group_names[int(g)] for g in unseen])} "
             f"({rows[unseen].sum()} of {len(group)} rows). No label was ever seen there: what is "
             "said of such a group is carried over from others, and its error cannot be estimated. "
             "Methods that need tested rows in every group refuse."
