@@ -3,22 +3,33 @@
 On real selective labels nobody can say how good a model is: the truth of the untested is missing.
 So methods are compared where the truth is known and hidden on purpose:
 
-* :func:`make_sinusoid` simulates everything, the setting of the paper's main experiments.
+* :func:`make_sinusoid` simulates everything: the setting of the paper's main experiments, whose
+  cells :func:`sinusoid_grid` lists.
+* :func:`make_censored` takes any fully labelled table and hides labels as a testing policy
+  (:class:`LinearPolicy`) would have: the way to try methods on one's own data.
+* :func:`load_diabetes_readmission` does that for a public table with weak signal.
 
 Each returns a :class:`Task`: three splits as a method may see them, and the truth kept apart.
 """
 
+from dcem.tasks._censored import make_censored
+from dcem.tasks._diabetes import load_diabetes_readmission
 from dcem.tasks._grid import PHASES, GridCell, sinusoid_grid
+from dcem.tasks._policy import CalibratedPolicy, LinearPolicy
 from dcem.tasks._process import SinusoidConstants, SinusoidProcess
 from dcem.tasks._sinusoid import make_sinusoid
 from dcem.tasks._task import Task
 
 __all__ = [
     "PHASES",
+    "CalibratedPolicy",
     "GridCell",
+    "LinearPolicy",
     "SinusoidConstants",
     "SinusoidProcess",
     "Task",
+    "load_diabetes_readmission",
+    "make_censored",
     "make_sinusoid",
     "sinusoid_grid",
 ]

@@ -11,6 +11,8 @@ be tested with probability 1.2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dcem.checks import InputError
 
 _ROUNDING = 1e-12  # 3 * .25 / .75 may miss 1 by a rounding error; that is still "all"
@@ -18,10 +20,17 @@ _ROUNDING = 1e-12  # 3 * .25 / .75 may miss 1 by a rounding error; that is still
 GroupRates = tuple[float, float]
 
 
-def group_rates(total: float, ratio: float, share: float = 0.5, what: str = "rate") -> GroupRates:
+def group_rates(
+    total: float,
+    ratio: float,
+    share: float = 0.5,
+    what: str = "rate",
+    names: Sequence[str] = ("0", "1"),
+) -> GroupRates:
     """Rates of group 0 and group 1 with the given total and the given ratio (group 0 / group 1).
 
-    A total of exactly 1 means everybody, whatever the ratio. `share` is P(group 0). Raises
+    A total of exactly 1 means everybody, whatever the ratio. `share` is P(group 0); `what` and
+    `names` are how an error calls the rate and the groups. Raises
     :class:`~dcem.checks.InputError` naming the group whose rate would exceed 1.
     """
     if not 0 < total <= 1 + _ROUNDING:
@@ -37,21 +46,28 @@ def group_rates(total: float, ratio: float, share: float = 0.5, what: str = "rat
         return 1.0, 1.0
     rate_1 = total / (share * ratio + 1 - share)
     rates = (ratio * rate_1, rate_1)
-    for group, rate in enumerate(rates):
+    for name, rate in zip(names, rates, strict=True):
         if rate > 1 + _ROUNDING:
             raise InputError(
-                f"infeasible: group {group} would need a {what} of {rate:.4g}, more than 1 "
-                f"(overall {what} {total:.4g}, ratio group 0 / group 1 {ratio:.4g}); "
+                f"infeasible: group {name} would need a {what} of {rate:.4g}, more than 1 "
+                f"(overall {what} {total:.4g}, ratio of group {names[0]} to group {names[1]} "
+                f"{ratio:.4g}); "
                 "choose a ratio nearer to 1 or a smaller overall rate"
             )
     return min(rates[0], 1.0), min(rates[1], 1.0)
 
 
-def rates_of_testing(prevalence: float, k: float, q_t: float, share: float = 0.5) -> GroupRates:
+def rates_of_testing(
+    prevalence: float,
+    k: float,
+    q_t: float,
+    share: float = 0.5,
+    names: Sequence[str] = ("0", "1"),
+) -> GroupRates:
     """P(T|0) and P(T|1) when k times as many people are tested as are positive."""
     if not k > 0:
         raise InputError(f"k must be positive, got {k}: it is P(tested) / P(positive)")
-    return group_rates(k * prevalence, q_t, share, what="testing rate")
+    return group_rates(k * prevalence, q_t, share, what="testing rate", names=names)
 
 
 def rates_of_outcome(prevalence: float, q_y: float, share: float = 0.5) -> GroupRates:

@@ -13,7 +13,7 @@ from dcem.tasks._exact_rates import calibrate_exactly
 from dcem.tasks._process import AS_RELEASED, AS_WRITTEN, SinusoidConstants, SinusoidProcess
 from dcem.tasks._published_stream import RawDraw, calibrate_on_draws, final_draws
 from dcem.tasks._rates import rates_of_outcome, rates_of_testing
-from dcem.tasks._task import SPLITS, Task
+from dcem.tasks._task import SPLITS, Task, seed_from
 
 PRESETS = {"as-released": AS_RELEASED, "as-written": AS_WRITTEN}
 FREE_CONSTANTS = (
@@ -127,7 +127,7 @@ def make_sinusoid(
         parts = [_assemble(process, raw) for raw in raws]
     else:
         process = calibrate_exactly(constants, phase, outcome, testing)
-        seed = _seed(random_state)
+        seed = seed_from(random_state)
         rng = np.random.default_rng(seed)
         parts = [_draw(process, rng, pair) for pair in counts]
 
@@ -171,15 +171,6 @@ def _stream(preset: str, stream: str | None, random_state: Any) -> str:
             "leave it out, or use stream='independent'"
         )
     return stream
-
-
-def _seed(random_state: int | np.random.Generator | None) -> int:
-    """One integer that names the draws, whatever was given."""
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**63))
-    return int(random_state)
 
 
 def _group_counts(name: str, n: int, share: float) -> tuple[int, int]:

@@ -22,7 +22,8 @@ class Task:
         train, validation, test: what a method receives. Labels of untested rows are absent.
         truth: split name -> int array [n] of true outcomes, for evaluation and the oracle alone.
         kind: which maker it came from ("sinusoid", "censored", "sepsis").
-        params: the arguments that made it; its maker draws the same task from them again.
+        params: the arguments that made it, as plain values; with them its maker draws the same
+            task again.
         process: the known law of the simulation (probabilities of outcome and testing), where there
             is one; for evaluation and plots, never for a method.
     """
@@ -59,3 +60,12 @@ class Task:
             part["split"] = name
             parts.append(part)
         return pd.concat(parts, ignore_index=True)
+
+
+def seed_from(random_state: int | np.random.Generator | None) -> int:
+    """One integer that names the draws, whatever was given."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    return int(random_state)
