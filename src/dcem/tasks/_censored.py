@@ -60,10 +60,10 @@ def make_censored(
     if policy is None:
         raise InputError(
             "make_censored needs a policy that decides who is tested, for example "
-            "LinearPolicy({'age': 1.0}, slope=5, k=1, q_t=2)"
+            "LinearPolicy({'age': 1.0}, slope=5, k=1, q_t=2)."
         )
     if len(shares) != 3:
-        raise InputError(f"shares are those of train, validation and test; got {tuple(shares)}")
+        raise InputError(f"Give three shares, of train, validation and test; got {tuple(shares)}.")
     full = _fully_labelled(X, y, group, id, weight, feature_names, group_names)
     policy.columns_in(full.X, full.feature_names)  # here an error can name rows of the given table
     truth = full.y_obs.astype(np.int64)

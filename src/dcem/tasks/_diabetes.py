@@ -111,14 +111,14 @@ def load_diabetes_readmission(
             the same splits.
     """
     if not 0 <= beta <= 1:
-        raise InputError(f"beta weighs two columns against each other: 0 to 1, got {beta}")
+        raise InputError(f"'beta' weighs two columns against each other: 0 to 1, got {beta}.")
     table = read_encounters(path)
     X = diabetes_features(table)
     n, first, second = len(X), n_train / len(X), n_validation / len(X)
     if min(n_train, n_validation) < 1 or n_train + n_validation >= n:
         raise InputError(
             f"n_train = {n_train} and n_validation = {n_validation} must leave some of the "
-            f"{n} rows for the test split"
+            f"{n} rows for the test split."
         )
     zero = {"time_in_hospital": 0.0, "num_medications": 0.0}
     policy = LinearPolicy(

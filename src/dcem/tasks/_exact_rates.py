@@ -138,9 +138,9 @@ def solve_mean(c: SinusoidConstants, phase: float, group: int, target: float) ->
     reached = rate_of_outcome(c, phase, mean, threshold)
     if abs(reached - target) > _MISS:
         raise InputError(
-            f"infeasible: no mean of group {group} in {list(MEAN_INTERVAL)} gives it a "
-            f"prevalence of {target:.4g} (found {reached:.4g}); change the outcome threshold "
-            "or the prevalence"
+            f"Infeasible: no mean of group {group} in {list(MEAN_INTERVAL)} gives it a "
+            f"prevalence of {target:.4g} (found {reached:.4g}). Change the outcome threshold "
+            "or the prevalence."
         )
     return mean
 

@@ -61,20 +61,20 @@ class LinearPolicy:
     def __post_init__(self) -> None:
         if not self.weights or not all(np.isfinite(w) for w in self.weights.values()):
             raise InputError(
-                f"policy {self.name!r} needs at least one column with a finite weight, got "
-                f"{dict(self.weights)}"
+                f"Policy {self.name!r} needs at least one column, and finite weights; got "
+                f"{dict(self.weights)}."
             )
         if not self.slope > 0:
-            raise InputError(f"policy {self.name!r}: slope must be positive, got {self.slope}")
+            raise InputError(f"Policy {self.name!r}: slope must be positive, got {self.slope}.")
         if self.missing not in MISSING:
             raise InputError(
-                f"policy {self.name!r}: missing must be one of {', '.join(map(repr, MISSING))}, "
-                f"got {self.missing!r}"
+                f"Policy {self.name!r}: missing must be one of {', '.join(map(repr, MISSING))}, "
+                f"got {self.missing!r}."
             )
         if self.rates is not None and (self.k is not None or self.q_t is not None):
             raise InputError(
-                f"policy {self.name!r}: give either rates, or k and q_t; both would say how many "
-                "are tested"
+                f"Policy {self.name!r}: give either rates, or k and q_t; both say how many are "
+                "tested."
             )
         for given in (self.centers, self.scales):
             require_columns(self.weights, given or (), f"Policy {self.name!r}")
@@ -88,11 +88,14 @@ class LinearPolicy:
     ) -> tuple[float, ...]:
         """Wanted share of tested people in each group, from rates or from k and q_t."""
         if self.rates is not None:
-            require_columns(self.rates, group_names, f"rates of policy {self.name!r}")
-            require_columns(group_names, self.rates, "the list of groups")
-            wrong = {g: r for g, r in self.rates.items() if not 0 < r <= 1}
+            if set(self.rates) != set(group_names):
+                raise InputError(
+                    f"Policy {self.name!r} has rates for {', '.join(self.rates)}, but the groups "
+                    f"are {', '.join(group_names)}. Give each group its rate."
+                )
+            wrong = {name: rate for name, rate in self.rates.items() if not 0 < rate <= 1}
             if wrong:
-                raise InputError(f"rates must lie in (0, 1], got {wrong}")
+                raise InputError(f"Policy {self.name!r}: rates must lie in (0, 1], got {wrong}.")
             return tuple(float(self.rates[name]) for name in group_names)
         k = 1.0 if self.k is None else self.k
         q_t = 1.0 if self.q_t is None else self.q_t
@@ -103,7 +106,7 @@ class LinearPolicy:
         if len(group_names) != 2:
             raise InputError(
                 f"q_t = {q_t:g} compares two groups, but there are {len(group_names)} "
-                f"({', '.join(group_names)}); give rates={{group: share tested}} instead"
+                f"({', '.join(group_names)}). Give rates={{group: share tested}} instead."
             )
         share = float(np.average(group == 0, weights=weight))
         return rates_of_testing(prevalence, k, q_t, share, group_names)
@@ -140,7 +143,9 @@ class LinearPolicy:
         for code, name in enumerate(group_names):
             rows = group == code
             if not rows.any():
-                raise InputError(f"group {name!r} has no rows to calibrate policy {self.name!r} on")
+                raise InputError(
+                    f"Group {name!r} has no rows to calibrate policy {self.name!r} on."
+                )
             thresholds.append(
                 _threshold(score[rows], weight[rows], self.slope, found.targets[code], name)
             )
@@ -160,9 +165,9 @@ class LinearPolicy:
         for (name, weight), values in zip(self.weights.items(), chosen.T, strict=True):
             if weight != 0 and np.isnan(values).any():
                 raise InputError(
-                    f"policy {self.name!r} looks at {name!r}, which is missing in "
-                    f"{rows_text(np.isnan(values))}; say what that means with missing="
-                    "'average', 'tested' or 'untested'"
+                    f"Policy {self.name!r} looks at {name!r}, which is missing in "
+                    f"{rows_text(np.isnan(values))}. Say what that means with missing="
+                    "'average', 'tested' or 'untested'."
                 )
 
     def _standards(self, chosen: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -170,13 +175,13 @@ class LinearPolicy:
         for name, values in zip(self.weights, chosen.T, strict=True):
             seen = values[~np.isnan(values)]
             if not len(seen):
-                raise InputError(f"policy {self.name!r} looks at {name!r}, which is never recorded")
+                raise InputError(f"Policy {self.name!r} looks at {name!r}, which is never known.")
             centers.append(float((self.centers or {}).get(name, seen.mean())))
             scales.append(float((self.scales or {}).get(name, seen.std())))
             if not scales[-1] > 0:
                 raise InputError(
-                    f"policy {self.name!r} looks at {name!r}, which is constant; choose another "
-                    "column or give its scale"
+                    f"Policy {self.name!r} looks at {name!r}, which is constant. Choose another "
+                    "column, or give its scale."
                 )
         return tuple(centers), tuple(scales)
 
@@ -238,9 +243,9 @@ def _threshold(
     ceiling = floor + float(share[free].sum())
     if not floor < target < ceiling:
         raise InputError(
-            f"infeasible: group {group!r} should be tested at a rate of {target:.4g}, but missing "
-            f"values alone decide for some of its rows, and any threshold gives a rate between "
-            f"{floor:.4g} and {ceiling:.4g}; change the rates or what 'missing' means"
+            f"Infeasible: group {group!r} should be tested at a rate of {target:.4g}, but missing "
+            f"values alone decide for some of its rows, and every threshold gives a rate between "
+            f"{floor:.4g} and {ceiling:.4g}. Change the rates, or what 'missing' means."
         )
     score, share = score[free], share[free]
 

@@ -159,8 +159,8 @@ def _warn_at_the_end_of(interval: Pair, found: Pair, targets: Pair, what: str) -
     for group, (value, target) in enumerate(zip(found, targets, strict=True)):
         if target < 1 and min(value - interval[0], interval[1] - value) < 1e-9:
             notice(
-                f"the published search looks in {list(interval)} alone and ended at its border, so "
-                f"group {group} misses its {what} of {target:.4g}; stream='independent' meets it"
+                f"The published search looks in {list(interval)} alone and ended at its border, so "
+                f"group {group} misses its {what} of {target:.4g}. stream='independent' meets it."
             )
 
 

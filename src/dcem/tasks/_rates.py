@@ -35,13 +35,13 @@ def group_rates(
     """
     if not 0 < total <= 1 + _ROUNDING:
         raise InputError(
-            f"the {what} over everybody would be {total:.4g}, which is not in (0, 1]; "
-            "choose a smaller multiple or prevalence"
+            f"The {what} over everybody would be {total:.4g}, which is not in (0, 1]. "
+            "Choose another multiple or prevalence."
         )
     if not 0 < ratio < float("inf"):
-        raise InputError(f"the ratio of the groups' {what}s must be positive, got {ratio}")
+        raise InputError(f"The ratio of the groups' {what}s must be positive, got {ratio}.")
     if not 0 < share < 1:
-        raise InputError(f"the share of group 0 must lie strictly between 0 and 1, got {share}")
+        raise InputError(f"The share of group 0 must lie strictly between 0 and 1, got {share}.")
     if total >= 1 - _ROUNDING:
         return 1.0, 1.0
     rate_1 = total / (share * ratio + 1 - share)
@@ -49,10 +49,9 @@ def group_rates(
     for name, rate in zip(names, rates, strict=True):
         if rate > 1 + _ROUNDING:
             raise InputError(
-                f"infeasible: group {name} would need a {what} of {rate:.4g}, more than 1 "
+                f"Infeasible: group {name} would need a {what} of {rate:.4g}, more than 1 "
                 f"(overall {what} {total:.4g}, ratio of group {names[0]} to group {names[1]} "
-                f"{ratio:.4g}); "
-                "choose a ratio nearer to 1 or a smaller overall rate"
+                f"{ratio:.4g}). Choose a ratio nearer to 1 or a smaller overall rate."
             )
     return min(rates[0], 1.0), min(rates[1], 1.0)
 
@@ -66,7 +65,7 @@ def rates_of_testing(
 ) -> GroupRates:
     """P(T|0) and P(T|1) when k times as many people are tested as are positive."""
     if not k > 0:
-        raise InputError(f"k must be positive, got {k}: it is P(tested) / P(positive)")
+        raise InputError(f"k is P(tested) / P(positive) and must be positive, got {k}.")
     return group_rates(k * prevalence, q_t, share, what="testing rate", names=names)
 
 
@@ -75,5 +74,7 @@ def rates_of_outcome(prevalence: float, q_y: float, share: float = 0.5) -> Group
     rates = group_rates(prevalence, q_y, share, what="prevalence")
     for group, rate in enumerate(rates):
         if rate >= 1 - _ROUNDING:
-            raise InputError(f"infeasible: group {group} would be positive throughout")
+            raise InputError(
+                f"Infeasible: group {group} would be positive throughout. Lower the prevalence."
+            )
     return rates

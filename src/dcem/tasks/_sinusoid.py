@@ -76,7 +76,9 @@ def make_sinusoid(
             s_Y = z1 - sin(8 pi z0 + phase) / 4 (coordinates exchanged, twice the frequency);
             Y ~ Ber(sigmoid(10 s_Y - c_y)). The text says that c_y is set to make P(Y) = 1/4 and
             that mu_a is then found from q_y, which leaves one degree of freedom: here c_y is tuned
-            for a population centred at the origin, and the means move away from there.
+            for a population centred at the origin. Features spread so little that the groups
+            hardly overlap, and the prevalence is not monotone in the mean; the means are those
+            that the published bisection would reach.
         stream: `"published"` (default of as-released) draws the very rows of the published runs:
             NumPy's legacy generator seeded with 42, calibration by bisection on realised rates.
             `"independent"` (default and only choice of as-written) draws from `random_state`, with
@@ -113,7 +115,7 @@ def make_sinusoid(
         group_share=group_share,
     )
     if not np.isfinite(phase):
-        raise InputError(f"phase must be a finite angle in radians, got {phase}")
+        raise InputError(f"'phase' must be a finite angle in radians, got {phase}.")
     source = _stream(preset, stream, random_state)
     outcome = rates_of_outcome(constants.prevalence, q_y, constants.group_share)
     testing = rates_of_testing(constants.prevalence, k, q_t, constants.group_share)
@@ -149,26 +151,26 @@ def make_sinusoid(
 
 def _constants(preset: str, **given: float | None) -> SinusoidConstants:
     if preset not in PRESETS:
-        raise InputError(f"no preset {preset!r}; choose one of {', '.join(map(repr, PRESETS))}")
+        raise InputError(f"No preset {preset!r}. Choose one of {', '.join(map(repr, PRESETS))}.")
     changed = {name: float(value) for name, value in given.items() if value is not None}
     for name in ("variance", "outcome_slope", "testing_slope"):
         if not changed.get(name, 1.0) > 0:
-            raise InputError(f"{name} must be positive, got {changed[name]}")
+            raise InputError(f"{name!r} must be positive, got {changed[name]}.")
     return replace(PRESETS[preset], **changed)  # type: ignore[arg-type]
 
 
 def _stream(preset: str, stream: str | None, random_state: Any) -> str:
     stream = DEFAULT_STREAM[preset] if stream is None else stream
     if stream not in ("published", "independent"):
-        raise InputError(f"no stream {stream!r}; choose 'published' or 'independent'")
+        raise InputError(f"No stream {stream!r}. Choose 'published' or 'independent'.")
     if stream == "published" and preset != "as-released":
         raise InputError(
-            f"there are no published draws of preset {preset!r}; use stream='independent'"
+            f"There are no published draws of preset {preset!r}. Use stream='independent'."
         )
     if stream == "published" and random_state is not None:
         raise InputError(
-            "the published stream is always seeded with 42, random_state would change nothing; "
-            "leave it out, or use stream='independent'"
+            "The published stream is always seeded with 42; 'random_state' would change nothing. "
+            "Leave it out, or use stream='independent'."
         )
     return stream
 
@@ -176,7 +178,7 @@ def _stream(preset: str, stream: str | None, random_state: Any) -> str:
 def _group_counts(name: str, n: int, share: float) -> tuple[int, int]:
     first = round(n * share)
     if not 0 < first < n:
-        raise InputError(f"n_{name} = {n} rows cannot hold both groups; ask for more")
+        raise InputError(f"n_{name} = {n} rows cannot hold both groups. Ask for more.")
     return first, n - first
 
 
