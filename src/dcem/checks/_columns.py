@@ -53,7 +53,7 @@ def check_binary(
     """
     series = as_series(values, name)
     array, bad = to_numbers(series)
-    bad |= ~((array == 0) | (array == 1) | np.isnan(array))
+    bad = bad | ~((array == 0) | (array == 1) | np.isnan(array))
     allowed = f"0 and 1, or False and True{f'; {missing}' if missing else ''}"
     if bad.any():
         foreign = not np.isin(array, (0, 1)).any()
@@ -163,7 +163,7 @@ def check_weight(values: Any, name: str, *, labels: pd.Index | None = None) -> n
     """Row weights: finite, not negative, not all zero."""
     series = as_series(values, name)
     array, bad = to_numbers(series)
-    bad |= ~(np.isfinite(array) & (array >= 0))
+    bad = bad | ~(np.isfinite(array) & (array >= 0))
     if bad.any():
         raise InputError(
             f"Weight {name!r} is unusable in {rows_text(bad, labels)}, such as "

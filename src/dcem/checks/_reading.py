@@ -56,6 +56,8 @@ def as_series(values: Any, name: str) -> pd.Series:
         if hasattr(values, "columns"):
             return as_series(as_frame(values), name)
         return pyarrow.chunked_array(values).to_pandas()
+    if isinstance(values, pd.Index | pd.api.extensions.ExtensionArray):
+        return pd.Series(values)
     # A masked array goes to pandas as it is: np.asarray would show what the mask hides.
     column = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     if column.ndim == 2 and column.shape[1] == 1:
