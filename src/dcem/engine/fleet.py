@@ -1,0 +1,128 @@
+"""A fleet: M networks of one architecture, their parameters stacked; and the rows they see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+# Rows scored at a time: activations of a block stay small however long the table is.
+PREDICT_ROWS = 65_536
+
+
+class Architecture(Protocol):
+    """What a fleet asks of an architecture: initial parameters, and logits from parameters."""
+
+    n_parameters: int
+
+    @property
+    def n_outputs(self) -> int: ...
+    def initial(self, seed: int) -> Tensor: ...
+    def logits(self, flat: Tensor, X: Tensor) -> Tensor: ...
+
+
+@dataclass
+class Rows:
+    """Rows of a table: features `X`, shared `[N, d]` or one table a network `[M, N, d]`, and any
+    further columns by name, each `[N]` or `[M, N]`. Shared ones are stored once.
+    """
+
+    X: Tensor
+    columns: dict[str, Tensor] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return self.X.shape[-2]
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.columns[name]
+
+    def get(self, name: str) -> Tensor | None:
+        """A column, or None where there is none of that name."""
+        return self.columns.get(name)
+
+    def take(self, index: Tensor) -> Rows:
+        """The rows `index [M, B]`, each network its own: features `[M, B, d]`, columns `[M, B]`."""
+        if self.X.dim() == 2:
+            X = self.X[index]
+        else:
+            X = self.X.gather(1, index.unsqueeze(-1).expand(-1, -1, self.X.shape[-1]))
+        columns = {
+            name: column[index] if column.dim() == 1 else column.gather(1, index)
+            for name, column in self.columns.items()
+        }
+        return Rows(X, columns)
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Rows:
+        """The same rows on another device, floating-point columns in `dtype`."""
+
+        def move(tensor: Tensor) -> Tensor:
+            return tensor.to(device, dtype if tensor.is_floating_point() else None)
+
+        return Rows(move(self.X), {name: move(column) for name, column in self.columns.items()})
+
+
+class Fleet:
+    """M networks of one architecture; `flat [M, P]` holds all their parameters."""
+
+    def __init__(self, architecture: Architecture, flat: Tensor):
+        self.architecture = architecture
+        self.flat = flat
+
+    @classmethod
+    def initial(
+        cls,
+        architecture: Architecture,
+        seeds: Sequence[int],
+        *,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+    ) -> Fleet:
+        """Networks at their initial weights, one for each seed; equal seeds, equal networks."""
+        drawn: Mapping[int, Tensor] = {seed: architecture.initial(seed) for seed in set(seeds)}
+        flat = torch.stack([drawn[seed] for seed in seeds])
+        return cls(architecture, flat.to(device, dtype))
+
+    def __len__(self) -> int:
+        return self.flat.shape[0]
+
+    def __getitem__(self, members: slice | Sequence[int]) -> Fleet:
+        """Some of the networks, as a fleet of its own (a copy)."""
+        return Fleet(self.architecture, self.flat[members].clone())
+
+    def clone(self) -> Fleet:
+        """A copy that training the original leaves alone."""
+        return Fleet(self.architecture, self.flat.clone())
+
+    def load(self, flat: Tensor) -> None:
+        """Overwrite the parameters in place: whatever points at them sees the new values."""
+        self.flat.copy_(flat)
+
+    def _blocks(self, n_rows: int) -> Iterator[slice]:
+        step = max(1024, PREDICT_ROWS // max(1, len(self) // 8))
+        return (slice(start, start + step) for start in range(0, n_rows, step))
+
+    @torch.no_grad()
+    def logits(self, X: Tensor) -> Tensor:
+        """Logits `[M, N, k]`, computed block by block: memory does not grow with the rows."""
+        out = self.flat.new_empty(len(self), X.shape[-2], self.architecture.n_outputs)
+        for block in self._blocks(X.shape[-2]):
+            rows = X[..., block, :].to(self.flat.device, self.flat.dtype)
+            out[:, block] = self.architecture.logits(self.flat, rows)
+        return out
+
+    @torch.no_grad()
+    def predict(self, X: Tensor) -> Tensor:
+        """The probability of class 1, `[M, N]`: softmax of two logits, or sigmoid of one."""
+        out = self.flat.new_empty(len(self), X.shape[-2])
+        for block in self._blocks(X.shape[-2]):
+            rows = X[..., block, :].to(self.flat.device, self.flat.dtype)
+            out[:, block] = torch.sigmoid(margin(self.architecture.logits(self.flat, rows)))
+        return out
+
+
+def margin(logits: Tensor) -> Tensor:
+    """The log-odds of class 1: the difference of two logits, or the one there is."""
+    return logits[..., 1] - logits[..., 0] if logits.shape[-1] == 2 else logits[..., 0]
