@@ -1,0 +1,132 @@
+"""Every metric at once, for a whole batch of resamples.
+
+The rows are sorted a single time. A resample only changes how much each person counts, and every
+metric here is a function of cumulative weights along the sorted rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dcem.metrics._inputs import Groups, Rows, split_by_code
+from dcem.metrics._resampling import People
+from dcem.metrics._staircase import Staircase, area_between
+from dcem.metrics.calibration import bin_of
+
+Key = tuple[str, Any]  # name of the metric's function; the group, pair of groups or None
+
+
+class Statistics:
+    """The metrics of fixed rows as a function of how often each person counts."""
+
+    def __init__(
+        self, rows: Rows, groups: Groups, people: People, *, n_bins: int, calibration: bool
+    ) -> None:
+        self._groups = groups
+        everybody = np.arange(len(rows))
+        cells = split_by_code(2 * groups.code + rows.positive, 2 * len(groups.levels))
+        negatives, positives = ([_by_score(rows, cell) for cell in cells[c::2]] for c in (0, 1))
+        self._positives = [_Weights(rows, people, cell) for cell in positives]
+        self._negatives = [_Weights(rows, people, cell) for cell in negatives]
+        self._staircases = [
+            [Staircase(-rows.score[above], -rows.score[below]) for below in negatives]
+            for above in positives
+        ]
+        self._calibration: list[tuple[Key, _BinnedError]] = []
+        if calibration:
+            parts = [(("calibration_error", None), everybody)]
+            parts += [
+                (("group_calibration_error", label), members)
+                for label, members in zip(groups.levels, groups.members(), strict=True)
+            ]
+            self._calibration = [
+                (key, _BinnedError(rows, people, members, n_bins)) for key, members in parts
+            ]
+
+    def __call__(self, counts: np.ndarray) -> dict[Key, np.ndarray]:
+        """All metrics, [replicates] each, from the counts [replicates, people]."""
+        with np.errstate(invalid="ignore", divide="ignore"):  # a class may be absent: NaN
+            return {**self._ranking(counts), **self._calibrated(counts)}
+
+    def _ranking(self, counts: np.ndarray) -> dict[Key, np.ndarray]:
+        levels, each = self._groups.levels, range(len(self._groups.levels))
+        positives = [cell.cumulative(counts) for cell in self._positives]
+        negatives = [cell.cumulative(counts) for cell in self._negatives]
+        concordant = {
+            (a, b): self._staircases[a][b].draw(positives[a], negatives[b]).area()
+            for a in each
+            for b in each
+        }
+        total = [(positives[g][:, -1], negatives[g][:, -1]) for g in each]
+        crossed = {
+            (a, b): area / (total[a][0] * total[b][1]) for (a, b), area in concordant.items()
+        }
+        n_positive, n_negative = np.sum(total, axis=0)
+        values: dict[Key, np.ndarray] = {
+            ("auc", None): np.sum(list(concordant.values()), axis=0) / (n_positive * n_negative),
+            ("worst_group_auc", None): np.min([crossed[g, g] for g in each], axis=0),
+        }
+        values |= {("group_auc", levels[g]): crossed[g, g] for g in each}
+        values |= {
+            ("xauc", (levels[a], levels[b])): area for (a, b), area in crossed.items() if a != b
+        }
+        curves = [self._staircases[g][g].roc(positives[g], negatives[g]) for g in each]
+        gaps, turns = [], []
+        for a, b in self._groups.pairs():
+            pair = levels[a], levels[b]
+            gaps.append(area_between(curves[a], curves[b]))
+            turns.append(np.abs(crossed[a, b] - crossed[b, a]))
+            values["auc_differences", pair] = crossed[a, a] - crossed[b, b]
+            values["roc_gaps", pair] = gaps[-1]
+        if gaps:
+            values["roc_gap", None] = np.max(gaps, axis=0)
+            values["xauc_difference", None] = np.max(turns, axis=0)
+        return values
+
+    def _calibrated(self, counts: np.ndarray) -> dict[Key, np.ndarray]:
+        values = {key: error(counts) for key, error in self._calibration}
+        if values:
+            of_groups = [error for (name, _), error in values.items() if name.startswith("group")]
+            values["worst_group_calibration_error", None] = np.max(of_groups, axis=0)
+        return values
+
+
+class _Weights:
+    """The rows of one class of one group in sorted order, weighted by how often a person counts."""
+
+    def __init__(self, rows: Rows, people: People, sorted_rows: np.ndarray) -> None:
+        self._person = people.of_row[sorted_rows]
+        self._weight = None if rows.weight is None else rows.weight[sorted_rows]
+
+    def cumulative(self, counts: np.ndarray) -> np.ndarray:
+        weights = counts.take(self._person, axis=1)
+        if self._weight is not None:
+            weights *= self._weight
+        passed = np.zeros((len(counts), len(self._person) + 1))
+        np.cumsum(weights, axis=1, out=passed[:, 1:])
+        return passed
+
+
+class _BinnedError:
+    """The calibration error of some rows, in the bins of the sample as it was observed."""
+
+    def __init__(self, rows: Rows, people: People, members: np.ndarray, n_bins: int) -> None:
+        chosen = rows.take(members)
+        bins = bin_of(chosen, n_bins, "quantile")
+        order = np.argsort(bins, kind="stable")
+        weight = np.ones(len(chosen)) if chosen.weight is None else chosen.weight
+        self._person = people.of_row[members][order]
+        self._excess = (weight * (chosen.score - chosen.positive))[order]
+        self._weight = weight[order]
+        self._first = np.flatnonzero(np.diff(bins[order], prepend=-1))
+
+    def __call__(self, counts: np.ndarray) -> np.ndarray:
+        drawn = counts.take(self._person, axis=1)
+        in_bins = np.add.reduceat(drawn * self._excess, self._first, axis=1)
+        return np.abs(in_bins).sum(axis=1) / (drawn @ self._weight)
+
+
+def _by_score(rows: Rows, members: np.ndarray) -> np.ndarray:
+    return members[np.argsort(-rows.score[members])]
