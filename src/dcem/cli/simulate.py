@@ -1,0 +1,110 @@
+"""`dcem simulate`: write a simulated table with selectively collected labels."""
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Preset(StrEnum):
+    """The process of the published runs, or that of the paper's text."""
+
+    as_released = "as-released"
+    as_written = "as-written"
+
+
+class Stream(StrEnum):
+    """The published draws, or fresh ones."""
+
+    published = "published"
+    independent = "independent"
+
+
+def simulate(
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Table to write: .csv, .csv.gz or .parquet."),
+    ] = Path("simulated.csv"),
+    q_y: Annotated[float, typer.Option(help="P(Y|group 0) / P(Y|group 1).")] = 0.5,
+    k: Annotated[float, typer.Option("--k", "-k", help="P(tested) / P(positive).")] = 1.0,
+    q_t: Annotated[float, typer.Option(help="P(T|group 0) / P(T|group 1).")] = 2.0,
+    phase: Annotated[float, typer.Option(help="Phase of the outcome wave, in degrees.")] = 0.0,
+    preset: Annotated[
+        Preset, typer.Option(help="The process as the published code or as the text has it.")
+    ] = Preset.as_released,
+    stream: Annotated[
+        Stream | None,
+        typer.Option(
+            help="The published draws, or fresh ones. Default: published for as-released without "
+            "a seed, else independent.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the independent stream.", show_default=False)
+    ] = None,
+    n: Annotated[int, typer.Option("--n", "-n", help="Rows of each of the three splits.")] = 20_000,
+    truth: Annotated[
+        bool, typer.Option("--truth", help="Add the true outcome, which no method may see.")
+    ] = False,
+) -> None:
+    """Write a simulated table with selectively collected labels.
+
+    Columns: x0, x1, group, tested, label (empty where nobody tested), split. Read it back with
+    `SelectiveLabels.from_file`. The settings are those of `dcem.tasks.make_sinusoid`.
+    """
+    from math import radians
+
+    from dcem.tasks import make_sinusoid
+
+    _check_writable(output)
+    if stream is None and seed is not None:
+        stream = Stream.independent
+    task = make_sinusoid(
+        q_y,
+        k,
+        q_t,
+        radians(phase),
+        preset=preset.value,
+        stream=None if stream is None else stream.value,
+        random_state=seed,
+        n_train=n,
+        n_validation=n,
+        n_test=n,
+    )
+    drawn = task.params["random_state"]
+    source = task.params["stream"] + (" stream" if drawn is None else f" stream, seed {drawn}")
+    typer.echo(f"q_y {q_y:g}, k {k:g}, q_t {q_t:g}, phase {phase:g} degrees; {preset}, {source}")
+    typer.echo(task.train.summary())
+    table = task.to_frame(truth=truth)
+    _write(table, output)
+    typer.echo(f"Wrote {output}: {len(table):,} rows, columns {', '.join(table.columns)}.")
+
+
+def _check_writable(path: Path) -> None:
+    """Refuse before the work is done what would fail after it."""
+    from dcem.checks import InputError
+
+    if not path.name.lower().endswith((".csv", ".csv.gz", ".parquet")):
+        raise InputError(f"{path}: the name must end in .csv, .csv.gz or .parquet.")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}. Create it first.")
+
+
+def _write(table: "pd.DataFrame", path: Path) -> None:
+    """Write under a temporary name, then rename: no half table, and no lost old one."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    name = path.name.lower()
+    try:
+        if name.endswith(".parquet"):
+            table.to_parquet(partial, index=False)
+        else:
+            table.to_csv(partial, index=False, compression="gzip" if name.endswith(".gz") else None)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
