@@ -5,8 +5,10 @@ the three is not enough: if 40 patients were left before a step and 37 after it,
 subtract. So the counts are taken together with every sum that holds among them, and further counts
 are hidden, smallest first, until no hidden small count follows from what is still shown.
 
-This protects against subtraction. It does not protect against a reader who knows some patients
-already, nor against comparing two releases built from different inputs.
+A zero is shown as small like any other, but nothing else is hidden for its sake: a reader who
+works out that it was zero has learnt of nobody. This protects against subtraction. It does not
+protect against a reader who knows some patients already, nor against comparing two pages built
+from different inputs.
 """
 
 from __future__ import annotations
@@ -28,8 +30,7 @@ def hide_small(
 ) -> dict[str, Shown]:
     """Every count, or in its place `SMALL` or `WITHHELD`.
 
-    `sums` lists what a reader knows to add up. Zero counts as small: that nobody has a trait can
-    tell as much about each of them as that everybody has.
+    `sums` lists what a reader knows to add up.
     """
     if show_all:
         return dict(counts)
@@ -43,7 +44,7 @@ def hide_small(
     value = np.array([counts[name] for name in names], dtype=float)
     small = value < THRESHOLD
     hidden = small.copy()
-    while (reveals := _what_reveals(relations, hidden, small, value)) is not None:
+    while (reveals := _what_reveals(relations, hidden, value)) is not None:
         hidden[reveals] = True
     return {
         name: (SMALL if small[i] else WITHHELD) if hidden[i] else counts[name]
@@ -51,23 +52,26 @@ def hide_small(
     }
 
 
-def _what_reveals(
-    relations: np.ndarray, hidden: np.ndarray, small: np.ndarray, value: np.ndarray
-) -> int | None:
+def _what_reveals(relations: np.ndarray, hidden: np.ndarray, value: np.ndarray) -> int | None:
     """The smallest shown count by which a hidden small one can be worked out, or None."""
     unknown = relations[:, hidden]  # [sums, hidden]
-    for column in np.flatnonzero(small[hidden]):
+    somebody = (value > 0) & (value < THRESHOLD)
+    # What the sums leave open spans their null space; a count that is zero in all of it is fixed.
+    _, singular, directions = np.linalg.svd(unknown)
+    open_ = directions[int((singular > 1e-9).sum()) :]  # [free directions, hidden]
+    fixed = (np.abs(open_) < 1e-9).all(axis=0)
+    for column in np.flatnonzero(fixed & somebody[hidden]):
         wanted = np.zeros(unknown.shape[1])
         wanted[column] = 1.0
         weights = np.linalg.lstsq(unknown.T, wanted, rcond=None)[0]  # [sums]
-        if np.allclose(weights @ unknown, wanted, atol=1e-8):
-            used = ~hidden & (np.abs(weights @ relations) > 1e-8)
-            return _smallest(used, value) if used.any() else None
+        used = ~hidden & (np.abs(weights @ relations) > 1e-9)
+        if used.any():
+            return _smallest(used, value)
     for row in relations:
         parts, total = row < 0, row > 0
         if (parts & hidden).any() and not (total & hidden).any():
             rest = value[total].sum() - value[parts & ~hidden].sum()
-            if rest < THRESHOLD:  # together the hidden parts are a small count themselves
+            if 0 < rest < THRESHOLD:  # together the hidden parts are a small count themselves
                 return _smallest(parts & ~hidden if (parts & ~hidden).any() else total, value)
     return None
 

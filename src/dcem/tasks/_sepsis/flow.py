@@ -76,6 +76,13 @@ def count_flow(study: pd.DataFrame) -> tuple[dict[str, int], list[Sum]]:
             counts[f"unflagged:{step}"] = len(study) - counts[f"flag:{step}"]
             sums.append(("all_stays", (f"flag:{step}", f"unflagged:{step}")))
         before = left
+    # What several steps removed together follows from the counts before and after them.
+    lefts = ["all_stays", *(f"left:{step}" for step in STEPS)]
+    for i, first in enumerate(lefts):
+        for last in lefts[i + 2 :]:
+            between = f"between {first} and {last}"
+            counts[between] = counts[first] - counts[last]
+            sums.append((first, (between, last)))
 
     cohort = study[study["in_cohort"]]
     suspected = cohort["suspicion_time"].notna()

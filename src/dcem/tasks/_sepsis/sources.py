@@ -37,7 +37,8 @@ _COLUMNS: dict[str, str] = {
 }
 _COLUMNS_OF_TYPE = {
     "DOUBLE": "valuenum rate",
-    "TIMESTAMP": "intime outtime admittime dob transfertime startdate chartdate charttime starttime",
+    "TIMESTAMP": "intime outtime admittime dob transfertime startdate chartdate charttime "
+    "starttime",
     "VARCHAR": "dbsource ethnicity gender curr_service drug_type drug route value label "
     "statusdescription",
 }
