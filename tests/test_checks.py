@@ -225,6 +225,7 @@ LEVELS = [
     ([1.0, 0.0, np.nan], [1, 0, 2], ("0", "1", "(missing)")),
     (np.array([1, 0, 1], dtype=np.float32), [1, 0, 1], ("0", "1")),
     ([True, False, True], [1, 0, 1], ("False", "True")),
+    ([10, 2, None], [1, 0, 2], ("2", "10", "(missing)")),
     (["b", None, " "], [0, 1, 1], ("b", "(missing)")),
     (np.array(["b", np.nan]), [0, 1], ("b", "(missing)")),
     ([1, "1", "a"], [0, 0, 1], ("1", "a")),
@@ -232,6 +233,11 @@ LEVELS = [
     (pd.Categorical(["low", "high"], ["low", "high", "unused"]), [0, 1], ("low", "high")),
     ([["F", "x"], ["M", "x"], ["F", "w"]], [1, 2, 0], ("F & w", "F & x", "M & x")),
     (pd.DataFrame({"s": ["F", "M"], "r": [None, 1]}), [0, 1], ("F & (missing)", "M & 1")),
+    (
+        pd.DataFrame([["F", 1], ["F", 2]], columns=["twice", "twice"]),
+        [0, 1],
+        ("F & 1", "F & 2"),
+    ),
     (pl.DataFrame({"s": ["F", "M"], "r": [2, 1]}), [0, 1], ("F & 2", "M & 1")),
     (pl.Series(["z", "y"], dtype=pl.Categorical), [0, 1], ("z", "y")),
 ]
@@ -244,6 +250,12 @@ def test_groups_become_codes_and_level_names(values: Any, codes: list, names: tu
     assert found_names == names
     assert found.dtype == np.int64
     np.testing.assert_array_equal(found, codes)
+
+
+def test_crossed_levels_never_share_a_name() -> None:
+    values = pd.DataFrame({"a": ["x & y", "x"], "b": ["z", "y & z"]})
+    with pytest.raises(InputError, match="same name"):
+        checks.check_groups(values, "group")
 
 
 def test_given_levels_stay_even_if_absent() -> None:
@@ -321,13 +333,14 @@ def test_features_keep_missing_values_of_every_kind() -> None:
             "nullable": pd.Series([1, None, None, 4], dtype="Int64"),
             "flag": pd.Series([True, None, False, True], dtype="boolean"),
             "small": np.array([1, 2, 3, 4], dtype=np.int8),
-            "category": pd.Categorical([1.5, None, 2.5, 1.5]),
+            "category": pd.Categorical([1, None, 2, 1]),
+            "arrow": pd.Series([True, None, False, True], dtype="bool[pyarrow]"),
         }
     )
     X, names = checks.check_features(frame)
     nan = np.nan
     expected = [[1, nan, nan, nan], [1, nan, nan, 4], [1, nan, 0, 1], [1, 2, 3, 4]]
-    np.testing.assert_array_equal(X.T, [*expected, [1.5, nan, 2.5, 1.5]])
+    np.testing.assert_array_equal(X.T, [*expected, [1, nan, 2, 1], [1, nan, 0, 1]])
     assert names == tuple(frame.columns)
     assert X.flags.c_contiguous
 
@@ -401,6 +414,18 @@ def test_unreadable_files(tmp_path: Any, name: str, content: bytes, words: str) 
     path.write_bytes(content)
     with pytest.raises(InputError, match=f"(?s){name}: .*{words}"):
         SelectiveLabels.from_file(path, label="sepsis")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_roles_are_checked_in_files_too(tmp_path: Any, name: str) -> None:
+    path = tmp_path / name
+    table().to_csv(path, index=False) if name.endswith("csv") else table().to_parquet(path)
+    with pytest.raises(InputError, match=r"'cultured' was given as 'tested' and also"):
+        SelectiveLabels.from_file(path, **ROLES, features=["age", "cultured"])
+    with pytest.raises(InputError, match=r"Did you mean 'patient'"):
+        SelectiveLabels.from_file(path, **{**ROLES, "id": "patients"})
+    with pytest.raises(InputError, match=r"Did you mean 'lactate'"):
+        SelectiveLabels.from_file(path, **ROLES, features=["lactates"])
 
 
 @pytest.mark.parametrize("name", ["absent.csv", "absent.parquet"])

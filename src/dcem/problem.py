@@ -27,6 +27,8 @@ _ROLES = {"label": "y", "tested": "tested", "group": "group", "id": "id", "weigh
 class SelectiveLabels:
     """A selectively labelled table, one role per column; all arrays are read-only.
 
+    Features given as a finished float64 array are shared with the caller, not copied.
+
     Make one with `from_arrays`, `from_frame` or `from_file`, which check everything a person can
     get wrong. The constructor itself takes finished columns and checks their agreement only.
 
@@ -68,9 +70,11 @@ class SelectiveLabels:
             view = np.asarray(value, dtype=kinds.get(field.name)).view()
             view.setflags(write=False)
             object.__setattr__(self, field.name, view)
-            if view.ndim != 1 + (field.name == "X") or len(view) != len(self.X):
+            wanted = 2 if field.name == "X" else 1
+            if view.ndim != wanted or len(view) != len(self.X):
                 raise InputError(
-                    f"{field.name!r} has shape {view.shape}, but 'X' has shape {self.X.shape}."
+                    f"{field.name!r} has shape {view.shape}; 'X' must be [rows, features] and all "
+                    "else [rows]."
                 )
         if len(self.feature_names) != self.X.shape[1]:
             raise InputError(
@@ -206,7 +210,9 @@ class SelectiveLabels:
         )
         try:
             table = checks.read_table(
-                path, None if features is None else [*roles, *features], text=id
+                path,
+                None if features is None else list(dict.fromkeys([*roles, *features])),
+                text=id,
             )
             return cls.from_frame(
                 table,

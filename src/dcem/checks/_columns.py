@@ -23,18 +23,17 @@ def to_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
     Text that reads as a number is one. Blank text and the text 'nan' are missing.
     """
-    dtype = series.dtype
-    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
-        if isinstance(dtype, np.dtype):
-            return series.to_numpy().astype(np.float64, copy=False), np.zeros(len(series), bool)
-        return series.to_numpy(np.float64, na_value=np.nan), np.zeros(len(series), bool)
+    dtype, types = series.dtype, pd.api.types
     if isinstance(dtype, pd.CategoricalDtype):
-        series = series.astype(dtype.categories.dtype if len(dtype.categories) else object)
-        return to_numbers(series)
-    if dtype.kind in "Mmc" or not (dtype.kind in "OUST" or pd.api.types.is_string_dtype(dtype)):
-        return np.full(len(series), np.nan), series.notna().to_numpy()  # dates, complex numbers
-    numbers = pd.to_numeric(series, errors="coerce")
-    if numbers.dtype.kind == "c":
+        array, bad = to_numbers(pd.Series(dtype.categories))
+        codes = series.cat.codes.to_numpy()  # -1 where missing, hence the extra last entry
+        return np.append(array, np.nan)[codes], np.append(bad, False)[codes]
+    if types.is_bool_dtype(dtype) or (types.is_numeric_dtype(dtype) and dtype.kind != "c"):
+        missing = {} if isinstance(dtype, np.dtype) else {"na_value": np.nan}
+        return series.to_numpy(np.float64, copy=True, **missing), np.zeros(len(series), bool)
+    readable = types.is_string_dtype(dtype) or types.is_object_dtype(dtype)
+    numbers = pd.to_numeric(series, errors="coerce") if readable else series
+    if not readable or numbers.dtype.kind == "c":  # dates, periods, intervals, complex numbers
         return np.full(len(series), np.nan), series.notna().to_numpy()
     array = numbers.to_numpy(np.float64, na_value=np.nan)
     suspects = np.flatnonzero(np.isnan(array) & series.notna().to_numpy())
@@ -85,7 +84,10 @@ def check_features(
         )
     n, d = shape
     if n == 0:
-        raise InputError(f"The table has no rows (0 sample(s), shape={shape}): nothing to learn.")
+        raise InputError(
+            f"The table has no rows: 0 sample(s), shape={shape}. Check the file or the filter it "
+            "comes from."
+        )
     if d == 0:
         raise InputError(f"X has 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
     if isinstance(X, pd.DataFrame) or is_arrow(X):

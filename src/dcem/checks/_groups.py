@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,7 @@ def check_groups(
     that occur, categories in their own order, numbers by size, all else by name; or `levels`, for
     a table that must agree with another one even if a level is absent from it.
     """
-    columns = _columns(values, name)
-    coded = [_encode(series, column, labels) for column, series in columns.items()]
+    coded = [_encode(series, column, labels) for column, series in _columns(values, name)]
     codes, names = coded[0]
     for more, more_names in coded[1:]:
         crossed = codes * len(more_names) + more
@@ -37,12 +37,17 @@ def check_groups(
         names = [
             f"{names[p // len(more_names)]} & {more_names[p % len(more_names)]}" for p in present
         ]
+    if len(set(names)) < len(names):
+        raise InputError(
+            f"Crossing the columns of {name!r} gives two levels the same name, because a value "
+            "itself contains ' & '. Rename such values first."
+        )
     if levels is not None:
         codes, names = _match(codes, names, tuple(map(str, levels)), name, labels)
     return codes.astype(np.int64), tuple(names)
 
 
-def _columns(values: Any, name: str) -> dict[str, pd.Series]:
+def _columns(values: Any, name: str) -> list[tuple[str, pd.Series]]:
     if not isinstance(values, pd.DataFrame):
         if is_arrow(values) and hasattr(values, "columns"):
             values = as_frame(values)
@@ -50,10 +55,10 @@ def _columns(values: Any, name: str) -> dict[str, pd.Series]:
             values = pd.DataFrame(np.asarray(values))
             values.columns = [f"{name}[{j}]" for j in range(values.shape[1])]
         else:
-            return {name: as_series(values, name)}
+            return [(name, as_series(values, name))]
     if values.shape[1] == 0:
         raise InputError(f"{name!r} has no columns. Leave it out if there are no groups.")
-    return {str(c): values.iloc[:, j] for j, c in enumerate(values.columns)}
+    return [(str(c), values.iloc[:, j]) for j, c in enumerate(values.columns)]
 
 
 def _encode(
@@ -66,7 +71,7 @@ def _encode(
     if isinstance(series.dtype, pd.CategoricalDtype):
         position = {c: i for i, c in enumerate(series.dtype.categories)}
         order = sorted(range(len(found)), key=lambda i: position[found[i]])
-    elif pd.api.types.is_numeric_dtype(found.dtype):
+    elif all(isinstance(level, Real) for level in found):
         order = sorted(range(len(found)), key=lambda i: found[i])
     else:
         order = sorted(range(len(found)), key=lambda i: spelled[i])
