@@ -8,6 +8,8 @@ So methods are compared where the truth is known and hidden on purpose:
 * :func:`make_censored` takes any fully labelled table and hides labels as a testing policy
   (:class:`LinearPolicy`) would have: the way to try methods on one's own data.
 * :func:`load_diabetes_readmission` does that for a public table with weak signal.
+* :func:`load_sepsis` takes intensive-care patients of MIMIC-III and simulates who was tested: the
+  paper's second experiment, whose settings :func:`sepsis_settings` lists.
 
 Each returns a :class:`Task`: three splits as a method may see them, and the truth kept apart.
 """
@@ -17,6 +19,7 @@ from dcem.tasks._diabetes import load_diabetes_readmission
 from dcem.tasks._grid import PHASES, GridCell, sinusoid_grid
 from dcem.tasks._policy import CalibratedPolicy, LinearPolicy
 from dcem.tasks._process import SinusoidConstants, SinusoidProcess
+from dcem.tasks._sepsis.task import load_sepsis, sepsis_settings
 from dcem.tasks._sinusoid import make_sinusoid
 from dcem.tasks._task import Task
 
@@ -29,7 +32,9 @@ __all__ = [
     "SinusoidProcess",
     "Task",
     "load_diabetes_readmission",
+    "load_sepsis",
     "make_censored",
     "make_sinusoid",
+    "sepsis_settings",
     "sinusoid_grid",
 ]
