@@ -235,6 +235,19 @@ def test_limits_are_reported_for_the_training_rows(table):
         make_censored(frame.assign(flat=1.0), y, group, POLICY, random_state=0)
 
 
+def test_a_feature_cannot_pass_for_a_role_in_the_table_written_out(table):
+    frame, y, group = table
+    task = make_censored(
+        frame.rename(columns={"b": "label"}),
+        y,
+        group,
+        LinearPolicy({"a": 1.0}, k=1.0),
+        random_state=0,
+    )
+    with pytest.raises(InputError, match="Features named label clash"):
+        task.to_frame()
+
+
 def test_a_policy_must_be_given(table):
     with pytest.raises(InputError, match="needs a policy"):
         make_censored(*table)

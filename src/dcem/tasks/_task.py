@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dcem.checks import InputError
 from dcem.problem import SelectiveLabels
 
 SPLITS = ("train", "validation", "test")
@@ -48,6 +49,12 @@ class Task:
 
         The label is missing where nobody tested. The truth is included on request only.
         """
+        taken = {"group", "tested", "label", "truth", "split"} & set(self.train.feature_names)
+        if taken:
+            raise InputError(
+                f"Features named {', '.join(sorted(taken))} clash with the columns of the table. "
+                "Rename them before making the task."
+            )
         parts = []
         for name in SPLITS:
             problem = self.split(name)
