@@ -174,6 +174,8 @@ def _vector(values: Any, name: str) -> np.ndarray:
 def _numbers(array: np.ndarray, name: str) -> np.ndarray:
     if array.dtype.kind in "fiub":
         return array
+    if array.dtype.kind == "O":  # None and pandas.NA are missing numbers, not strange ones
+        array = np.array([np.nan if _is_missing(v) else v for v in array.tolist()], dtype=object)
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
