@@ -74,6 +74,8 @@ def test_formula_is_too_high_when_clinicians_test_the_sick():
     p_t = np.stack([np.full((N_X, N_A), 0.1), np.full((N_X, N_A), 0.7)], axis=-1)
     data = DiscreteModel(data.p_xa, data.p_y, p_t)
     assert np.all(data.posterior()[0, 0] < data.p_y - 0.05)
+    quoted = DiscreteModel(np.ones((1, 1)), np.array([[0.3]]), np.array([[[0.1, 0.7]]]))
+    assert quoted.posterior()[0, 0].item() == pytest.approx(0.125)  # in docs/theory.md
 
 
 # ---------------------------------------------------------------- Theorem 3.2, the bound

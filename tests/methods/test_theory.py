@@ -165,3 +165,16 @@ def test_fixed_point_is_the_truth_without_the_regulariser_only():
 def test_e_step_takes_the_record_where_there_is_one():
     q = theory.e_step([0.2, 0.4, 0.6], [1, 0, 0], [True, True, False])
     np.testing.assert_array_equal(q, [1.0, 0.0, 0.6])
+
+
+def test_numbers_quoted_in_the_documentation():
+    q, t = np.array([[0.2], [0.5], [0.8], [1.0]]), np.array([0, 0.1, 0.5, 0.9])
+    table = [
+        [0.200, 0.197, 0.184, 0.170],
+        [0.500, 0.487, 0.423, 0.350],
+        [0.800, 0.785, 0.667, 0.482],
+        [1.000, 1.000, 1.000, 0.556],
+    ]
+    np.testing.assert_array_equal(theory.m_step_optimum(q, t).round(3), table)
+    ends = theory.saturated_fixed_point(0.3, [0.05, 1.0]).round(3)
+    np.testing.assert_array_equal(ends, [0.392, 0.462])
