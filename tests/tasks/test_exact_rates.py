@@ -76,6 +76,14 @@ def test_exact_means_are_the_root_that_the_published_bisection_finds(q_y):
         assert exact == pytest.approx(published, abs=0.004)
 
 
+def test_where_several_means_fit_exact_calibration_takes_the_one_the_search_on_draws_takes():
+    targets = rates_of_outcome(0.25, 0.5)
+    for phase in PHASES:
+        exact = calibrate_exactly(AS_WRITTEN, phase, targets, (0.5, 0.5))
+        on_draws = search_means(exact.constants.outcome_side, phase, targets)
+        assert exact.means == pytest.approx(on_draws, abs=0.01)
+
+
 def test_the_written_prevalence_really_is_not_monotone_in_the_mean():
     """The reason why the calibration must follow a path and not just find some root."""
     c = AS_WRITTEN
