@@ -148,7 +148,7 @@ class _People:
         everybody = np.arange(self.n)
         for hour in (0.0, 1.0, 2.0, 5.0):
             for item, center, slope, spread in (
-                (220045, 86, 7, 14), (220179, 122, -8, 17), (220181, 82, -5, 11),
+                (220045, 86.0, 7, 14), (220179, 122, -8, 17), (220181, 82, -5, 11),
                 (220210, 19, 2.2, 4.5), (220277, 97, -0.4, 1.6),
             ):  # fmt: skip
                 value = np.round(center + slope * z + rng.normal(0, spread, self.n))
@@ -172,13 +172,11 @@ class _People:
             again = np.flatnonzero(rng.random(len(who)) < 0.3)
             value = value[again] * np.exp(rng.normal(0, 0.15, len(again)))
             parts.append(self._numbers("chartevents", who[again], item, 2.5, value))
-        for item, value in ((223900, 5), (223901, 6), (220739, 4)):
-            parts.append(self._numbers("chartevents", everybody, item, 0.5, np.full(self.n, value)))
-        for item, value in ((220046, 120), (224688, 16), (220210, 0), (220179, 0), (223761, 0)):
+        for item, level in ((223900, 5), (223901, 6), (220739, 4)):
+            parts.append(self._numbers("chartevents", everybody, item, 0.5, np.full(self.n, level)))
+        for item, level in ((220046, 120), (224688, 16), (220210, 0), (220179, 0), (223761, 0)):
             who = np.flatnonzero(rng.random(self.n) < 0.02)
-            parts.append(
-                self._numbers("chartevents", who, item, 1.0, np.full(len(who), float(value)))
-            )
+            parts.append(self._numbers("chartevents", who, item, 1.0, np.full(len(who), level)))
         frame = self._join("chartevents", parts)
         frame["error"] = (rng.random(len(frame)) < 0.005).astype(int)
         return frame

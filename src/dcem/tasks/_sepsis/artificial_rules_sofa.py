@@ -166,8 +166,9 @@ def consciousness(world: World) -> None:
 def gases(world: World) -> None:
     """Which gases count, and their PaO2/FiO2. Nobody is ventilated here."""
     rule = "respiration"
-    for po2, score in ((149, 2), (150, 1), (199, 1), (200, 0), (49, 2)):
-        world.patient(rule, f"breathing, P/F {2 * po2}").gas(po2=po2).expect(respiration=score)
+    for pressure, points in ((149, 2), (150, 1), (199, 1), (200, 0), (49, 2)):
+        stay = world.patient(rule, f"breathing, P/F {2 * pressure}").gas(po2=pressure)
+        stay.expect(respiration=points)
     rule = "arterial gas"
     # With FiO2 50 and nothing else the model is .710 sure at PO2 40 and .755 at PO2 45.
     cases: tuple[tuple[str, float, str | None, int | None], ...] = (
@@ -180,12 +181,13 @@ def gases(world: World) -> None:
     for case, po2, specimen, score in cases:
         world.patient(rule, case).gas(po2=po2, specimen=specimen).expect(respiration=score)
     # At PO2 50 it is .795 sure; a saturation of 100 within 2 h makes that .698.
-    for case, at, error, score in (
+    saturations: tuple[tuple[str, float, int, int | None], ...] = (
         ("saturation 2 h before", -1.0, 0, None),
         ("saturation older than 2 h", -1 - MINUTE, 0, 2),
         ("saturation after the gas", 1 + MINUTE, 0, 2),
         ("saturation marked wrong counts", 0.5, 1, None),
-    ):
+    )
+    for case, at, error, score in saturations:
         stay = world.patient(rule, case).gas(po2=50, specimen=None)
         stay.charted(220277, 100, at=at, error=error).expect(respiration=score)
     stay = world.patient(rule, "latest saturation unusable").gas(po2=50, specimen=None)
@@ -196,7 +198,7 @@ def gases(world: World) -> None:
     world.patient(rule, "earlier").gas(at=-6 - MINUTE).expect(respiration=None)
 
     rule = "oxygen fraction"
-    for case, number, at, error, score in (
+    fractions: tuple[tuple[str, float, float, int, int | None], ...] = (
         ("charted as a share", 0.5, 0.5, 0, 2),
         ("charted in percent", 50, 0.5, 0, 2),
         ("charted as a flow", 15, 0.5, 0, None),
@@ -204,7 +206,8 @@ def gases(world: World) -> None:
         ("charted earlier", 50, -3 - MINUTE, 0, None),
         ("charted, marked wrong", 50, 0.5, 1, None),
         ("charted over 100", 101, 0.5, 0, None),
-    ):
+    )
+    for case, number, at, error, score in fractions:
         stay = world.patient(rule, case).gas(fio2=None)
         stay.charted(223835, number, at=at, error=error).expect(respiration=score)
     stay = world.patient(rule, "the laboratory's comes first").gas(po2=350, fio2=100)

@@ -81,8 +81,8 @@ class Stay:
     ) -> None:
         self.world, self.rule, self.case, self.start = world, rule, case, start
         self.stay = world.next_id()
-        self.subject = of.subject if of else world.next_id()
-        self.admission = of.admission if of and same_admission else world.next_id()
+        self.subject: int = of.subject if of else world.next_id()
+        self.admission: int = of.admission if of and same_admission else world.next_id()
         admitted = start - timedelta(hours=1)
         if not of:
             born = datetime(admitted.year, admitted.month, admitted.day) - timedelta(days=days_old)
@@ -229,7 +229,7 @@ class Stay:
         """A liver that scores 2: with suspected infection, sepsis."""
         return self.lab(50885, 3.0)
 
-    def expect(self, options: str = DEFAULT, **columns: Any) -> Stay:
+    def expect(self, options: str = DEFAULT, /, **columns: Any) -> Stay:
         """What the build must say of this stay, under these options."""
         for column, value in columns.items():
             self.world.expected.append(

@@ -1,0 +1,170 @@
+"""`dcem sepsis`: build the sepsis cohort from MIMIC-III, or artificial tables of its shape."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from dcem.tasks._sepsis.stages import Progress
+
+app = typer.Typer(
+    name="sepsis",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Build the sepsis cohort from MIMIC-III, or artificial tables of its shape.",
+)
+
+
+class Suspicion(StrEnum):
+    """The three published rules for suspected infection."""
+
+    corr24 = "corr24"
+    v2018 = "v2018"
+    head2019 = "head2019"
+
+
+class Features(StrEnum):
+    """The 13 features as the paper has them, or without wrong and implausible entries."""
+
+    published = "published"
+    cleaned = "cleaned"
+
+
+class Release(StrEnum):
+    """Which release the folder must be."""
+
+    auto = "auto"
+    full = "full"
+    demo = "demo"
+
+
+class Kind(StrEnum):
+    """What the artificial tables are for."""
+
+    cohort = "cohort"
+    rules = "rules"
+
+
+class Layout(StrEnum):
+    """The kind of file."""
+
+    csv_gz = "csv.gz"
+    csv = "csv"
+    parquet = "parquet"
+
+
+@app.command()
+def build(
+    mimic: Annotated[
+        Path,
+        typer.Option(help="Folder of MIMIC-III tables (CSV, CSV.gz, Parquet), or a DuckDB file."),
+    ],
+    out: Annotated[Path, typer.Option(help="The cohort to write, a Parquet file.")],
+    stays: Annotated[
+        Path | None,
+        typer.Option(help="Also write one row for every ICU stay, in or out, to this CSV file."),
+    ] = None,
+    suspicion: Annotated[
+        Suspicion, typer.Option(help="Rule for suspected infection; corr24 is the paper's.")
+    ] = Suspicion.corr24,
+    features: Annotated[
+        Features,
+        typer.Option(help="As published, or cleaned of wrong and implausible entries."),
+    ] = Features.published,
+    release: Annotated[
+        Release,
+        typer.Option(help="Insist on the row counts of this release; auto builds from any."),
+    ] = Release.auto,
+    memory_limit: Annotated[
+        str, typer.Option(help="Memory to stay within; beyond it work goes to disk.")
+    ] = "4GiB",
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads to use; all if not given.")
+    ] = None,
+    work: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of finished stages, reused by the next run; by default beside it."
+        ),
+    ] = None,
+    show_small_cells: Annotated[
+        bool,
+        typer.Option("--show-small-cells", help="Show counts under 10: for open data only."),
+    ] = False,
+) -> None:
+    """Build the sepsis cohort from MIMIC-III v1.4.
+
+    Writes the cohort, and beside it its flow (`.flow.json`, `.flow.svg`) and the quality of its
+    data (`.quality.json`, `.quality.html`). Every stage is kept: an interrupted or repeated run
+    does only what is new. Nothing leaves the folders named here.
+    """
+    from dcem.report.cohort_figures import draw_flow, render_cohort, save_figure
+    from dcem.report.files import write_text
+    from dcem.tasks._sepsis.cohort import build_cohort
+
+    built = build_cohort(
+        mimic,
+        out,
+        stays=stays,
+        suspicion=suspicion.value,
+        features=features.value,
+        release=release.value,
+        work=work,
+        memory_limit=memory_limit,
+        threads=threads,
+        show_small_cells=show_small_cells,
+        progress=_tell,
+    )
+    figure, page = out.with_suffix(".flow.svg"), out.with_suffix(".quality.html")
+    save_figure(draw_flow(built.flow), figure)
+    write_text(page, render_cohort(built.flow, built.quality))
+    study = built.flow["study"]
+    typer.echo(f"{out}: {study['all']['count']} stays in the study ({built.release} tables)")
+    for path in (stays, figure, out.with_suffix(".flow.json"), page):
+        if path is not None:
+            typer.echo(str(path))
+
+
+@app.command()
+def artificial(
+    out: Annotated[Path, typer.Option(help="Empty or new folder to write the tables to.")],
+    kind: Annotated[
+        Kind,
+        typer.Option(help="A random cohort, or one patient for each side of each rule."),
+    ] = Kind.cohort,
+    stays: Annotated[int, typer.Option(min=10, help="ICU stays of the cohort.")] = 5_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the cohort.")] = 0,
+    layout: Annotated[Layout, typer.Option(help="Kind of file.")] = Layout.csv_gz,
+    lower_case: Annotated[
+        bool, typer.Option("--lower-case", help="Names as in the demo, not as in the full release.")
+    ] = False,
+) -> None:
+    """Write made-up tables of MIMIC's shape.
+
+    For those without access: everything runs on them, and every figure made from them is marked as
+    artificial. The rule cases come with `expected.csv`, what each rule demands of each patient.
+    """
+    from dcem.tasks._sepsis.artificial import write_artificial
+
+    folder = write_artificial(
+        out,
+        kind.value,
+        stays=stays,
+        random_state=seed,
+        layout=layout.value,
+        upper_case=not lower_case,
+    )
+    typer.echo(f"{folder}: artificial tables ({kind.value})")
+
+
+def _tell(progress: "Progress") -> None:
+    """One line a stage, on stderr; counts and seconds only."""
+    place = f"[{progress.number:>2}/{progress.of}]"
+    if progress.state == "running":
+        typer.echo(f"{place} {progress.question}", err=True)
+    elif progress.state == "kept":
+        typer.echo(f"{place} {progress.question} kept, {progress.rows:,} rows", err=True)
+    else:
+        typer.echo(f"        {progress.rows:,} rows, {progress.seconds:.1f} s", err=True)

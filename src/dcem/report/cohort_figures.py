@@ -1,0 +1,187 @@
+"""The account of a sepsis cohort: its flow diagram and the page on the quality of its data.
+
+Everything arrives counted, with small counts already hidden; nothing is computed here. What was
+built from artificial tables says so across every figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dcem.report.style import FAINT, INK, MUTED, PAPER, RC, Drawing, group_colour, new_figure
+
+_ROW, _BOX_HEIGHT = 1.0, 0.62
+_LEFT_X, _LEFT_WIDTH = 0.0, 3.0
+_OUT_X, _OUT_WIDTH = 3.7, 5.4
+_GROUPS = ("Black", "white")
+
+
+def number(count: Any) -> str:
+    """A count with thousands separated; a hidden one as it was hidden; an unknown one as a dash."""
+    if count is None:
+        return "–"
+    return f"{count:,}" if isinstance(count, int) else str(count)
+
+
+def draw_flow(flow: Mapping[str, Any]) -> Drawing:
+    """How many stays are left after each criterion, and why the others left."""
+    steps = flow["steps"]
+    figure = new_figure(9.6, 0.62 * (len(steps) + 3))
+    axes = figure.add_subplot()
+    bottom = -(len(steps) + 1.35)
+    axes.set(xlim=(-0.1, 9.2), ylim=(bottom, 0.5))
+    axes.axis("off")
+    published = [flow["all_stays"]["published"], *(s["left"]["published"] for s in steps)]
+    _box(axes, _LEFT_X, 0, _LEFT_WIDTH, _counted("ICU stays", flow["all_stays"]))
+    for row, step in enumerate(steps, start=1):
+        y = -row * _ROW
+        axes.annotate(
+            "",
+            xy=(_LEFT_WIDTH / 2, y + _BOX_HEIGHT / 2),
+            xytext=(_LEFT_WIDTH / 2, y + _ROW - _BOX_HEIGHT / 2),
+            arrowprops={"arrowstyle": "-|>", "color": MUTED, "lw": 1},
+        )
+        axes.plot([_LEFT_WIDTH, _OUT_X], [y, y], color=FAINT, lw=1, zorder=0)
+        _box(axes, _LEFT_X, y, _LEFT_WIDTH, _counted("left", step["left"]))
+        removed = number(step["removed"]["count"])
+        known = step["removed"]["published"]
+        beside = f"  (published {known:,})" if known is not None else ""
+        text = f"− {removed}   {step['reason']}{beside}"
+        _box(axes, _OUT_X, y, _OUT_WIDTH, text, removed=True)
+    study = flow["study"]
+    summary = (
+        f"{number(study['sepsis']['count'])} with sepsis, "
+        f"{number(study['no_sepsis']['count'])} without; "
+        + ", ".join(f"{number(study['groups'][g]['all']['count'])} {g}" for g in _GROUPS)
+    )
+    axes.text(_LEFT_X, -(len(steps) + 1) * _ROW, f"Study: {summary}", color=INK, va="center")
+    _watermark(figure, flow["build"])
+    final = number(study["all"]["count"])
+    return Drawing(
+        figure=figure,
+        name="cohort-flow",
+        title="Flow of stays into the study",
+        description=f"{number(flow['all_stays']['count'])} ICU stays, {final} in the study. "
+        + " ".join(f"{number(s['removed']['count'])} removed: {s['reason']}." for s in steps),
+        caption="Criteria apply from top to bottom. "
+        + (
+            "Published counts are those of the full release under the same rule, where known."
+            if any(count is not None for count in published)
+            else ""
+        ),
+    )
+
+
+def draw_distributions(quality: Mapping[str, Any]) -> Drawing:
+    """Each feature's distribution in both groups, in shares of the group per unit of the axis."""
+    import matplotlib
+
+    features = quality["features"]
+    figure = new_figure(9.6, 9.2)
+    with matplotlib.rc_context(RC):
+        axes = figure.subplots(5, 3).ravel()
+    for ax, (name, feature) in zip(axes, features.items(), strict=False):
+        for code, group in enumerate(_GROUPS):
+            shown = feature["distribution"].get(group)
+            if shown is not None:
+                edges, shares = shown["edges"], shown["shares"]
+                heights = [
+                    share / (right - left)
+                    for share, left, right in zip(shares, edges, edges[1:], strict=False)
+                ]
+                ax.stairs(heights, edges, color=group_colour(code), lw=1.6, label=group)
+        if not any(feature["distribution"].values()):
+            ax.text(0.5, 0.5, "too few to show", transform=ax.transAxes, ha="center", color=MUTED)
+        ax.set_title(name, fontsize=9.5)
+        ax.set_xlabel(feature["unit"], fontsize=8.5)
+        ax.set_yticks([])
+        ax.spines["left"].set_visible(False)
+        ax.tick_params(labelsize=8)
+    for ax in axes[len(features) :]:
+        ax.axis("off")
+    for code, group in enumerate(_GROUPS):
+        axes[-1].plot([], [], color=group_colour(code), lw=1.6, label=group)
+    axes[-1].legend(loc="center", fontsize=10)
+    _watermark(figure, quality["build"])
+    return Drawing(
+        figure=figure,
+        name="feature-distributions",
+        title="Distributions of the features",
+        description="One panel for each of the 13 features, with a curve for each group. The table "
+        "below gives the median and quartiles.",
+        caption="Shares of each group per unit. Values beyond the axis are counted at its ends; "
+        "bins are joined until each holds at least ten stays.",
+    )
+
+
+def render_cohort(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> str:
+    """The account as one self-contained HTML page."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    from dcem.report.style import css_variables, inline_svg
+
+    environment = Environment(
+        loader=PackageLoader("dcem.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = number
+    environment.filters["share"] = lambda part: (
+        f"{number(part['count'])}" + ("" if part["share"] is None else f" ({part['share']:.1%})")
+    )
+    drawings = [draw_flow(flow), draw_distributions(quality)]
+    return environment.get_template("cohort.html").render(
+        flow=flow,
+        quality=quality,
+        build=flow["build"],
+        groups=_GROUPS,
+        drawings=drawings,
+        svg=[Markup(inline_svg(drawing)) for drawing in drawings],
+        light=Markup(css_variables(dark=False)),
+        dark=Markup(css_variables(dark=True)),
+    )
+
+
+def save_figure(drawing: Drawing, path: Path) -> None:
+    """Write a drawing as a file of its own (by its ending: svg, pdf, png) in one step."""
+    import os
+
+    unfinished = path.with_name(path.name + ".part")
+    drawing.figure.savefig(unfinished, format=path.suffix[1:], facecolor=PAPER)
+    os.replace(unfinished, path)
+
+
+def _counted(what: str, pair: Mapping[str, Any]) -> str:
+    known = f"   (published {pair['published']:,})" if pair["published"] is not None else ""
+    return f"{number(pair['count'])} {what}{known}"
+
+
+def _box(axes: Any, x: float, y: float, width: float, text: str, *, removed: bool = False) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    box = FancyBboxPatch(
+        (x, y - _BOX_HEIGHT / 2),
+        width,
+        _BOX_HEIGHT,
+        boxstyle="round,pad=0,rounding_size=0.08",
+        mutation_aspect=0.6,
+        edgecolor=FAINT if removed else MUTED,
+        facecolor=PAPER,
+        linewidth=1,
+    )
+    axes.add_patch(box)
+    place, align = (x + 0.12, "left") if removed else (x + width / 2, "center")
+    axes.text(place, y, text, ha=align, va="center", color=INK, fontsize=9)
+
+
+def _watermark(figure: Any, build: Mapping[str, Any]) -> None:
+    if build["artificial"]:
+        figure.text(
+            0.5, 0.5, "artificial", fontsize=72, color=FAINT, alpha=0.45, rotation=30,
+            ha="center", va="center", zorder=10,
+        )  # fmt: skip
