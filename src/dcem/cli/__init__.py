@@ -22,6 +22,10 @@ COMMANDS = {
         "dcem.cli.simulate:simulate",
         "Write a simulated table with selectively collected labels.",
     ),
+    "sepsis": Entry(
+        "dcem.cli.sepsis:app",
+        "Build the sepsis cohort from MIMIC-III, or artificial tables of its shape.",
+    ),
 }
 
 app = typer.Typer(

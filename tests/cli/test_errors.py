@@ -1,0 +1,150 @@
+"""What goes wrong ends with one clear message, or with a traceback where it is our fault."""
+
+import os
+import signal
+import subprocess
+import sys
+import warnings
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from dcem.checks import DataWarning, InputError
+from dcem.cli._errors import EXTRAS, PoliteGroup
+
+
+def run(action):
+    """Run a command that does `action` inside our group."""
+    app = typer.Typer(cls=PoliteGroup, pretty_exceptions_enable=False)
+
+    @app.callback()
+    def root() -> None: ...
+
+    @app.command()
+    def go() -> None:
+        action()
+
+    return CliRunner().invoke(app, ["go"])
+
+
+def raising(error):
+    def action():
+        raise error
+
+    return action
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (InputError("column 'age' is not there"), "error: column 'age' is not there\n"),
+        (
+            FileNotFoundError(2, "No such file or directory", "people.csv"),
+            "error: people.csv: no such file or directory\n",
+        ),
+        (PermissionError(13, "Permission denied", "out"), "error: out: permission denied\n"),
+        (
+            ModuleNotFoundError("No module named 'duckdb'", name="duckdb"),
+            "error: this needs duckdb, which is not installed: pip install 'dcem[sepsis]'\n",
+        ),
+    ],
+)
+def test_what_the_user_can_mend_is_one_message(error, message) -> None:
+    result = run(raising(error))
+    assert result.exit_code == 2
+    assert result.stderr == message
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("a bug"),
+        KeyError("a bug"),
+        OSError("no file named"),
+        ModuleNotFoundError("No module named 'dcem.nothing'", name="dcem.nothing"),
+    ],
+)
+def test_what_is_our_fault_keeps_its_traceback(error) -> None:
+    result = run(raising(error))
+    assert result.exception is error
+
+
+def test_an_unexpected_error_of_the_real_script_shows_a_traceback(tmp_path) -> None:
+    code = (
+        "import sys, dcem.cli.simulate as s, dcem.tasks as t\n"
+        "t.make_sinusoid = lambda *a, **k: 1 / 0\n"
+        "from dcem.cli import main\n"
+        "sys.argv = ['dcem', 'simulate']\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "ZeroDivisionError" in done.stderr
+
+
+def test_warnings_about_data_are_notes_and_others_stay_warnings() -> None:
+    def action():
+        warnings.warn("group b: nobody was tested", DataWarning, stacklevel=1)
+        warnings.warn("something old", DeprecationWarning, stacklevel=1)
+        warnings.warn("something odd", UserWarning, stacklevel=1)
+
+    before = warnings.showwarning
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        result = run(action)
+    assert "note: group b: nobody was tested\n" in result.stderr
+    assert "UserWarning: something odd" in result.stderr
+    assert warnings.showwarning is before
+
+
+def test_ctrl_c_ends_with_130() -> None:
+    result = run(raising(KeyboardInterrupt()))
+    assert result.exit_code == 130
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_ctrl_c_of_the_real_script(tmp_path) -> None:
+    code = (
+        "import sys, time, dcem.tasks as t\n"
+        "def slow(*a, **k):\n    print('ready', flush=True); time.sleep(60)\n"
+        "t.make_sinusoid = slow\n"
+        "from dcem.cli import main\n"
+        "sys.argv = ['dcem', 'simulate']\n"
+        "main()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert stderr.strip() == "interrupted"
+
+
+def test_bad_input_at_the_real_command(dcem, tmp_path) -> None:
+    done = dcem("simulate", "-o", "table.xlsx", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: table.xlsx")
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_extra_named_exists() -> None:
+    import tomllib
+    from pathlib import Path
+
+    pyproject = Path(__file__).resolve().parents[2] / "pyproject.toml"
+    declared = tomllib.loads(pyproject.read_text())["project"]["optional-dependencies"]
+    for module, extra in EXTRAS.items():
+        assert any(line.startswith(module) for line in declared[extra]), (module, extra)

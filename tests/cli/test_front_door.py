@@ -1,0 +1,101 @@
+"""Help, version and completion answer at once and say what they should."""
+
+import subprocess
+import sys
+
+import pytest
+
+import dcem as package
+from dcem.cli import COMMANDS
+
+HEAVY = [
+    "numpy",
+    "pandas",
+    "scipy",
+    "sklearn",
+    "torch",
+    "matplotlib",
+    "pyarrow",
+    "jinja2",
+    "duckdb",
+    "joblib",
+]
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], *([name, "-h"] for name in COMMANDS)])
+def test_help_and_version_load_nothing_heavy(args) -> None:
+    code = (
+        "import sys\n"
+        f"sys.argv = ['dcem', *{args!r}]\n"
+        "from dcem.cli import main\n"
+        "try:\n    main()\n"
+        "except SystemExit as end:\n    assert not end.code, end.code\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.strip() == "[]"
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = f"import sys, dcem; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_public_names_are_there_and_unknown_ones_are_not() -> None:
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+    assert set(package.__all__) <= set(dir(package))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        package.nothing  # noqa: B018
+
+
+def test_version(dcem) -> None:
+    done = dcem("--version")
+    assert (done.returncode, done.stdout) == (0, f"dcem {package.__version__}\n")
+
+
+def test_help_lists_every_command_with_its_line(dcem) -> None:
+    text = " ".join(dcem("--help", COLUMNS="200").stdout.split())
+    for name, entry in COMMANDS.items():
+        assert f"{name} {entry.help}" in text
+
+
+def test_a_mistyped_command_gets_a_suggestion(dcem) -> None:
+    done = dcem("simulat")
+    assert done.returncode == 2
+    assert "Did you mean 'simulate'?" in done.stderr
+
+
+def test_completion_of_commands(dcem) -> None:
+    def complete(line: str) -> list[str]:
+        words = line.split(" ")
+        return dcem(
+            _DCEM_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1)
+        ).stdout.split()
+
+    assert complete("dcem ") == list(COMMANDS)
+    assert complete("dcem si") == ["simulate"]
+    assert complete("dcem sepsis b") == ["build"]
+    assert complete("dcem simulate --ph") == ["--phase"]
+    assert "as-written" in complete("dcem simulate --preset as-w")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_script(dcem, shell) -> None:
+    done = dcem(_DCEM_COMPLETE=f"source_{shell}")
+    assert done.returncode == 0
+    assert f"complete_{shell}" in done.stdout
+
+
+def test_completion_can_be_installed(dcem, tmp_path) -> None:
+    done = dcem(
+        "--install-completion",
+        "bash",
+        HOME=str(tmp_path),
+        _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1",
+    )
+    assert done.returncode == 0, done.stderr
+    scripts = [p.read_text() for p in tmp_path.rglob("*") if p.is_file() and "dcem" in p.name]
+    assert any("_DCEM_COMPLETE=complete_bash" in text for text in scripts)
