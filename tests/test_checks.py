@@ -172,6 +172,10 @@ def test_a_group_nobody_tested() -> None:
     assert "Nobody is tested in group 'M' (20 of 40 rows)" in message
 
 
+def test_an_agreed_level_that_does_not_occur_is_no_untested_group() -> None:
+    assert warned(lambda: read(table(), group_names=["F", "M", "X"])) == []
+
+
 def test_constant_and_empty_features() -> None:
     (message,) = warned(lambda: read(table().assign(site=1, height=np.nan)))
     assert "'site', 'height' (2 of 4)" in message
@@ -342,6 +346,11 @@ def test_features_keep_missing_values_of_every_kind() -> None:
     expected = [[1, nan, nan, nan], [1, nan, nan, 4], [1, nan, 0, 1], [1, 2, 3, 4]]
     np.testing.assert_array_equal(X.T, [*expected, [1, nan, 2, 1], [1, nan, 0, 1]])
     assert names == tuple(frame.columns)
+    assert X.flags.c_contiguous
+
+
+def test_features_of_a_plain_frame_are_laid_out_row_by_row() -> None:
+    X, _ = checks.check_features(pd.DataFrame(np.arange(12.0).reshape(4, 3)))
     assert X.flags.c_contiguous
 
 
