@@ -167,6 +167,17 @@ def test_repeated_rows_of_a_person_add_no_certainty():
     assert honest.high - honest.low > 2.5 * (naive.high - naive.low)
 
 
+def test_intervals_of_what_noise_pushes_reach_to_both_sides():
+    result = bootstrap(*simulated(better=0)[:3], n_replicates=100, n_permutations=0)
+    assert result.roc_gap.low == 0  # a percentile interval would never reach down to the truth
+    unfair = bootstrap(*simulated(4000, better=1)[:3], n_replicates=100, n_permutations=0)
+    for gap in (unfair.roc_gap, unfair.roc_gaps[0, 1], unfair.calibration_error):
+        assert gap.low == pytest.approx(2 * gap.estimate - gap.high)
+        assert gap.low > 0
+    worst = unfair.worst_group_auc
+    assert worst.high == pytest.approx(2 * worst.estimate - worst.low)
+
+
 # The permutation reference.
 
 

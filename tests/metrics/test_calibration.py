@@ -63,6 +63,11 @@ def test_ties_share_a_bin_and_weights_are_repeats(eighths, y, weight, shuffled, 
     assert (np.diff(curve.predicted) > 0).all()
 
 
+def test_a_tie_across_a_bin_edge_goes_where_the_middle_of_its_mass_lies():
+    score = np.repeat([0.2, 0.5, 0.8], [3, 5, 2])  # the five lie at 30 to 80 %, their middle at 55
+    assert calibration_curve(score > 0.3, score, n_bins=2).count.tolist() == [3, 7]
+
+
 def test_a_calibrated_score_is_told_from_an_overconfident_one():
     y, risk = simulated(50_000)
     assert calibration_error(y, risk) < 0.01

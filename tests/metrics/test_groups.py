@@ -113,6 +113,15 @@ def test_gap_of_identical_groups_is_exactly_zero(data):
 
 
 @given(grouped())
+def test_grid_and_exact_differ_by_less_than_two_steps(data):
+    y, score, group, weight = data
+    exact, grid = (
+        roc_gap(y, score, group, weight=weight, method=method) for method in ("exact", "grid")
+    )
+    assert abs(exact - grid) < 2e-4
+
+
+@given(grouped())
 def test_whole_weights_are_repeated_rows(data):
     y, score, group, weight = data
     again = np.repeat(np.arange(len(y)), weight)

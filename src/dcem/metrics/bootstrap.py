@@ -100,7 +100,7 @@ def bootstrap(
     for label in groups.levels:
         lacking = support.lacking(("group_auc", label))
         if lacking:
-            notice(f"Intervals and values that need it are NaN: {lacking}.")
+            notice(f"Not everything is estimable: {lacking}. See `reason` in the result.")
     intervals = {
         key: _interval(
             key[0],
