@@ -194,12 +194,19 @@ def history_of(model: Any) -> History | None:
 
     if not hasattr(model, "history_"):
         return None
-    losses = model.history_
-    shown = {"train_loss": "training", "validation_loss": "validation"}
+    shown = {
+        "train_loss": "training",
+        "validation_loss": "validation, everybody",
+        "tested_validation_loss": "validation, the tested",
+    }
+    why = {
+        "max_iter": "All iterations that were allowed were used.",
+        "no_improvement": "EM stopped when the watched loss no longer fell.",
+    }
     return History(
-        loss={label: np.asarray(losses[key]) for key, label in shown.items() if key in losses},
-        kept=model.n_iter_,
-        termination=f"EM stopped after {model.n_iter_} iterations: {model.termination_}.",
+        loss={label: np.asarray(model.history_[key]) for key, label in shown.items()},
+        kept=model.best_iter_,
+        termination=why[model.termination_],
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from math import isnan
 
 from dcem.report.results import Comparison, MethodResult
 from dcem.report.words import conclusions, level, number, percent, with_interval
@@ -18,7 +19,9 @@ def rows(comparison: Comparison) -> list[tuple[str, ...]]:
             method.name,
             with_interval(method.auc),
             with_interval(method.roc_gap),
-            f"≤ {number(method.gap_by_chance)}",
+            number(method.gap_by_chance)
+            if isnan(method.gap_by_chance)
+            else f"≤ {number(method.gap_by_chance)}",
             with_interval(method.auc_difference),
             f"{method.seconds:.1f}",
         )
@@ -47,11 +50,14 @@ def _record(method: MethodResult) -> dict[str, str]:
     }
     for name, estimate in estimates.items():
         for suffix, part in (("", "value"), ("_low", "low"), ("_high", "high")):
-            value = float("nan") if estimate is None else getattr(estimate, part)
-            record[name + suffix] = "" if value != value else repr(float(value))
-    record["gap_by_chance"] = repr(float(method.gap_by_chance))
+            record[name + suffix] = "" if estimate is None else _exact(getattr(estimate, part))
+    record["gap_by_chance"] = _exact(method.gap_by_chance)
     record["seconds"] = f"{method.seconds:.3f}"
     return record
+
+
+def _exact(value: float) -> str:
+    return "" if isnan(value) else repr(float(value))
 
 
 def to_markdown(comparison: Comparison) -> str:
