@@ -144,15 +144,17 @@ def show(comparison: Comparison, console: Any) -> None:
     from dcem.report import tables, words
 
     table = Table(title="Judged on the truth of fresh people", title_justify="left", box=None)
-    for column in tables.COLUMNS:
+    shown = [column for column in tables.COLUMNS if column != "AUC difference"]  # 80 columns wide
+    for column in shown:
         table.add_column(column, justify="left" if column == "method" else "right", no_wrap=True)
     for method, cells in zip(comparison.methods, tables.rows(comparison), strict=True):
-        table.add_row(*cells, style="dim" if method.uses_truth else None)
+        by_column = dict(zip(tables.COLUMNS, cells, strict=True))
+        table.add_row(*map(by_column.get, shown), style="dim" if method.uses_truth else None)
     console.print(table)
+    console.print(f"{words.level(comparison)} intervals; y-model is given the truth.", style="dim")
     console.print()
     for sentence in words.conclusions(comparison):
         console.print(f"- {sentence.replace('`', '')}", markup=False)
-    console.print(tables.interval_note(comparison), style="dim", markup=False)
 
 
 def estimate(interval: Interval) -> Estimate:
