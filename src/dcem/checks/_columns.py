@@ -11,6 +11,7 @@ import pandas as pd
 from dcem.checks._reading import as_frame, as_series, is_arrow, shape_of
 from dcem.checks._wording import (
     InputError,
+    InputTypeError,
     listed,
     require_unique,
     rows_text,
@@ -131,7 +132,13 @@ def _feature_array(X: Any, names: Sequence[str], labels: pd.Index | None) -> np.
             wrong.append((j, bad))
     if wrong:
         j, bad = wrong[0]
-        examples = values_text(table.iloc[:, j][bad].iloc[:50])
+        offending = table.iloc[:, j][bad].iloc[:50]
+        examples = values_text(offending)
+        if not all(isinstance(value, str) for value in offending):
+            raise InputTypeError(
+                f"Feature {names[j]!r} holds objects such as {examples} in "
+                f"{rows_text(bad, labels)}; the argument must be a string or a number."
+            )
         raise InputError(
             f"Feature {names[j]!r} cannot be read as a number in {rows_text(bad, labels)}, such as "
             f"{examples}.{_also([k for k, _ in wrong[1:]], names)} Allowed: numbers, booleans, and "

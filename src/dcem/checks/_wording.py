@@ -20,6 +20,10 @@ class InputError(ValueError):
     """The input cannot be used as it is; the message says where it is wrong and what to do."""
 
 
+class InputTypeError(InputError, TypeError):
+    """The input holds something that is no datum at all, such as a dictionary in a cell."""
+
+
 class DataWarning(UserWarning):
     """The input is legal, but limits what can be learnt from it."""
 

@@ -1,7 +1,7 @@
 """Train M independent networks as one: the fleet.
 
 A *fleet* is M networks of one architecture whose parameters lie stacked in one array `[M, P]`.
-They see the same rows (`X [N, d]`, stored once) or each their own (`X [M, N, d]`); one call computes
+They see the same rows (`X [N, d]`, stored once) or each their own (`X [M, N, d]`); one call gives
 all M losses, one backward pass all M gradients, one update moves all M networks. Since the loss of
 one network does not depend on the parameters of another, a fleet of M gives the same networks as
 M separate fits, at a fraction of the cost: small networks leave a processor idle, and M of them

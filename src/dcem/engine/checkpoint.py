@@ -1,4 +1,4 @@
-"""Checkpoints inside a long run: tensors and a little JSON in one file, written whole or not at all."""
+"""Checkpoints inside a long run: tensors and a little JSON in one file, written whole or not."""
 
 from __future__ import annotations
 

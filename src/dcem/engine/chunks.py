@@ -20,7 +20,10 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 
 def in_chunks(
-    run: Callable[[Sequence[Item]], list[Result]], items: Sequence[Item], *, limit: int | None = None
+    run: Callable[[Sequence[Item]], list[Result]],
+    items: Sequence[Item],
+    *,
+    limit: int | None = None,
 ) -> list[Result]:
     """`run(items)`, split in halves as often as memory demands; results in the order of `items`.
 

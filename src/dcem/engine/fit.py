@@ -9,6 +9,7 @@ so that the host launches one graph a step instead of dozens of small kernels.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -33,9 +34,17 @@ class Optimizer(Protocol):
 
     state: dict[str, Tensor]
 
-    def bind(self, flat: Tensor) -> None: ...
-    def reset(self) -> None: ...
-    def update(self, flat: Tensor, grad: Tensor) -> None: ...
+    def bind(self, flat: Tensor) -> None:
+        """Make the state for these parameters."""
+        ...
+
+    def reset(self) -> None:
+        """Forget the past, in place."""
+        ...
+
+    def update(self, flat: Tensor, grad: Tensor) -> None:
+        """One step, in place."""
+        ...
 
 
 def supervised(architecture: Architecture, loss: Loss) -> Objective:
@@ -110,8 +119,7 @@ class Trainer:
             self._replay("step", self._step)
             self.steps_done += 1
             if stopping is not None and validation is not None and done % check_every == 0:
-                rows, check = validation, watch or self.objective
-                self._replay("check", lambda: self._check(rows, check))
+                self._replay("check", partial(self._check, validation, watch or self.objective))
                 if (done // check_every) % ASK_EVERY == 0 and not bool(stopping.active.any()):
                     break
             if progress is not None:

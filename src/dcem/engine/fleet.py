@@ -19,9 +19,17 @@ class Architecture(Protocol):
     n_parameters: int
 
     @property
-    def n_outputs(self) -> int: ...
-    def initial(self, seed: int) -> Tensor: ...
-    def logits(self, flat: Tensor, X: Tensor) -> Tensor: ...
+    def n_outputs(self) -> int:
+        """The number of logits."""
+        ...
+
+    def initial(self, seed: int) -> Tensor:
+        """Initial parameters `[P]` of one network."""
+        ...
+
+    def logits(self, flat: Tensor, X: Tensor) -> Tensor:
+        """Logits `[M, N, k]` of parameters `[M, P]` on rows `[N, d]` or `[M, N, d]`."""
+        ...
 
 
 @dataclass

@@ -80,7 +80,8 @@ class MLP:
         if fused.supports(self, flat, X):
             return fused.logits(self, flat, X)
         if flat.device.type == "cpu" and X.shape[-2] >= STACK_BELOW:
-            return _Blocked.apply(flat, X, self)  # type: ignore[no-any-return]
+            blocked: Tensor = _Blocked.apply(flat, X, self)
+            return blocked
         return self.stacked(flat, X)
 
     def stacked(self, flat: Tensor, X: Tensor) -> Tensor:

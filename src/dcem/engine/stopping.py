@@ -44,3 +44,13 @@ class Patience:
         """Put the best weights back, network by network, wherever a check ever improved."""
         seen = (self.best_step > 0).unsqueeze(1)
         flat.copy_(torch.where(seen, self.best_flat, flat))
+
+    def state(self) -> dict[str, Tensor]:
+        """All of it, by name, for a checkpoint."""
+        names = ("best_flat", "best_loss", "best_step", "failures", "checks", "active")
+        return {name: getattr(self, name) for name in names}
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        """Go on from a checkpoint, in place."""
+        for name, tensor in self.state().items():
+            tensor.copy_(state[name])

@@ -5,7 +5,7 @@ being tested) and `weight`. One iteration:
 
 1. *E-step*: the pseudo-label Q is the observed label of tested rows and the network's current
    prediction for the others. No gradient.
-2. *M-step*: some steps of Adam, started anew, on the loss of `dcem.methods.mstep`.
+2. *M-step*: some steps of Adam on the loss of `dcem.methods.mstep`.
 3. *Look*: the watched loss on validation rows decides, network by network, whether to go on.
 
 Two losses can be watched, both free of truth. `watch="self"`, the published one, is the M-step loss
@@ -16,16 +16,22 @@ validation rows, where the label is known: it sees overfitting, which the other 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from dcem.engine import Adam, Fleet, Patience, Rows, Trainer
-from dcem.engine.fleet import margin
+from dcem.engine import Adam, Fleet, Patience, Rows, Trainer, checkpoint
 from dcem.engine.fit import Progress
+from dcem.engine.fleet import margin
 from dcem.methods.mstep import mstep_loss
+
+History = list[dict[str, list[float]]]
+LOSSES = ("train_loss", "validation_loss", "tested_validation_loss")
 
 
 @dataclass(frozen=True)
@@ -33,10 +39,11 @@ class EMSettings:
     """How long, how fast, and when to stop."""
 
     max_iter: int = 50
-    steps: int = 1000  # a M-step
-    learning_rate: float | Tensor = 1e-3
-    weight_decay: float | Tensor = 0.0
-    strength: float | Tensor = 1.0  # lambda, the weight of the causal regularisation
+    steps: int = 1000  # in a M-step
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    fresh_optimizer: bool = True  # forget Adam's moments at each M-step
+    strength: float = 1.0  # lambda, the weight of the causal regularisation
     hard_t: bool = False
     carry_weights: bool = True  # a M-step starts from the weights of the one before
     patience: int = 3
@@ -51,9 +58,9 @@ class EMResult:
 
     pseudo_labels: Tensor  # [M, N], of the training rows, by the returned network
     n_iter: list[int]
-    best_iter: list[int]
+    best_iter: list[int]  # 1 is the first
     termination: list[str]
-    history: list[dict[str, list[float]]] = field(default_factory=list)
+    history: History
 
 
 def e_step(fleet: Fleet, rows: Rows) -> Tensor:
@@ -71,12 +78,22 @@ def run_em(
     first_q: Fleet | None = None,
     progress: Progress | None = None,
     on_iteration: Callable[[int, Fleet], None] | None = None,
+    resume: Path | None = None,
 ) -> EMResult:
     """Train `fleet` in place.
 
-    `fleet` holds the weights the first M-step starts from; `first_q` the networks that give the
-    first pseudo-labels (default: the same). An untrained `first_q` is the *uninformative start*:
-    every untested row begins near one half.
+    Parameters
+    ----------
+    fleet
+        The weights the first M-step starts from.
+    first_q
+        The networks that give the first pseudo-labels (default: the same). Untrained ones are the
+        *uninformative start*: every untested row begins near one half.
+    on_iteration
+        Called after each iteration with its number (from 0) and the fleet.
+    resume
+        A file that is written after each iteration and read at the start: a run that was killed
+        goes on after its last whole iteration.
     """
     teacher = (first_q or fleet).clone()  # the networks of the E-step
     initial = fleet.clone()
@@ -94,12 +111,6 @@ def run_em(
         logits = architecture.logits(flat, rows.X)
         return mstep_loss(logits, q, rows, hard_t=settings.hard_t, strength=settings.strength)
 
-    def watched(rows: Rows, q: Tensor, tested_only: bool) -> Tensor:
-        # the published rule watches the soft-t loss, whichever is trained
-        weight = rows["weight"] * rows["tested"] if tested_only else rows["weight"]
-        rows = Rows(rows.X, dict(rows.columns) | {"weight": weight})
-        return mstep_loss(fleet.logits(rows.X), q, rows, strength=settings.strength)
-
     trainer = Trainer(
         fleet,
         train,
@@ -109,9 +120,9 @@ def run_em(
         seeds=seeds,
     )
     rule = Patience(fleet.flat, settings.patience, min_delta=0.0)
-    names = ("train_loss", "validation_loss", "tested_validation_loss")
-    history: list[dict[str, list[float]]] = [{name: [] for name in names} for _ in range(len(fleet))]
-    for iteration in range(settings.max_iter):
+    history: History = [{name: [] for name in LOSSES} for _ in range(len(fleet))]
+    start = _resume(resume, settings, seeds, trainer, rule, history)
+    for iteration in range(start, settings.max_iter):
         active = rule.active.tolist()
         if not any(active):
             break
@@ -121,30 +132,84 @@ def run_em(
                 train["q"].copy_(e_step(teacher, train))
             if not settings.carry_weights:
                 fleet.load(torch.where(rule.active.unsqueeze(1), initial.flat, fleet.flat))
-        trainer.optimizer.reset()
+        if settings.fresh_optimizer:
+            trainer.optimizer.reset()
         trainer.run(settings.steps, stopping=rule)
-        q = e_step(fleet, validation)
-        losses = {
-            "train_loss": trainer.losses,
-            "validation_loss": watched(validation, q, tested_only=False),
-            "tested_validation_loss": watched(validation, q, tested_only=True),
-        }
-        rule.update(losses["tested_validation_loss" if settings.watch == "tested" else "validation_loss"], fleet.flat)
+        losses = {"train_loss": trainer.losses, **_look(fleet, validation, settings)}
+        watched = "tested_validation_loss" if settings.watch == "tested" else "validation_loss"
+        rule.update(losses[watched], fleet.flat)
         for name, values in losses.items():
-            for m, value in enumerate(values.tolist()):
-                if active[m]:
-                    history[m][name].append(value)
+            for record, value, on in zip(history, values.tolist(), active, strict=True):
+                if on:
+                    record[name].append(value)
+        _save(resume, settings, seeds, trainer, rule, history, iteration + 1)
         if on_iteration is not None:
             on_iteration(iteration, fleet)
         if progress is not None:
             progress(iteration + 1, settings.max_iter)
     if settings.keep == "best":
         rule.restore(fleet.flat)
-    n_iter = [len(record["train_loss"]) for record in history]
     return EMResult(
         pseudo_labels=e_step(fleet, train),
-        n_iter=n_iter,
+        n_iter=[len(record["train_loss"]) for record in history],
         best_iter=rule.best_step.tolist(),
         termination=["max_iter" if on else "no_improvement" for on in rule.active.tolist()],
         history=history,
     )
+
+
+def _look(fleet: Fleet, rows: Rows, settings: EMSettings) -> dict[str, Tensor]:
+    """Both watched losses. They use the soft testing probability, whichever loss is trained."""
+    logits = fleet.logits(rows.X)
+    q = torch.where(rows["tested"] > 0, rows["y"], torch.sigmoid(margin(logits)))
+    tested = Rows(rows.X, dict(rows.columns) | {"weight": rows["weight"] * rows["tested"]})
+    return {
+        "validation_loss": mstep_loss(logits, q, rows, strength=settings.strength),
+        "tested_validation_loss": mstep_loss(logits, q, tested, strength=settings.strength),
+    }
+
+
+def _identity(settings: EMSettings, seeds: list[int], flat: Tensor) -> str:
+    return f"{settings} seeds={seeds} parameters={tuple(flat.shape)}"
+
+
+def _save(
+    path: Path | None,
+    settings: EMSettings,
+    seeds: list[int],
+    trainer: Trainer,
+    rule: Patience,
+    history: History,
+    done: int,
+) -> None:
+    if path is None:
+        return
+    state: dict[str, Any] = trainer.state()
+    meta = {
+        "identity": _identity(settings, seeds, trainer.fleet.flat),
+        "iterations_done": done,
+        "steps_done": state.pop("steps_done"),
+        "history": history,
+    }
+    rule_state = {f"rule.{name}": tensor for name, tensor in rule.state().items()}
+    checkpoint.write(path, state | rule_state, json.loads(json.dumps(meta)))
+
+
+def _resume(
+    path: Path | None,
+    settings: EMSettings,
+    seeds: list[int],
+    trainer: Trainer,
+    rule: Patience,
+    history: History,
+) -> int:
+    """Load the last checkpoint of this very run, if there is one; the iterations it had done."""
+    found = checkpoint.read(path) if path is not None else None
+    if found is None or found[1]["identity"] != _identity(settings, seeds, trainer.fleet.flat):
+        return 0
+    tensors, meta = found
+    trainer.load_state(tensors | {"steps_done": meta["steps_done"]})
+    rule.load_state({name: tensors[f"rule.{name}"] for name in rule.state()})
+    for record, saved in zip(history, meta["history"], strict=True):
+        record.update(saved)
+    return int(meta["iterations_done"])

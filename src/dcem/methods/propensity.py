@@ -1,22 +1,128 @@
 """The propensity model of DCEM: who gets tested, given features and group.
 
-Its input is `[x, x * a_1, ..., x * a_(G-1), a_1, ..., a_(G-1)]` with indicators a_g of every group but
-the first: the policy of each group may use the features in its own way. With two groups these are
-the published 2d + 1 columns. Only the log-odds of being tested are kept.
+Its input is `[x, x a_1, ..., x a_(G-1), a_1, ..., a_(G-1)]` with indicators a_g of every group
+but the first: the policy of each group may use the features in its own way. With two groups these
+are the published 2d + 1 columns. Only the log-odds of being tested are used afterwards.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 import torch
+from sklearn.base import clone
 from torch import Tensor
+
+from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, cross_entropy, supervised
+from dcem.engine.fleet import margin
+
+# Probabilities of a foreign model are kept this far from 0 and 1: log-odds must be finite.
+CLIP = 1e-6
+
+
+@dataclass(frozen=True)
+class PropensitySettings:
+    """How the propensity network is trained."""
+
+    hidden: tuple[int, ...] = (64, 64)
+    steps: int = 1000
+    learning_rate: float = 1e-3
+    check_every: int = 1
+    patience: int | None = None  # checks without a better validation loss; None: all steps
+    keep: str = "last"  # or "best"
 
 
 def with_group(X: Tensor, group: Tensor, n_groups: int) -> Tensor:
     """Features with group indicators and their interactions: `[..., N, G d + G - 1]`.
 
-    `X` is `[N, d]` or `[M, N, d]`; `group` holds codes of the same leading shape.
+    `X` is `[N, d]` or `[M, N, d]`; `group` holds codes `[N]` or `[M, N]`.
     """
     indicators = [(group == g).to(X.dtype).unsqueeze(-1) for g in range(1, n_groups)]
     if X.dim() == 2 and group.dim() == 2:
         X = X.expand(group.shape[0], -1, -1)
     return torch.cat([X, *(X * a for a in indicators), *indicators], dim=-1)
+
+
+def fit_propensity(
+    train: Rows,
+    validation: Rows | None,
+    settings: PropensitySettings,
+    *,
+    target: str = "tested",
+    n_groups: int,
+    seeds: list[int],
+    batch_size: int | None = None,
+) -> Fleet:
+    """A network for P(tested | x, a) for each seed, on rows with columns `group` and `target`."""
+
+    def rows(part: Rows) -> Rows:
+        X = with_group(part.X, part["group"], n_groups)
+        return Rows(X, {"target": part[target], "weight": part["weight"]})
+
+    learn = rows(train)
+    architecture = MLP(learn.X.shape[-1], settings.hidden)
+    fleet = Fleet.initial(architecture, seeds, device=train.X.device)
+    trainer = Trainer(
+        fleet,
+        learn,
+        supervised(architecture, cross_entropy),
+        Adam(settings.learning_rate),
+        batch_size=batch_size,
+        seeds=seeds,
+    )
+    if settings.patience is None or validation is None:
+        trainer.run(settings.steps)
+        return fleet
+    rule = Patience(fleet.flat, settings.patience)
+    trainer.run(
+        settings.steps, stopping=rule, validation=rows(validation), check_every=settings.check_every
+    )
+    if settings.keep == "best":
+        rule.restore(fleet.flat)
+    return fleet
+
+
+def log_odds(fleet: Fleet, rows: Rows, n_groups: int) -> Tensor:
+    """Log-odds of being tested: `[M, N]`."""
+    return margin(fleet.logits(with_group(rows.X, rows["group"], n_groups)))
+
+
+def foreign_log_odds(
+    model: Any, train: Rows, parts: list[Rows], n_groups: int
+) -> tuple[list[Tensor], list[Any]]:
+    """The same from any scikit-learn classifier, one clone for each table; and the clones.
+
+    Returns log-odds `[M, N]` (or `[1, N]` for a shared table) of each of `parts`.
+    """
+
+    def arrays(part: Rows) -> tuple[np.ndarray, np.ndarray]:
+        X = with_group(part.X, part["group"], n_groups)
+        X = X if X.dim() == 3 else X.unsqueeze(0)
+        return X.cpu().numpy(), np.atleast_2d(part["weight"].cpu().numpy())
+
+    X, weight = arrays(train)
+    tested = np.atleast_2d(train["tested"].cpu().numpy())
+    models = []
+    for m in range(max(len(X), len(tested))):
+        rows = weight[m % len(weight)] > 0  # not the padding
+        target = tested[m % len(tested)][rows].astype(int)
+        models.append(clone(model).fit(X[m % len(X)][rows], target))
+    out = []
+    for part in parts:
+        X, _ = arrays(part)
+        p = np.stack([positive_probability(one, X[m % len(X)]) for m, one in enumerate(models)])
+        p = np.clip(p, CLIP, 1 - CLIP)
+        logit = np.log(p) - np.log1p(-p)
+        out.append(torch.from_numpy(logit).to(part.X.device, part.X.dtype))
+    return out, models
+
+
+def positive_probability(model: Any, X: np.ndarray) -> np.ndarray:
+    """P(tested) from a fitted classifier, also where everybody or nobody was tested."""
+    probability = np.zeros(len(X))
+    classes = list(model.classes_)
+    if 1 in classes:
+        probability = model.predict_proba(X)[:, classes.index(1)]
+    return np.asarray(probability, dtype=np.float64)

@@ -1,0 +1,7 @@
+"""Methods for learning from selectively collected labels, each an ordinary classifier."""
+
+from dcem.methods.base import NetworkClassifier, fit_many
+from dcem.methods.dcem import DCEMClassifier
+from dcem.methods.registry import make, names
+
+__all__ = ["DCEMClassifier", "NetworkClassifier", "fit_many", "make", "names"]

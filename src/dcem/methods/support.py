@@ -1,0 +1,103 @@
+"""How far a row lies from what was ever tested.
+
+A model can only have learnt about people like those who were tested. Two measures say how far a row
+is from them, and neither needs its group:
+
+* *distance* to the nearest cluster of tested training rows, in units of the distance that 99 % of
+  tested rows keep themselves; above 1 a row is unlike anything tested;
+* *testing probability*, averaged over the groups by their share, for methods that model it.
+
+The spread of an ensemble is no such measure: networks can agree confidently where there is no data.
+Clusters are means of at least ten rows, so that a saved model holds no individual's features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from dcem.engine import Fleet
+from dcem.methods.propensity import positive_probability, with_group
+
+CLUSTERS = 256
+SMALLEST = 10  # rows a cluster
+SAMPLE = 50_000  # tested rows looked at, at most
+UNLIKELY = 0.01  # a testing probability below this is no support
+BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class Support:
+    """Clusters of tested rows, in preprocessed features, and the shares of the groups."""
+
+    centers: np.ndarray  # [c, d]
+    radius: float
+    group_shares: np.ndarray  # [G]
+
+    @classmethod
+    def fit(cls, X: np.ndarray, tested: np.ndarray, group: np.ndarray, n_groups: int) -> Support:
+        """From preprocessed training rows."""
+        rows = X[tested > 0]
+        rng = np.random.default_rng(0)
+        if len(rows) > SAMPLE:
+            rows = rows[rng.choice(len(rows), SAMPLE, replace=False)]
+        n_clusters = int(np.clip(len(rows) // (2 * SMALLEST), 1, CLUSTERS))
+        centers = rows[rng.choice(len(rows), n_clusters, replace=False)]
+        for _ in range(3):  # a few rounds of k-means; small clusters dissolve into their neighbours
+            nearest, _ = _nearest(rows, centers)
+            sizes = np.bincount(nearest, minlength=len(centers))
+            sums = np.zeros((len(centers), rows.shape[1]))
+            np.add.at(sums, nearest, rows)
+            kept = sizes >= min(SMALLEST, sizes.max())
+            centers = (sums[kept] / sizes[kept, None]).astype(np.float32)
+        _, distance = _nearest(rows, centers)
+        radius = float(np.quantile(distance, 0.99))
+        shares = np.bincount(group, minlength=n_groups) / len(group)
+        return cls(centers, radius or 1.0, shares)
+
+    def of(self, X: np.ndarray, propensity: Any = None) -> pd.DataFrame:
+        """`distance`, `testing_probability` and `supported` of preprocessed rows.
+
+        `propensity` is a fleet or a fitted scikit-learn classifier on features with group, or None.
+        """
+        _, distance = _nearest(X, self.centers)
+        distance = distance / self.radius
+        probability = np.full(len(X), np.nan)
+        if propensity is not None:
+            probability = self._testing_probability(X, propensity)
+        supported = (distance <= 1) & ~(probability < UNLIKELY)
+        return pd.DataFrame(
+            {"distance": distance, "testing_probability": probability, "supported": supported}
+        )
+
+    def _testing_probability(self, X: np.ndarray, propensity: Any) -> np.ndarray:
+        rows = torch.from_numpy(X)
+        total = np.zeros(len(X))
+        for code, share in enumerate(self.group_shares):
+            group = torch.full((len(X),), code)
+            inputs = with_group(rows, group, len(self.group_shares))
+            if isinstance(propensity, Fleet):
+                probability = propensity.predict(inputs).mean(0).double().numpy()
+            else:
+                probability = positive_probability(propensity, inputs.numpy())
+            total += share * probability
+        return total
+
+
+def _nearest(rows: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest center of each row, and the distance to it; block by block."""
+    nearest, distance = np.empty(len(rows), np.int64), np.empty(len(rows))
+    norm = (centers.astype(np.float64) ** 2).sum(1)
+    for start in range(0, len(rows), BLOCK):
+        block = rows[start : start + BLOCK].astype(np.float64)
+        squared = norm - 2 * block @ centers.T + (block**2).sum(1)[:, None]
+        best = squared.argmin(1)
+        nearest[start : start + BLOCK] = best
+        distance[start : start + BLOCK] = np.sqrt(
+            np.maximum(squared[np.arange(len(block)), best], 0)
+        )
+    return nearest, distance
