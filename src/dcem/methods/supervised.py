@@ -169,8 +169,8 @@ class TestedOnly(SupervisedNetwork):
     right if features explain who is tested; but a network has to extrapolate to features at which
     hardly anybody was tested.
 
-    *When it fails.* Where testing follows sharp rules, so that whole regions are never tested; where
-    an unrecorded reason drives both testing and outcome.
+    *When it fails.* Where testing follows sharp rules, so that whole regions are never tested;
+    where an unrecorded reason drives both testing and outcome.
     """
 
     name: ClassVar[str] = "tested-only"
