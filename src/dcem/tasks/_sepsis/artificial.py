@@ -74,9 +74,15 @@ LABELS: dict[int, str] = {
     # near misses
     220574: "ZAlbumin", 220864: "Albumin 5%", 226751: "CreatinineApacheIIScore",
     227000: "BUN_ApacheIV", 227015: "Glucose_ApacheIV", 227054: "TemperatureF_ApacheIV",
-    227062: "WBC_ApacheIV", 228388: "Glucose (whole blood) (soft)", 228242: "Pt. Temperature (BG)",
+    225639: "Differential-Basos", 227062: "WBC_ApacheIV", 228242: "Pt. Temperature (BG)",
+    228388: "Glucose (whole blood) (soft)",
 }  # fmt: skip
-CAREVUE_LABELS: dict[int, str] = {1542: "WBC", 211: "Heart Rate", 678: "Temperature F"}
+CAREVUE_LABELS: dict[int, str] = {
+    211: "Heart Rate",
+    678: "Temperature F",
+    1531: "Lactic Acid",
+    1542: "WBC",
+}
 LAYOUTS = ("csv.gz", "csv", "parquet")
 KINDS = ("rules", "cohort")
 

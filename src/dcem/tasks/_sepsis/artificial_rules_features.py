@@ -23,10 +23,12 @@ def single_items(world: World) -> None:
     """Each item alone, and near misses that must not be taken for it."""
     items: tuple[tuple[str, int, float, float | None], ...] = (
         ("max_lactic_acid", 225668, 3.5, 3.5),
+        ("max_lactic_acid", 1531, 3.5, None),  # CareVue's
         ("max_wbc", 220546, 12.5, 12.5),
         ("max_wbc", 227062, 12.5, None),  # an APACHE score
         ("max_wbc", 1542, 12.5, None),  # CareVue's
         ("max_neuts", 225643, 81, 81),
+        ("max_neuts", 225639, 81, None),  # basophils
         ("max_glucose", 220621, 150, 150),
         ("max_glucose", 225664, 151, 151),
         ("max_glucose", 226537, 152, 152),

@@ -50,6 +50,7 @@ def laboratory(world: World) -> None:
         valuenum=30,
     )
     stay.expect(coagulation=None)
+    world.patient("sum", "one organ").lab(51265, 60).expect(sofa=2)
     world.patient("sum", "two organs").lab(51265, 60).lab(50885, 3).expect(sofa=4)
 
 

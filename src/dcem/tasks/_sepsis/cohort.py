@@ -114,7 +114,7 @@ def build_cohort(
         if study["left_out_because"].notna().all():
             notice(f"No stay of {tables.root} is left in the study: the cohort has no rows.")
         verdicts = stages.frame(
-            "SELECT measure, verdict, count(*) AS values_ FROM built.measurements "
+            "SELECT measure, verdict, count(*) AS n FROM built.measurements "
             "JOIN built.study USING (icustay_id) WHERE left_out_because IS NULL "
             "GROUP BY measure, verdict"
         )

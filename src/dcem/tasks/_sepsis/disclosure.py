@@ -44,36 +44,92 @@ def hide_small(
     value = np.array([counts[name] for name in names], dtype=float)
     small = value < THRESHOLD
     hidden = small.copy()
-    while (reveals := _what_reveals(relations, hidden, value)) is not None:
-        hidden[reveals] = True
+    while reveals := _what_reveals(relations, hidden, value):
+        hidden[list(reveals)] = True
     return {
         name: (SMALL if small[i] else WITHHELD) if hidden[i] else counts[name]
         for i, name in enumerate(names)
     }
 
 
-def _what_reveals(relations: np.ndarray, hidden: np.ndarray, value: np.ndarray) -> int | None:
-    """The smallest shown count by which a hidden small one can be worked out, or None."""
-    unknown = relations[:, hidden]  # [sums, hidden]
-    somebody = (value > 0) & (value < THRESHOLD)
-    # What the sums leave open spans their null space; a count that is zero in all of it is fixed.
-    _, singular, directions = np.linalg.svd(unknown)
-    open_ = directions[int((singular > 1e-9).sum()) :]  # [free directions, hidden]
-    fixed = (np.abs(open_) < 1e-9).all(axis=0)
-    for column in np.flatnonzero(fixed & somebody[hidden]):
-        wanted = np.zeros(unknown.shape[1])
-        wanted[column] = 1.0
-        weights = np.linalg.lstsq(unknown.T, wanted, rcond=None)[0]  # [sums]
-        used = ~hidden & (np.abs(weights @ relations) > 1e-9)
-        if used.any():
-            return _smallest(used, value)
-    for row in relations:
+def _what_reveals(relations: np.ndarray, hidden: np.ndarray, value: np.ndarray) -> set[int]:
+    """For each hidden small count that can be worked out, the smallest shown one that it takes."""
+    found = set()
+    for row in relations[relations[:, hidden].any(axis=1)]:
         parts, total = row < 0, row > 0
-        if (parts & hidden).any() and not (total & hidden).any():
+        if not (total & hidden).any():
             rest = value[total].sum() - value[parts & ~hidden].sum()
             if 0 < rest < THRESHOLD:  # together the hidden parts are a small count themselves
-                return _smallest(parts & ~hidden if (parts & ~hidden).any() else total, value)
-    return None
+                shown = parts & ~hidden
+                found.add(_smallest(shown if shown.any() else total, value))
+    if found:
+        return found
+    somebody = (value > 0) & (value < THRESHOLD)
+    for count, recipe in _worked_out(relations[:, hidden]):
+        if somebody[hidden][count]:
+            used = ~hidden & (np.abs(recipe @ relations) > 1e-9)
+            if used.any():
+                found.add(_smallest(used, value))
+    return found or _what_pins_down(relations, hidden, value)
+
+
+def _what_pins_down(relations: np.ndarray, hidden: np.ndarray, value: np.ndarray) -> set[int]:
+    """The same for counts fixed by their bounds: two of "<10" that add up to 18 are nines.
+
+    A reader knows a small count to be 0 to 9 and a withheld one to be at least 10; every sum
+    narrows the bounds of its members, again and again until nothing changes.
+    """
+    small = value < THRESHOLD
+    low = np.where(~hidden, value, np.where(small, 0, THRESHOLD))
+    high = np.where(~hidden, value, np.where(small, THRESHOLD - 1, np.inf))
+    narrowed = True
+    while narrowed:
+        before = (high - low).copy()
+        for row in relations:
+            total, parts = np.flatnonzero(row > 0), np.flatnonzero(row < 0)
+            low[total] = np.maximum(low[total], low[parts].sum())
+            high[total] = np.minimum(high[total], high[parts].sum())
+            for part in parts:
+                others = parts[parts != part]
+                low[part] = np.maximum(low[part], (low[total] - high[others].sum()).max())
+                high[part] = np.minimum(high[part], (high[total] - low[others].sum()).min())
+        narrowed = bool((before > high - low).any())
+    pinned = hidden & small & (value > 0) & (low == high)
+    for count in np.flatnonzero(pinned):
+        beside = (relations[relations[:, count] != 0] != 0).any(axis=0)
+        anywhere = (relations[relations[:, hidden].any(axis=1)] != 0).any(axis=0)
+        for near in (beside & ~hidden, anywhere & ~hidden):
+            if near.any():
+                return {_smallest(near, value)}
+    return set()
+
+
+def _worked_out(unknown: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    """The hidden counts that the sums determine, each with the weights of the sums that do it.
+
+    Gauss-Jordan elimination of [unknown | identity]: a count is determined if, in the end, its row
+    holds no other hidden count. `unknown` is [sums, hidden].
+    """
+    rows, columns = unknown.shape
+    table = np.hstack([unknown, np.eye(rows)])
+    pivots: list[int] = []
+    for column in range(columns):
+        rank = len(pivots)
+        if rank == rows:
+            break
+        best = rank + int(np.argmax(np.abs(table[rank:, column])))
+        if abs(table[best, column]) < 1e-9:
+            continue
+        table[[rank, best]] = table[[best, rank]]
+        table[rank] /= table[rank, column]
+        touched = np.flatnonzero(np.abs(table[:, column]) > 1e-12)
+        for row in touched[touched != rank]:
+            table[row] -= table[row, column] * table[rank]
+        pivots.append(column)
+    left = np.abs(table[: len(pivots), :columns]) > 1e-9
+    return [
+        (column, table[row, columns:]) for row, column in enumerate(pivots) if left[row].sum() == 1
+    ]
 
 
 def _smallest(among: np.ndarray, value: np.ndarray) -> int:

@@ -26,7 +26,7 @@ _BINS = 24
 def count_quality(study: pd.DataFrame, verdicts: pd.DataFrame) -> tuple[dict[str, int], list[Sum]]:
     """Counts and their sums: missing by feature and group, cultured by group, verdicts by measure.
 
-    `verdicts` has one row per measure and verdict with the number of charted `values`. Names of
+    `verdicts` has one row per measure and verdict with the number `n` of charted values. Names of
     counts shared with the flow ("study", "study:white") are not counted again.
     """
     counts: dict[str, int] = {}
@@ -44,7 +44,8 @@ def count_quality(study: pd.DataFrame, verdicts: pd.DataFrame) -> tuple[dict[str
             (f"study:{group}", (f"with:{trait}:{group}", f"without:{trait}:{group}"))
             for group in GROUPS
         ]
-    found = {(row.measure, row.verdict): int(row.values_) for row in verdicts.itertuples()}
+    columns = (verdicts[name].tolist() for name in ("measure", "verdict", "n"))
+    found = {(measure, verdict): n for measure, verdict, n in zip(*columns, strict=True)}
     for measure in MEASURES:
         for verdict in VERDICTS:  # how many were plausible is not shown, so nothing adds up
             counts[f"values:{measure}:{verdict}"] = found.get((measure, verdict), 0)
