@@ -115,7 +115,7 @@ def intervals(comparison: Comparison) -> Drawing:
                 fontsize=9,
                 color=colour,
             )
-        right.plot([method.gap_by_chance] * 2, [height - 0.26, height + 0.26], color=WARN, lw=1.6)
+        right.plot([method.gap_by_chance] * 2, [height - 0.26, height + 0.14], color=WARN, lw=1.6)
     left.set_yticks(heights, [m.name for m in methods], color=INK, fontsize=11)
     left.set_title("AUC: more is better")
     right.set_title("ROC gap: less is fairer")
@@ -151,7 +151,8 @@ def em_history(method: MethodResult) -> Drawing:
     ax = figure.subplots()
     for (split, loss), colour in zip(history.loss.items(), (INK, ACCENT, MUTED), strict=False):
         steps = np.arange(1, len(loss) + 1)
-        ax.plot(steps, loss, color=colour, lw=1.8, marker="o", ms=3, label=split)
+        marker = "o" if len(loss) <= 60 else None
+        ax.plot(steps, loss, color=colour, lw=1.8, marker=marker, ms=3, label=split)
     ax.legend(loc="upper center", labelcolor="linecolor")
     ax.axvline(history.kept, color=WARN, lw=1.2, ls=(0, (4, 3)))
     ax.set(xlabel="EM iteration", ylabel="loss")
