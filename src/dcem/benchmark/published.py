@@ -1,0 +1,238 @@
+"""The figures of the paper as numbers, and how far ours are from them.
+
+Training is full-batch from fixed seeds on known draws, so most methods can be held to the published
+*points*, not just to their spread. Which phase a point belongs to is not recorded, so the twelve
+points of a setting are compared in sorted order. Two kinds of method, two rules:
+
+* *single-stage* methods (one network, one loss): the median absolute difference of the sorted
+  points is at most .002, and the medians agree to .012. Single phases are chaotic: another card
+  rounds differently, and one of twelve may end elsewhere.
+* *iterative* methods amplify such differences: only their medians are compared, to .03 in AUC and
+  .02 in ROC gap.
+
+For the appendix tables (three digits, some of them of methods that were never released) and the
+sepsis figures (whose cohort nobody else can draw exactly) the differences are reported, not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dcem.checks import InputError, require_columns
+
+METRICS = ("auc", "roc_gap")
+SINGLE_STAGE = (
+    "y-model",
+    "y-obs",
+    "group-0-only",
+    "group-1-only",
+    "tested-only",
+    "gjs",
+    "truncated-lq",
+    "peer-loss",
+    "group-peer-loss",
+)
+ITERATIVE = ("dcem", "self", "sar-em", "dividemix", "dragonnet")
+MEDIAN_TOLERANCE = {"single-stage": {"auc": 0.012, "roc_gap": 0.012}} | {
+    "iterative": {"auc": 0.03, "roc_gap": 0.02}
+}
+POINTS_TOLERANCE = 0.002  # of single-stage methods
+N_PHASES = 12
+TABLES = ("ablation", "causal-estimators", "temperature", "initialization")
+
+COLUMNS = [
+    "source",  # figure, table or sepsis
+    "setting",
+    "method",
+    "metric",
+    "n",
+    "ours",
+    "published",
+    "difference",  # of the medians, ours minus published
+    "points",  # median absolute difference of the sorted points
+    "verdict",  # agrees, off, incomplete or reported
+    "why",
+]
+
+
+@cache
+def _stored(name: str) -> pd.DataFrame:
+    file = resources.files("dcem.benchmark") / "published_figures" / f"{name}.csv"
+    with file.open("rb") as stream:
+        frame = pd.read_csv(stream)
+    if "values" in frame:
+        points = [np.array(text.split(), dtype=float) for text in frame["values"]]
+        frame["values"] = pd.Series(points, dtype=object)
+    return frame
+
+
+def figures() -> pd.DataFrame:
+    """The simulation figures: q_y, k, q_t, method, metric, median, min, max, values (sorted)."""
+    return _stored("synthetic").copy()
+
+
+def sepsis_figures() -> pd.DataFrame:
+    """The sepsis figures: k, q_t, method, metric, n, median, min, max, values."""
+    return _stored("sepsis").copy()
+
+
+def tables() -> pd.DataFrame:
+    """The appendix tables: table, row, and median, minimum and maximum of AUC and ROC gap."""
+    return _stored("tables").copy()
+
+
+def compare(results: pd.DataFrame) -> pd.DataFrame:
+    """Set results beside the published figures.
+
+    Parameters
+    ----------
+    results
+        One row a fit, with at least `q_y, k, q_t, phase, method, auc, roc_gap` (phase in degrees;
+        sepsis rows have `beta` instead of q_y and phase). Rows of another `stream`, `variant` or
+        `schedule` than "published" are left out; so are rows whose `label` says that they are
+        something else than the method of the figures. `benchmark` and `label` tell the rows of the
+        appendix tables ("temperature", "0.1"). `roc_gap_grid`, the published way to compute the
+        gap, is preferred where it exists.
+
+    Returns
+    -------
+    One row for each setting, method and metric that both sides have: `ours` and `published` are
+    medians, `points` the median absolute difference of the sorted points, `verdict` one of
+    "agrees", "off", "incomplete" (fewer phases than published) and "reported" (no rule).
+    """
+    require_columns(results.columns, ["k", "q_t", "method", "auc", "roc_gap"], "results")
+    results = _published_rows(results)
+    in_table = results["benchmark"].isin(TABLES)
+    sepsis = results["beta"].notna()
+    found = [
+        *_compare_figures(results[~in_table & ~sepsis]),
+        *_compare_tables(results[in_table & ~sepsis]),
+        *_compare_sepsis(results[sepsis]),
+    ]
+    return pd.DataFrame(found, columns=COLUMNS)
+
+
+def is_off(comparison: pd.DataFrame) -> bool:
+    """Whether anything that has a rule breaks it, or could not be judged yet."""
+    return bool(comparison["verdict"].isin(["off", "incomplete"]).any())
+
+
+def _published_rows(results: pd.DataFrame) -> pd.DataFrame:
+    """The rows that claim to be the published runs, with every column that is read below."""
+    results = results.copy()
+    for column in ("q_y", "phase", "beta"):
+        if column not in results:
+            results[column] = np.nan
+    for column, default in (("stream", "published"), ("benchmark", ""), ("label", None)):
+        if column not in results:
+            results[column] = results["method"] if default is None else default
+    keep = results["stream"].eq("published") | results["beta"].notna()
+    for column in ("variant", "schedule"):
+        if column in results:
+            keep &= results[column].fillna("").isin(["", "published"])
+    in_table = results["benchmark"].isin(TABLES)
+    keep &= in_table | results["label"].isna() | results["label"].eq(results["method"])
+    if "roc_gap_grid" in results:
+        results["roc_gap"] = results["roc_gap_grid"].fillna(results["roc_gap"])
+    return results[keep]
+
+
+def _compare_figures(results: pd.DataFrame) -> list[list[Any]]:
+    rows = []
+    for theirs in _each(figures()):
+        same = _close(results, q_y=theirs.q_y, k=theirs.k, q_t=theirs.q_t)
+        ours = results[same & (results["method"] == theirs.method)]
+        if ours.empty:
+            continue
+        setting = f"q_y {theirs.q_y:g}, k {theirs.k:g}, q_t {theirs.q_t:g}"
+        points = _points(ours, theirs.metric, "phase", f"{theirs.method} at {setting}")
+        rows.append(_judge(setting, theirs.method, theirs.metric, points, theirs))
+    return rows
+
+
+def _judge(setting: str, method: str, metric: str, points: np.ndarray, theirs: Any) -> list[Any]:
+    kind = "single-stage" if method in SINGLE_STAGE else "iterative"
+    tolerance = MEDIAN_TOLERANCE[kind][metric]
+    median = float(np.median(points)) if len(points) else np.nan
+    difference = median - theirs.median
+    distance, why = np.nan, []
+    if len(points) < N_PHASES:
+        verdict = "incomplete"
+        why.append(f"{len(points)} of {N_PHASES} phases")
+    else:
+        distance = float(np.median(np.abs(np.sort(points) - theirs.values)))
+        # half a unit in the last published digit is rounding, not disagreement
+        if not abs(difference) <= tolerance + 5e-5:
+            why.append(f"medians differ by {abs(difference):.4f}, allowed {tolerance}")
+        if kind == "single-stage" and not distance <= POINTS_TOLERANCE + 5e-5:
+            why.append(f"points differ by {distance:.4f}, allowed {POINTS_TOLERANCE}")
+        verdict = "off" if why else "agrees"
+    head = ["figure", setting, method, metric, len(points), median, theirs.median]
+    return [*head, difference, distance, verdict, "; ".join(why)]
+
+
+def _compare_tables(results: pd.DataFrame) -> list[list[Any]]:
+    rows = []
+    for theirs in _each(tables()):
+        same = (results["benchmark"] == theirs.table) & (results["label"] == theirs.row)
+        ours = results[same & _close(results, q_y=0.5, k=1.0, q_t=2.0)]
+        if ours.empty:
+            continue
+        for metric in METRICS:
+            points = _points(ours, metric, "phase", f"{theirs.row} of table {theirs.table}")
+            published = float(getattr(theirs, metric))
+            median = float(np.median(points)) if len(points) else np.nan
+            low, high = (float(getattr(theirs, f"{metric}_{end}")) for end in ("min", "max"))
+            why = f"published range {low:.3f} to {high:.3f}"
+            if len(points):
+                why += f", ours {points.min():.3f} to {points.max():.3f}"
+            head = ["table", theirs.table, theirs.row, metric, len(points), median, published]
+            rows.append([*head, median - published, np.nan, "reported", why])
+    return rows
+
+
+def _compare_sepsis(results: pd.DataFrame) -> list[list[Any]]:
+    rows = []
+    for theirs in _each(sepsis_figures()):
+        same = _close(results, k=theirs.k, q_t=theirs.q_t) & (results["method"] == theirs.method)
+        if not same.any():
+            continue
+        setting = f"k {theirs.k:.3g}, q_t {theirs.q_t:g}"
+        metric = theirs.metric
+        points = _points(results[same], metric, "beta", f"{theirs.method} at {setting}")
+        median = float(np.median(points)) if len(points) else np.nan
+        head = ["sepsis", setting, theirs.method, metric, len(points), median, theirs.median]
+        why = f"{theirs.n} published points could be told apart"
+        rows.append([*head, median - theirs.median, np.nan, "reported", why])
+    return rows
+
+
+def _each(frame: pd.DataFrame) -> Iterator[Any]:
+    """The rows as named tuples; their fields have the types of the columns."""
+    return iter(frame.itertuples())
+
+
+def _close(results: pd.DataFrame, **values: float) -> pd.Series:
+    """Rows of a setting; thirds are written with four digits in some tables."""
+    same = pd.Series(True, index=results.index)
+    for name, value in values.items():
+        same &= (results[name].astype(float) - value).abs() < 1e-3
+    return same
+
+
+def _points(ours: pd.DataFrame, metric: str, over: str, what: str) -> np.ndarray:
+    """One value for each phase (or beta); two different ones for the same are refused."""
+    values = ours[[over, metric]].dropna().drop_duplicates()
+    twice = values[over][values[over].duplicated()]
+    if len(twice):
+        raise InputError(
+            f"{what}: {over} {twice.iloc[0]:g} has several results. Compare one run at a time: "
+            "filter the table by seed or configuration first."
+        )
+    return values[metric].to_numpy(dtype=float)

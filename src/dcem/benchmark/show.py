@@ -1,0 +1,45 @@
+"""Comparisons as text: what agrees in one line, what is off in full."""
+
+from __future__ import annotations
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+STYLES = {"agrees": "green", "off": "bold red", "incomplete": "yellow", "reported": "dim"}
+
+
+def print_comparison(
+    comparison: pd.DataFrame, console: Console | None = None, *, everything: bool = True
+) -> None:
+    """Print a comparison with the published figures, and last what is off.
+
+    With `everything=False` only what is off is listed.
+    """
+    console = console or Console()
+    if comparison.empty:
+        console.print("Nothing to compare: no result is at a setting of the published figures.")
+        return
+    off = comparison["verdict"].isin(["off", "incomplete"])
+    listed = comparison if everything else comparison[off]
+    for (source, setting), rows in listed.groupby(["source", "setting"], sort=False):
+        table = Table(title=f"{source}: {setting}", title_justify="left", box=None)
+        for column in ("method", "metric"):
+            table.add_column(column, no_wrap=True)
+        for column in ("ours", "published", "difference", "points"):
+            table.add_column(column, justify="right")
+        table.add_column("verdict", no_wrap=True)
+        table.add_column("why", overflow="fold")
+        for row in rows.to_dict("records"):
+            points = "" if pd.isna(row["points"]) else f"{row['points']:.4f}"
+            numbers = (f"{row['ours']:.4f}", f"{row['published']:.4f}", f"{row['difference']:+.4f}")
+            verdict = f"[{STYLES[row['verdict']]}]{row['verdict']}[/]"
+            table.add_row(row["method"], row["metric"], *numbers, points, verdict, row["why"])
+        console.print(table)
+        console.print()
+    counts = comparison["verdict"].value_counts()
+    console.print(", ".join(f"{counts[name]} {name}" for name in STYLES if name in counts))
+    for row in comparison[off].to_dict("records"):
+        verdict = f"[{STYLES[row['verdict']]}]{row['verdict']}[/]"
+        what = f"{row['method']}, {row['metric']} ({row['setting']})"
+        console.print(f"{verdict}: {what}: {row['why']}", soft_wrap=True)
