@@ -150,7 +150,7 @@ class DCEMClassifier(NetworkClassifier):
             validation.X, dict(validation.columns) | {"u": u_validation / self.temperature}
         )
         architecture = self._architecture(data.n_inputs)
-        untrained = Fleet.initial(architecture, data.seeds, device=data.device)
+        untrained = data.fleet(architecture)
         fleet = untrained.clone()
         if self.start != "uninformative":
             _fit_tested(fleet, data, em, published=self.schedule == "published")

@@ -56,16 +56,16 @@ class Preprocessor:
         """Columns after preprocessing."""
         return len(self.median) + len(self.indicators)
 
-    def transform(self, X: np.ndarray) -> np.ndarray:
-        """Rows `[n, d]` as float32 `[n, d + indicators]`."""
+    def transform(self, X: np.ndarray, dtype: str = "float32") -> np.ndarray:
+        """Rows `[n, d]` as `[n, d + indicators]`."""
         if self.identity:
             if np.isnan(X).any():
                 raise ValueError(
                     "X holds missing values (NaN), and preprocess=None passes them to the "
                     'network as they are. Use preprocess="standard", or fill them first.'
                 )
-            return np.ascontiguousarray(X, dtype=np.float32)
-        out = np.empty((len(X), self.n_outputs), dtype=np.float32)
+            return np.ascontiguousarray(X, dtype=dtype)
+        out = np.empty((len(X), self.n_outputs), dtype=dtype)
         missing = np.isnan(X)
         filled = np.where(missing, self.median, X) if missing.any() else X
         out[:, : X.shape[1]] = (filled - self.mean) / self.scale

@@ -63,7 +63,7 @@ def fit_propensity(
 
     learn = rows(train)
     architecture = MLP(learn.X.shape[-1], settings.hidden)
-    fleet = Fleet.initial(architecture, seeds, device=train.X.device)
+    fleet = Fleet.initial(architecture, seeds, device=train.X.device, dtype=train.X.dtype)
     trainer = Trainer(
         fleet,
         learn,

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from dcem import checks
-from dcem.engine import Adam, Fleet, Patience, Rows, Trainer, cross_entropy, supervised
+from dcem.engine import Adam, Patience, Rows, Trainer, cross_entropy, supervised
 from dcem.methods.base import FleetData, NetworkClassifier, Trained
 from dcem.methods.tables import select
 
@@ -56,7 +56,7 @@ class SupervisedNetwork(NetworkClassifier):
     def _train(self, data: FleetData) -> Trained:
         train = self._rows(data.train, data)
         architecture = self._architecture(int(train.X.shape[-1]))
-        fleet = Fleet.initial(architecture, data.seeds, device=data.device)
+        fleet = data.fleet(architecture)
         trainer = Trainer(
             fleet,
             train,

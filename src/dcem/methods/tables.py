@@ -31,17 +31,21 @@ class Table:
 
     @classmethod
     def of(
-        cls, problem: SelectiveLabels, preprocessor: Preprocessor, truth: np.ndarray | None
+        cls,
+        problem: SelectiveLabels,
+        preprocessor: Preprocessor,
+        truth: np.ndarray | None,
+        dtype: str = "float32",
     ) -> Table:
         """Preprocess a problem's rows."""
         weight = problem.weight if problem.weight is not None else np.ones(len(problem))
         return cls(
-            X=preprocessor.transform(problem.X),
-            y=problem.y_imputed.astype(np.float32),
-            tested=problem.tested.astype(np.float32),
+            X=preprocessor.transform(problem.X, dtype),
+            y=problem.y_imputed.astype(dtype),
+            tested=problem.tested.astype(dtype),
             group=problem.group,
-            weight=np.asarray(weight, dtype=np.float32),
-            truth=None if truth is None else np.asarray(truth, dtype=np.float32),
+            weight=np.asarray(weight, dtype=dtype),
+            truth=None if truth is None else np.asarray(truth, dtype=dtype),
         )
 
     def columns(self) -> dict[str, np.ndarray]:
