@@ -1,0 +1,62 @@
+"""How a recorded run writes itself down: a CSV, and beside it how, where, when and with what."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from dcem._version import __version__
+
+HERE = Path(__file__).parent
+
+
+def device_name() -> str:
+    """The card, or the processor and its number of threads."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
+
+
+def provenance(seconds: float, **more: Any) -> dict[str, Any]:
+    """Versions, device, command, date and time taken."""
+    packages = ("torch", "numpy", "scipy", "scikit-learn", "pandas")
+    return {
+        "command": " ".join(["python", *map(_plain, sys.argv)]),
+        "date": time.strftime("%Y-%m-%d"),
+        "seconds": round(seconds, 1),
+        "device": device_name(),
+        "python": platform.python_version(),
+        "dcem": __version__,
+        **{name: version(name) for name in packages},
+        **more,
+    }
+
+
+def _plain(argument: str) -> str:
+    """An argument without the folders of the machine it ran on."""
+    return os.path.join("results", Path(argument).name) if argument.endswith(".py") else argument
+
+
+def record(
+    name: str, rows: Sequence[dict[str, Any]], out: Path, seconds: float, **more: Any
+) -> None:
+    """Write `name.csv` and `name.json` into `out`, whole or not at all."""
+    out.mkdir(parents=True, exist_ok=True)
+    for suffix, text in (
+        (".csv", pd.DataFrame(rows).to_csv(index=False, float_format="%.6f")),
+        (".json", json.dumps(provenance(seconds, **more), indent=2) + "\n"),
+    ):
+        temporary = out / f".{name}{suffix}.tmp"
+        temporary.write_text(text)
+        temporary.replace(out / f"{name}{suffix}")
+    print(f"wrote {name}.csv: {len(rows)} rows, {seconds:.0f} s on {device_name()}")
