@@ -15,10 +15,16 @@ from dcem.engine.fleet import Rows, margin
 
 
 def weighted_mean(values: Tensor, weight: Tensor | None) -> Tensor:
-    """The mean of `values [M, N]` over rows, weighted: `[M]`."""
+    """The mean of `values [M, N]` over rows, weighted: `[M]`.
+
+    Where all weights are 0 (a minibatch without a tested row, say) there is no mean: NaN, with
+    gradient 0, so that the network stays what it is instead of turning into NaN itself.
+    """
     if weight is None:
         return values.mean(-1)
-    return (values * weight).sum(-1) / weight.expand_as(values).sum(-1)
+    total = weight.expand_as(values).sum(-1)
+    mean = (values * weight).sum(-1) / total.clamp_min(torch.finfo(values.dtype).tiny)
+    return torch.where(total > 0, mean, torch.nan)
 
 
 class _SoftCrossEntropy(torch.autograd.Function):

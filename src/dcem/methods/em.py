@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,8 @@ def run_em(
     )
     rule = Patience(fleet.flat, settings.patience, min_delta=0.0)
     history: History = [{name: [] for name in LOSSES} for _ in range(len(fleet))]
-    start = _resume(resume, settings, seeds, trainer, rule, history)
+    identity = _identity(settings, seeds, train, initial) if resume is not None else ""
+    start = _resume(resume, identity, trainer, rule, history)
     for iteration in range(start, settings.max_iter):
         active = rule.active.tolist()
         if not any(active):
@@ -142,7 +144,7 @@ def run_em(
             for record, value, on in zip(history, values.tolist(), active, strict=True):
                 if on:
                     record[name].append(value)
-        _save(resume, settings, seeds, trainer, rule, history, iteration + 1)
+        _save(resume, identity, trainer, rule, history, iteration + 1)
         if on_iteration is not None:
             on_iteration(iteration, fleet)
         if progress is not None:
@@ -169,14 +171,21 @@ def _look(fleet: Fleet, rows: Rows, settings: EMSettings) -> dict[str, Tensor]:
     }
 
 
-def _identity(settings: EMSettings, seeds: list[int], flat: Tensor) -> str:
-    return f"{settings} seeds={seeds} parameters={tuple(flat.shape)}"
+def _identity(settings: EMSettings, seeds: list[int], train: Rows, initial: Fleet) -> str:
+    """What tells this run from any other: settings, seeds, and a hash of rows and weights."""
+    digest = sha256()
+    for tensor in (
+        train.X,
+        *(train[name] for name in ("y", "tested", "u", "weight")),
+        initial.flat,
+    ):
+        digest.update(tensor.detach().cpu().contiguous().numpy())
+    return f"{settings} seeds={seeds} rows={digest.hexdigest()}"
 
 
 def _save(
     path: Path | None,
-    settings: EMSettings,
-    seeds: list[int],
+    identity: str,
     trainer: Trainer,
     rule: Patience,
     history: History,
@@ -186,7 +195,7 @@ def _save(
         return
     state: dict[str, Any] = trainer.state()
     meta = {
-        "identity": _identity(settings, seeds, trainer.fleet.flat),
+        "identity": identity,
         "iterations_done": done,
         "steps_done": state.pop("steps_done"),
         "history": history,
@@ -197,15 +206,14 @@ def _save(
 
 def _resume(
     path: Path | None,
-    settings: EMSettings,
-    seeds: list[int],
+    identity: str,
     trainer: Trainer,
     rule: Patience,
     history: History,
 ) -> int:
     """Load the last checkpoint of this very run, if there is one; the iterations it had done."""
     found = checkpoint.read(path) if path is not None else None
-    if found is None or found[1]["identity"] != _identity(settings, seeds, trainer.fleet.flat):
+    if found is None or found[1]["identity"] != identity:
         return 0
     tensors, meta = found
     trainer.load_state(tensors | {"steps_done": meta["steps_done"]})
