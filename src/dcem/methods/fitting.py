@@ -69,6 +69,7 @@ def fit_many(
     random_states: Sequence[int] | None = None,
     max_fleet: int | None = None,
     checkpoint: Path | None = None,
+    progress: Progress | None = None,
     copy: bool = True,
 ) -> list[Any]:
     """Fit one copy of `estimator` to each problem, all as one fleet.
@@ -85,6 +86,9 @@ def fit_many(
         The most networks in a fleet.
     checkpoint
         A file to which a long run writes its state, and from which it goes on.
+    progress
+        Called with `(done, total)` as training goes on, in place of the display; what it raises
+        ends the run (after which `checkpoint` holds the last whole iteration).
     """
     n = len(problems)
     states = random_states if random_states is not None else [estimator.random_state] * n
@@ -98,7 +102,9 @@ def fit_many(
         if _unnamed(problem):
             del one.feature_names_in_
     none: list[Any] = [None] * n
-    fit_fleet(copies, problems, validations or none, truths or none, max_fleet, checkpoint)
+    fit_fleet(
+        copies, problems, validations or none, truths or none, max_fleet, checkpoint, progress
+    )
     return copies
 
 
@@ -121,6 +127,7 @@ def fit_fleet(
     truths: Sequence[Any],
     max_fleet: int | None = None,
     checkpoint: Path | None = None,
+    progress: Progress | None = None,
 ) -> None:
     """Fit each estimator to its problem, in place; the parameters are those of the first."""
     prepared = [
@@ -136,7 +143,7 @@ def fit_fleet(
         if checkpoint is not None and len(fleet) < len(prepared):  # each part has its own file
             first = next(i for i, one in enumerate(prepared) if one is fleet[0])
             file = Path(f"{checkpoint}.{first}-{len(fleet)}")
-        return _train_fleet(fleet, file)
+        return _train_fleet(fleet, file, progress)
 
     for kind in kinds.values():
         in_chunks(run, kind, limit=max_fleet)
@@ -229,7 +236,11 @@ def _check_truth(
     return np.asarray(train), None if held is None else np.asarray(held)
 
 
-def _train_fleet(prepared: Sequence[_Prepared], checkpoint: Path | None = None) -> list[None]:
+def _train_fleet(
+    prepared: Sequence[_Prepared],
+    checkpoint: Path | None = None,
+    progress: Progress | None = None,
+) -> list[None]:
     """Train one fleet and hand each estimator its share."""
     first = prepared[0].estimator
     members = first.n_members
@@ -248,8 +259,8 @@ def _train_fleet(prepared: Sequence[_Prepared], checkpoint: Path | None = None) 
         batch_size=None if batch_size is None else int(batch_size),
         checkpoint=checkpoint,
     )
-    with display(f"fitting {type(first).__name__}", bool(first.verbose)) as progress:
-        data.progress = progress
+    with display(f"fitting {type(first).__name__}", bool(first.verbose)) as shown:
+        data.progress = progress or shown
         trained = first._train(data)
     per_problem = len(trained.fleet) // len(prepared)
     for number, one in enumerate(prepared):
