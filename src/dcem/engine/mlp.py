@@ -50,6 +50,11 @@ class MLP:
         """The number of logits."""
         return self.sizes[-1]
 
+    def describe(self) -> dict[str, Any]:
+        """What makes this architecture again; see `dcem.engine.architectures`."""
+        n_inputs, *hidden, n_outputs = self.sizes
+        return {"kind": "mlp", "n_inputs": n_inputs, "hidden": hidden, "n_outputs": n_outputs}
+
     def initial(self, seed: int) -> Tensor:
         """Initial parameters `[P]`: PyTorch's default for linear layers, drawn on the CPU.
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import vector_to_parameters
 
 
 class FromModule:
@@ -44,6 +46,17 @@ class FromModule:
     def n_outputs(self) -> int:
         """The number of logits."""
         return self._n_outputs
+
+    def describe(self) -> dict[str, Any]:
+        """The parameters by name; making the module again takes its factory."""
+        shapes = {name: list(shape) for name, shape in zip(self._names, self._shapes, strict=True)}
+        return {"kind": "module", "n_inputs": self.n_inputs, "parameters": shapes}
+
+    def module(self, parameters: Tensor) -> nn.Module:
+        """An ordinary module with these parameters `[P]`."""
+        module = self.factory(self.n_inputs).eval().to(parameters)
+        vector_to_parameters(parameters, module.parameters())
+        return module
 
     def initial(self, seed: int) -> Tensor:
         """Parameters `[P]` of a module built by the factory under this seed."""

@@ -179,7 +179,7 @@ def _identity(settings: EMSettings, seeds: list[int], train: Rows, initial: Flee
         *(train[name] for name in ("y", "tested", "u", "weight")),
         initial.flat,
     ):
-        digest.update(tensor.detach().cpu().contiguous().numpy())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
     return f"{settings} seeds={seeds} rows={digest.hexdigest()}"
 
 

@@ -56,8 +56,9 @@ class Support:
             centers = (sums[kept] / sizes[kept, None]).astype(np.float32)
         _, distance = _nearest(rows, centers)
         radius = float(np.quantile(distance, 0.99))
-        shares = np.bincount(group, minlength=n_groups) / len(group)
-        return cls(centers, radius or 1.0, shares)
+        sizes = np.bincount(group, minlength=n_groups)
+        sizes[(sizes > 0) & (sizes < SMALLEST)] = SMALLEST  # a saved share tells no small count
+        return cls(centers, radius or 1.0, sizes / sizes.sum())
 
     def of(self, X: np.ndarray, propensity: Any = None) -> pd.DataFrame:
         """`distance`, `testing_probability` and `supported` of preprocessed rows.

@@ -1,0 +1,106 @@
+"""A page about a saved model, for the person who is asked to use it."""
+
+from __future__ import annotations
+
+import inspect
+import platform
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import sklearn
+import torch
+
+from dcem import __version__
+
+if TYPE_CHECKING:
+    from dcem.methods.base import NetworkClassifier
+
+SMALLEST_CELL = 10
+
+
+def without_small_cells(counts: pd.DataFrame) -> pd.DataFrame:
+    """Counts per group with NaN in place of those that could point at a person.
+
+    A count under ten is withheld, and one that lies within ten of the count it is a part of:
+    the difference is a small cell too.
+    """
+    shown = counts.astype(float).copy()
+    rows, tested, positive = (shown[name] for name in ("rows", "tested", "positive"))
+
+    def small(cell: pd.Series) -> pd.Series:
+        return ~(cell >= SMALLEST_CELL)  # what was withheld before stays so
+
+    def part(cell: pd.Series, whole: pd.Series) -> pd.Series:
+        rest = whole - cell
+        return cell.mask(small(cell) | ((rest > 0) & small(rest)))
+
+    shown["rows"] = rows.mask(small(rows))
+    shown["tested"] = part(tested, rows)
+    shown["positive"] = part(positive, tested).mask(shown["tested"].isna())
+    return shown
+
+
+def model_card(estimator: NetworkClassifier, counts: pd.DataFrame) -> str:
+    """The page, in Markdown; `counts` is free of small cells already."""
+    parameters = {
+        name: value
+        for name, value in estimator.get_params(deep=False).items()
+        if name not in {"verbose", "device"}
+    }
+    features = getattr(estimator, "feature_names_in_", None)
+    named = "" if features is None else ": " + ", ".join(f"`{name}`" for name in features)
+    needs = "features and the group" if estimator.needs_group else "features alone"
+    lines = [
+        f"# Model card: {estimator.name}",
+        "",
+        f"A `{type(estimator).__name__}` of dcem {__version__}. It predicts the probability of "
+        f"class `{estimator.classes_[1]}` (against `{estimator.classes_[0]}`) from {needs}.",
+        "",
+        "## The method",
+        "",
+        (inspect.getdoc(type(estimator)) or "").split("\nParameters\n")[0].strip(),
+        "",
+        "## What it was trained on",
+        "",
+        f"{estimator.n_features_in_} features{named}. Rows per group, those tested among them, and "
+        "positives among the tested, rows held out for stopping included. Counts under "
+        f"{SMALLEST_CELL}, and counts from which one could be computed, are withheld.",
+        "",
+        "| group | rows | tested | positive |",
+        "|---|---:|---:|---:|",
+    ]
+    lines += [
+        "| " + " | ".join([str(group), *map(_count, row)]) + " |"
+        for group, row in zip(counts.index, counts.to_numpy(dtype=float), strict=True)
+    ]
+    lines += [
+        "",
+        "The label of an untested person was absent in training. What the model says about people "
+        "unlike anybody tested rests on extrapolation: ask `support(X)` for each row.",
+        "",
+        "## Parameters",
+        "",
+        *(f"- `{name}`: `{_value(value)}`" for name, value in parameters.items()),
+        "",
+        "## What this card does not say",
+        "",
+        "How good and how fair the model is where it is used. Test it there, on people whose "
+        "outcome is known, group by group, before anybody relies on it.",
+        "",
+        "## Versions",
+        "",
+        f"dcem {__version__}, torch {torch.__version__}, scikit-learn {sklearn.__version__}, "
+        f"numpy {np.__version__}, Python {platform.python_version()}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: object) -> str:
+    """A parameter as one line, without the address of a function."""
+    named = getattr(value, "__qualname__", None)
+    return named if named else " ".join(repr(value).split())
+
+
+def _count(value: float) -> str:
+    return "withheld" if np.isnan(value) else f"{int(value):,}"
