@@ -61,7 +61,7 @@ def run(data: Path, out: Path) -> None:
         seconds = time.perf_counter() - start
         print(f"{label}: {len(runs)} fits in {seconds:.1f} s", flush=True)
         for (task, beta, seed), one in zip(runs, fitted, strict=True):
-            truth, score = task.truth["test"], one.predict_proba(task.test.X)[:, 1]
+            truth, score = task.truth["test"], one.predict_proba(task.test)[:, 1]
             rows.append(
                 {
                     "beta": beta, "seed": seed, "method": one.name, "model": label,

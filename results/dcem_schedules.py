@@ -66,7 +66,7 @@ def run(out: Path, phases: int, settings: list[tuple[float, float, float]]) -> N
 def describe(label: str, cell: Any, task: Any, one: Any, seconds: float) -> dict[str, Any]:
     from dcem.metrics import auc, roc_gap
 
-    truth, score = task.truth["test"], one.predict_proba(task.test.X)[:, 1]
+    truth, score = task.truth["test"], one.predict_proba(task.test)[:, 1]
     (q_y, k, q_t), phase = cell
     return {
         "q_y": q_y, "k": k, "q_t": q_t, "phase": phase, "stream": "published",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -173,6 +174,9 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
 
     def _prepare(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
+        if isinstance(X, SelectiveLabels):  # rows of a problem, their names with them
+            named = hasattr(self, "feature_names_in_")
+            X = pd.DataFrame(X.X, columns=X.feature_names, copy=False) if named else X.X
         X = validate_data(
             self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan", order="C"
         )
