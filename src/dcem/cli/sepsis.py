@@ -86,7 +86,7 @@ def build(
     work: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of finished stages, reused by the next run; by default beside it."
+            help="Folder of finished stages, reused by the next run; else beside the cohort."
         ),
     ] = None,
     show_small_cells: Annotated[

@@ -96,6 +96,7 @@ def test_the_flow_figure_shows_every_step_with_the_published_counts(demo_builds:
 def test_a_shared_page_has_no_small_counts(demo: Path, tmp_path: Path) -> None:
     """The demo has many: none may be in the page, the figure or the JSON files."""
     built = build_cohort(demo, tmp_path / "cohort.parquet")
+    stays = set(pd.read_csv(demo / "ICUSTAYS.csv.gz")["icustay_id"])
     page = render_cohort(built.flow, built.quality)
     cells = re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", page)
     assert "&lt;10" in cells
@@ -104,9 +105,7 @@ def test_a_shared_page_has_no_small_counts(demo: Path, tmp_path: Path) -> None:
     for name in ("flow", "quality"):
         content = json.loads((tmp_path / f"cohort.{name}.json").read_text())
         assert not [n for n in _integers(content) if n < 10]
-        assert not set(_integers(content)) & set(
-            pd.read_csv(demo / "ICUSTAYS.csv.gz")["icustay_id"]
-        )
+        assert not set(_integers(content)) & stays
 
 
 def _integers(content: object) -> list[int]:

@@ -29,7 +29,7 @@ def builds(rules_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict
             features=features,
         )
         stays = pd.read_csv(folder / "stays.csv").set_index("icustay_id")
-        study = pd.read_parquet(build.out).set_index("icustay_id")[["a", "y"]]
+        study = pd.read_parquet(build.out).set_index("icustay_id")[["a", "y", "cultured"]]
         answers[options] = stays.join(study).assign(in_study=stays.index.isin(study.index))
     return answers
 

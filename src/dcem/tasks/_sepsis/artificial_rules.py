@@ -173,8 +173,11 @@ def suspicion(world: World) -> None:
             when = None if hours is None else stay.moment(hours)
             stay.expect(f"{rule} published", suspicion_time=when)
 
-    stay = world.patient("suspicion", "earliest of two antibiotics").cultured(at=4).cultured(at=40)
-    stay.prescribed(day=1).prescribed(day=0).expect(suspicion_time=stay.moment(-12))
+    stay = world.patient("suspicion", "earliest of two antibiotics").cultured(at=4).cultured(at=90)
+    stay.cultured(at=7).prescribed(day=4).prescribed(day=0)
+    stay.expect(suspicion_time=stay.moment(-12))
+    stay.expect("head2019 published", suspicion_time=stay.moment(-12))
+    stay.expect("v2018 published", suspicion_time=stay.moment(4))
     stay = world.patient("suspicion", "culture of another admission").prescribed(day=0)
     world.add(
         "microbiologyevents",
@@ -221,6 +224,17 @@ def sepsis(world: World) -> None:
     stay.expect(suspicion_time=stay.date(-2), onset_time=stay.date(-2))
     stay = world.patient(rule, "midnight, no culture").prescribed(day=0).failing()
     stay.expect("head2019 published", onset_time=stay.date(0), sepsis3=1)
+
+    stay = world.patient(rule, "midnight, the first of two cultures").suspected().cultured(at=9)
+    stay.failing().expect(onset_time=stay.moment(4))
+
+    rule = "cultured"
+    # Admitted half an hour after or before midnight, where a day's window is easy to miss.
+    for hour, days in ((0, {-2: 0, -1: 1, 0: 1, 1: 1, 2: 0}), (23, {-2: 0, -1: 1, 1: 1, 2: 0})):
+        for day, counts in days.items():
+            start = NOON.replace(hour=hour, minute=30)
+            stay = world.patient(rule, f"at {hour}:30, culture on day {day}", start=start)
+            stay.cultured(day=day).expect(cultured=counts)
 
     rule = "first charttime"
     stay = world.patient(rule, "any item, even marked wrong").charted(999_999, 1, at=-9.5, error=1)

@@ -93,6 +93,7 @@ class Stages:
         self.connection.execute(f"SET memory_limit = '{_share_of(memory_limit)}B'")
         self.connection.execute(f"SET temp_directory = {quoted(work / 'spill')}")
         self.connection.execute("SET preserve_insertion_order = false")
+        self.connection.execute("SET enable_progress_bar = false")  # it would write to stdout
         if threads is not None:
             self.connection.execute(f"SET threads = {threads}")
         for name, value in options.items():
