@@ -28,6 +28,7 @@ class Table:
     group: np.ndarray
     weight: np.ndarray
     truth: np.ndarray | None = None
+    person: np.ndarray | None = None  # codes from 0; None where every row is a person of its own
 
     @classmethod
     def of(
@@ -46,12 +47,14 @@ class Table:
             group=problem.group,
             weight=np.asarray(weight, dtype=dtype),
             truth=None if truth is None else np.asarray(truth, dtype=dtype),
+            person=None if problem.id is None else np.unique(problem.id, return_inverse=True)[1],
         )
 
     def columns(self) -> dict[str, np.ndarray]:
         """Everything but the features, by the name the methods use."""
         named = {"y": self.y, "tested": self.tested, "group": self.group, "weight": self.weight}
-        return named if self.truth is None else named | {"truth": self.truth}
+        optional = {"truth": self.truth, "person": self.person}
+        return named | {name: column for name, column in optional.items() if column is not None}
 
 
 def hold_out(

@@ -1,0 +1,188 @@
+"""DragonNet: subtract the effect of the group on testing from the prediction of the record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dcem import checks
+from dcem.engine import Fleet, Rows, cross_entropy, supervised
+from dcem.engine.losses import cross_entropy_rows, weighted_mean
+from dcem.methods.base import FleetData, Trained
+from dcem.methods.dcem import VARIANTS
+from dcem.methods.dragon_architecture import CorrectedOutcome, Dragon
+from dcem.methods.stage import train_stage
+from dcem.methods.supervised import SupervisedNetwork
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DragonNet(SupervisedNetwork):
+    """Subtract the effect of the group on testing from the prediction of the record.
+
+    *Idea.* A network p(x) counts the untested as negative, and so carries the testing policy. A
+    second one, DragonNet, estimates how much more often people with features x are tested in one
+    group than in another: one *trunk* reads the features; on it stand a head that tells the groups
+    apart and, for each group, a head for P(tested | x, group). That effect is taken off:
+    score(x) = p(x) - effect(x), kept between 0 and 1.
+
+    *Assumption.* Nothing but features decides the group *and* testing; and what the group adds to
+    testing, it adds to the observed label.
+
+    *When it fails.* The second assumption hardly ever holds: p is a probability of being tested
+    *and* positive, the effect one of being tested at all, so that a true negative gets corrected
+    although her observed label was right. Scores far from 0 and 1 are not probabilities of the
+    outcome, and clamped ones tie. The sign depends on which group is the reference. It is here for
+    comparison; it is no method to choose.
+
+    *Variants.* "corrected" is as the paper writes it: the outcome of DragonNet is *testing*,
+    targeted regularisation compares the perturbed prediction with the label (Shi et al.), everyone
+    is corrected, and prediction needs no group. With more than two groups there is a head for each,
+    and the effect is the mean of the others less the reference. "published" is what the plotted run
+    did: the outcome is the *observed label*, no targeted term, and only the second of two groups
+    is corrected, so that prediction needs `sensitive_features`.
+
+    Without groups there is no effect, and this is y-obs.
+
+    Parameters
+    ----------
+    variant
+        "corrected" or "published".
+    reference
+        Code of the group that "corrected" measures the effect against: its place in `group_names_`.
+    group_weight, targeted_weight
+        Weights of the loss that tells groups apart, and of targeted regularisation.
+
+    References
+    ----------
+    C. Shi, D. Blei and V. Veitch, "Adapting neural networks for the estimation of treatment
+    effects", NeurIPS 2019.
+    """
+
+    variant: str = "corrected"
+    reference: int = 0
+    group_weight: float = 1.0
+    targeted_weight: float = 1.0
+
+    name: ClassVar[str] = "dragonnet"
+
+    @property
+    def needs_group(self) -> bool:  # type: ignore[override]
+        """The published correction is for one group only."""
+        return self.variant == "published"
+
+    def _train(self, data: FleetData) -> Trained:
+        self._check(data)
+        whole = CorrectedOutcome(data.n_inputs, self.hidden, data.n_groups, self.reference)
+        outcome, dragon = whole.outcome, whole.dragon
+        fleet = data.fleet(outcome)
+        train, validation = _record(data.train), data.validation
+        steps = train_stage(
+            self,
+            data,
+            fleet,
+            supervised(outcome, cross_entropy),
+            train,
+            None if validation is None else _record(validation),
+        )
+        effect = data.fleet(dragon)
+        effect_steps = [0] * len(effect)
+        if data.n_groups > 1:
+            effect_steps = train_stage(
+                self,
+                data,
+                effect,
+                lambda flat, rows: self._dragon_loss(dragon, flat, rows),
+                data.train,
+                validation,
+            )
+        both = Fleet(whole, torch.cat([fleet.flat, effect.flat], dim=1))
+        attributes = [
+            {"n_iter_": first, "effect_n_iter_": second}
+            for first, second in zip(steps, effect_steps, strict=True)
+        ]
+        return Trained(both, attributes)
+
+    def _check(self, data: FleetData) -> None:
+        if self.variant not in VARIANTS:
+            raise ValueError(f"variant must be one of {', '.join(VARIANTS)}; got {self.variant!r}")
+        if self.network is not None or not self.hidden:
+            raise ValueError(
+                "dragonnet builds its trunk and heads from `hidden`, with at least one layer; "
+                "a `network` of one's own cannot be split that way."
+            )
+        if self.variant == "published" and data.n_groups > 2:
+            raise checks.InputError(
+                f"The published dragonnet corrects the second of two groups, but there are "
+                f"{data.n_groups}. Choose variant='corrected', or two groups."
+            )
+        if not 0 <= self.reference < data.n_groups:
+            raise checks.InputError(
+                f"dragonnet was asked for reference {self.reference}, but there are "
+                f"{data.n_groups} groups, numbered 0 to {data.n_groups - 1}."
+            )
+        if data.n_groups == 1:
+            checks.notice(
+                "dragonnet corrects for the effect of the group on testing; with a single group "
+                "there is none, and it is the same as y-obs. Pass sensitive_features."
+            )
+
+    def _dragon_loss(self, dragon: Dragon, flat: Tensor, rows: Rows) -> Tensor:
+        """The loss of trunk and heads, `[M]`."""
+        published = self.variant == "published"
+        target = rows["y"] if published else rows["tested"]
+        weight = rows["weight"]
+        groups, heads = dragon.outputs(flat, rows.X)  # [M, N, G], [M, N, G]
+        group = rows["group"].expand(heads.shape[:2]).unsqueeze(-1)  # [M, N, 1]
+        own = heads.gather(-1, group)  # each row's own head, a log-odds [M, N, 1]
+        fit = cross_entropy_rows(own, target)
+        log_share = groups.log_softmax(-1).gather(-1, group).squeeze(-1)
+        loss = self.group_weight * weighted_mean(-log_share, weight)
+        if published:
+            # each group's mean counts alike, whatever its size
+            for code in range(dragon.n_groups):
+                member = weight * (rows["group"] == code)
+                total = member.expand_as(fit).sum(-1)
+                loss = loss + (fit * member).sum(-1) / total.clamp_min(torch.finfo(fit.dtype).tiny)
+            return loss
+        shift = dragon.shift(flat, groups).gather(-1, group).squeeze(-1)
+        perturbed = torch.sigmoid(own.squeeze(-1)) + shift
+        targeted = weighted_mean((target - perturbed) ** 2, weight)
+        return loss + weighted_mean(fit, weight) + self.targeted_weight * targeted
+
+    # -- predicting -------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Scores `[n, 2]`; only the published variant asks for the group of each row."""
+        corrected = self._member_scores(X)  # [members, n]
+        if self.needs_group:
+            codes = self._group_codes(sensitive_features, corrected.shape[1])
+            corrected = np.where(codes == 1, corrected, self._uncorrected(X))
+        positive = corrected.mean(axis=0)
+        return np.stack([1 - positive, positive], axis=1)
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """The class whose score is higher."""
+        positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
+        return self.classes_[(positive > 0.5).astype(int)]
+
+    def effect(self, X: Any) -> np.ndarray:
+        """The estimated effect of the group at the features of each row, `[n]`."""
+        rows = torch.from_numpy(self._prepare(X))
+        architecture = self.fleet_.architecture
+        flat = self.fleet_.flat[:, architecture.outcome.n_parameters :]
+        with torch.no_grad():
+            return architecture.dragon.effect(flat, rows).mean(0).double().numpy()
+
+    def _uncorrected(self, X: Any) -> np.ndarray:
+        outcome = self.fleet_.architecture.outcome
+        plain = Fleet(outcome, self.fleet_.flat[:, : outcome.n_parameters])
+        return plain.predict(torch.from_numpy(self._prepare(X))).double().numpy()
+
+
+def _record(part: Rows) -> Rows:
+    """Everybody, the untested as negative."""
+    return Rows(part.X, {"target": part["y"], "weight": part["weight"]})
