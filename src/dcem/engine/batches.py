@@ -51,4 +51,4 @@ class Batches:
         for generator, saved in zip(
             self._generators, state["batches.generators"].cpu(), strict=True
         ):
-            generator.set_state(saved)
+            generator.set_state(saved.clone())  # a view into the stack would crash torch
