@@ -181,12 +181,23 @@ def test_an_altered_demo_is_built_with_a_warning(demo: Path, tmp_path: Path) -> 
         ({"suspicion": "corr42"}, "Did you mean 'corr24'"),
         ({"features": "clean"}, "Did you mean 'cleaned'"),
         ({"memory_limit": "plenty"}, "--memory-limit"),
+        ({"memory_limit": "4"}, "--memory-limit"),
+        ({"memory_limit": "1.2.3GB"}, "--memory-limit"),
         ({"stays": "nowhere/stays.csv"}, "cannot be written"),
     ],
 )
 def test_options(tables: Path, tmp_path: Path, options: dict, words: str) -> None:
     with pytest.raises(InputError, match=words):
         build_cohort(tables, tmp_path / "cohort.parquet", **options)
+
+
+def test_line_ends_and_byte_order_marks_do_not_matter(tables: Path, tmp_path: Path) -> None:
+    build_cohort(tables, tmp_path / "a.parquet", stays=tmp_path / "a.csv")
+    for path in tables.glob("*.csv.gz"):
+        text = gzip.decompress(path.read_bytes()).replace(b"\n", b"\r\n")
+        path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + text))
+    build_cohort(tables, tmp_path / "b.parquet", stays=tmp_path / "b.csv")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
 
 
 def test_no_folder(tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def _require(table: str, where: str, names: list[str]) -> None:
 def _csv_header(path: Path) -> list[str]:
     opener: Any = gzip.open if path.suffix == ".gz" else open
     try:
-        with opener(path, "rt", encoding="utf-8", newline="") as lines:
+        with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
             header = next(csv.reader(lines), [])
             first_row = next(lines, "").strip()
     except (OSError, EOFError, zlib.error, UnicodeDecodeError):

@@ -251,9 +251,9 @@ def _named(pattern: str, sql: str) -> list[str]:
 
 def _share_of(limit: str) -> int:
     """DuckDB's part of the memory limit, in bytes; the rest is for Python and Arrow buffers."""
-    match = re.fullmatch(r"\s*([\d.]+)\s*([KMGT]?)(i?)B?\s*", limit, re.IGNORECASE)
+    match = re.fullmatch(r"\s*(\d+\.?\d*)\s*([KMGT])(i?)B?\s*", limit, re.IGNORECASE)
     if match is None or float(match.group(1)) <= 0:
         raise InputError(f"--memory-limit must be a size such as 4GiB or 800MB, got {limit!r}.")
     step = 1024 if match.group(3) else 1000
-    size = float(match.group(1)) * step ** " KMGT".index(match.group(2).upper() or " ")
+    size = float(match.group(1)) * step ** " KMGT".index(match.group(2).upper())
     return int(0.7 * size)
