@@ -44,6 +44,11 @@ MEDIAN_TOLERANCE = {"single-stage": {"auc": 0.012, "roc_gap": 0.012}} | {
 }
 POINTS_TOLERANCE = 0.002  # of single-stage methods
 N_PHASES = 12
+# Task parameters at which the figures have their defaults; the overlap study varies one of them.
+FREE_PARAMETERS = (
+    *("n_train", "n_validation", "n_test", "variance", "outcome_slope", "outcome_threshold"),
+    *("testing_slope", "frequency", "amplitude", "rotation", "prevalence", "group_share"),
+)
 TABLES = ("ablation", "causal-estimators", "temperature", "initialization")
 
 COLUMNS = [
@@ -136,6 +141,8 @@ def _published_rows(results: pd.DataFrame) -> pd.DataFrame:
     for column in ("variant", "schedule"):
         if column in results:
             keep &= results[column].fillna("").isin(["", "published"])
+    for column in set(FREE_PARAMETERS) & set(results.columns):
+        keep &= results[column].isna()
     in_table = results["benchmark"].isin(TABLES)
     keep &= in_table | results["label"].isna() | results["label"].eq(results["method"])
     if "roc_gap_grid" in results:

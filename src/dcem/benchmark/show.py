@@ -26,8 +26,8 @@ def print_comparison(
         table = Table(title=f"{source}: {setting}", title_justify="left", box=None)
         for column in ("method", "metric"):
             table.add_column(column, no_wrap=True)
-        for column in ("ours", "published", "difference", "points"):
-            table.add_column(column, justify="right")
+        for column in ("ours", "theirs", "difference", "points"):
+            table.add_column(column, justify="right", no_wrap=True)
         table.add_column("verdict", no_wrap=True)
         table.add_column("why", overflow="fold")
         for row in rows.to_dict("records"):

@@ -22,6 +22,10 @@ COMMANDS = {
         "dcem.cli.simulate:simulate",
         "Write a simulated table with selectively collected labels.",
     ),
+    "benchmark": Entry(
+        "dcem.cli.benchmark:app",
+        "Run many methods on many tasks, resumably, and compare the results.",
+    ),
     "sepsis": Entry(
         "dcem.cli.sepsis:app",
         "Build the sepsis cohort from MIMIC-III, or artificial tables of its shape.",

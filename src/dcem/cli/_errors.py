@@ -21,6 +21,7 @@ EXTRAS = {
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "fairlearn": "fairlearn",
+    "ray": "ray",
 }
 
 

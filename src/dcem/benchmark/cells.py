@@ -1,0 +1,184 @@
+"""A cell: one task, one method, one seed; the unit that is trained, committed and counted.
+
+A cell is known by the hash of everything that decides its result: the parameters of the task and
+every parameter of the estimator, defaults included. Two benchmarks that share a cell compute it
+once; a changed default makes a new cell. Cells of one *kind* differ only in their data and seeds,
+and can train as one fleet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, is_dataclass
+from functools import lru_cache
+from math import radians
+from typing import Any
+
+from dcem.benchmark.files import Benchmark, MethodEntry
+from dcem.checks import InputError
+from dcem.methods import NetworkClassifier, make, published
+from dcem.tasks import Task, load_sepsis, make_sinusoid
+
+PUBLISHED_SEED = 42
+# Where and how loudly a fit runs does not change what it is.
+_NOT_IDENTITY = ("device", "verbose", "random_state")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What to compute. `task` and `method` hold plain values that survive JSON."""
+
+    id: str  # hash of task, method and seed
+    kind: str  # hash of what cells of one fleet have in common
+    task: dict[str, Any]
+    method: dict[str, Any]  # name, published, params (as given), variant, schedule
+    seed: int  # of the estimator
+
+    def as_json(self) -> str:
+        """The cell as text, from which `from_json` makes it again."""
+        return json.dumps(asdict(self), sort_keys=True, default=_plain)
+
+    @classmethod
+    def from_json(cls, text: str) -> Cell:
+        """The inverse of `as_json`."""
+        return cls(**json.loads(text))
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A cell's place in a benchmark: the name its method has there."""
+
+    label: str
+    cell: Cell
+
+
+def expand(benchmark: Benchmark) -> tuple[list[Planned], list[str]]:
+    """All cells of a benchmark, methods outermost; and which settings cannot exist, and why."""
+    feasible, notes = [], []
+    for task in benchmark.tasks:
+        reason = _infeasible(task)
+        if reason is None:
+            feasible.append(task)
+        elif reason not in notes:
+            notes.append(reason)
+    planned = []
+    for entry in benchmark.methods:
+        resolved: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {}
+        for task in feasible:
+            if task["kind"] not in resolved:
+                resolved[task["kind"]] = _resolve(entry, task["kind"])
+            planned.append(Planned(entry.label, _cell(entry, task, *resolved[task["kind"]])))
+    return planned, notes
+
+
+def _infeasible(task: dict[str, Any]) -> str | None:
+    """Why a simulated setting cannot exist: a group would be tested more often than always."""
+    from dcem.tasks._rates import rates_of_testing
+
+    if task["kind"] != "sinusoid":
+        return None  # depends on the cohort; the cell says so when it runs
+    try:
+        rates_of_testing(
+            task.get("prevalence", 0.25), task["k"], task["q_t"], task.get("group_share", 0.5)
+        )
+    except InputError as error:
+        return f"k {task['k']:g}, q_t {task['q_t']:g}: {error}"
+    return None
+
+
+def _resolve(entry: MethodEntry, kind: str) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """What tables say of a method, its full parameters, and their hash."""
+    estimator = estimator_of(
+        {"name": entry.name, "published": entry.published, "params": entry.params}, kind
+    )
+    full = estimator.get_params(deep=False)
+    schedule = full.get("schedule", "published" if entry.published else "")
+    method = {
+        "name": entry.name,
+        "published": entry.published,
+        "params": dict(entry.params),
+        "variant": full.get("variant", "published" if entry.published else ""),
+        "schedule": schedule,
+    }
+    identity = {key: value for key, value in full.items() if key not in _NOT_IDENTITY}
+    text = json.dumps([entry.name, identity], sort_keys=True, default=_plain)
+    return method, full, hashlib.sha256(text.encode()).hexdigest()
+
+
+def _cell(
+    entry: MethodEntry,
+    task: dict[str, Any],
+    method: dict[str, Any],
+    full: dict[str, Any],
+    method_hash: str,
+) -> Cell:
+    task = dict(task)
+    if task["kind"] == "sinusoid":
+        task.setdefault("preset", "as-released")
+        default = "published" if task["preset"] == "as-released" else "independent"
+        if "stream" not in task:
+            task["stream"] = "independent" if "seed" in task else default
+        if task["stream"] == "independent":
+            task.setdefault("seed", 0)
+    seed = entry.seed
+    if seed is None:
+        seed = full.get("random_state") if entry.published else task.get("seed", PUBLISHED_SEED)
+    seed = PUBLISHED_SEED if seed is None else int(seed)
+    shape = [task["kind"], task.get("n_train"), task.get("n_validation"), task.get("cohort")]
+    kind = _hash([method_hash, shape])[:16]
+    return Cell(_hash([task, method_hash, seed])[:24], kind, task, method, seed)
+
+
+def estimator_of(method: dict[str, Any], task_kind: str) -> NetworkClassifier:
+    """The estimator that a cell's `method` describes."""
+    name, params = method["name"], {k: _untupled(v) for k, v in method["params"].items()}
+    if method["published"]:
+        return published(name, task_kind).set_params(**params)
+    if name in ("group-0-only", "group-1-only"):
+        return make("group-only", group=int(name[6]), **params)
+    return make(name, **params)
+
+
+def _untupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def task_of(parameters: dict[str, Any]) -> Task:
+    """The task that a cell's `task` describes; recent ones are kept."""
+    return _make_task(json.dumps(parameters, sort_keys=True))
+
+
+@lru_cache(maxsize=256)  # about 4 MB each at the published size
+def _make_task(text: str) -> Task:
+    parameters = json.loads(text)
+    kind = parameters.pop("kind")
+    if kind == "sepsis":
+        if "cohort" not in parameters:
+            raise InputError(
+                "Sepsis tasks need a cohort: the Parquet file that 'dcem sepsis build' wrote."
+            )
+        return load_sepsis(**parameters)
+    phase = radians(parameters.pop("phase"))
+    seed = parameters.pop("seed", None)
+    return make_sinusoid(phase=phase, random_state=seed, **parameters)
+
+
+def labels_of(planned: Iterable[Planned]) -> list[str]:
+    """The labels in the order of the file."""
+    return list(dict.fromkeys(one.label for one in planned))
+
+
+def _hash(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Parameters that JSON does not know."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {"type": type(value).__name__, **asdict(value)}
+    if hasattr(value, "get_params"):
+        return {"type": type(value).__name__, **value.get_params()}
+    return repr(value)

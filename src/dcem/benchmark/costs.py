@@ -1,0 +1,100 @@
+"""How long a cell will take, and how many fit into memory: what the size of a fleet follows from.
+
+The first guess counts steps times rows; after the first fleet of a kind the store knows better. A
+wrong guess costs little: a fleet too large for memory is split, one too long for the time left goes
+on from its checkpoint, or is cut smaller the next time.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from dcem.benchmark.cells import Cell, estimator_of
+from dcem.benchmark.store import Store
+
+# Rows times steps a second, of networks of two layers of 64; deliberately low.
+_THROUGHPUT = {"cuda": 2e8, "cpu": 1e6}
+# Methods that train more than one network a step, or refit something each epoch.
+_BURDEN = {"dividemix": 8.0, "dragonnet": 4.0, "self": 6.0, "sar-em": 2.0, "dr-learner": 4.0}
+# Methods whose fleets write a checkpoint as they go, so that stopping them loses little.
+RESUMABLE = frozenset({"dcem", "no-causal-regularization"})
+_DEFAULT_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one cell of a kind costs."""
+
+    seconds: float
+    bytes: float
+    measured: bool
+    resumable: bool
+
+
+def cost_of(cell: Cell, store: Store, device: str, device_name: str) -> Cost:
+    """The cost of a cell and of all others of its kind, on this device."""
+    estimator = estimator_of(cell.method, cell.task["kind"])
+    rows = int(cell.task.get("n_train") or _DEFAULT_ROWS)
+    seconds, measured = _seconds(cell, store, device_name)
+    if seconds is None:
+        kind = "cuda" if device != "cpu" else "cpu"
+        burden = _BURDEN.get(cell.method["name"], 1.0)
+        seconds = max(1e-4, steps_of(estimator) * rows * burden / _THROUGHPUT[kind])
+    return Cost(
+        seconds=seconds,
+        bytes=_bytes(estimator, rows),
+        measured=measured,
+        resumable=cell.method["name"] in RESUMABLE,
+    )
+
+
+def _seconds(cell: Cell, store: Store, device: str) -> tuple[float | None, bool]:
+    """Seconds a cell as seen before; a fleet that was stopped took at least half as long again."""
+    fleets = store.speeds(cell.kind, device)
+    whole = [(cells, seconds) for cells, seconds, ended in fleets if ended]
+    if whole:
+        return sum(s for _, s in whole) / sum(n for n, _ in whole), True
+    cut = [seconds / cells for cells, seconds, ended in fleets if not ended]
+    return (1.5 * max(cut), False) if cut else (None, False)
+
+
+def steps_of(estimator: Any) -> int:
+    """Gradient steps of one fit, at most."""
+    params = estimator.get_params(deep=False)
+    iterations, steps = params.get("max_iter"), params.get("steps")
+    if params.get("schedule") == "fast":
+        return int((iterations or 200) * (steps or 10) + 300)
+    rounds = iterations or (50 if "max_iter" in params else 1)
+    return int(rounds * (steps or params.get("epochs") or 1000))
+
+
+def _bytes(estimator: Any, rows: int) -> float:
+    """Bytes that one network needs while it trains: rows of two splits, activations, gradients."""
+    widths = sum(estimator.hidden)
+    return rows * 4.0 * (3 * widths + 64) * estimator.n_members
+
+
+def free_memory(device: str) -> float:
+    """Bytes to spare where the fleet will live."""
+    if device != "cpu":
+        return float(torch.cuda.mem_get_info(device)[0])
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"))
+    except (ValueError, OSError):  # not every system says
+        return 2e9
+
+
+def fleet_size(cost: Cost, device: str, seconds: float, limit: int | None) -> int:
+    """How many cells to train at once, so that a fleet takes about `seconds` and fits.
+
+    On a card small fleets waste most of it, so there are at least a dozen.
+    """
+    by_time = int(seconds / cost.seconds)
+    if device != "cpu":
+        by_time = max(12, by_time)
+    by_memory = int(0.5 * free_memory(device) / cost.bytes)
+    return max(1, min(by_time, by_memory, limit or 2048))

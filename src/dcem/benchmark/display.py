@@ -1,0 +1,109 @@
+"""What a person sees of a run: how far it is, what it is doing, and how long it will still take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+
+from dcem.benchmark.store import Claim
+
+_EVERY = 30.0  # seconds between lines where there is no terminal
+
+
+class Display:
+    """A progress bar on a terminal, a line now and then elsewhere; silent without a console."""
+
+    def __init__(self, console: Console | None = None):
+        self._console = console
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._total = self._done = self._failed = 0
+        self._doing = ""
+        self._seconds_left: float | None = None
+        self._estimated_at = self._last_line = time.monotonic()
+
+    @contextmanager
+    def running(
+        self, name: str, total: int, counts: dict[str, int], notes: list[str]
+    ) -> Iterator[None]:
+        """Show a run from its beginning to its end."""
+        self._total, self._done = total, counts.get("done", 0)
+        self._failed = counts.get("failed", 0)
+        if self._console is None:
+            yield
+            return
+        for note in notes:
+            self._console.print(f"left out: {note}", soft_wrap=True, style="dim")
+        if not self._console.is_terminal:
+            self._line()
+            yield
+            self._line()
+            return
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[doing]}"),
+        )
+        with Progress(*columns, console=self._console) as self._bar:
+            done = self._done
+            self._task = self._bar.add_task(name, total=total, completed=done, doing="")
+            yield
+        self._bar = None
+
+    def fleet(self, claim: Claim, seconds_left: float) -> None:
+        """A fleet begins; `seconds_left` estimates how long all that is left will take."""
+        first, n = claim.cells[0], len(claim.open)
+        self._doing = f"{first.method['name']} x {n}"
+        self._seconds_left = seconds_left
+        self._estimated_at = time.monotonic()
+        if self._console is not None:
+            self._show()
+
+    def progress(self, done: int, total: int) -> None:
+        """The current fleet got further."""
+        if self._console is None:
+            return
+        now = time.monotonic()
+        if self._bar is not None or now - self._last_line > _EVERY:
+            self._show(f" ({done}/{total})")
+
+    def cell_done(self, *, failed: bool) -> None:
+        """A cell was committed."""
+        self._failed += failed
+        self._done += not failed
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self._done)
+
+    def _show(self, detail: str = "") -> None:
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, doing=f"{self._doing}{detail}{self._left()}")
+        elif time.monotonic() - self._last_line > 1:
+            self._line(detail)
+
+    def _line(self, detail: str = "") -> None:
+        assert self._console is not None
+        failed = f", {self._failed} failed" if self._failed else ""
+        doing = f"; {self._doing}{detail}" if self._doing else ""
+        text = f"{self._done} of {self._total} cells{failed}{doing}{self._left()}"
+        self._console.print(text, soft_wrap=True, highlight=False)
+        self._last_line = time.monotonic()
+
+    def _left(self) -> str:
+        if self._seconds_left is None or self._done >= self._total:
+            return ""
+        left = self._seconds_left - (time.monotonic() - self._estimated_at)
+        return f", about {duration(max(left, 1.0))} left"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words: 45 s, 12 min, 3.4 h."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,151 @@
+"""Train the cells of one fleet and measure each: no store, no clock, only work.
+
+This is what a backend runs, in this process or on another machine.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from dcem import metrics
+from dcem.benchmark.cells import Cell, estimator_of, task_of
+from dcem.methods import fit_many
+from dcem.tasks import Task
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a cell: its metrics, or why there are none."""
+
+    cell: str
+    metrics: dict[str, Any] | None
+    error: str | None
+    about: dict[str, Any]  # seconds, memory, device, size of its fleet
+
+
+class BrokenDevice(RuntimeError):
+    """The device no longer answers: nothing that follows in this process would succeed."""
+
+
+def run_fleet(
+    cells: Sequence[Cell],
+    *,
+    device: str,
+    checkpoint: Path | None = None,
+    progress: Progress | None = None,
+    skip: Collection[str] = (),
+) -> Iterator[Outcome]:
+    """Train all cells as one fleet and yield the outcome of each, as soon as it is measured.
+
+    Cells in `skip` train along, because the checkpoint holds them, but are not measured. If the
+    fleet fails, its halves are tried, and their halves: only cells that fail alone have failed.
+    """
+    try:
+        tasks = [task_of(cell.task) for cell in cells]
+        started = time.perf_counter()
+        _reset_peak(device)
+        fitted = _fit(cells, tasks, device, checkpoint, progress)
+    except Exception as error:
+        if device != "cpu" and "CUDA error" in str(error):
+            raise BrokenDevice(str(error)) from error
+        if len(cells) == 1:
+            text = "".join(traceback.format_exception(error)).strip()
+            if cells[0].id not in skip:
+                yield Outcome(cells[0].id, None, text, {"device": device_name(device)})
+            return
+        fitted = None
+    if fitted is None:
+        half = (len(cells) + 1) // 2
+        for part in (cells[:half], cells[half:]):
+            yield from run_fleet(part, device=device, progress=progress, skip=skip)
+        return
+    seconds = (time.perf_counter() - started) / len(cells)
+    about = {
+        "seconds": round(seconds, 6),
+        "memory_mb": round(_peak(device) / 2**20, 1),
+        "device": device_name(device),
+        "fleet_size": len(cells),
+    }
+    for cell, task, estimator in zip(cells, tasks, fitted, strict=True):
+        if cell.id in skip:
+            continue
+        try:
+            yield Outcome(cell.id, measure(estimator, task), None, about)
+        except Exception as error:
+            text = "".join(traceback.format_exception(error)).strip()
+            yield Outcome(cell.id, None, text, about)
+
+
+def _fit(
+    cells: Sequence[Cell],
+    tasks: Sequence[Task],
+    device: str,
+    checkpoint: Path | None,
+    progress: Progress | None,
+) -> list[Any]:
+    estimator = estimator_of(cells[0].method, cells[0].task["kind"]).set_params(device=device)
+    truths = None
+    if estimator.uses_truth:
+        truths = [(task.truth["train"], task.truth["validation"]) for task in tasks]
+    return fit_many(
+        estimator,
+        [task.train for task in tasks],
+        validations=[task.validation for task in tasks],
+        truths=truths,
+        random_states=[cell.seed for cell in cells],
+        checkpoint=checkpoint,
+        progress=progress,
+    )
+
+
+def measure(estimator: Any, task: Task) -> dict[str, Any]:
+    """All metrics of a fitted estimator on the test split, against the truth."""
+    test, truth = task.test, task.truth["test"]
+    arguments: dict[str, Any] = {}
+    if estimator.needs_group:
+        arguments["sensitive_features"] = np.asarray(test.group_names)[test.group]
+    score = estimator.predict_proba(test.X, **arguments)[:, 1]
+    if not np.isfinite(score).all():
+        raise ValueError(f"{int((~np.isfinite(score)).sum())} scores are not finite: it diverged")
+    values = {
+        "auc": metrics.auc(truth, score),
+        "roc_gap": metrics.roc_gap(truth, score, test.group),
+        "roc_gap_grid": metrics.roc_gap(truth, score, test.group, method="grid"),
+        "xauc_difference": metrics.xauc_difference(truth, score, test.group),
+        "auc_difference": next(iter(metrics.auc_differences(truth, score, test.group).values())),
+    }
+    iterations = getattr(estimator, "n_iter_", None)
+    return values | {"n_iter": None if iterations is None else int(np.max(iterations))}
+
+
+def device_name(device: str) -> str:
+    """The device in words that mean something elsewhere."""
+    return "cpu" if device == "cpu" else torch.cuda.get_device_name(device)
+
+
+def _reset_peak(device: str) -> None:
+    if device != "cpu":
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def _peak(device: str) -> float:
+    """Bytes at the peak: of the card for this fleet, or of this process so far."""
+    if device != "cpu":
+        return float(torch.cuda.max_memory_allocated(device))
+    if sys.platform == "win32":
+        return float("nan")
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)

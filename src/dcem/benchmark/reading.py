@@ -1,0 +1,155 @@
+"""Read a store: where a run stands, and its results as a table. Nothing here trains or claims."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dcem.benchmark.schema import open_to_read, refusal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STORE = "store.sqlite"
+
+# Columns that every exported table has, in this order; other task parameters come after them.
+COLUMNS = (
+    *("benchmark", "label", "task", "q_y", "k", "q_t", "phase", "beta", "stream", "seed"),
+    *("method", "variant", "schedule", "params", "fit_seed"),
+    *("auc", "roc_gap", "roc_gap_grid", "xauc_difference", "auc_difference", "n_iter"),
+    *("seconds", "memory_mb", "fleet_size", "device", "versions", "finished", "cell"),
+)
+
+
+@dataclass(frozen=True)
+class MethodStatus:
+    """How far one method of a benchmark is."""
+
+    benchmark: str
+    label: str
+    done: int
+    running: int
+    pending: int
+    failed: int
+    error: str  # the last line of one failure, or ""
+
+
+def find_store(path: Path) -> Path:
+    """The store file for a folder that `run` made, or for the file itself."""
+    path = Path(path)
+    return path / STORE if path.is_dir() else path
+
+
+def status(path: Path) -> list[MethodStatus]:
+    """How far every method of every benchmark in the store is."""
+    connection = open_to_read(find_store(path))
+    now = time.time()
+    rows = connection.execute(
+        "SELECT benchmark, label, "
+        "sum(status = 'done'), "
+        "sum(status = 'running' AND coalesce(lease, 0) >= ?), "
+        "sum(status = 'pending' OR (status = 'running' AND coalesce(lease, 0) < ?)), "
+        "sum(status = 'failed'), max(error) "
+        "FROM plan JOIN cells ON plan.cell = cells.id "
+        "LEFT JOIN workers ON workers.id = cells.owner AND cells.status = 'running' "
+        "GROUP BY benchmark, label ORDER BY benchmark, min(position)",
+        (now, now),
+    ).fetchall()
+    connection.close()
+    return [
+        MethodStatus(name, label, done, running, pending, failed, _last_line(error))
+        for name, label, done, running, pending, failed, error in rows
+    ]
+
+
+def _last_line(error: str | None) -> str:
+    return (error or "").strip().rpartition("\n")[2]
+
+
+def results(path: Path, benchmark: str | None = None) -> pd.DataFrame:
+    """Every finished cell as a row: what it was, its metrics, and how it was computed.
+
+    `path` is a store, its folder, or a table that `export` wrote (CSV or Parquet). A cell that two
+    benchmarks share has a row in each; `benchmark` picks one.
+    """
+    import pandas as pd
+
+    path = Path(path)
+    if path.suffix == ".csv" or path.name.endswith(".csv.gz"):
+        frame = pd.read_csv(path, dtype={"label": str})
+    elif path.suffix == ".parquet":
+        frame = pd.read_parquet(path)
+    else:
+        frame = _from_store(find_store(path))
+    if benchmark is not None:
+        if "benchmark" not in frame or benchmark not in set(frame["benchmark"]):
+            known = ", ".join(sorted(set(frame.get("benchmark", [])))) or "none"
+            raise refusal(f"{path} has no results of benchmark {benchmark!r}. It has: {known}.")
+        frame = frame[frame["benchmark"] == benchmark].reset_index(drop=True)
+    return frame
+
+
+def _from_store(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    connection = open_to_read(path)
+    rows = connection.execute(
+        "SELECT benchmark, label, config, metrics, about, finished, versions, cells.id "
+        "FROM plan JOIN cells ON plan.cell = cells.id "
+        "LEFT JOIN workers ON workers.id = cells.owner "
+        "WHERE status = 'done' ORDER BY benchmark, position"
+    ).fetchall()
+    connection.close()
+    frame = pd.DataFrame([_row(*row) for row in rows], columns=None if rows else list(COLUMNS))
+    extra = [column for column in frame.columns if column not in COLUMNS]
+    return frame.reindex(columns=[*COLUMNS, *extra])
+
+
+def _row(
+    benchmark: str,
+    label: str,
+    config: str,
+    metrics: str,
+    about: str,
+    finished: float,
+    versions: str,
+    cell: str,
+) -> dict[str, Any]:
+    parts = json.loads(config)
+    task, method = dict(parts["task"]), parts["method"]
+    kind = task.pop("kind")
+    if kind == "sepsis":
+        task["cohort"] = Path(task.get("cohort", "")).name  # a path is nobody else's business
+    row = {"benchmark": benchmark, "label": label, "task": kind}
+    row |= {"stream": "published", "seed": parts["seed"]} | task
+    row |= {"method": method["name"], "variant": method["variant"], "schedule": method["schedule"]}
+    row |= {"params": json.dumps(method["params"]) if method["params"] else ""}
+    row |= {"fit_seed": parts["seed"]} | json.loads(metrics) | json.loads(about)
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(finished))
+    return row | {"versions": _words(versions), "finished": when, "cell": cell}
+
+
+def _words(versions: str | None) -> str:
+    return ", ".join(f"{name} {value}" for name, value in json.loads(versions or "{}").items())
+
+
+def export(path: Path, output: Path, benchmark: str | None = None) -> int:
+    """Write the results as CSV or Parquet, by the ending of the name; how many rows."""
+    output = Path(output)
+    if not output.name.endswith((".csv", ".csv.gz", ".parquet")):
+        raise refusal(f"{output}: the name must end in .csv, .csv.gz or .parquet.")
+    frame = results(path, benchmark)
+    partial = output.with_name(f".{os.getpid()}.{output.name}")
+    try:
+        if output.suffix == ".parquet":
+            frame.to_parquet(partial, index=False)
+        else:
+            frame.to_csv(partial, index=False)
+        os.replace(partial, output)
+    finally:
+        partial.unlink(missing_ok=True)
+    return len(frame)

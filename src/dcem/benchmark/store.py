@@ -1,0 +1,321 @@
+"""The store of a benchmark: one SQLite file that survives `kill -9` and is shared by processes.
+
+A cell is *pending*, *running* (claimed by a worker), *done* or *failed*. A worker claims the cells
+of a fleet in one transaction and keeps its lease alive while it works; each finished cell is
+committed at once, and only by the worker that still holds it. A worker that dies loses its lease:
+at once where its process can be seen to be gone, else after `LEASE` seconds; its cells are pending
+again. So no cell is lost, and none is committed twice.
+
+The file is in write-ahead mode: readers never wait, and what was committed outlives any crash of
+the process. Network file systems do not lock reliably; keep a store on a local disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dcem.benchmark.cells import Cell, Planned
+from dcem.benchmark.schema import open_database
+
+LEASE = 60.0  # seconds that a silent worker keeps its cells
+_BEAT = 15.0
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Cells that this worker alone may compute now, in the order in which they train."""
+
+    fleet: str
+    cells: tuple[Cell, ...]
+    done: frozenset[str] = frozenset()  # committed before; they only complete a checkpointed fleet
+
+    @property
+    def open(self) -> tuple[Cell, ...]:
+        """The cells that still want a result."""
+        return tuple(cell for cell in self.cells if cell.id not in self.done)
+
+
+class Store:
+    """The cells of one or more benchmarks and what became of them."""
+
+    def __init__(self, path: Path, *, create: bool = True):
+        self.path = Path(path)
+        self._connection = open_database(self.path, create=create)
+        self.owner: str | None = None
+
+    def close(self) -> None:
+        """Close, and fold the write-ahead log into the file, so that it can be copied alone."""
+        with suppress(sqlite3.OperationalError):  # another process is using it, and will do it
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._connection.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Read and write as one step, alone."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._connection
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    # -- what is to be done -----------------------------------------------------------------
+
+    def add(self, benchmark: str, about: str, metrics: Sequence[str], plan: list[Planned]) -> None:
+        """Make this the plan of the benchmark for the labels that it names.
+
+        Cells that the store knows are kept as they are. Cells that a label stood for before (under
+        other parameters) stay in the store, but no longer belong to the benchmark.
+        """
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO benchmarks VALUES (?, ?, ?) ON CONFLICT (name) "
+                "DO UPDATE SET about = excluded.about, metrics = excluded.metrics",
+                (benchmark, about, json.dumps(list(metrics))),
+            )
+            db.executemany(
+                "DELETE FROM plan WHERE benchmark = ? AND label = ?",
+                ((benchmark, label) for label in {one.label for one in plan}),
+            )
+            db.executemany(
+                "INSERT OR IGNORE INTO cells (id, kind, config) VALUES (?, ?, ?)",
+                ((one.cell.id, one.cell.kind, one.cell.as_json()) for one in plan),
+            )
+            db.executemany(
+                "INSERT OR IGNORE INTO plan VALUES (?, ?, ?, ?)",
+                ((benchmark, one.label, one.cell.id, place) for place, one in enumerate(plan)),
+            )
+
+    def retry_failed(self) -> int:
+        """Give failed cells that are wanted another chance; how many there were."""
+        changed = self._connection.execute(
+            "UPDATE cells SET status = 'pending', error = NULL, fleet = NULL "
+            "WHERE status = 'failed' AND id IN (SELECT id FROM wanted)"
+        )
+        return changed.rowcount
+
+    def want(self, cells: Iterable[str]) -> None:
+        """Name the cells of this run, in the order in which they should be done."""
+        db = self._connection
+        db.execute("CREATE TEMP TABLE IF NOT EXISTS wanted (id TEXT PRIMARY KEY, place INTEGER)")
+        with self._transaction():
+            db.execute("DELETE FROM wanted")
+            db.executemany(
+                "INSERT OR IGNORE INTO wanted VALUES (?, ?)",
+                ((cell, place) for place, cell in enumerate(cells)),
+            )
+
+    def pending(self) -> dict[str, int]:
+        """How many wanted cells of each kind wait, kinds in the order of the run."""
+        with self._transaction() as db:
+            self._bury_the_dead(db)
+        rows = self._connection.execute(
+            "SELECT kind, count(*) FROM wanted JOIN cells USING (id) WHERE status = 'pending' "
+            "GROUP BY kind ORDER BY min(place)"
+        )
+        return dict(rows.fetchall())
+
+    def wanted_counts(self) -> dict[str, int]:
+        """How many wanted cells are pending, running, done and failed."""
+        rows = self._connection.execute(
+            "SELECT status, count(*) FROM wanted JOIN cells USING (id) GROUP BY status"
+        )
+        return dict(rows.fetchall())
+
+    def example(self, kind: str) -> Cell:
+        """Some cell of a kind."""
+        row = self._connection.execute(
+            "SELECT config FROM cells WHERE kind = ? LIMIT 1", (kind,)
+        ).fetchone()
+        return Cell.from_json(row[0])
+
+    # -- who does it ------------------------------------------------------------------------
+
+    @contextmanager
+    def worker(self, device: str, versions: dict[str, str]) -> Iterator[str]:
+        """Be a worker: claims made inside are ours until the end, or until we fall silent."""
+        self.owner = uuid.uuid4().hex
+        values = (self.owner, _machine(), os.getpid(), _birth(os.getpid()), time.time() + LEASE)
+        self._connection.execute(
+            "INSERT INTO workers (id, machine, pid, birth, lease, started, device, versions) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*values, time.time(), device, json.dumps(versions)),
+        )
+        ended = threading.Event()
+        beat = threading.Thread(
+            target=_keep_alive, args=(self.path, self.owner, ended), daemon=True
+        )
+        beat.start()
+        try:
+            yield self.owner
+        finally:
+            ended.set()
+            beat.join()
+            self.release()
+            self._connection.execute("UPDATE workers SET lease = 0 WHERE id = ?", (self.owner,))
+
+    def claim(self, kind: str, at_most: int) -> Claim | None:
+        """Claim pending cells of a kind; None where others were quicker."""
+        with self._transaction() as db:
+            rows = db.execute(
+                "SELECT id, config FROM wanted JOIN cells USING (id) "
+                "WHERE status = 'pending' AND kind = ? ORDER BY place LIMIT ?",
+                (kind, at_most),
+            ).fetchall()
+            if not rows:
+                return None
+            fleet = uuid.uuid5(uuid.NAMESPACE_OID, " ".join(sorted(i for i, _ in rows))).hex
+            self._take(db, [i for i, _ in rows], fleet)
+        return Claim(fleet, tuple(Cell.from_json(config) for _, config in rows))
+
+    def claim_fleet(self, fleet: str) -> Claim | None:
+        """Claim what is open of a fleet that left a checkpoint; None where nothing is, or others
+        are at it. Its finished cells come along, because the checkpoint holds all of them."""
+        with self._transaction() as db:
+            self._bury_the_dead(db)
+            rows = db.execute(
+                "SELECT id, config, status FROM cells WHERE fleet = ? ORDER BY fleet_place",
+                (fleet,),
+            ).fetchall()
+            wanted = db.execute(
+                "SELECT count(*) FROM wanted JOIN cells USING (id) "
+                "WHERE fleet = ? AND status = 'pending'",
+                (fleet,),
+            ).fetchone()[0]
+            if not wanted or {status for *_, status in rows} - {"pending", "done"}:
+                return None
+            self._take(db, [i for i, _, status in rows if status == "pending"], fleet, rows)
+        done = frozenset(i for i, _, status in rows if status == "done")
+        return Claim(fleet, tuple(Cell.from_json(config) for _, config, _ in rows), done)
+
+    def _take(
+        self,
+        db: sqlite3.Connection,
+        cells: list[str],
+        fleet: str,
+        order: Sequence[Any] | None = None,
+    ) -> None:
+        places = {row[0]: place for place, row in enumerate(order or [(i,) for i in cells])}
+        db.executemany(
+            "UPDATE cells SET status = 'running', owner = ?, fleet = ?, fleet_place = ? "
+            "WHERE id = ?",
+            ((self.owner, fleet, places[i], i) for i in cells),
+        )
+
+    def release(self, cells: Iterable[str] | None = None) -> None:
+        """Give back what we hold and have not finished: all of it, or these cells."""
+        query = (
+            "UPDATE cells SET status = 'pending', owner = NULL "
+            "WHERE status = 'running' AND owner = ?"
+        )
+        if cells is None:
+            self._connection.execute(query, (self.owner,))
+        else:
+            self._connection.executemany(f"{query} AND id = ?", ((self.owner, i) for i in cells))
+
+    def _bury_the_dead(self, db: sqlite3.Connection) -> None:
+        """Cells of workers whose lease ran out, or whose process is gone, are pending again."""
+        workers = db.execute(
+            "SELECT DISTINCT workers.id, machine, pid, birth, lease FROM workers "
+            "JOIN cells ON cells.owner = workers.id WHERE status = 'running'"
+        ).fetchall()
+        for worker, machine, pid, birth, lease in workers:
+            gone = machine == _machine() and _birth(pid) != birth
+            if gone or lease < time.time():
+                db.execute(
+                    "UPDATE cells SET status = 'pending', owner = NULL "
+                    "WHERE status = 'running' AND owner = ?",
+                    (worker,),
+                )
+
+    # -- what came of it --------------------------------------------------------------------
+
+    def finish(self, cell: str, metrics: dict[str, Any], about: dict[str, Any]) -> bool:
+        """Commit a result; False where the cell is no longer ours (our lease had run out)."""
+        changed = self._connection.execute(
+            "UPDATE cells SET status = 'done', metrics = ?, about = ?, finished = ? "
+            "WHERE id = ? AND status = 'running' AND owner = ?",
+            (json.dumps(metrics), json.dumps(about), time.time(), cell, self.owner),
+        )
+        return changed.rowcount == 1
+
+    def fail(self, cell: str, error: str) -> bool:
+        """Commit that a cell failed, and why."""
+        changed = self._connection.execute(
+            "UPDATE cells SET status = 'failed', error = ?, finished = ?, "
+            "attempts = attempts + 1 WHERE id = ? AND status = 'running' AND owner = ?",
+            (error, time.time(), cell, self.owner),
+        )
+        return changed.rowcount == 1
+
+    def record_speed(
+        self, kind: str, device: str, cells: int, seconds: float, *, whole: bool
+    ) -> None:
+        """Remember how long a fleet took; `whole=False` where it was stopped before its end."""
+        self._connection.execute(
+            "INSERT INTO speeds VALUES (?, ?, ?, ?, ?)", (kind, device, cells, seconds, whole)
+        )
+
+    def speeds(self, kind: str, device: str) -> list[tuple[int, float, bool]]:
+        """Fleets of this kind that ran on such a device: (cells, seconds, ran to its end)."""
+        rows = self._connection.execute(
+            "SELECT cells, seconds, whole FROM speeds WHERE kind = ? AND device = ?", (kind, device)
+        )
+        return [(cells, seconds, bool(whole)) for cells, seconds, whole in rows]
+
+
+def _keep_alive(path: Path, worker: str, ended: threading.Event) -> None:
+    """Renew the lease until the worker ends; a busy store is tried again at the next beat."""
+    connection = open_database(path, create=False)
+    while not ended.wait(_BEAT):
+        try:
+            connection.execute(
+                "UPDATE workers SET lease = ? WHERE id = ?", (time.time() + LEASE, worker)
+            )
+        except sqlite3.OperationalError:
+            continue
+    connection.close()
+
+
+def _machine() -> str:
+    """Where process numbers mean the same: the host, and on Linux the namespace of processes."""
+    try:
+        return f"{platform.node()} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return platform.node()
+
+
+def _birth(pid: int) -> str | None:
+    """When a process started, so that a reused number is not taken for it; None if it is gone."""
+    try:
+        # The name in parentheses may hold anything; the start time is the 20th field after it.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return None if fields[0] in ("Z", "X") else fields[19]
+    except (FileNotFoundError, ProcessLookupError):
+        if Path("/proc/self/stat").exists():
+            return None
+    try:  # no /proc here: all that can be asked is whether it lives
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass
+    return "alive"

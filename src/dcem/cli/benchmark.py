@@ -1,0 +1,201 @@
+"""`dcem benchmark`: run many methods on many tasks, resumably, and look at what came out."""
+
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="benchmark",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Run many methods on many tasks, resumably, and compare the results.",
+)
+
+StoreArgument = Annotated[Path, typer.Argument(help="Folder that `run` wrote, or its store file.")]
+
+
+class Backend(StrEnum):
+    """Where fleets are trained."""
+
+    local = "local"
+    ray = "ray"
+
+
+@app.command()
+def run(
+    source: Annotated[
+        str, typer.Argument(metavar="FILE|PRESET", help="A TOML file, or the name of a preset.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of the store; an existing one goes on.")],
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", "-m", help="Only this method (repeatable).", show_default=False),
+    ] = None,
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(help="End cleanly after about this long.", show_default=False),
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    max_fleet: Annotated[
+        int | None,
+        typer.Option(min=1, help="The most cells to train at once.", show_default=False),
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try cells again that failed before.")
+    ] = False,
+    backend: Annotated[
+        Backend, typer.Option(help="Train in this process, or on a Ray cluster.")
+    ] = Backend.local,
+    address: Annotated[
+        str | None,
+        typer.Option(help="Address of the Ray cluster; without it, one is started here."),
+    ] = None,
+    cohort: Annotated[
+        Path | None,
+        typer.Option(help="Cohort file of sepsis tasks, as `dcem sepsis build` wrote it."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Run a benchmark, or go on with it.
+
+    Every finished cell is committed at once. Stop it however you like (Ctrl-C, `--max-seconds`,
+    kill): the same command goes on. Several processes may work on one store.
+    """
+    started = time.monotonic()
+    from rich.console import Console
+
+    from dcem.benchmark.display import Display, duration
+    from dcem.benchmark.files import load
+    from dcem.benchmark.runner import run as run_benchmark
+
+    path = None if cohort is None else str(cohort.absolute())
+    console = Console(stderr=True)
+    summary = run_benchmark(
+        load(source, cohort=path).only(method),
+        out,
+        device=device,
+        max_seconds=max_seconds,
+        max_fleet=max_fleet,
+        retry_failed=retry_failed,
+        backend=backend.value,
+        address=address,
+        started=started,
+        display=Display(None if quiet else console),
+    )
+    typer.echo(
+        f"{summary.done} cells done ({summary.computed} now, in {duration(summary.seconds)}), "
+        f"{summary.pending} to do, {summary.failed} failed"
+        + (f", {summary.elsewhere} running in other processes" if summary.elsewhere else "")
+    )
+    if summary.pending:
+        typer.echo("Not finished: run the same command again to go on.")
+    if summary.failed:
+        typer.echo("See why with: dcem benchmark status; try again with --retry-failed.")
+        raise typer.Exit(1)
+
+
+@app.command()
+def status(store: StoreArgument) -> None:
+    """Show how far every benchmark in a store is."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from dcem.benchmark.reading import status as read_status
+
+    console = Console()
+    found = read_status(store)
+    for name in dict.fromkeys(one.benchmark for one in found):
+        rows = [one for one in found if one.benchmark == name]
+        done, total = (
+            sum(one.done for one in rows),
+            sum(one.done + one.running + one.pending + one.failed for one in rows),
+        )
+        table = Table(title=f"{name}: {done} of {total} cells", title_justify="left", box=None)
+        table.add_column("method", no_wrap=True)
+        for column in ("done", "running", "to do", "failed"):
+            table.add_column(column, justify="right")
+        table.add_column("last error", overflow="fold")
+        for one in rows:
+            counts = (one.done, one.running, one.pending, one.failed)
+            table.add_row(one.label, *(str(n) if n else "" for n in counts), one.error)
+        console.print(table)
+    if not found:
+        console.print("The store is empty.")
+
+
+@app.command()
+def export(
+    store: StoreArgument,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Table to write: .csv, .csv.gz or .parquet.")
+    ],
+    benchmark: Annotated[
+        str | None, typer.Option(help="Only this benchmark of the store.", show_default=False)
+    ] = None,
+) -> None:
+    """Write all results as a table, one row a cell."""
+    from dcem.benchmark.reading import export as write
+
+    typer.echo(f"Wrote {output}: {write(store, output, benchmark)} rows.")
+
+
+@app.command()
+def compare(
+    results: Annotated[
+        Path, typer.Argument(help="Store, or a table that `export` wrote (CSV, Parquet).")
+    ],
+    other: Annotated[
+        str, typer.Argument(help="Another store or table, or `published`: the paper's figures.")
+    ] = "published",
+    benchmark: Annotated[
+        str | None, typer.Option(help="Only this benchmark.", show_default=False)
+    ] = None,
+    off_only: Annotated[bool, typer.Option("--off-only", help="List only what is off.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Also write the comparison as CSV."),
+    ] = None,
+) -> None:
+    """Compare results with the published figures, or with another run.
+
+    Ends with status 1 if anything is off by the rules of the comparison.
+    """
+    from rich.console import Console
+
+    from dcem.benchmark import published
+    from dcem.benchmark.agreement import compare_runs
+    from dcem.benchmark.reading import results as read
+    from dcem.benchmark.show import print_comparison
+
+    ours = read(results, benchmark)
+    if other == "published":
+        table = published.compare(ours)
+    else:
+        table = compare_runs(ours, read(Path(other), benchmark))
+    print_comparison(table, Console(), everything=not off_only)
+    if output is not None:
+        table.to_csv(output, index=False)
+    if published.is_off(table) or table.empty:
+        raise typer.Exit(1)
+
+
+@app.command()
+def presets() -> None:
+    """List the benchmarks that come with dcem."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from dcem.benchmark.files import load, preset_names
+
+    table = Table(box=None)
+    table.add_column("preset", no_wrap=True)
+    table.add_column("tasks", justify="right")
+    table.add_column("methods", justify="right")
+    table.add_column("about")
+    for name in preset_names():
+        one = load(name)
+        table.add_row(name, str(len(one.tasks)), str(len(one.methods)), one.about)
+    Console().print(table)
