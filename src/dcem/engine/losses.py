@@ -27,6 +27,12 @@ def weighted_mean(values: Tensor, weight: Tensor | None) -> Tensor:
     return torch.where(total > 0, mean, torch.nan)
 
 
+def mean_or_zero(values: Tensor, weight: Tensor) -> Tensor:
+    """The same, for a part of the rows that may be empty: a mean over nothing is zero."""
+    weight = weight.expand_as(values)
+    return (values * weight).sum(-1) / weight.sum(-1).clamp_min(torch.finfo(values.dtype).tiny)
+
+
 class _SoftCrossEntropy(torch.autograd.Function):
     """Cross-entropy `[M, N]` of log-odds `z` against probabilities `q`; its gradient is p - q."""
 

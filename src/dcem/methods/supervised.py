@@ -16,6 +16,8 @@ from torch import Tensor
 
 from dcem import checks
 from dcem.engine import Adam, Patience, Rows, Trainer, cross_entropy, supervised
+from dcem.engine.fit import Objective
+from dcem.engine.fleet import Architecture
 from dcem.methods.base import FleetData, NetworkClassifier, Trained
 from dcem.methods.tables import select
 
@@ -53,6 +55,11 @@ class SupervisedNetwork(NetworkClassifier):
         """The loss of each network, `[M]`."""
         return cross_entropy(logits, rows)
 
+    def _objective(self, architecture: Architecture, data: FleetData) -> Objective:
+        """From parameters and rows to the loss; overridden where rows pass the network in
+        another way than once and as they are."""
+        return supervised(architecture, self._loss)
+
     def _train(self, data: FleetData) -> Trained:
         train = self._rows(data.train, data)
         architecture = self._architecture(int(train.X.shape[-1]))
@@ -60,7 +67,7 @@ class SupervisedNetwork(NetworkClassifier):
         trainer = Trainer(
             fleet,
             train,
-            supervised(architecture, self._loss),
+            self._objective(architecture, data),
             Adam(self.learning_rate, weight_decay=self.weight_decay),
             batch_size=data.batch_size,
             seeds=data.seeds,
