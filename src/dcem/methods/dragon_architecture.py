@@ -70,10 +70,9 @@ class Dragon:
 
     def contrast(self, like: Tensor) -> Tensor:
         """c_g `[G]`: -1 for the reference, the rest shared alike; nothing without other groups."""
-        if self.n_groups == 1:
-            return like.new_zeros(1)
-        codes = torch.arange(self.n_groups, device=like.device)
-        return torch.where(codes == self.reference, -1.0, 1 / (self.n_groups - 1)).to(like.dtype)
+        shared = like.new_full((self.n_groups,), 1 / max(1, self.n_groups - 1))
+        shared[self.reference] = -1.0 if self.n_groups > 1 else 0.0
+        return shared
 
     def shift(self, flat: Tensor, groups: Tensor) -> Tensor:
         """What targeted regularisation adds to each group's probability, `[M, N, G]`."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dcem import checks
 from dcem.engine import Fleet, Rows, cross_entropy, supervised
-from dcem.engine.losses import cross_entropy_rows, weighted_mean
+from dcem.engine.losses import cross_entropy_rows, mean_or_zero, weighted_mean
 from dcem.methods.base import FleetData, Trained
 from dcem.methods.dcem import VARIANTS
 from dcem.methods.dragon_architecture import CorrectedOutcome, Dragon
@@ -34,9 +34,9 @@ class DragonNet(SupervisedNetwork):
 
     *When it fails.* The second assumption hardly ever holds: p is a probability of being tested
     *and* positive, the effect one of being tested at all, so that a true negative gets corrected
-    although her observed label was right. Scores far from 0 and 1 are not probabilities of the
-    outcome, and clamped ones tie. The sign depends on which group is the reference. It is here for
-    comparison; it is no method to choose.
+    although her observed label was right. Scores are no probabilities of the outcome, and where the
+    effect exceeds p they are cut off at 0 and tie. Which group is the reference decides the sign.
+    It is here for comparison; it is no method to choose.
 
     *Variants.* "corrected" is as the paper writes it: the outcome of DragonNet is *testing*,
     targeted regularisation compares the perturbed prediction with the label (Shi et al.), everyone
@@ -55,6 +55,11 @@ class DragonNet(SupervisedNetwork):
         Code of the group that "corrected" measures the effect against: its place in `group_names_`.
     group_weight, targeted_weight
         Weights of the loss that tells groups apart, and of targeted regularisation.
+
+    Attributes
+    ----------
+    n_iter_, effect_n_iter_
+        Steps whose weights were kept, of p and of DragonNet.
 
     References
     ----------
@@ -76,7 +81,8 @@ class DragonNet(SupervisedNetwork):
 
     def _train(self, data: FleetData) -> Trained:
         self._check(data)
-        whole = CorrectedOutcome(data.n_inputs, self.hidden, data.n_groups, self.reference)
+        reference = 0 if self.variant == "published" else self.reference
+        whole = CorrectedOutcome(data.n_inputs, self.hidden, data.n_groups, reference)
         outcome, dragon = whole.outcome, whole.dragon
         fleet = data.fleet(outcome)
         train, validation = _record(data.train), data.validation
@@ -144,9 +150,7 @@ class DragonNet(SupervisedNetwork):
         if published:
             # each group's mean counts alike, whatever its size
             for code in range(dragon.n_groups):
-                member = weight * (rows["group"] == code)
-                total = member.expand_as(fit).sum(-1)
-                loss = loss + (fit * member).sum(-1) / total.clamp_min(torch.finfo(fit.dtype).tiny)
+                loss = loss + mean_or_zero(fit, weight * (rows["group"] == code))
             return loss
         shift = dragon.shift(flat, groups).gather(-1, group).squeeze(-1)
         perturbed = torch.sigmoid(own.squeeze(-1)) + shift
