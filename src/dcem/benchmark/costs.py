@@ -20,6 +20,8 @@ from dcem.benchmark.store import Store
 _THROUGHPUT = {"cuda": 2e8, "cpu": 1e6}
 # Methods that train more than one network a step, or refit something each epoch.
 _BURDEN = {"dividemix": 8.0, "dragonnet": 4.0, "self": 6.0, "sar-em": 2.0, "dr-learner": 4.0}
+# Rounds after which methods that stop by themselves usually have stopped.
+_TYPICAL_ROUNDS = {"self": 5, "sar-em": 15}
 # Methods whose fleets write a checkpoint as they go, so that stopping them loses little.
 RESUMABLE = frozenset({"dcem", "no-causal-regularization"})
 _DEFAULT_ROWS = 20_000
@@ -63,12 +65,13 @@ def _seconds(cell: Cell, store: Store, device: str) -> tuple[float | None, bool]
 
 
 def steps_of(estimator: Any) -> int:
-    """Gradient steps of one fit, at most."""
+    """Gradient steps of one fit, roughly."""
     params = estimator.get_params(deep=False)
     iterations, steps = params.get("max_iter"), params.get("steps")
     if params.get("schedule") == "fast":
         return int((iterations or 200) * (steps or 10) + 300)
     rounds = iterations or (50 if "max_iter" in params else 1)
+    rounds = min(rounds, _TYPICAL_ROUNDS.get(estimator.name, rounds))
     return int(rounds * (steps or params.get("epochs") or 1000))
 
 

@@ -32,13 +32,18 @@ def train_remotely(
 ) -> list[Outcome] | None:
     """What a Ray task runs: one fleet; None where the time ran out."""
     clock = Clock(max_seconds)
+
+    def progress(done: int, total: int) -> None:
+        if done < total:
+            clock.tick()
+
     try:
         return list(
             run_fleet(
                 cells,
                 device=device,
                 checkpoint=checkpoint,
-                progress=lambda done, total: clock.tick(),
+                progress=progress,
                 skip=skip,
             )
         )

@@ -143,7 +143,8 @@ def _train(
 
     def progress(done: int, total: int) -> None:
         display.progress(done, total)
-        clock.tick()
+        if done < total:  # at the end of training only the measuring is left
+            clock.tick()
 
     try:
         for outcome in run_fleet(

@@ -1,0 +1,138 @@
+"""Benchmark files: what they may say, and what is said about a slip."""
+
+import pytest
+
+from dcem.benchmark.cells import Cell, expand
+from dcem.benchmark.files import load, preset_names
+from dcem.checks import InputError
+
+
+def write(tmp_path, text):
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    return path
+
+
+def test_lists_are_crossed_and_fractions_worked_out(tmp_path):
+    path = write(
+        tmp_path,
+        """
+        [[tasks]]
+        k = ["1/3", 2]
+        phase = "all"
+        [[methods]]
+        name = ["y-obs", "tested-only"]
+        """,
+    )
+    benchmark = load(path)
+    assert benchmark.name == "mine"
+    assert len(benchmark.tasks) == 2 * 12
+    assert {task["k"] for task in benchmark.tasks} == {1 / 3, 2.0}
+    plan, notes = expand(benchmark)
+    assert len(plan) == 48
+    assert notes == []
+    assert len({one.cell.id for one in plan}) == 48
+    assert len({one.cell.kind for one in plan}) == 2  # one fleet a method
+
+
+def test_parameter_grids_have_labels(tmp_path):
+    path = write(
+        tmp_path,
+        """
+        [[tasks]]
+        [[methods]]
+        name = "dcem"
+        grid = {temperature = [0.1, 10.0]}
+        label = "at {temperature:g}"
+        [[methods]]
+        name = "y-obs"
+        grid = {steps = [10, 20]}
+        """,
+    )
+    labels = [one.label for one in load(path).methods]
+    assert labels == ["at 0.1", "at 10", "y-obs (steps 10)", "y-obs (steps 20)"]
+
+
+def test_settings_that_cannot_exist_are_named_and_left_out():
+    benchmark = load("grid").only(["y-obs"])
+    plan, notes = expand(benchmark)
+    assert len(benchmark.tasks) == 224 * 12
+    assert len(plan) == (224 - 4 * 4) * 12
+    assert len(notes) == 4  # k 3 with q_t 1/4, 1/3, 3, 4
+    assert all(note.startswith("k 3, q_t") for note in notes)
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_has_cells(name):
+    benchmark = load(name)
+    assert benchmark.about
+    plan, _ = expand(benchmark)
+    assert len(plan) > 0
+    assert all(Cell.from_json(one.cell.as_json()) == one.cell for one in plan[:: len(plan) // 3])
+
+
+def test_presets_are_those_of_the_paper():
+    named = {"figure2", "shown", "grid", "ablation", "causal-estimators", "overlap", "temperature"}
+    assert named | {"initialization", "sepsis"} <= set(preset_names())
+    shown = load("shown")
+    assert {(task["q_y"], task["k"], task["q_t"]) for task in shown.tasks} == {
+        (0.5, k, q_t) for k in (1 / 3, 0.5, 1.0, 2.0, 3.0) for q_t in (0.5, 1.0, 2.0)
+    }
+    assert all(method.published for method in shown.methods)
+
+
+def test_benchmarks_share_cells():
+    cells = {
+        name: {one.cell.id for one in expand(load(name).only(["dcem"]))[0]}
+        for name in ("figure2", "shown", "overlap")
+    }
+    assert cells["figure2"] < cells["shown"]
+    assert cells["figure2"] < cells["overlap"]
+
+
+def test_a_cell_is_known_by_everything_that_decides_its_result(tmp_path):
+    def ids(task="", params=""):
+        text = f"[[tasks]]\nseed = 3\n{task}\n[[methods]]\nname = 'y-obs'\nparams = {{{params}}}"
+        return {one.cell.id for one in expand(load(write(tmp_path, text)))[0]}
+
+    base = ids()
+    assert ids(params="steps = 1000") == base  # the default, spelled out
+    assert ids(params="device = 'cpu'") == base  # where it runs is not what it is
+    assert ids(params="steps = 999") != base
+    assert ids(task="phase = 30") != base
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[tasks]]\n[[methods]]\nnaem = 'dcem'", "Did you mean 'name'"),
+        ("[[tasks]]\nqt = 2\n[[methods]]\nname = 'dcem'", "Did you mean 'q_t'"),
+        ("[[tasks]]\nk = 'half'\n[[methods]]\nname = 'dcem'", "k = 'half' is no number"),
+        ("[[tasks]]\nkind = 'sinus'\n[[methods]]\nname = 'dcem'", "Did you mean 'sinusoid'"),
+        ("metrics = ['AUC']\n[[tasks]]\n[[methods]]\nname = 'dcem'", "Did you mean 'auc'"),
+        ("[[methods]]\nname = 'dcem'", "names no tasks"),
+        ("[[tasks]]", "names no methods"),
+        ("[[tasks]]\n[[methods]]\nname = ['dcem', 'dcem']", "two methods are called 'dcem'"),
+        ("[[tasks]", "not valid TOML"),
+    ],
+)
+def test_slips_are_named(tmp_path, text, message):
+    with pytest.raises(InputError, match=message.replace("(", "\\(")):
+        load(write(tmp_path, text))
+
+
+def test_an_unknown_method_is_named_before_anything_runs(tmp_path):
+    path = write(tmp_path, "[[tasks]]\n[[methods]]\nname = 'testd-only'")
+    with pytest.raises(InputError, match="Did you mean 'tested-only'"):
+        expand(load(path))
+
+
+def test_an_unknown_preset_is_named():
+    with pytest.raises(InputError, match="Did you mean 'figure2'"):
+        load("figure-2")
+
+
+def test_only_some_methods():
+    assert [m.name for m in load("shown").only(["dcem", "y-obs"]).methods] == ["y-obs", "dcem"]
+    with pytest.raises(InputError, match="Did you mean 'dcem'"):
+        load("shown").only(["dcm"])

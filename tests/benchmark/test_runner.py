@@ -1,0 +1,299 @@
+"""Runs that are stopped, killed, shared, and fail: nothing is lost, nothing is done twice."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dcem import metrics
+from dcem.benchmark import planner
+from dcem.benchmark.cells import estimator_of, expand, task_of
+from dcem.benchmark.display import Display
+from dcem.benchmark.files import load
+from dcem.benchmark.reading import export, results, status
+from dcem.benchmark.runner import run
+from dcem.engine import checkpoint
+
+ENV = os.environ | {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+METRICS = ["auc", "roc_gap", "roc_gap_grid", "xauc_difference", "auc_difference", "n_iter"]
+
+
+class Recorder(Display):
+    """Keeps what a person would see."""
+
+    def __init__(self):
+        super().__init__()
+        self.iterations, self.fleets = [], []
+
+    def fleet(self, claim, seconds_left):
+        self.fleets.append(len(claim.cells))
+        assert seconds_left > 0
+
+    def progress(self, done, total):
+        self.iterations.append(done)
+
+
+def die(file, out, when, n):
+    """Run until it kills itself; it must have."""
+    script = Path(__file__).with_name("run_and_die.py")
+    ended = subprocess.run(
+        [sys.executable, script, file, out, when, str(n)], env=ENV, capture_output=True, timeout=120
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
+
+
+def by_cell(out):
+    return results(out).set_index("cell").sort_index()
+
+
+def same_values(one, other):
+    pd.testing.assert_frame_equal(one[METRICS], other[METRICS])
+
+
+def test_a_run_gives_what_fitting_one_by_one_gives(plain, tmp_path):
+    summary = run(load(plain), tmp_path / "out", device="cpu")
+    assert (summary.done, summary.computed, summary.complete) == (12, 12, True)
+    frame = by_cell(tmp_path / "out")
+    for one in expand(load(plain))[0]:
+        task = task_of(one.cell.task)
+        model = estimator_of(one.cell.method, "sinusoid").set_params(random_state=one.cell.seed)
+        model.fit_problem(task.train, validation=task.validation)
+        score = model.predict_proba(task.test.X)[:, 1]
+        row = frame.loc[one.cell.id]
+        truth = task.truth["test"]
+        assert row["auc"] == pytest.approx(metrics.auc(truth, score), abs=2e-3)
+        gap = metrics.roc_gap(truth, score, task.test.group, method="grid")
+        assert row["roc_gap_grid"] == pytest.approx(gap, abs=5e-3)
+
+
+def test_results_say_what_they_are(plain, tmp_path):
+    run(load(plain), tmp_path / "out", device="cpu")
+    frame = results(tmp_path / "out")
+    assert set(frame["phase"]) == {0.0, 120.0}
+    assert set(frame["seed"]) == {0, 1, 2}
+    assert set(frame["method"]) == {"y-obs", "tested-only"}
+    assert (frame["stream"] == "independent").all()
+    assert (frame["fleet_size"] == 6).all()
+    assert (frame["seconds"] > 0).all()
+    assert frame["versions"].str.contains("torch").all()
+    assert json.loads(frame["params"][0]) == {"steps": 20, "hidden": [8]}
+    for name in ("a.csv", "a.parquet"):
+        assert export(tmp_path / "out", tmp_path / name) == 12
+        back = results(tmp_path / name)
+        np.testing.assert_allclose(back["auc"], frame["auc"])
+
+
+def test_what_is_done_is_not_done_again(plain, tmp_path):
+    run(load(plain).only(["y-obs"]), tmp_path / "out", device="cpu")
+    before = by_cell(tmp_path / "out")
+    recorder = Recorder()
+    summary = run(load(plain), tmp_path / "out", device="cpu", display=recorder)
+    assert (summary.done, summary.computed) == (12, 6)
+    assert recorder.fleets == [6]
+    after = by_cell(tmp_path / "out")
+    pd.testing.assert_frame_equal(after.loc[before.index], before)
+
+
+def test_fleets_have_the_size_asked_for(plain, tmp_path):
+    recorder = Recorder()
+    run(load(plain), tmp_path / "out", device="cpu", max_fleet=4, display=recorder)
+    assert recorder.fleets == [3, 3, 3, 3]  # even ones rather than 4 and 2
+
+
+# -- killed -----------------------------------------------------------------------------------
+
+
+def test_killed_while_training_it_goes_on_from_the_checkpoint(iterative, tmp_path):
+    out = tmp_path / "out"
+    die(iterative, out, "training", 5)
+    (file,) = (out / "checkpoints").iterdir()
+    _, meta = checkpoint.read(file)
+    assert meta["iterations_done"] == 5
+    recorder = Recorder()
+    summary = run(load(iterative), out, device="cpu", display=recorder)
+    assert (summary.done, summary.complete) == (6, True)
+    assert recorder.iterations[0] == 6  # not one iteration twice
+    assert recorder.fleets == [6]
+    assert not list((out / "checkpoints").iterdir())
+    run(load(iterative), tmp_path / "whole", device="cpu")
+    same_values(by_cell(out), by_cell(tmp_path / "whole"))
+
+
+def test_killed_while_committing_the_rest_is_committed_and_no_more(iterative, tmp_path):
+    out = tmp_path / "out"
+    die(iterative, out, "committing", 3)
+    before = by_cell(out)
+    assert len(before) == 3
+    recorder = Recorder()
+    summary = run(load(iterative), out, device="cpu", display=recorder)
+    assert (summary.done, summary.computed) == (6, 3)
+    assert recorder.iterations == []  # all iterations were in the checkpoint
+    after = by_cell(out)
+    pd.testing.assert_frame_equal(after.loc[before.index], before)  # times of finishing included
+    run(load(iterative), tmp_path / "whole", device="cpu")
+    same_values(after, by_cell(tmp_path / "whole"))
+
+
+def test_killed_without_a_checkpoint_only_its_fleet_is_done_again(plain, tmp_path):
+    out = tmp_path / "out"
+    die(plain, out, "committing", 8)  # the second fleet, two cells in
+    before = by_cell(out)
+    assert len(before) == 8
+    summary = run(load(plain), out, device="cpu")
+    assert (summary.done, summary.computed) == (12, 4)
+    pd.testing.assert_frame_equal(by_cell(out).loc[before.index], before)
+
+
+# -- out of time ------------------------------------------------------------------------------
+
+
+class SlowClock(Recorder):
+    """Lets the time run out after some iterations."""
+
+    def __init__(self, monkeypatch, iterations):
+        super().__init__()
+        self.clock, self.after = [0.0], iterations
+        monkeypatch.setattr(planner.time, "monotonic", lambda: self.clock[0])
+
+    def progress(self, done, total):
+        super().progress(done, total)
+        self.clock[0] += 10.0
+
+
+def test_a_run_ends_in_time_and_the_next_goes_on(iterative, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    seen = []
+    for _ in range(10):
+        with monkeypatch.context() as patch:
+            clock = SlowClock(patch, 0)
+            summary = run(
+                load(iterative), out, device="cpu", max_seconds=45, started=0.0, display=clock
+            )
+        seen.append(clock.iterations)
+        assert clock.clock[0] <= 45
+        if summary.complete:
+            break
+        assert summary.out_of_time
+        assert summary.pending == 6
+    assert [i for part in seen for i in part] == list(range(1, 13))
+    assert [len(part) for part in seen] == [4, 4, 4]
+    run(load(iterative), tmp_path / "whole", device="cpu")
+    same_values(by_cell(out), by_cell(tmp_path / "whole"))
+
+
+def test_a_fleet_too_long_for_the_time_is_cut_smaller(plain, tmp_path, monkeypatch):
+    """A method without checkpoints must not start from the beginning for ever."""
+    sizes = []
+    for _ in range(10):
+        with monkeypatch.context() as patch:
+            clock = SlowClock(patch, 0)
+            clock.progress = lambda done, total, c=clock: c.clock.__setitem__(
+                0, c.clock[0] + 0.5 * c.fleets[-1]
+            )
+            summary = run(
+                load(plain).only(["y-obs"]),
+                tmp_path / "out",
+                device="cpu",
+                max_seconds=45,
+                started=0.0,
+                display=clock,
+            )
+        sizes.append(clock.fleets)
+        if summary.complete:
+            break
+    assert summary.complete, sizes
+    assert sizes[0] == [6]  # 6 cells take 60 s: cut off
+    assert max(sizes[1]) < 6
+
+
+# -- failures ---------------------------------------------------------------------------------
+
+
+def test_a_failed_cell_is_recorded_and_tried_again_on_request_only(tmp_path):
+    file = tmp_path / "some.toml"
+    file.write_text(
+        """
+        [[tasks]]
+        n_train = 300
+        n_validation = 300
+        n_test = 300
+        seed = [0, 1]
+        n_test = [4, 300]
+        [[methods]]
+        name = "y-obs"
+        params = {steps = 5}
+        """.replace("n_test = 300\n        seed", "seed")
+    )
+    out = tmp_path / "out"
+    bad = load(file)
+    for task in bad.tasks:
+        if task["n_test"] == 4:
+            task["amplitude"] = "high"  # only found out when the task is made
+    first = run(bad, out, device="cpu")
+    assert (first.done, first.failed) == (2, 2)
+    (row,) = status(out)
+    assert row.failed == 2
+    assert "high" in row.error
+    second = run(bad, out, device="cpu")
+    assert (second.computed, second.failed) == (0, 2)
+    third = run(bad, out, device="cpu", retry_failed=True)
+    assert (third.computed, third.failed) == (0, 2)
+    attempts = sqlite3.connect(out / "store.sqlite").execute(
+        "SELECT attempts FROM cells WHERE status = 'failed'"
+    )
+    assert {n for (n,) in attempts} == {2}
+
+
+def test_a_diverged_fit_is_a_failure_not_a_number(plain, tmp_path):
+    text = plain.read_text().replace("steps = 20", "steps = 20, learning_rate = 1e38")
+    plain.write_text(text)
+    summary = run(load(plain).only(["y-obs"]), tmp_path / "out", device="cpu")
+    assert summary.failed == 6
+    assert "not finite" in status(tmp_path / "out")[0].error
+
+
+# -- several processes ------------------------------------------------------------------------
+
+
+def test_two_processes_share_a_store(plain, tmp_path):
+    text = plain.read_text().replace("seed = [0, 1, 2]", f"seed = {list(range(40))}")
+    plain.write_text(text)
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "dcem.cli", "benchmark", "run", plain, "--out", out]
+    command += ["--device", "cpu", "--max-fleet", "4"]
+    script = "import sys; from dcem.cli import main; sys.argv[0] = 'dcem'; main()"
+    command = [sys.executable, "-c", script, *map(str, command[3:])]
+    both = [subprocess.Popen(command, env=ENV, stdout=subprocess.PIPE, text=True) for _ in "ab"]
+    told = [process.communicate(timeout=120)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0], told
+    computed = [int(text.split("(")[1].split(" now")[0]) for text in told]
+    assert sum(computed) == 160  # none twice
+    assert min(computed) > 0, "one of them found nothing to do"
+    (done,) = {row.done for row in status(out)}
+    assert done == 80
+    check = sqlite3.connect(out / "store.sqlite").execute("PRAGMA integrity_check").fetchone()
+    assert check == ("ok",)
+
+
+def test_status_is_quick_and_works_while_a_run_writes(plain, tmp_path):
+    run(load(plain), tmp_path / "out", device="cpu")
+    writer = sqlite3.connect(tmp_path / "out" / "store.sqlite", isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("UPDATE cells SET attempts = attempts + 1")
+    answer = []
+    reader = threading.Thread(target=lambda: answer.append(status(tmp_path / "out")))
+    started = time.monotonic()
+    reader.start()
+    reader.join(timeout=10)
+    assert time.monotonic() - started < 1
+    assert sum(row.done for row in answer[0]) == 12
+    writer.execute("ROLLBACK")
