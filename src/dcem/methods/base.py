@@ -23,6 +23,7 @@ from dcem import checks
 from dcem.engine import MLP, FromModule
 from dcem.engine.fleet import Architecture
 from dcem.methods.fitting import FleetData, Trained, fit_fleet, fit_many
+from dcem.methods.tables import Table
 from dcem.problem import SelectiveLabels
 
 __all__ = ["FleetData", "NetworkClassifier", "Trained", "fit_many"]
@@ -41,6 +42,9 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     preprocess
         "standard" (missing values to the median plus an indicator, then mean 0 and sd 1, fitted on
         training rows) or None for numbers as they are.
+    input_scale
+        Standard deviation that "standard" scales features to. Networks on smaller inputs learn
+        smoother functions, which extrapolate more cautiously.
     validation_fraction
         Share of the rows held out where a validation set is needed and none is given.
     n_members
@@ -60,6 +64,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     hidden: tuple[int, ...] = (64, 64)
     network: Callable[[int], nn.Module] | None = None
     preprocess: str | None = "standard"
+    input_scale: float = 1.0
     validation_fraction: float = 0.2
     n_members: int = 1
     batch_size: int | str | None = "auto"
@@ -131,6 +136,10 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         """Fit to a `SelectiveLabels`, weights and persons included."""
         fit_many(self, [problem], validations=[validation], truths=[truth], copy=False)
         return self
+
+    def _pace(self, table: Table) -> int | None:
+        """A number that depends on the rows and that all networks of a fleet must share."""
+        return None
 
     def _train(self, data: FleetData) -> Trained:
         """Train one network for each seed in `data`; every method writes its own."""

@@ -18,13 +18,19 @@ from dcem.methods.propensity import (
     foreign_log_odds,
     log_odds,
 )
+from dcem.methods.tables import Table
 
-# Two schedules of the outcome network and of the propensity network. The fast one was chosen on
-# simulation settings and a censored real table that no result is reported on; see docs/methods.
+# The fast schedule: short M-steps whose length grows with the share of people tested, Adam's
+# moments kept from one to the next, a little weight decay. Chosen on simulation settings that no
+# result is reported on, and on a censored real table (results/choose_schedule.py).
+OUTCOME_STEPS = 2000  # in all
+PATIENCE_STEPS = 500  # without a better loss on tested validation rows
+PACES = (5, 10, 20, 40)  # steps a M-step; nearest to STEPS_IF_ALL_TESTED times the share tested
+STEPS_IF_ALL_TESTED = 80
 SCHEDULES: dict[str, tuple[EMSettings, PropensitySettings]] = {
     "published": (EMSettings(), PropensitySettings()),
     "fast": (
-        EMSettings(max_iter=200, steps=10, weight_decay=1e-3, fresh_optimizer=False, patience=50),
+        EMSettings(weight_decay=3e-4, fresh_optimizer=False),
         PropensitySettings(steps=300, learning_rate=3e-3, check_every=10, patience=10, keep="best"),
     ),
 }
@@ -57,8 +63,8 @@ class DCEMClassifier(NetworkClassifier):
         "corrected" watches the loss of *tested* validation rows and returns the best iterate;
         "published" watches the self-referential loss of the paper and returns the last.
     schedule
-        "fast" (200 iterations of 10 steps, Adam's moments kept, weight decay 1e-3) or "published"
-        (up to 50 iterations of 1000 full-batch steps).
+        "fast" (2,000 outcome steps in M-steps of 5 to 40, longer where more people are tested) or
+        "published" (up to 50 iterations of 1000 full-batch steps).
     start
         "uninformative": random weights, so first pseudo-labels near one half. "tested-only": the
         first M-step starts from a network fitted to tested rows, first pseudo-labels as before
@@ -94,6 +100,7 @@ class DCEMClassifier(NetworkClassifier):
     Expectation-Maximization Framework for Learning from Biased Decisions", ICML 2024.
     """
 
+    input_scale: float = 0.5
     variant: str = "corrected"
     schedule: str = "fast"
     start: str = "uninformative"
@@ -111,7 +118,16 @@ class DCEMClassifier(NetworkClassifier):
 
     name: ClassVar[str] = "dcem"
 
-    def _settings(self, batch_size: int | None) -> tuple[EMSettings, PropensitySettings]:
+    def _pace(self, table: Table) -> int | None:
+        """Steps a M-step. Between two E-steps untested rows hold the network at its own last guess;
+        the fewer labels there are to move it, the sooner that guess has to be renewed."""
+        if self.schedule != "fast" or self.steps is not None:
+            return self.steps
+        share = float(np.average(table.tested, weights=table.weight))
+        distance = np.abs(np.log(np.array(PACES)) - np.log(max(share * STEPS_IF_ALL_TESTED, 1)))
+        return PACES[int(distance.argmin())]
+
+    def _settings(self, data: FleetData) -> tuple[EMSettings, PropensitySettings]:
         for value, allowed, parameter in (
             (self.variant, VARIANTS, "variant"),
             (self.schedule, SCHEDULES, "schedule"),
@@ -120,6 +136,14 @@ class DCEMClassifier(NetworkClassifier):
             if value not in allowed:
                 raise ValueError(f"{parameter} must be one of {', '.join(allowed)}; got {value!r}")
         em, propensity = SCHEDULES[self.schedule]
+        if self.schedule == "fast":
+            steps = data.pace or PACES[0]
+            em = replace(
+                em,
+                steps=steps,
+                max_iter=-(-OUTCOME_STEPS // steps),
+                patience=-(-PATIENCE_STEPS // steps),
+            )
         chosen = {
             name: getattr(self, name)
             for name in ("max_iter", "steps", "learning_rate", "weight_decay", "patience")
@@ -134,13 +158,13 @@ class DCEMClassifier(NetworkClassifier):
             carry_weights=self.carry_weights,
             watch="tested" if corrected else "self",
             keep="best" if corrected else "last",
-            batch_size=batch_size,
+            batch_size=data.batch_size,
         )
         return em, self.propensity_settings or propensity
 
     def _train(self, data: FleetData) -> Trained:
         assert data.validation is not None
-        em, propensity = self._settings(data.batch_size)
+        em, propensity = self._settings(data)
         if self.temperature <= 0:
             raise ValueError(f"temperature must be positive, got {self.temperature}")
         train, validation = data.train, data.validation
@@ -234,7 +258,7 @@ def _fit_tested(fleet: Fleet, data: FleetData, em: EMSettings, *, published: boo
     """Fit a fleet to tested rows in place, at EM's learning rate and weight decay.
 
     The published way takes all steps of one M-step and keeps the last weights; the other takes up
-    to 1000 and keeps the best by the loss of tested validation rows.
+    to 1000, but no more than EM may, and keeps the best by the loss of tested validation rows.
     """
 
     def rows(part: Rows) -> Rows:
@@ -252,7 +276,8 @@ def _fit_tested(fleet: Fleet, data: FleetData, em: EMSettings, *, published: boo
         trainer.run(em.steps)
         return
     rule = Patience(fleet.flat, patience=10)
-    trainer.run(1000, stopping=rule, validation=rows(data.validation), check_every=10)
+    steps = min(1000, em.max_iter * em.steps)
+    trainer.run(steps, stopping=rule, validation=rows(data.validation), check_every=10)
     rule.restore(fleet.flat)
 
 

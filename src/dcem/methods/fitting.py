@@ -41,6 +41,7 @@ class FleetData:
     batch_size: int | None
     progress: Progress | None = None
     checkpoint: Path | None = None
+    pace: int | None = None  # what `NetworkClassifier._pace` said of these problems
 
     @property
     def n_inputs(self) -> int:
@@ -75,8 +76,9 @@ def fit_many(
     """Fit one copy of `estimator` to each problem, all as one fleet.
 
     Gives what fitting them one after the other would give, sooner. Problems whose tables have a
-    different number of columns or groups train in fleets of their own; tables of different
-    lengths share one. A fleet that does not fit into memory is split.
+    different number of columns or groups, or that the method takes at another pace, train in
+    fleets of their own; tables of different lengths share one. A fleet that does not fit into
+    memory is split.
 
     Parameters
     ----------
@@ -118,6 +120,7 @@ class _Prepared:
     n_groups: int
     seeds: list[int]
     rows: np.ndarray  # positions of the training rows in what was given
+    pace: int | None  # see `NetworkClassifier._pace`
 
 
 def fit_fleet(
@@ -134,9 +137,9 @@ def fit_fleet(
         _prepare_problem(*parts)
         for parts in zip(estimators, problems, validations, truths, strict=True)
     ]
-    kinds: dict[tuple[int, ...], list[_Prepared]] = {}
+    kinds: dict[tuple[Any, ...], list[_Prepared]] = {}
     for one in prepared:
-        kinds.setdefault((one.train.X.shape[1], one.n_groups), []).append(one)
+        kinds.setdefault((one.train.X.shape[1], one.n_groups, one.pace), []).append(one)
 
     def run(fleet: Sequence[_Prepared]) -> list[None]:
         file = checkpoint
@@ -168,16 +171,18 @@ def _prepare_problem(
     dtype = estimator.dtype
     if dtype not in ("float32", "float64"):
         raise ValueError(f'dtype must be "float32" or "float64", got {dtype!r}')
-    preprocessor = Preprocessor.fit(problem.X, estimator.preprocess)
+    preprocessor = Preprocessor.fit(problem.X, estimator.preprocess, estimator.input_scale)
     estimator.preprocessor_ = preprocessor
     estimator.group_names_ = problem.group_names
+    table = Table.of(problem, preprocessor, truth, dtype)
     return _Prepared(
         estimator,
-        Table.of(problem, preprocessor, truth, dtype),
+        table,
         None if validation is None else Table.of(validation, preprocessor, truth_validation, dtype),
         problem.n_groups,
         seeds,
         kept,
+        estimator._pace(table),
     )
 
 
@@ -258,6 +263,7 @@ def _train_fleet(
         device=device,
         batch_size=None if batch_size is None else int(batch_size),
         checkpoint=checkpoint,
+        pace=prepared[0].pace,
     )
     with display(f"fitting {type(first).__name__}", bool(first.verbose)) as shown:
         data.progress = progress or shown

@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Preprocessor:
-    """Median for missing values, an indicator where training rows had any, then mean 0 and sd 1.
+    """Median for missing values, an indicator where training rows had any, then mean 0 and one sd.
 
     A column that training rows never missed but a later row does gets the median without an
     indicator. `identity` passes numbers through, as the published runs do.
@@ -17,7 +17,7 @@ class Preprocessor:
     Attributes
     ----------
     median, mean, scale
-        Of each column `[d]`. Constant columns keep scale 1.
+        Of each column `[d]`; `scale` is what a column is divided by, 1 for a constant one.
     indicators
         Columns that get a missingness indicator, appended at the end.
     """
@@ -29,8 +29,9 @@ class Preprocessor:
     identity: bool = False
 
     @classmethod
-    def fit(cls, X: np.ndarray, kind: str | None) -> Preprocessor:
-        """Learn from training rows `X [n, d]`; `kind` is "standard" or None."""
+    def fit(cls, X: np.ndarray, kind: str | None, spread: float = 1.0) -> Preprocessor:
+        """Learn from training rows `X [n, d]`; `kind` is "standard", which scales features to the
+        standard deviation `spread`, or None."""
         d = X.shape[1]
         if kind is None:
             return cls(np.zeros(d), np.zeros(d), np.ones(d), np.zeros(0, np.int64), identity=True)
@@ -49,7 +50,9 @@ class Preprocessor:
                 values = np.where(missing[:, column], median[column], values)
             mean[column], scale[column] = values.mean(), values.std()
         constant = scale <= 1e-12 * np.maximum(1.0, np.abs(mean))
-        return cls(median, mean, np.where(constant, 1.0, scale), np.flatnonzero(ever))
+        if spread <= 0:
+            raise ValueError(f"input_scale must be positive, got {spread}")
+        return cls(median, mean, np.where(constant, 1.0, scale) / spread, np.flatnonzero(ever))
 
     @property
     def n_outputs(self) -> int:

@@ -50,8 +50,9 @@ class Support:
         for _ in range(3):  # a few rounds of k-means; small clusters dissolve into their neighbours
             nearest, _ = _nearest(rows, centers)
             sizes = np.bincount(nearest, minlength=len(centers))
-            sums = np.zeros((len(centers), rows.shape[1]))
-            np.add.at(sums, nearest, rows)
+            sums = np.stack(
+                [np.bincount(nearest, column, minlength=len(centers)) for column in rows.T], axis=1
+            )
             kept = sizes >= min(SMALLEST, sizes.max())
             centers = (sums[kept] / sizes[kept, None]).astype(np.float32)
         _, distance = _nearest(rows, centers)
