@@ -69,12 +69,10 @@ def run(data: Path, out: Path, phases: int) -> None:
     }
     rows: list[dict[str, Any]] = []
     begin = time.perf_counter()
-    em, propensity = SCHEDULES["fast"]
-    for steps, decay, spread, fresh in CANDIDATES:
-        SCHEDULES["candidate"] = (replace(em, fresh_optimizer=fresh), propensity)
+    for steps, decay, spread in CANDIDATES:
         model = make(
-            "dcem", schedule="candidate", steps=steps, max_iter=OUTCOME_STEPS // steps,
-            patience=500 // steps, weight_decay=decay, preprocess=None, random_state=42,
+            "dcem", steps=steps, max_iter=OUTCOME_STEPS // steps, patience=500 // steps,
+            weight_decay=decay, preprocess=None, random_state=42,
         )  # fmt: skip
         for tasks in (simulated, real):
             fitted = fit_many(
@@ -90,7 +88,7 @@ def run(data: Path, out: Path, phases: int) -> None:
                 truth = task.truth["test"]
                 rows.append(
                     {
-                        "steps": steps, "weight_decay": decay, "spread": spread, 
+                        "steps": steps, "weight_decay": decay, "spread": spread,
                         "setting": " ".join(f"{value:.3g}" if value != "diabetes" else value
                                             for value in setting),
                         "where": where, "auc": auc(truth, score),

@@ -7,6 +7,12 @@ from typing import Any
 from dcem import checks
 from dcem.methods.base import NetworkClassifier
 from dcem.methods.dcem import DCEMClassifier, ImputationOnly, NoCausalRegularization
+from dcem.methods.dividemix import DivideMix
+from dcem.methods.dragonnet import DragonNet
+from dcem.methods.peer_loss import GroupPeerLoss, PeerLoss
+from dcem.methods.robust_losses import GeneralizedJensenShannon, TruncatedLq
+from dcem.methods.sar_em import SarEM
+from dcem.methods.self_ensemble import SelfEnsemble
 from dcem.methods.supervised import (
     GroupOnly,
     ObservedLabels,
@@ -14,6 +20,7 @@ from dcem.methods.supervised import (
     TestedOnly,
     TestedOnlyPlusGroup,
 )
+from dcem.methods.weighting import DoublyRobustLearner, InversePropensity
 
 METHODS: dict[str, type[NetworkClassifier]] = {
     cls.name: cls
@@ -23,6 +30,16 @@ METHODS: dict[str, type[NetworkClassifier]] = {
         GroupOnly,
         TestedOnly,
         TestedOnlyPlusGroup,
+        InversePropensity,
+        DoublyRobustLearner,
+        DragonNet,
+        PeerLoss,
+        GroupPeerLoss,
+        TruncatedLq,
+        GeneralizedJensenShannon,
+        SelfEnsemble,
+        DivideMix,
+        SarEM,
         ImputationOnly,
         NoCausalRegularization,
         DCEMClassifier,
