@@ -100,10 +100,11 @@ def plot(rows: list[dict[str, float]], path: Path) -> None:
         if len(chosen) > 1:
             end = extrapolate(chosen)
             slope = (end - seconds[0]) / (FULL_CHART_ROWS / 1e6 - size[0])
-            reach = np.array([size[0], FULL_CHART_ROWS / 1e6])
+            reach = np.geomspace(size[0], FULL_CHART_ROWS / 1e6, 50)
             axes.plot(reach, seconds[0] + slope * (reach - size[0]), "--", color=colour, lw=1)
             label = f"full release: {end / 60:.0f} min"
-            axes.annotate(label, (reach[1], end), ha="right", va="bottom", color=colour)
+            axes.plot(reach[-1], end, "o", mfc="none", color=colour)
+            axes.annotate(label, (0.9 * reach[-1], end), ha="right", va="bottom", color=colour)
     axes.set(xscale="log", yscale="log")
     axes.set_xlabel("rows of CHARTEVENTS, millions")
     axes.set_ylabel("seconds to build")
