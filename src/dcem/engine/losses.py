@@ -29,8 +29,8 @@ def weighted_mean(values: Tensor, weight: Tensor | None) -> Tensor:
 
 def mean_or_zero(values: Tensor, weight: Tensor) -> Tensor:
     """The same, for a part of the rows that may be empty: a mean over nothing is zero."""
-    weight = weight.expand_as(values)
-    return (values * weight).sum(-1) / weight.sum(-1).clamp_min(torch.finfo(values.dtype).tiny)
+    total = weight.expand_as(values).sum(-1)
+    return (values * weight).sum(-1) / torch.where(total > 0, total, 1.0)
 
 
 class _SoftCrossEntropy(torch.autograd.Function):
