@@ -179,7 +179,7 @@ class DragonNet(SupervisedNetwork):
         architecture = self.fleet_.architecture
         flat = self.fleet_.flat[:, architecture.outcome.n_parameters :]
         with torch.no_grad():
-            return architecture.dragon.effect(flat, rows).mean(0).double().numpy()
+            return architecture.dragon.effect(flat, rows.to(flat)).mean(0).double().numpy()
 
     def _uncorrected(self, X: Any) -> np.ndarray:
         outcome = self.fleet_.architecture.outcome

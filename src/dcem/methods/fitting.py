@@ -271,8 +271,9 @@ def _train_fleet(
     per_problem = len(trained.fleet) // len(prepared)
     for number, one in enumerate(prepared):
         share = slice(number * per_problem, (number + 1) * per_problem)
+        # Double precision: the score of a row must not depend on the batch it comes in.
         one.estimator.fleet_ = Fleet(
-            trained.fleet.architecture, trained.fleet.flat[share].detach().cpu().clone()
+            trained.fleet.architecture, trained.fleet.flat[share].detach().cpu().double().clone()
         )
         table = one.train
         one.estimator.train_rows_ = one.rows

@@ -40,7 +40,8 @@ class _Graph(nn.Module):
         super().__init__()
         preprocessor = estimator.preprocessor_
         self.identity = preprocessor.identity
-        self.fleet: Fleet = estimator.fleet_
+        fitted = estimator.fleet_
+        self.fleet = Fleet(fitted.architecture, fitted.flat.to(getattr(torch, estimator.dtype)))
         self.own = nn.ModuleList()
         architecture = self.fleet.architecture
         if isinstance(architecture, FromModule):
