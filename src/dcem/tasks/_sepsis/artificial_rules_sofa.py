@@ -36,6 +36,7 @@ def laboratory(world: World) -> None:
     world.patient("coagulation", "the lowest counts").lab(51265, 200).lab(51265, 60, at=9).expect(
         coagulation=2
     )
+    world.patient("renal", "the highest counts").lab(50912, 1).lab(50912, 4, at=9).expect(renal=3)
     world.patient("liver", "the highest counts").lab(50885, 1).lab(50885, 7, at=9).expect(liver=3)
     for at, counts in ((-6, True), (-6 - MINUTE, False), (24, True), (24 + MINUTE, False)):
         stay = world.patient("laboratory window", f"at {at:.2f} h").lab(51265, 30, at=at)
@@ -64,6 +65,9 @@ def circulation(world: World) -> None:
         )
     for item in (220181, 225312):
         world.patient(rule, f"mean pressure by {item}").charted(item, 60).expect(cardiovascular=1)
+    world.patient(rule, "the lowest pressure").charted(220052, 90).charted(220052, 60, at=2).expect(
+        cardiovascular=1
+    )
     world.patient(rule, "an entry marked wrong").charted(220052, 60, error=1).expect(
         cardiovascular=None
     )
@@ -79,18 +83,24 @@ def circulation(world: World) -> None:
         ("norepinephrine", 221906, 0.1, 3),
         ("norepinephrine at 0", 221906, 0.0, 3),
         ("epinephrine", 221289, 0.2, 4),
-        ("epinephrine", 221289, 0.05, 3),
+        ("epinephrine", 221289, 0.1, 3),
         ("dopamine", 221662, 15.1, 4),
         ("dopamine", 221662, 15, 3),
         ("dopamine", 221662, 5.1, 3),
         ("dopamine", 221662, 5, 2),
         ("dopamine at 0", 221662, 0, 0),
         ("dobutamine", 221653, 3, 2),
+        ("dobutamine at 0", 221653, 0, 0),
         ("vasopressin", 222315, 2.4, None),
         ("phenylephrine", 221749, 1.5, None),
     )
     for name, item, rate, score in doses:
         world.patient(rule, f"{name} {rate:g}").infused(item, rate).expect(cardiovascular=score)
+    for item, low, high, score in (
+        (221906, 0.05, 0.2, 4), (221289, 0.05, 0.2, 4), (221662, 1, 16, 4), (221653, 0, 3, 2),
+    ):  # fmt: skip
+        stay = world.patient(rule, f"the highest rate of {item}").infused(item, high)
+        stay.infused(item, low, at=2).expect(cardiovascular=score)
     world.patient(rule, "rewritten order").infused(221906, 0.2, status="Rewritten").expect(
         cardiovascular=None
     )
@@ -113,6 +123,7 @@ def kidneys(world: World) -> None:
     world.patient(rule, "irrigant subtracted").output(227489, 700).output(227488, 300).expect(
         renal=3
     )
+    world.patient(rule, "at 24 h").output(226559, 100, at=24).expect(renal=4)
     world.patient(rule, "after the first day").output(226559, 100, at=24 + MINUTE).expect(
         renal=None
     )
@@ -156,8 +167,9 @@ def consciousness(world: World) -> None:
     gcs(stay, 6, eyes=1).expect(cns=2)  # 5 + 6 + 1
     stay = gcs(world.patient(rule, "only from the row before"), 0, 5, 1, 4)
     gcs(gcs(stay, 2, verbal=5), 4, eyes=1).expect(cns=2)  # 5 + 6 + 1; the lowest is 10
-    stay = gcs(world.patient(rule, "highest of one time"), 0, 5, 6, 1)
-    gcs(stay, 0, eyes=4).expect(cns=0)
+    stay = gcs(world.patient(rule, "highest of one time"), 0, 1, 1, 1)
+    gcs(stay, 0, 5, 6, 4).expect(cns=0)
+    gcs(world.patient(rule, "at 24 h"), 24, 1, 1, 1).expect(cns=4)
     stay = gcs(world.patient(rule, "wrong entries are dropped"), 0, 5, 6, 4)
     stay.charted(220739, 1, at=1, error=1).expect(cns=0)
     gcs(world.patient(rule, "before admission"), -MINUTE, 1, 1, 1).expect(cns=None)
@@ -170,6 +182,9 @@ def gases(world: World) -> None:
     for pressure, points in ((149, 2), (150, 1), (199, 1), (200, 0), (49, 2)):
         stay = world.patient(rule, f"breathing, P/F {2 * pressure}").gas(po2=pressure)
         stay.expect(respiration=points)
+    world.patient(rule, "the lowest while breathing").gas(po2=250).gas(at=2, po2=100).expect(
+        respiration=2
+    )
     rule = "arterial gas"
     # With FiO2 50 and nothing else the model is .710 sure at PO2 40 and .755 at PO2 45.
     cases: tuple[tuple[str, float, str | None, int | None], ...] = (
@@ -193,10 +208,32 @@ def gases(world: World) -> None:
         stay.charted(220277, 100, at=at, error=error).expect(respiration=score)
     stay = world.patient(rule, "latest saturation unusable").gas(po2=50, specimen=None)
     stay.charted(220277, 100, at=0.2).charted(220277, 150, at=0.5).expect(respiration=2)
+    stay = world.patient(rule, "two specimens: the last in the alphabet").gas(po2=40)
+    stay.lab(50800, None, text="VEN").expect(respiration=None)
     world.patient(rule, "PO2 over 800").gas(po2=801).expect(respiration=None)
     world.patient(rule, "PO2 of 800").gas(po2=800, fio2=100).expect(respiration=0)
     world.patient(rule, "6 h before admission").gas(at=-6).expect(respiration=2)
     world.patient(rule, "earlier").gas(at=-6 - MINUTE).expect(respiration=None)
+
+    rule = "arterial model"
+    # Item, value, and the PO2 at which the model is exactly .75 sure (FiO2 50, nothing else known).
+    # Of two values at one time the higher counts.
+    for item, number, even in (
+        (None, 0, 44.378), (50801, 300, 37.903), (50803, 20, 40.878), (50804, 22, 47.265),
+        (50811, 9, 48.711), (50813, 4, 44.022), (50815, 70, 25.082), (50816, 20, 54.034),
+        (50816, 100, 28.284), (50817, 100, 21.083), (50818, 40, 43.337), (50820, 7.2, 44.631),
+        (220277, 100, 55.667), (223835, 100, 32.399), (223835, 1, 32.399), (223835, 21, 43.069),
+    ):  # fmt: skip
+        for po2, kept in ((even + 0.05, 2), (even - 0.05, None)):
+            stay = world.patient(rule, f"{item} of {number:g}, PO2 {po2:.3f}")
+            stay.lab(50821, po2).lab(50821, po2 / 2)
+            if item != 50816:
+                stay.lab(50816, 50)
+            if item in (220277, 223835):
+                stay.charted(item, number, at=1).charted(item, number / 2, at=1)
+            elif item is not None:
+                stay.lab(item, number).lab(item, number / 2)
+            stay.expect(respiration=kept)
 
     rule = "oxygen fraction"
     fractions: tuple[tuple[str, float, float, int, int | None], ...] = (
@@ -230,6 +267,8 @@ def ventilation(world: World) -> None:
         stay = world.patient("respiration", f"ventilated, P/F {2 * po2}").gas(at=1, po2=po2)
         stay.charted(VENTILATOR, 8, at=0).charted(VENTILATOR, 8, at=2).expect(respiration=score)
 
+    stay = breathing("the lowest while ventilated", 1.5, 0, 2).gas(at=1, po2=180)
+    stay.expect(respiration=4)
     breathing("at the start of a spell", 1, 1, 2).expect(respiration=4)
     breathing("at the end of a spell", 2, 1, 2).expect(respiration=4)
     breathing("after the spell", 2 + MINUTE, 1, 2).expect(respiration=2)
