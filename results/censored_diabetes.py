@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from _record import HERE, record
+from _record import HERE, kept, record
 
 
-def run(data: Path, out: Path) -> None:
+def run(data: Path, out: Path, only: list[str]) -> None:
     from dcem.methods import fit_many, make
     from dcem.metrics import auc, roc_gap
     from dcem.tasks import load_diabetes_readmission
@@ -41,7 +41,8 @@ def run(data: Path, out: Path) -> None:
         "dcem, published schedule": make("dcem", variant="published", schedule="published"),
         "dcem, published schedule, best iterate": make("dcem", schedule="published"),
     }
-    rows: list[dict[str, Any]] = []
+    models = {label: model for label, model in models.items() if not only or label in only}
+    rows = kept("censored_diabetes", out, only)
     begin = time.perf_counter()
     for label, model in models.items():
         start = time.perf_counter()
@@ -90,9 +91,10 @@ def main() -> None:
     parser.add_argument("action", choices=["run", "show"])
     parser.add_argument("--data", type=Path, help="diabetes130.csv.gz (UCI, CC BY 4.0)")
     parser.add_argument("--out", type=Path, default=HERE)
+    parser.add_argument("--only", action="append", default=[], help="run just this model again")
     options = parser.parse_args()
     if options.action == "run":
-        run(options.data, options.out)
+        run(options.data, options.out, options.only)
     show(options.out)
 
 

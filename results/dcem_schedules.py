@@ -17,13 +17,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from _record import HERE, record
+from _record import HERE, kept, record
 
 SETTINGS = [(0.5, 1.0, 0.5), (0.5, 1.0, 1.0), (0.5, 1.0, 2.0), (0.5, 2.0, 2.0), (0.25, 1.0, 3.0)]
 MAIN = (0.5, 1.0, 2.0)
 
 
-def run(out: Path, phases: int, settings: list[tuple[float, float, float]]) -> None:
+def run(
+    out: Path, phases: int, settings: list[tuple[float, float, float]], only: list[str]
+) -> None:
     from dcem.methods import fit_many, make, published
     from dcem.tasks import make_sinusoid
 
@@ -43,7 +45,8 @@ def run(out: Path, phases: int, settings: list[tuple[float, float, float]]) -> N
         "tested-only, published": (published("tested-only"), settings),
         "tested-only, early stopping": (make("tested-only", random_state=42), settings),
     }
-    rows: list[dict[str, Any]] = []
+    models = {label: model for label, model in models.items() if not only or label in only}
+    rows = kept("dcem_schedules", out, only)
     begin = time.perf_counter()
     for label, (model, where) in models.items():
         for setting in where:  # one fleet a setting, so that its time is that of the 12 phases
@@ -109,9 +112,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE)
     parser.add_argument("--phases", type=int, default=12)
     parser.add_argument("--settings", type=int, default=len(SETTINGS), help="the first so many")
+    parser.add_argument("--only", action="append", default=[], help="run just this model again")
     options = parser.parse_args()
     if options.action == "run":
-        run(options.out, options.phases, SETTINGS[: options.settings])
+        run(options.out, options.phases, SETTINGS[: options.settings], options.only)
     show(options.out)
 
 
