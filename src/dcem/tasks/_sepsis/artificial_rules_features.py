@@ -63,8 +63,13 @@ def single_items(world: World) -> None:
         stay.expect(**{column: value})
     stay = world.patient("max_temp_f", "the warmer of both units", ordinary=False)
     stay.charted(223761, 99).charted(223762, 39, at=1).expect(max_temp_f=102.2)
-    stay = world.patient("max_wbc", "the highest", ordinary=False)
-    stay.charted(220546, 9).charted(220546, 14, at=1).charted(220546, 7, at=2).expect(max_wbc=14)
+    highest = {
+        "max_wbc": 220546, "max_neuts": 225643, "max_glucose": 220621, "max_bun": 225624,
+        "max_rr": 220210, "max_creatinine": 220615, "max_lactic_acid": 225668,
+    }  # fmt: skip
+    for column, item in highest.items():
+        stay = world.patient(column, "the highest", ordinary=False).charted(item, 9)
+        stay.charted(item, 14, at=1).charted(item, 7, at=2).expect(**{column: 14})
     stay = world.patient("min_sbp", "the lowest", ordinary=False)
     stay.charted(PRESSURE, 120).charted(220050, 88, at=1).expect(min_sbp=88)
     stay = world.patient("max_creatinine", "not from the laboratory", ordinary=False)
