@@ -183,6 +183,20 @@ def compare(
 
 
 @app.command()
+def leaderboard(
+    store: Annotated[Path, typer.Argument(help="Store, or a table that `export` wrote.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Page to write.")] = Path(
+        "leaderboard.html"
+    ),
+) -> None:
+    """Write a leaderboard as one HTML file, to be filtered by setting and metric."""
+    from dcem.benchmark.leaderboard import write_leaderboard
+
+    write_leaderboard(store, output)
+    typer.echo(f"Wrote {output}.")
+
+
+@app.command()
 def presets() -> None:
     """List the benchmarks that come with dcem."""
     from rich.console import Console

@@ -1,0 +1,112 @@
+"""A leaderboard from any store: one HTML file that needs no network and no server.
+
+Methods are ranked at each setting by the median over phases and seeds, with the worst and best
+beside it: a method that wins on the median and fails at one boundary should not look like a winner.
+Over all settings, methods are ranked by their mean rank. Cells without a result are counted, not
+left out in silence.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dcem.benchmark.agreement import SETTING
+from dcem.benchmark.reading import results, status
+
+# Metric -> (words, which way is better)
+METRICS = {
+    "auc": ("AUC", "higher"),
+    "roc_gap": ("ROC gap (exact)", "lower"),
+    "roc_gap_grid": ("ROC gap (as published)", "lower"),
+    "xauc_difference": ("xAUC difference", "lower"),
+    "auc_difference": ("AUC difference of the groups, absolute", "lower"),
+    "seconds": ("Seconds a fit, in its fleet", "lower"),
+}
+
+
+def leaderboard(source: Path) -> str:
+    """The page for a store, or for a table that `export` wrote."""
+    frame = results(source)
+    boards = [_board(name, part) for name, part in _benchmarks(frame)]
+    data = {
+        "metrics": {name: {"words": w, "better": b} for name, (w, b) in METRICS.items()},
+        "boards": boards,
+        "missing": _missing(source),
+        "source": f"{len(frame)} results",
+        "made_with": sorted(set(frame["versions"].dropna())) if "versions" in frame else [],
+    }
+    template = (resources.files("dcem.benchmark") / "leaderboard.html").read_text(encoding="utf-8")
+    text = json.dumps(data, allow_nan=False).replace("</", "<\\/")
+    title = html.escape(", ".join(board["name"] for board in boards) or "no results")
+    return template.replace("__TITLE__", title).replace("__DATA__", text)
+
+
+def write_leaderboard(source: Path, output: Path) -> None:
+    """Write the page, whole or not at all."""
+    text = leaderboard(source)
+    partial = Path(output).with_name(f".{os.getpid()}.{Path(output).name}")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, output)
+
+
+def _benchmarks(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    if "benchmark" not in frame:
+        return [("results", frame)]
+    return [(str(name), part) for name, part in frame.groupby("benchmark", sort=False)]
+
+
+def _board(name: str, frame: pd.DataFrame) -> dict[str, Any]:
+    """Settings and, for each, the methods with their statistics, metric by metric."""
+    columns = [c for c in SETTING if c in frame and frame[c].notna().any()]
+    varied = [c for c in columns if frame[c].nunique(dropna=False) > 1]
+    frame = frame.assign(auc_difference=frame["auc_difference"].abs())
+    label = "label" if "label" in frame else "method"
+    settings = []
+    groups = frame.groupby(varied, dropna=False, sort=True) if varied else [((), frame)]
+    for values, part in groups:
+        values = values if isinstance(values, tuple) else (values,)
+        rows = []
+        for method, cells in part.groupby(label, sort=False):
+            numbers = {m: _spread(cells[m]) for m in METRICS if m in cells}
+            rows.append({"method": str(method), "n": len(cells), **numbers})
+        words = ", ".join(map(_words, varied, values)) or "the only setting"
+        settings.append({"name": words, "rows": rows})
+    fixed = ", ".join(_words(c, frame[c].iloc[0]) for c in columns if c not in varied)
+    return {"name": name, "fixed": fixed, "settings": settings}
+
+
+def _words(name: str, value: Any) -> str:
+    if isinstance(value, float):
+        return f"{name} default" if np.isnan(value) else f"{name} {value:.3g}"
+    return f"{name} {value}"
+
+
+def _spread(values: pd.Series) -> list[float] | None:
+    """Median, least and greatest; None where there is none."""
+    numbers = values.dropna().to_numpy(dtype=float)
+    if len(numbers) == 0:
+        return None
+    return [round(float(f(numbers)), 6) for f in (np.median, np.min, np.max)]
+
+
+def _missing(source: Path) -> list[str]:
+    """What has no result yet, in words; a table does not know."""
+    if Path(source).suffix in (".csv", ".gz", ".parquet"):
+        return []
+    told = []
+    for row in status(source):
+        open_cells = row.pending + row.running
+        if open_cells or row.failed:
+            parts = [f"{open_cells} to do"] * bool(open_cells) + [f"{row.failed} failed"] * bool(
+                row.failed
+            )
+            told.append(f"{row.benchmark}, {row.label}: {', '.join(parts)}")
+    return told
