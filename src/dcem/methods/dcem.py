@@ -86,8 +86,9 @@ class DCEMClassifier(NetworkClassifier):
 
     Attributes
     ----------
-    n_iter_, best_iter_, termination_
-        Iterations run, the one returned, and why EM stopped ("max_iter" or "no_improvement").
+    n_iter_, steps_, best_iter_, termination_
+        Iterations run, steps in each, the iteration returned, and why EM stopped ("max_iter" or
+        "no_improvement").
     history_
         `train_loss`, `validation_loss`, `tested_validation_loss` after each iteration.
     propensity_, pseudo_labels_
@@ -189,7 +190,8 @@ class DCEMClassifier(NetworkClassifier):
             resume=data.checkpoint,
         )
         probability = torch.sigmoid(u_train).expand(len(fleet), -1).cpu().numpy()
-        return Trained(fleet, _attributes(result, probability, extra))
+        attributes = _attributes(result, probability, extra)
+        return Trained(fleet, [{"steps_": em.steps, **one} for one in attributes])
 
     def _log_odds(
         self, data: FleetData, settings: PropensitySettings
