@@ -147,8 +147,11 @@ def load(
         setattr(estimator, name, from_plain(value, LeftOut))
     for name, one in description["networks"].items():
         fleet = Fleet(_architecture(one["architecture"], network, folder), tensors[name])
-        members = [fleet[i : i + 1] for i in range(len(fleet))]
-        setattr(estimator, name, members if one["list"] else fleet)
+        if one["list"] is None:
+            setattr(estimator, name, fleet)
+        else:
+            parts = fleet.flat.split(one["list"])
+            setattr(estimator, name, [Fleet(fleet.architecture, part.clone()) for part in parts])
     arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
     estimator.preprocessor_ = Preprocessor(
         arrays["preprocessor_.median"],
@@ -188,7 +191,8 @@ def _fitted(
                 architecture = describe(fleets[0].architecture)
             except TypeError as error:
                 raise ModelFileError(f"{name} cannot be saved: {error}") from None
-            networks[name] = {"architecture": architecture, "list": isinstance(value, list)}
+            sizes = [len(one) for one in fleets] if isinstance(value, list) else None
+            networks[name] = {"architecture": architecture, "list": sizes}
         else:
             if isinstance(value, list) and value and isinstance(value[0], BaseEstimator):
                 value = value[0]

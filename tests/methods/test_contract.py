@@ -1,0 +1,392 @@
+"""One contract for every method of the registry; a method that is registered is covered here.
+
+Training budgets are small throughout: the contract is about what goes in and what comes out.
+"""
+
+import inspect
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
+
+import dcem
+from dcem import methods
+from dcem.methods.propensity import PropensitySettings
+from dcem.methods.registry import METHODS
+from dcem.methods.supervised import Oracle
+from dcem.problem import SelectiveLabels
+
+SMALL = {
+    "hidden": (8, 8),
+    "steps": 12,
+    "max_iter": 3,
+    "warm_up": 4,
+    "propensity_settings": PropensitySettings(hidden=(8,), steps=12, learning_rate=1e-2),
+}
+# These draw noise, partners or halves by the position of a row: another order is another draw.
+DRAW_BY_POSITION = {"self", "dividemix", "dr-learner"}
+
+NAMES = methods.names()
+CASES = NAMES + [f"{name}:published" for name in NAMES if hasattr(METHODS[name], "variant")]
+
+
+def make(case: str, **params) -> methods.NetworkClassifier:
+    """A method with a small budget; "name:published" is its published variant."""
+    name, _, variant = case.partition(":")
+    known = inspect.signature(METHODS[name]).parameters
+    chosen = {key: value for key, value in SMALL.items() if key in known}
+    chosen |= {"variant": variant} if variant else {}
+    return methods.make(name, **(chosen | {"random_state": 0} | params))
+
+
+class Data:
+    """300 people of 2 or 3 groups, their truth, and 100 more for validation."""
+
+    def __init__(self, n_groups: int = 2, n: int = 300):
+        rng = np.random.default_rng(8)
+        total = n + 100
+        self.X = rng.normal(size=(total, 3))
+        self.group = np.array(["a", "b", "c"])[rng.integers(0, n_groups, total)]
+        self.truth = (rng.random(total) < 1 / (1 + np.exp(-2 * self.X[:, 0]))).astype(int)
+        chance = 1 / (1 + np.exp(-self.X[:, 1] - (self.group == "b")))
+        self.tested = rng.random(total) < chance
+        self.y = np.where(self.tested, self.truth, np.nan)
+        self.train, self.held = slice(0, n), slice(n, total)
+
+    def problem(self, rows) -> SelectiveLabels:
+        return SelectiveLabels.from_arrays(self.X[rows], self.y[rows], group=self.group[rows])
+
+    def fit(self, estimator, *, X=None, held_out=False, order=slice(None)):
+        """Fit to the training rows in some order, with validation rows given or held out."""
+        X = self.X if X is None else X
+        rows = np.arange(len(self.X))[self.train][order]
+        validation = None if held_out else self.problem(self.held)
+        truth = None
+        if estimator.uses_truth:
+            truth = self.truth[rows]
+            truth = truth if held_out else (truth, self.truth[self.held])
+        return estimator.fit_problem(
+            SelectiveLabels.from_arrays(X[rows], self.y[rows], group=self.group[rows]),
+            validation=validation,
+            truth=truth,
+        )
+
+
+@pytest.fixture(scope="module")
+def data() -> Data:
+    return Data()
+
+
+def scores(estimator, data: Data, rows=None) -> np.ndarray:
+    rows = data.held if rows is None else rows
+    group = {"sensitive_features": data.group[rows]} if estimator.needs_group else {}
+    return estimator.predict_proba(data.X[rows], **group)[:, 1]
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    """Tables this small draw remarks on what they cannot show."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dcem.DataWarning)
+        yield
+
+
+# -- scikit-learn -----------------------------------------------------------------------------
+
+
+class GivenLabelsAsTruth:
+    """scikit-learn's checks know no `truth=`: an oracle gets the labels in its place."""
+
+    def fit(self, X, y, **kw):
+        return super().fit(X, y, truth=np.asarray(dcem.checks.encode_classes(y)[0]), **kw)
+
+
+def checkable(name: str):
+    known = make(name).get_params()
+    enough = {"steps": 40, "learning_rate": 2e-2, "warm_up": 30}  # to tell two blobs apart
+    estimator = make(name, **{key: value for key, value in enough.items() if key in known})
+    if not estimator.uses_truth:
+        return estimator
+    cls = type(f"Checked{METHODS[name].__name__}", (GivenLabelsAsTruth, METHODS[name]), {})
+    cls.__module__ = __name__
+    globals()[cls.__name__] = cls  # scikit-learn pickles what it checks
+    return cls(**{**estimator.get_params(), "patience": None})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_check_estimator(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_estimator(checkable(name))
+
+
+# -- no label of an untested row is seen --------------------------------------------------------
+
+
+def corrupted(problem: SelectiveLabels) -> SelectiveLabels:
+    """The same table with a label written behind the checks wherever nobody looked."""
+    copy = problem.subset(slice(None))
+    labels = copy.y_obs.copy()
+    labels[~copy.tested] = 1.0
+    object.__setattr__(copy, "y_obs", labels)
+    return copy
+
+
+def assert_blind(estimator, data: Data, *, held_out: bool) -> None:
+    """Fitting does not move by a bit when labels of untested rows change."""
+    outcomes = []
+    for change in (lambda problem: problem, corrupted):
+        one = clone(estimator)
+        truth = (data.truth[data.train], data.truth[data.held])
+        problem, validation = change(data.problem(data.train)), change(data.problem(data.held))
+        with pytest.MonkeyPatch.context() as patch:
+            # a subset is checked again, and would refuse what was written behind the checks
+            patch.setattr(SelectiveLabels, "__post_init__", lambda self: None)
+            one.fit_problem(
+                problem,
+                validation=None if held_out else validation,
+                truth=None if not one.uses_truth else truth[0] if held_out else truth,
+            )
+        outcomes.append(one)
+    clean, dirty = outcomes
+    assert np.array_equal(clean.fleet_.flat, dirty.fleet_.flat)
+    for name, value in vars(clean).items():
+        if name.endswith("_") and isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(value, getattr(dirty, name), err_msg=name)
+
+
+@pytest.mark.parametrize("held_out", [True, False], ids=["held-out", "explicit"])
+@pytest.mark.parametrize("case", CASES)
+def test_untested_labels_are_not_seen(case, held_out, data):
+    if held_out and ":published" in case and make(case).uses_truth:
+        pytest.skip("the published variant wants validation rows with their truth")
+    assert_blind(make(case), data, held_out=held_out)
+
+
+class Leaky(Oracle):
+    """Trains on whatever stands in the label column."""
+
+    name = "leaky"
+    uses_truth = False
+
+    def fit_problem(self, problem, *, validation=None, truth=None):
+        plain = Oracle(**self.get_params())
+        plain.fit_problem(problem, truth=np.nan_to_num(problem.y_obs))
+        vars(self).update(vars(plain))
+        return self
+
+
+def test_the_guard_catches_a_leaky_method(data):
+    with pytest.raises(AssertionError):
+        assert_blind(Leaky(steps=12, patience=None, random_state=0), data, held_out=True)
+
+
+# -- rows, seeds, precision ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_order_of_rows_does_not_matter(case, data):
+    order = np.random.default_rng(1).permutation(len(data.X[data.train]))
+    straight = data.fit(make(case, dtype="float64", batch_size=None))
+    shuffled = data.fit(make(case, dtype="float64", batch_size=None), order=order)
+    if case.partition(":")[0] in DRAW_BY_POSITION:
+        # other draws, the same people and initial weights: mixed-up rows would show here
+        assert np.corrcoef(scores(straight, data), scores(shuffled, data))[0, 1] > 0.99
+    else:
+        np.testing.assert_allclose(scores(straight, data), scores(shuffled, data), atol=1e-6)
+        for name in ("pseudo_labels_", "propensity_"):
+            if hasattr(straight, name):
+                np.testing.assert_allclose(
+                    getattr(shuffled, name), getattr(straight, name)[order], atol=1e-6
+                )
+    if hasattr(shuffled, "pseudo_labels_"):  # found positives stand where they belong
+        found = data.y[data.train][order] == 1
+        np.testing.assert_allclose(shuffled.pseudo_labels_[found], 1)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_same_seed_same_bits_other_seed_other_model(case, data):
+    first, again, other = (data.fit(make(case, random_state=seed)) for seed in (0, 0, 1))
+    assert np.array_equal(scores(first, data), scores(again, data))
+    assert not np.allclose(scores(first, data), scores(other, data), atol=1e-6)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_fitting_does_not_touch_global_randomness(case, data):
+    # the global state is watched, not used
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    data.fit(make(case))
+    assert np.array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_many_at_once_are_the_same_as_one_by_one(case, data):
+    longer, shorter = data.problem(slice(0, 300)), data.problem(slice(40, 280))
+    held = data.problem(data.held)
+    truths = None
+    estimator = make(case, dtype="float64")
+    if estimator.uses_truth:
+        truths = [(data.truth[s], data.truth[data.held]) for s in (slice(0, 300), slice(40, 280))]
+    together = methods.fit_many(
+        estimator, [longer, shorter], validations=[held, held], truths=truths, random_states=[3, 4]
+    )
+    for i, (problem, seed) in enumerate([(longer, 3), (shorter, 4)]):
+        alone = clone(estimator).set_params(random_state=seed)
+        alone.fit_problem(problem, validation=held, truth=None if truths is None else truths[i])
+        np.testing.assert_allclose(scores(together[i], data), scores(alone, data), atol=1e-8)
+
+
+# -- keeping --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_save_and_load_without_pickle(case, data, tmp_path, monkeypatch):
+    fitted = data.fit(make(case, n_members=2))
+
+    def refuse(*args, **kw):
+        raise AssertionError("pickle was used")
+
+    for name in ("dump", "dumps", "load", "loads", "Pickler", "Unpickler"):
+        monkeypatch.setattr(pickle, name, refuse)
+    fitted.save(tmp_path / "model")
+    loaded = methods.load(tmp_path / "model")
+    assert type(loaded) is type(fitted)
+    assert np.array_equal(scores(loaded, data), scores(fitted, data))
+    assert loaded.get_params() == fitted.get_params()
+    pd.testing.assert_frame_equal(loaded.support(data.X[:20]), fitted.support(data.X[:20]))
+    for name in vars(loaded):
+        value = getattr(loaded, name)
+        assert len(data.X[data.train]) not in np.shape(value), f"{name} holds a value per row"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_onnx_gives_the_same_probabilities(case, data, tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    X = data.X.copy()
+    X[::9, 1] = np.nan
+    fitted = data.fit(make(case), X=X)
+    path = tmp_path / "model.onnx"
+    if fitted.needs_group:
+        with pytest.raises(dcem.InputError, match="group"):
+            fitted.export_onnx(path)
+        assert not path.exists()
+        return
+    fitted.export_onnx(path)
+    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    exported = session.run(["probabilities"], {"X": X})[0]
+    np.testing.assert_allclose(exported, fitted.predict_proba(X), atol=1e-5)
+
+
+# -- tables in --------------------------------------------------------------------------------
+
+
+def fit_table(estimator, data: Data, X, rows=slice(0, 300), **kw):
+    truth = {"truth": data.truth[rows]} if estimator.uses_truth else {}
+    group = {"sensitive_features": data.group[rows]}
+    return estimator.fit(X, data.y[rows], **(group | truth | kw))
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+@pytest.mark.parametrize("name", NAMES)
+def test_frames_in(name, kind, data):
+    columns = ["age", "pulse", "lactate"]
+    rows, later = slice(0, 300), slice(300, 400)
+    frame = kind({c: data.X[rows, i] for i, c in enumerate(columns)})
+    fitted = fit_table(make(name), data, frame)
+    plain = fit_table(make(name), data, data.X[rows])
+    assert list(fitted.feature_names_in_) == columns
+    new = kind({c: data.X[later, i] for i, c in enumerate(columns)})
+    group = {"sensitive_features": data.group[later]} if fitted.needs_group else {}
+    assert np.array_equal(
+        fitted.predict_proba(new, **group), plain.predict_proba(data.X[later], **group)
+    )
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.predict_proba(new[columns[::-1]], **group)
+    with pytest.raises(ValueError, match="feature"):
+        fitted.predict_proba(new[columns[:2]], **group)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_three_groups(name):
+    three = Data(n_groups=3)
+    fitted = fit_table(make(name), three, three.X[:300])
+    assert fitted.group_names_ == ("a", "b", "c")
+    found = scores(fitted, three)
+    assert np.isfinite(found).all()
+    assert found.min() >= 0
+    assert found.max() <= 1
+    assert found.std() > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_missing_values(name, data):
+    X = data.X.copy()
+    X[::4, 2] = np.nan
+    fitted = fit_table(make(name), data, X[:300])
+    group = {"sensitive_features": data.group[300:]} if fitted.needs_group else {}
+    assert np.isfinite(fitted.predict_proba(X[300:], **group)).all()
+    with pytest.raises(ValueError, match="missing values"):
+        fit_table(make(name, preprocess=None), data, X[:300])
+
+
+# -- bad input --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bad_input_is_refused_with_words(name, data):
+    rows = slice(0, 300)
+    X, y, tested = data.X[rows], data.y[rows], data.tested[rows]
+    estimator = make(name)
+    truth = {"truth": data.truth[rows]} if estimator.uses_truth else {}
+
+    def refused(match, X=X, y=y, **kw):
+        with pytest.raises(dcem.InputError, match=match):
+            clone(estimator).fit(X, y, **(truth | kw))
+
+    refused("[Nn]obody", tested=np.zeros(300, bool))
+    refused("one class", y=np.where(tested, 1.0, np.nan))
+    refused("299", y=y[:299])
+    refused("299", tested=tested[:299])
+    refused("299", sensitive_features=data.group[:299])
+    refused("index|indices", X=pd.DataFrame(X), y=pd.Series(y, index=np.arange(300) + 5))
+    refused("features", validation=SelectiveLabels.from_arrays(data.X[:, :2], data.y))
+    refused(
+        "groups",
+        sensitive_features=data.group[rows],
+        validation=SelectiveLabels.from_arrays(data.X, data.y, group=["z"] * len(data.y)),
+    )
+    with pytest.raises(ValueError, match="dtype"):
+        make(name, dtype="float16").fit(X, y, **truth)
+    with pytest.raises(ValueError, match="n_members"):
+        make(name, n_members=0).fit(X, y, **truth)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_truth_only_for_those_who_say_so(case, data):
+    estimator = make(case)
+    given = {} if estimator.uses_truth else {"truth": data.truth[data.train]}
+    with pytest.raises(dcem.InputError, match="truth"):
+        estimator.fit_problem(data.problem(data.train), **given)
+    if estimator.uses_truth:
+        with pytest.raises(dcem.InputError, match="7 values for 300"):
+            estimator.fit_problem(data.problem(data.train), truth=data.truth[:7])
+
+
+def test_names_and_a_wrong_one():
+    assert set(methods.names(usable=True)) | set(methods.names(usable=False)) == set(NAMES)
+    assert "y-model" in methods.names(usable=False)
+    assert "dcem" in methods.names(usable=True)
+    with pytest.raises(dcem.InputError, match="Did you mean 'dcem'"):
+        methods.make("dcme")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_docstring_teaches(name):
+    text = inspect.getdoc(METHODS[name])
+    assert "*Idea.*" in text
+    assert "*When it fails.*" in text or METHODS[name]().uses_truth
