@@ -50,7 +50,7 @@ def test_published_group_peer_loss_is_weighted_cross_entropy():
         (losses * torch.from_numpy(weight).float()).mean().backward()
         optimizer.step()
     plain = torch.cat([p.detach().reshape(-1) for p in network.parameters()])
-    torch.testing.assert_close(fitted.fleet_.flat[0], plain, atol=1e-5, rtol=0)
+    torch.testing.assert_close(fitted.fleet_.flat[0], plain, atol=1e-5, rtol=0, check_dtype=False)
 
 
 def peer_columns(method, rows: SelectiveLabels):
