@@ -208,6 +208,8 @@ def gases(world: World) -> None:
         stay.charted(220277, 100, at=at, error=error).expect(respiration=score)
     stay = world.patient(rule, "latest saturation unusable").gas(po2=50, specimen=None)
     stay.charted(220277, 100, at=0.2).charted(220277, 150, at=0.5).expect(respiration=2)
+    stay = world.patient(rule, "saturation of 0 is none").gas(po2=40, specimen=None)
+    stay.charted(220277, 0, at=0.5).expect(respiration=None)
     stay = world.patient(rule, "two specimens: the last in the alphabet").gas(po2=40)
     stay.lab(50800, None, text="VEN").expect(respiration=None)
     world.patient(rule, "PO2 over 800").gas(po2=801).expect(respiration=None)
@@ -240,6 +242,7 @@ def gases(world: World) -> None:
         ("charted as a share", 0.5, 0.5, 0, 2),
         ("charted in percent", 50, 0.5, 0, 2),
         ("charted as a flow", 15, 0.5, 0, None),
+        ("charted as 0", 0, 0.5, 0, None),
         ("charted 4 h before", 50, -3.0, 0, 2),
         ("charted earlier", 50, -3 - MINUTE, 0, None),
         ("charted, marked wrong", 50, 0.5, 1, None),
