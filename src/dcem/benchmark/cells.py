@@ -94,13 +94,13 @@ def _resolve(entry: MethodEntry, kind: str) -> tuple[dict[str, Any], dict[str, A
         {"name": entry.name, "published": entry.published, "params": entry.params}, kind
     )
     full = estimator.get_params(deep=False)
-    schedule = full.get("schedule", "published" if entry.published else "")
+    way = "published" if entry.published else "corrected"  # where the method has no such parameter
     method = {
         "name": entry.name,
         "published": entry.published,
         "params": dict(entry.params),
-        "variant": full.get("variant", "published" if entry.published else ""),
-        "schedule": schedule,
+        "variant": full.get("variant", way),
+        "schedule": full.get("schedule", "published" if entry.published else "default"),
     }
     identity = {key: value for key, value in full.items() if key not in _NOT_IDENTITY}
     text = json.dumps([entry.name, identity], sort_keys=True, default=_plain)

@@ -1,0 +1,87 @@
+"""`dcem benchmark` as a shell sees it."""
+
+import time
+
+import pytest
+
+FILE = """
+[[tasks]]
+n_train = 300
+n_validation = 300
+n_test = 300
+seed = [0, 1]
+[[methods]]
+name = ["y-obs", "tested-only"]
+params = {steps = 5}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("benchmark")
+    (path / "mine.toml").write_text(FILE)
+    return path
+
+
+@pytest.fixture
+def finished(dcem, folder):
+    if not (folder / "out").exists():
+        ended = dcem("benchmark", "run", "mine.toml", "--out", "out", cwd=folder)
+        assert ended.returncode == 0, ended.stderr
+        assert "4 cells done (4 now" in ended.stdout
+        assert "4 of 4 cells" in ended.stderr
+    return folder
+
+
+def test_status_answers_within_a_second(dcem, finished):
+    best = float("inf")
+    for _ in range(3):  # the machine may be busy with other things
+        started = time.perf_counter()
+        ended = dcem("benchmark", "status", "out", cwd=finished)
+        best = min(best, time.perf_counter() - started)
+    assert ended.returncode == 0
+    assert "mine: 4 of 4 cells" in ended.stdout
+    assert best < 1
+
+
+def test_export_compare_and_leaderboard(dcem, finished):
+    ended = dcem("benchmark", "export", "out", "-o", "a.csv", cwd=finished)
+    assert ended.stdout == "Wrote a.csv: 4 rows.\n"
+    same = dcem("benchmark", "compare", "out", "a.csv", cwd=finished)
+    assert same.returncode == 0, same.stderr
+    assert "4 agrees" in same.stdout
+    table = (finished / "a.csv").read_text().splitlines()
+    column = table[0].split(",").index("auc")
+    cells = table[1].split(",")
+    changed = [*cells[:column], "0.1", *cells[column + 1 :]]
+    (finished / "b.csv").write_text("\n".join([table[0], ",".join(changed), *table[2:]]))
+    other = dcem("benchmark", "compare", "out", "b.csv", "--off-only", cwd=finished)
+    assert other.returncode == 1
+    assert "off: y-obs, auc" in other.stdout
+    page = dcem("benchmark", "leaderboard", "out", "-o", "page.html", cwd=finished)
+    assert page.returncode == 0
+    assert (finished / "page.html").stat().st_size > 5000
+
+
+def test_nothing_comparable_is_no_agreement(dcem, finished):
+    ended = dcem("benchmark", "compare", "out", cwd=finished)
+    assert ended.returncode == 1
+    assert "Nothing to compare" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "figure-2", "--out", "x"), "Did you mean 'figure2'"),
+        (("run", "mine.toml", "--out", "x", "-m", "dcem"), "has no method 'dcem'"),
+        (("run", "absent.toml", "--out", "x"), "absent.toml: no such file"),
+        (("status", "absent"), "There is no store absent"),
+        (("export", "out", "-o", "a.xlsx"), "must end in .csv, .csv.gz or .parquet"),
+    ],
+)
+def test_slips_get_one_clear_line(dcem, finished, arguments, message):
+    ended = dcem("benchmark", *arguments, cwd=finished)
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (finished / "x").exists()
