@@ -8,13 +8,12 @@ on from its checkpoint, or is cut smaller the next time.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from dcem.benchmark.cells import Cell, estimator_of
-from dcem.benchmark.store import Store
 
 # Rows times steps a second, of networks of two layers of 64; deliberately low.
 _THROUGHPUT = {"cuda": 2e8, "cpu": 1e6}
@@ -37,31 +36,31 @@ class Cost:
     resumable: bool
 
 
-def cost_of(cell: Cell, store: Store, device: str, device_name: str) -> Cost:
-    """The cost of a cell and of all others of its kind, on this device."""
+def guess(cell: Cell, device: str) -> Cost:
+    """The cost of a cell, and of all others of its kind, before any was seen."""
     estimator = estimator_of(cell.method, cell.task["kind"])
     rows = int(cell.task.get("n_train") or _DEFAULT_ROWS)
-    seconds, measured = _seconds(cell, store, device_name)
-    if seconds is None:
-        kind = "cuda" if device != "cpu" else "cpu"
-        burden = _BURDEN.get(cell.method["name"], 1.0)
-        seconds = max(1e-4, steps_of(estimator) * rows * burden / _THROUGHPUT[kind])
+    burden = _BURDEN.get(cell.method["name"], 1.0)
+    throughput = _THROUGHPUT["cpu" if device == "cpu" else "cuda"]
     return Cost(
-        seconds=seconds,
+        seconds=max(1e-4, steps_of(estimator) * rows * burden / throughput),
         bytes=_bytes(estimator, rows),
-        measured=measured,
+        measured=False,
         resumable=cell.method["name"] in RESUMABLE,
     )
 
 
-def _seconds(cell: Cell, store: Store, device: str) -> tuple[float | None, bool]:
-    """Seconds a cell as seen before; a fleet that was stopped took at least half as long again."""
-    fleets = store.speeds(cell.kind, device)
+def learnt(cost: Cost, fleets: list[tuple[int, float, bool]]) -> Cost:
+    """The cost after some fleets: (cells, seconds, ran to its end).
+
+    A fleet that was stopped says that its cells take longer; half as long again is assumed.
+    """
     whole = [(cells, seconds) for cells, seconds, ended in fleets if ended]
     if whole:
-        return sum(s for _, s in whole) / sum(n for n, _ in whole), True
+        seconds = sum(s for _, s in whole) / sum(n for n, _ in whole)
+        return replace(cost, seconds=max(seconds, 1e-6), measured=True)
     cut = [seconds / cells for cells, seconds, ended in fleets if not ended]
-    return (1.5 * max(cut), False) if cut else (None, False)
+    return replace(cost, seconds=1.5 * max(cut)) if cut else cost
 
 
 def steps_of(estimator: Any) -> int:
@@ -84,7 +83,8 @@ def _bytes(estimator: Any, rows: int) -> float:
 def free_memory(device: str) -> float:
     """Bytes to spare where the fleet will live."""
     if device != "cpu":
-        return float(torch.cuda.mem_get_info(device)[0])
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return float(torch.cuda.mem_get_info(device)[0] + kept)
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"))
     except (ValueError, OSError):  # not every system says

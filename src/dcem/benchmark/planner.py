@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from math import ceil
 from pathlib import Path
 
-from dcem.benchmark.costs import Cost, cost_of, fleet_size
+from dcem.benchmark.costs import Cost, fleet_size, guess, learnt
 from dcem.benchmark.fleets import device_name
 from dcem.benchmark.store import Claim, Store
 
 FLEET_SECONDS = 120.0  # what a fleet should take: results come in, and little is lost
+PROBE_SECONDS = 30.0  # of the first fleet of a kind, which shows what the kind really costs
 _WORTH_STARTING = 20.0  # seconds left that a checkpointed fleet can use
 _MARGIN = {True: 0.9, False: 0.6}  # of the time left to plan with: measured costs, guessed costs
 
@@ -70,6 +71,7 @@ class Planner:
         self._device, self._max_fleet = device, max_fleet
         self._name = device_name(device)
         self._claimed_any = False
+        self._guesses: dict[str, Cost] = {}
 
     def next(self) -> Claim | None:
         """The next claim; None where nothing is left that can be done in time."""
@@ -99,7 +101,9 @@ class Planner:
 
     def cost(self, kind: str) -> Cost:
         """What a cell of this kind costs here."""
-        return cost_of(self.store.example(kind), self.store, self._device, self._name)
+        if kind not in self._guesses:
+            self._guesses[kind] = guess(self.store.example(kind), self._device)
+        return learnt(self._guesses[kind], self.store.speeds(kind, self._name))
 
     def _size(self, cost: Cost) -> int | None:
         """How many cells to take; None where not even one would be done in time."""
@@ -111,7 +115,8 @@ class Planner:
         usable = left * _MARGIN[cost.measured]
         if cost.seconds > usable and self._claimed_any:
             return None
-        return fleet_size(cost, self._device, min(FLEET_SECONDS, usable), self._max_fleet)
+        wanted = FLEET_SECONDS if cost.measured else PROBE_SECONDS
+        return fleet_size(cost, self._device, min(wanted, usable), self._max_fleet)
 
     def seconds_left(self, running: Iterable[Claim]) -> float:
         """An estimate of the work that runs and waits, in seconds of one worker."""
