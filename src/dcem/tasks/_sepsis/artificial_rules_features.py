@@ -163,6 +163,8 @@ def cleaning(world: World) -> None:
         ("max_temp_f", 223761, 119, 119, 119),
         ("max_temp_f", 223761, 120, 120, None),
         ("max_temp_f", 223761, 70, 70, None),
+        ("max_temp_f", 223761, 70.5, 70.5, 70.5),
+        ("max_temp_f", 223762, 10.5, 50.9, 50.9),
         ("max_temp_f", 223762, 10, 50, None),
         ("max_temp_f", 223762, 50, 122, None),
         ("max_temp_f", 223762, 36.5, 97.7, 97.7),
@@ -174,6 +176,9 @@ def cleaning(world: World) -> None:
         ("max_bun", 225624, 0, 0, None),
         ("last_albumin", 227456, 0, 0, None),
         ("max_creatinine", 220615, 0, 0, None),
+        ("max_creatinine", 220615, 0.5, 0.5, 0.5),
+        ("max_rr", 220210, 0.5, 0.5, 0.5),
+        ("min_sbp", 220050, 0.5, 0.5, 0.5),
     )
     for column, item, number, published, cleaned in cases:
         stay = world.patient(rule, f"{item} of {number:g}", ordinary=False).charted(item, number)

@@ -27,7 +27,7 @@ def laboratory(world: World) -> None:
         ("liver", 50885, ((12, 4), (11.9, 3), (6, 3), (5.9, 2), (2, 2), (1.9, 1), (1.2, 1),
                           (1.1, 0), (150, 4), (151, None), (0, None))),
         ("renal", 50912, ((5, 4), (4.9, 3), (3.5, 3), (3.4, 2), (2, 2), (1.9, 1), (1.2, 1),
-                          (1.1, 0), (151, None))),
+                          (1.1, 0), (0.5, 0), (151, None))),
     )  # fmt: skip
     for organ, item, values in thresholds:
         for value, score in values:
@@ -58,7 +58,9 @@ def laboratory(world: World) -> None:
 def circulation(world: World) -> None:
     """Mean pressure and vasopressors."""
     rule = "cardiovascular"
-    pressures: tuple[tuple[float, int | None], ...] = ((69, 1), (70, 0), (0, None), (300, None))
+    pressures: tuple[tuple[float, int | None], ...] = (
+        (69, 1), (70, 0), (0.5, 1), (0, None), (300, None),
+    )  # fmt: skip
     for value, score in pressures:
         world.patient(rule, f"mean pressure {value:g}").charted(220052, value).expect(
             cardiovascular=score
@@ -79,17 +81,18 @@ def circulation(world: World) -> None:
             cardiovascular=score
         )
     doses: tuple[tuple[str, int, float, int | None], ...] = (
-        ("norepinephrine", 221906, 0.11, 4),
+        ("norepinephrine", 221906, 0.105, 4),
         ("norepinephrine", 221906, 0.1, 3),
         ("norepinephrine at 0", 221906, 0.0, 3),
-        ("epinephrine", 221289, 0.2, 4),
+        ("epinephrine", 221289, 0.105, 4),
         ("epinephrine", 221289, 0.1, 3),
         ("dopamine", 221662, 15.1, 4),
         ("dopamine", 221662, 15, 3),
         ("dopamine", 221662, 5.1, 3),
         ("dopamine", 221662, 5, 2),
         ("dopamine at 0", 221662, 0, 0),
-        ("dobutamine", 221653, 3, 2),
+        ("dopamine", 221662, 0.5, 2),
+        ("dobutamine", 221653, 0.5, 2),
         ("dobutamine at 0", 221653, 0, 0),
         ("vasopressin", 222315, 2.4, None),
         ("phenylephrine", 221749, 1.5, None),
@@ -160,7 +163,9 @@ def consciousness(world: World) -> None:
     stay = gcs(world.patient(rule, "still intubated: no verbal part"), 0, 0, 1, 1)
     gcs(stay, 2, motor=1, eyes=1).expect(cns=0)
     stay = gcs(world.patient(rule, "just extubated: nothing carried over"), 0, 0, 1, 1)
-    gcs(stay, 2, verbal=1).expect(cns=2)  # 1 + 6 + 4
+    gcs(stay, 2, verbal=2).expect(cns=2)  # 2 + 6 + 4
+    gcs(world.patient(rule, "only eyes charted"), eyes=1).expect(cns=2)  # 5 + 6 + 1
+    gcs(world.patient(rule, "only speech charted"), verbal=2).expect(cns=2)  # 2 + 6 + 4
     stay = gcs(world.patient(rule, "parts carried over"), 0, 5, 1, 4)
     gcs(stay, 6 - MINUTE, eyes=1).expect(cns=3)  # 5 + 1 + 1
     stay = gcs(world.patient(rule, "not after 6 h"), 0, 5, 1, 4)
@@ -237,12 +242,27 @@ def gases(world: World) -> None:
                 stay.lab(item, number).lab(item, number / 2)
             stay.expect(respiration=kept)
 
+    for po2, kept in ((41.426 + 0.05, 2), (41.426 - 0.05, None)):
+        stay = world.patient(rule, f"no laboratory FiO2, PO2 {po2:.3f}").lab(50821, po2)
+        stay.charted(223835, 50, at=1).expect(respiration=kept)
+    # Out of range is as good as missing, so the model is even at PO2 44.378 again.
+    for item, number in ((50817, 101), (50815, 71), (220277, 101)):
+        for po2, kept in ((44.378 + 0.05, 2), (44.378 - 0.05, None)):
+            stay = world.patient(rule, f"{item} of {number} is none, PO2 {po2:.3f}")
+            stay.lab(50821, po2).lab(50816, 50)
+            if item == 220277:
+                stay.charted(item, number, at=1)
+            else:
+                stay.lab(item, number)
+            stay.expect(respiration=kept)
+
     rule = "oxygen fraction"
     fractions: tuple[tuple[str, float, float, int, int | None], ...] = (
         ("charted as a share", 0.5, 0.5, 0, 2),
         ("charted in percent", 50, 0.5, 0, 2),
         ("charted as a flow", 15, 0.5, 0, None),
         ("charted as 0", 0, 0.5, 0, None),
+        ("charted as 1.5", 1.5, 0.5, 0, None),
         ("charted 4 h before", 50, -3.0, 0, 2),
         ("charted earlier", 50, -3 - MINUTE, 0, None),
         ("charted, marked wrong", 50, 0.5, 1, None),
@@ -252,6 +272,8 @@ def gases(world: World) -> None:
         stay = world.patient(rule, case).gas(fio2=None)
         stay.charted(223835, number, at=at, error=error).expect(respiration=score)
     stay = world.patient(rule, "the laboratory's comes first").gas(po2=350, fio2=100)
+    stay.charted(223835, 50, at=0.5).expect(respiration=1)
+    stay = world.patient(rule, "the laboratory's over 100").gas(po2=180, fio2=101)
     stay.charted(223835, 50, at=0.5).expect(respiration=1)
     stay = world.patient(rule, "the laboratory's below 20").gas(po2=80, fio2=19)
     stay.charted(223835, 50, at=0.5).expect(respiration=2)
