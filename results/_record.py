@@ -47,6 +47,15 @@ def _plain(argument: str) -> str:
     return os.path.join("results", Path(argument).name) if argument.endswith(".py") else argument
 
 
+def kept(name: str, out: Path, again: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows of an earlier run whose `model` is not run again."""
+    path = out / f"{name}.csv"
+    if not again or not path.exists():
+        return []
+    table = pd.read_csv(path, keep_default_na=False)
+    return list(table[~table["model"].isin(again)].to_dict("records"))
+
+
 def record(
     name: str, rows: Sequence[dict[str, Any]], out: Path, seconds: float, **more: Any
 ) -> None:
