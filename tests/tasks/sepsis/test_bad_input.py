@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from dcem.checks import DataWarning, InputError
@@ -217,3 +218,15 @@ def test_parquet_cut_short(cohort_folder: Path, tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(InputError, match=r"LABEVENTS\.parquet is not a readable Parquet file"):
         build_cohort(tables, tmp_path / "cohort.parquet")
+
+
+def test_parquet_of_the_wrong_type(cohort_folder: Path, tmp_path: Path) -> None:
+    tables = Path(shutil.copytree(cohort_folder, tmp_path / "tables"))
+    path = tables / "SERVICES.parquet"
+    frame = pd.read_parquet(path)
+    frame["HADM_ID"] = frame["HADM_ID"].astype(str)
+    frame.loc[3, "HADM_ID"] = "SECRETVALUE"
+    frame.to_parquet(path)
+    with pytest.raises(InputError, match=r"SERVICES\.parquet cannot be read") as failure:
+        build_cohort(tables, tmp_path / "cohort.parquet")
+    assert "SECRETVALUE" not in str(failure.value)

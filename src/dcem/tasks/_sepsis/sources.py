@@ -249,11 +249,14 @@ def _fingerprint(path: Path) -> str:
     return json.dumps([path.name, stat.st_size, stat.st_mtime_ns, ends.hexdigest()])
 
 
-def readable_failure(error: Exception, mimic: Mimic) -> InputError:
-    """What DuckDB said about a file, without the values it quotes: those belong to patients."""
+def readable_failure(error: Exception, mimic: Mimic, tables: list[str]) -> InputError:
+    """What DuckDB said while reading these tables, without the values it quotes.
+
+    Those belong to patients. Where DuckDB does not name the file, all that were read are named.
+    """
     text = str(error)
-    names = [source.path.name for source in mimic.sources.values() if source.path.name in text]
-    where = names[0] if names else str(mimic.root)
+    files = list(dict.fromkeys(mimic.sources[table].path.name for table in tables))
+    where = " or ".join([name for name in files if name in text][:1] or files) or str(mimic.root)
     if "GZIP" in text.upper():
         return InputError(
             f"{where} ends too early: the gzip stream is cut short or damaged. Download it again "

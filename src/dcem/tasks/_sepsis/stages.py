@@ -182,7 +182,7 @@ class Stages:
                 "limit and start again: the finished stages are kept."
             ) from None
         except duckdb.Error as error:
-            raise readable_failure(error, self.mimic) from None
+            raise readable_failure(error, self.mimic, _named(r"mimic\.(\w+)", sql)) from None
 
     def _scan(self, sql: str) -> dict[str, Any]:
         """One pass over CHARTEVENTS: store the kept rows, and the first time of every stay."""
