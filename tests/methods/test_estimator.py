@@ -1,8 +1,10 @@
 """DCEMClassifier among scikit-learn's own: pipelines, folds, searches, calibration, ensembles."""
 
+import re
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -64,6 +66,12 @@ def routing():
         yield
 
 
+@pytest.fixture(params=[True, False], ids=["routed", "plain"])
+def either(request):
+    with sklearn.config_context(enable_metadata_routing=request.param):
+        yield
+
+
 class Recorder(dcem.DCEMClassifier):
     """Remembers what each fit was given."""
 
@@ -89,10 +97,10 @@ def assert_sliced(table: Table, fits: int) -> None:
         assert np.array_equal(group, table.group[rows])
 
 
-# -- with routing -------------------------------------------------------------------------------
+# -- folds and draws -------------------------------------------------------------------------------
 
 
-def test_cross_validate_slices_the_metadata(table, routing, recorder):
+def test_cross_validate_slices_the_metadata(table, either, recorder):
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
     result = cross_validate(
         recorder, table.X, table.y, params=table.metadata(), cv=folds, scoring="roc_auc"
@@ -113,7 +121,7 @@ def test_pipeline_passes_the_metadata_on(table, routing):
     assert np.isfinite(result["test_score"]).all()
 
 
-def test_grid_search_slices_the_metadata(table, routing, recorder):
+def test_grid_search_slices_the_metadata(table, either, recorder):
     search = GridSearchCV(recorder, {"regularization": [0.0, 1.0]}, cv=2, scoring="roc_auc")
     search.fit(table.X, table.y, **table.metadata())
     assert_sliced(table, fits=2 * 2 + 1)
@@ -135,7 +143,7 @@ def test_grid_search_in_two_processes_gives_the_same(table, routing):
     np.testing.assert_allclose(found[0]["mean_test_score"], found[1]["mean_test_score"], atol=1e-6)
 
 
-def test_calibration_slices_the_metadata(table, routing, recorder):
+def test_calibration_slices_the_metadata(table, either, recorder):
     calibrated = CalibratedClassifierCV(recorder, cv=3, method="sigmoid")
     calibrated.fit(table.X, table.y, **table.metadata())
     assert_sliced(table, fits=3)
@@ -165,12 +173,13 @@ def test_a_plain_call_needs_no_routing(table):
         dcem.DCEMClassifier(**SMALL).fit(table.X, table.y)
 
 
-def test_without_routing_folds_of_tested_rows_work(table):
-    rows = table.tested  # scorers refuse NaN in y, so that without routing only these can be used
-    result = cross_validate(
-        dcem.DCEMClassifier(**SMALL), table.X[rows], table.y[rows], cv=2, scoring="roc_auc"
-    )
-    assert np.isfinite(result["test_score"]).all()
+def test_without_routing_a_pipeline_takes_prefixed_names_and_bagging_refuses(table):
+    pipeline = make_pipeline(StandardScaler(), dcem.DCEMClassifier(**SMALL))
+    named = {f"dcemclassifier__{name}": value for name, value in table.metadata().items()}
+    pipeline.fit(table.X, table.y, **named)
+    assert pipeline[-1].group_names_ == ("0", "1")
+    with pytest.raises(ValueError, match="enable_metadata_routing"):
+        BaggingClassifier(dcem.DCEMClassifier(**SMALL)).fit(table.X, table.y, **table.metadata())
 
 
 # -- own parts ----------------------------------------------------------------------------------
@@ -363,6 +372,13 @@ def test_a_fleet_too_large_for_memory_is_fitted_in_parts(table, monkeypatch):
         np.testing.assert_allclose(
             one.predict_proba(table.X), other.predict_proba(table.X), atol=1e-4
         )
+
+
+def test_the_page_runs(tmp_path, monkeypatch):
+    page = Path(__file__).resolve().parents[2] / "docs" / "estimator.md"
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
+    exec(compile(code, str(page), "exec"), {})
 
 
 def test_unknown_choices_are_named(table):

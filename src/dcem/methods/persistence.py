@@ -178,11 +178,11 @@ def _fitted(
 ) -> tuple[dict[str, Tensor], dict[str, Any], dict[str, Any]]:
     """Fitted attributes by kind: tensors of networks, their description, and plain values."""
     tensors, networks, plain = {}, {}, {}
-    n_rows = len(getattr(estimator, "train_rows_", ()))
+    n_rows = {len(getattr(estimator, "train_rows_", ())), estimator.training_counts_["rows"].sum()}
     for name, value in vars(estimator).items():
         if not name.endswith("_") or name.startswith("_") or name in ROWS | PLACED:
             continue
-        if isinstance(value, np.ndarray) and name not in NAMES and n_rows in value.shape:
+        if isinstance(value, np.ndarray) and name not in NAMES and n_rows & set(value.shape):
             continue  # about rows, whatever it is called
         fleets = value if isinstance(value, list) else [value]
         if fleets and all(isinstance(one, Fleet) for one in fleets):
