@@ -39,7 +39,7 @@ lint: $(STAMP)  ## ruff (lint and format) and mypy
 
 docs: $(STAMP)  ## build the documentation site, strictly, into site/
 	@echo "==> building the documentation"
-	@$(BIN)/mkdocs build --strict --quiet
+	@$(BIN)/mkdocs build --strict
 
 bench: $(STAMP)  ## measure speed, as ratios within one run
 	@echo "==> benchmarks (ratios within one run; machines are noisy)"

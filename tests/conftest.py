@@ -1,8 +1,12 @@
 """Shared switches of the test suite: long tests run on request, CUDA tests where a card is."""
 
+import os
 from pathlib import Path
 
 import pytest
+
+# Two workers share two cores: a second thread each would only wait for the other (before torch).
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

@@ -5,6 +5,7 @@ answer. Nothing heavy (NumPy, pandas, scikit-learn, torch, matplotlib) is import
 runs, so help and completion answer at once; `tests/test_layers.py` keeps it so.
 """
 
+import os
 from typing import Annotated
 
 import typer
@@ -64,4 +65,7 @@ def _root(
 
 def main() -> None:
     """Entry point of the `dcem` script."""
+    # Threads that wait by spinning take the cores from whoever else works on the machine, and slow
+    # themselves down tenfold; read once, when torch is first imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     app(prog_name="dcem")

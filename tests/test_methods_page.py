@@ -1,0 +1,29 @@
+"""docs/methods.md says what the registry says."""
+
+import importlib.util
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+def load_generator():
+    spec = importlib.util.spec_from_file_location("generate_methods", DOCS / "generate_methods.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_current():
+    generator = load_generator()
+    assert (DOCS / "methods.md").read_text() == generator.page(), (
+        "docs/methods.md is out of date: run `python docs/generate_methods.py`"
+    )
+
+
+def test_every_method_teaches_idea_assumption_and_failure():
+    generator = load_generator()
+    for name, cls in generator.METHODS.items():
+        parts = generator.paragraphs(cls)
+        assert "Idea" in parts, name
+        if name not in ("imputation-only", "no-causal-regularization", "y-model"):
+            assert {"Assumption", "When it fails"} <= set(parts), name
