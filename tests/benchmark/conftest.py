@@ -1,6 +1,10 @@
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+
+from dcem.tasks._sepsis.features import FEATURE_NAMES
 
 SMALL = """
 about = "Small enough for a test."
@@ -45,3 +49,18 @@ def iterative(tmp_path: Path) -> Path:
     """6 cells of DCEM, which train as one fleet and write checkpoints."""
     (tmp_path / "iterative.toml").write_text(ITERATIVE)
     return tmp_path / "iterative.toml"
+
+
+@pytest.fixture
+def cohort(tmp_path: Path) -> Path:
+    """A made-up cohort with the columns and rough rates of the real one."""
+    rng = np.random.default_rng(0)
+    n = 1200
+    frame = pd.DataFrame(rng.normal(20, 5, (n, len(FEATURE_NAMES))), columns=list(FEATURE_NAMES))
+    frame["min_sbp"] += 90
+    frame["icustay_id"] = np.arange(n)
+    frame["subject_id"] = np.arange(n)
+    frame["a"] = (rng.random(n) < 0.9).astype(int)
+    frame["y"] = (rng.random(n) < 0.12).astype(int)
+    frame.to_parquet(tmp_path / "cohort.parquet")
+    return tmp_path / "cohort.parquet"

@@ -63,12 +63,24 @@ def test_settings_that_cannot_exist_are_named_and_left_out():
 
 
 @pytest.mark.parametrize("name", preset_names())
-def test_every_preset_has_cells(name):
-    benchmark = load(name)
+def test_every_preset_has_cells(name, cohort):
+    sepsis = load(name).tasks[0]["kind"] == "sepsis"
+    benchmark = load(name, cohort=str(cohort) if sepsis else None)
     assert benchmark.about
     plan, _ = expand(benchmark)
     assert len(plan) > 0
     assert all(Cell.from_json(one.cell.as_json()) == one.cell for one in plan[:: len(plan) // 3])
+
+
+def test_sepsis_needs_a_cohort_and_is_known_by_its_content(cohort):
+    with pytest.raises(InputError, match="Sepsis tasks need a cohort"):
+        expand(load("sepsis"))
+    plan, notes = expand(load("sepsis", cohort=str(cohort)).only(["y-obs"]))
+    assert [note[:10] for note in notes] == ["k 5, q_t 2"]
+    assert len(plan) == 44 * 11
+    moved = cohort.rename(cohort.with_name("elsewhere.parquet"))
+    again, _ = expand(load("sepsis", cohort=str(moved)).only(["y-obs"]))
+    assert [one.cell.id for one in again] == [one.cell.id for one in plan]
 
 
 def test_presets_are_those_of_the_paper():

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import lru_cache
 from math import radians
+from pathlib import Path
 from typing import Any
 
 from dcem.benchmark.files import Benchmark, MethodEntry
 from dcem.checks import InputError
 from dcem.methods import NetworkClassifier, make, published
 from dcem.tasks import Task, load_sepsis, make_sinusoid
+from dcem.tasks._rates import rates_of_testing
 
 PUBLISHED_SEED = 42
 # Where and how loudly a fit runs does not change what it is.
@@ -74,18 +75,37 @@ def expand(benchmark: Benchmark) -> tuple[list[Planned], list[str]]:
 
 
 def _infeasible(task: dict[str, Any]) -> str | None:
-    """Why a simulated setting cannot exist: a group would be tested more often than always."""
-    from dcem.tasks._rates import rates_of_testing
-
-    if task["kind"] != "sinusoid":
-        return None  # depends on the cohort; the cell says so when it runs
+    """Why a setting cannot exist: a group would be tested more often than always."""
+    prevalence, share = task.get("prevalence", 0.25), task.get("group_share", 0.5)
+    if task["kind"] == "sepsis":
+        prevalence, share, _ = _cohort(task)
+        if task["k"] * prevalence >= 1:
+            return None  # everybody is tested
     try:
-        rates_of_testing(
-            task.get("prevalence", 0.25), task["k"], task["q_t"], task.get("group_share", 0.5)
-        )
+        rates_of_testing(prevalence, task["k"], task["q_t"], share)
     except InputError as error:
         return f"k {task['k']:g}, q_t {task['q_t']:g}: {error}"
     return None
+
+
+def _cohort(task: dict[str, Any]) -> tuple[float, float, str]:
+    """Prevalence, share of group 0, and hash of the cohort that a sepsis task reads."""
+    if "cohort" not in task:
+        raise InputError(
+            "Sepsis tasks need a cohort, the Parquet file that 'dcem sepsis build' wrote: pass "
+            '--cohort, or write cohort = "FILE" under [[tasks]].'
+        )
+    return _read_cohort(task["cohort"])
+
+
+@lru_cache(maxsize=4)
+def _read_cohort(path: str) -> tuple[float, float, str]:
+    import pandas as pd
+
+    content = Path(path).read_bytes()
+    frame = pd.read_parquet(path, columns=["y", "a"])
+    prevalence, share = float(frame["y"].mean()), float((frame["a"] == 0).mean())
+    return prevalence, share, hashlib.sha256(content).hexdigest()
 
 
 def _resolve(entry: MethodEntry, kind: str) -> tuple[dict[str, Any], dict[str, Any], str]:
@@ -126,9 +146,12 @@ def _cell(
     if seed is None:
         seed = full.get("random_state") if entry.published else task.get("seed", PUBLISHED_SEED)
     seed = PUBLISHED_SEED if seed is None else int(seed)
-    shape = [task["kind"], task.get("n_train"), task.get("n_validation"), task.get("cohort")]
+    # A cohort is known by its content: where the file lies is no part of the result.
+    cohort = _cohort(task)[2] if task["kind"] == "sepsis" else None
+    identity = task if cohort is None else {**task, "cohort": cohort}
+    shape = [task["kind"], task.get("n_train"), task.get("n_validation"), cohort]
     kind = _hash([method_hash, shape])[:16]
-    return Cell(_hash([task, method_hash, seed])[:24], kind, task, method, seed)
+    return Cell(_hash([identity, method_hash, seed])[:24], kind, task, method, seed)
 
 
 def estimator_of(method: dict[str, Any], task_kind: str) -> NetworkClassifier:
@@ -155,19 +178,10 @@ def _make_task(text: str) -> Task:
     parameters = json.loads(text)
     kind = parameters.pop("kind")
     if kind == "sepsis":
-        if "cohort" not in parameters:
-            raise InputError(
-                "Sepsis tasks need a cohort: the Parquet file that 'dcem sepsis build' wrote."
-            )
         return load_sepsis(**parameters)
     phase = radians(parameters.pop("phase"))
     seed = parameters.pop("seed", None)
     return make_sinusoid(phase=phase, random_state=seed, **parameters)
-
-
-def labels_of(planned: Iterable[Planned]) -> list[str]:
-    """The labels in the order of the file."""
-    return list(dict.fromkeys(one.label for one in planned))
 
 
 def _hash(value: Any) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from dcem.benchmark.cells import Cell, estimator_of
+from dcem.benchmark.fleets import REMOTE_CARD
 
 # Rows times steps a second, of networks of two layers of 64; deliberately low.
 _THROUGHPUT = {"cuda": 2e8, "cpu": 1e6}
@@ -82,6 +83,8 @@ def _bytes(estimator: Any, rows: int) -> float:
 
 def free_memory(device: str) -> float:
     """Bytes to spare where the fleet will live."""
+    if device == REMOTE_CARD:
+        return 16e9  # most cards have more; one that has less splits its fleets
     if device != "cpu":
         kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return float(torch.cuda.mem_get_info(device)[0] + kept)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 from dcem import metrics
@@ -22,6 +23,7 @@ from dcem.methods import fit_many
 from dcem.tasks import Task
 
 Progress = Callable[[int, int], None]
+REMOTE_CARD = "remote-cuda"  # a card of another machine: its tasks say which
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,9 @@ def measure(estimator: Any, task: Task) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     if estimator.needs_group:
         arguments["sensitive_features"] = np.asarray(test.group_names)[test.group]
-    score = estimator.predict_proba(test.X, **arguments)[:, 1]
+    named = hasattr(estimator, "feature_names_in_")
+    rows = pd.DataFrame(test.X, columns=list(test.feature_names)) if named else test.X
+    score = estimator.predict_proba(rows, **arguments)[:, 1]
     if not np.isfinite(score).all():
         raise ValueError(f"{int((~np.isfinite(score)).sum())} scores are not finite: it diverged")
     values = {
@@ -131,7 +135,7 @@ def measure(estimator: Any, task: Task) -> dict[str, Any]:
 
 def device_name(device: str) -> str:
     """The device in words that mean something elsewhere."""
-    return "cpu" if device == "cpu" else torch.cuda.get_device_name(device)
+    return device if device in ("cpu", REMOTE_CARD) else torch.cuda.get_device_name(device)
 
 
 def _reset_peak(device: str) -> None:

@@ -9,7 +9,8 @@ from there. Every node needs dcem installed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,23 @@ def train_remotely(
         return None
 
 
+@contextmanager
+def cluster(address: str | None) -> Iterator[bool]:
+    """Be connected to the cluster, or to one started here; whether it has cards."""
+    import ray
+
+    ours = not ray.is_initialized()
+    if ours:
+        ray.init(address=address, log_to_driver=False, configure_logging=False)
+    try:
+        yield ray.cluster_resources().get("GPU", 0) >= 1
+    finally:
+        if ours:
+            ray.shutdown()
+
+
 def run_on_ray(
-    planner: Planner,
-    clock: Clock,
-    commit: Callable[[Outcome], None],
-    display: Display,
-    address: str | None,
+    planner: Planner, clock: Clock, commit: Callable[[Outcome], None], display: Display
 ) -> None:
     """Keep every worker of the cluster busy until nothing is left, or the time is up.
 
@@ -64,23 +76,6 @@ def run_on_ray(
     """
     import ray
 
-    ours = not ray.is_initialized()
-    if ours:
-        ray.init(address=address, log_to_driver=False, configure_logging=False)
-    try:
-        _drive(ray, planner, clock, commit, display)
-    finally:
-        if ours:
-            ray.shutdown()
-
-
-def _drive(
-    ray: Any,
-    planner: Planner,
-    clock: Clock,
-    commit: Callable[[Outcome], None],
-    display: Display,
-) -> None:
     running: dict[Any, tuple[Claim, float]] = {}
     while True:
         resources = ray.cluster_resources()  # nodes come and go

@@ -6,6 +6,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,7 +16,7 @@ from dcem._version import __version__
 from dcem.benchmark.cells import expand
 from dcem.benchmark.display import Display
 from dcem.benchmark.files import Benchmark
-from dcem.benchmark.fleets import Outcome, device_name, run_fleet
+from dcem.benchmark.fleets import REMOTE_CARD, Outcome, device_name, run_fleet
 from dcem.benchmark.planner import Clock, Planner, StopRun
 from dcem.benchmark.store import Claim, Store
 from dcem.engine import resolve_device
@@ -74,10 +75,15 @@ def run(
     """
     clock = Clock(max_seconds, started)
     plan, notes = expand(benchmark)
-    display = display or Display()
-    where = str(resolve_device(device)) if backend == "local" else "cpu"
-    out = Path(out)
-    with Store(out / STORE) as store:
+    out, display = Path(out), display or Display()
+    with ExitStack() as stack:
+        if backend == "ray":
+            from dcem.benchmark.ray_backend import cluster
+
+            where = REMOTE_CARD if stack.enter_context(cluster(address)) else "cpu"
+        else:
+            where = str(resolve_device(device))
+        store = stack.enter_context(Store(out / STORE))
         store.add(benchmark.name, benchmark.about, benchmark.metrics, plan)
         store.want(one.cell.id for one in plan)
         if retry_failed:
@@ -100,7 +106,7 @@ def run(
                 if backend == "ray":
                     from dcem.benchmark.ray_backend import run_on_ray
 
-                    run_on_ray(planner, clock, commit, display, address)
+                    run_on_ray(planner, clock, commit, display)
                 else:
                     _run_here(planner, where, clock, commit, display)
         counts = store.wanted_counts()

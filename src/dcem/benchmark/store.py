@@ -96,7 +96,8 @@ class Store:
                 ((benchmark, label) for label in {one.label for one in plan}),
             )
             db.executemany(
-                "INSERT OR IGNORE INTO cells (id, kind, config) VALUES (?, ?, ?)",
+                "INSERT INTO cells (id, kind, config) VALUES (?, ?, ?) ON CONFLICT (id) "
+                "DO UPDATE SET config = excluded.config WHERE status != 'done'",
                 ((one.cell.id, one.cell.kind, one.cell.as_json()) for one in plan),
             )
             db.executemany(
