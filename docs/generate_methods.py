@@ -53,7 +53,7 @@ def page() -> str:
         parts = paragraphs(cls)
         variants = [method]
         if hasattr(method, "variant"):
-            variants.append(cls(**{"variant": "published"}))
+            variants.append(cls(variant="published"))
 
         def when(flags: list[bool]) -> str:
             return "yes" if all(flags) else "published" if any(flags) else ""

@@ -325,6 +325,14 @@ def ventilation(world: World) -> None:
     stay = breathing("and a new one begins after it", 2.5, 0, 2, 3, 4)
     stay.procedure(EXTUBATION, at=2).expect(respiration=2)
 
+    # Two extubations at one time are one row, unless one of them was the patient's own doing; then
+    # the second begins a spell, and the rows of that time leave the first.
+    for other, score in ((225_477, 4), (225_468, 2)):
+        stay = breathing(f"extubated twice at once, {other}", 1, 0, 4, 5).procedure(
+            EXTUBATION, at=2
+        )
+        stay.procedure(other, at=2).expect(respiration=score)
+
     for text, score in (("Drager", 4), ("Other", 2)):
         stay = breathing(f"ventilator type {text}", 1)
         for at in (0, 2):
