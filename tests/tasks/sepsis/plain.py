@@ -69,12 +69,16 @@ class Demo:
         read = {}
         for table in TABLES:
             frame = pd.read_csv(folder / f"{table.upper()}.csv.gz", low_memory=False)
+            if table == "chartevents":  # most rows are CareVue's, which nobody asks for here
+                stays = read["icustays"].query("dbsource == 'metavision'")["icustay_id"]
+                columns = ["row_id", "icustay_id", "itemid", "charttime", "value", "valuenum"]
+                frame = frame[frame["icustay_id"].isin(stays)][[*columns, "error"]]
+                frame = frame.reset_index(drop=True)
             for column in TIMES & set(frame.columns):
                 # as objects, so that a missing time stays None
                 frame[column] = pd.Series([_time(t) for t in frame[column]], dtype=object)
             read[table] = frame
-        charts = read["chartevents"]
-        charts = charts[charts["icustay_id"].notna()].sort_values(["charttime", "row_id"])
+        charts = read["chartevents"].sort_values(["charttime", "row_id"])
         joined = read["icustays"].merge(
             read["admissions"][["hadm_id", "admittime"]], on="hadm_id"
         ).merge(read["patients"][["subject_id", "dob"]], on="subject_id")  # fmt: skip
