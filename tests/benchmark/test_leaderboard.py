@@ -2,9 +2,11 @@
 
 import json
 import re
+import shutil
 
 import pytest
 
+from dcem.benchmark import published
 from dcem.benchmark.files import load
 from dcem.benchmark.leaderboard import leaderboard, write_leaderboard
 from dcem.benchmark.reading import export, results
@@ -59,3 +61,39 @@ def test_names_cannot_break_out_of_the_page(plain, tmp_path):
     page = leaderboard(tmp_path / "out")
     assert nasty not in page
     assert data_of(page)["boards"][0]["settings"][0]["rows"][0]["method"] == nasty
+
+
+@pytest.mark.slow
+def test_in_a_browser_the_table_follows_the_choices(tmp_path):
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no chromium here")
+    frame = published.figures().pivot(
+        index=["q_y", "k", "q_t", "method"], columns="metric", values="median"
+    )
+    frame = frame.reset_index().assign(auc_difference=0.0, roc_gap_grid=0.0, xauc_difference=0.0)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    write_leaderboard(tmp_path / "a.csv", tmp_path / "board.html")
+    with playwright.sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        errors, asked = [], []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((tmp_path / "board.html").as_uri())
+        assert page.locator("#body tr").count() == 14
+        page.select_option("#setting", label="k 1, q_t 2")
+        page.select_option("#metric", "roc_gap")
+        shown = page.locator("#body th").all_inner_texts()
+        page.select_option("#metric", "auc")
+        by_auc = page.locator("#body th").all_inner_texts()
+        browser.close()
+    here = frame[(frame["k"] == 1) & (frame["q_t"] == 2)].set_index("method")
+    assert len(shown) == 14
+    assert here["roc_gap"][shown].is_monotonic_increasing  # two are equal: either may come first
+    assert here["auc"][by_auc].is_monotonic_decreasing
+    assert by_auc[0] == "y-model"
+    assert by_auc[-1] == "truncated-lq"
+    assert not errors
+    assert len(asked) == 1

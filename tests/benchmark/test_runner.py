@@ -153,6 +153,16 @@ def test_killed_without_a_checkpoint_only_its_fleet_is_done_again(plain, tmp_pat
     pd.testing.assert_frame_equal(by_cell(out).loc[before.index], before)
 
 
+def test_checkpoints_that_nobody_needs_are_removed(plain, iterative, tmp_path):
+    out = tmp_path / "out"
+    run(load(iterative), out, device="cpu")
+    fleet = sqlite3.connect(out / "store.sqlite").execute("SELECT fleet FROM cells").fetchone()[0]
+    for name in (f"{fleet}.safetensors", f".{fleet}.safetensors.1.tmp"):
+        (out / "checkpoints" / name).touch()  # as a kill between commit and tidying leaves it
+    run(load(plain), out, device="cpu")
+    assert not list((out / "checkpoints").iterdir())
+
+
 # -- out of time ------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from dcem.benchmark.store import Claim
 
 _EVERY = 30.0  # seconds between lines where there is no terminal
+_FRAME = 0.2  # and between changes of the bar where there is one
 
 
 class Display:
@@ -24,7 +25,7 @@ class Display:
         self._total = self._done = self._failed = 0
         self._doing = ""
         self._seconds_left: float | None = None
-        self._estimated_at = self._last_line = time.monotonic()
+        self._estimated_at = self._last_line = self._last_shown = time.monotonic()
 
     @contextmanager
     def running(
@@ -69,7 +70,8 @@ class Display:
         if self._console is None:
             return
         now = time.monotonic()
-        if self._bar is not None or now - self._last_line > _EVERY:
+        if now - self._last_shown > (_EVERY if self._bar is None else _FRAME):
+            self._last_shown = now
             self._show(f" ({done}/{total})")
 
     def cell_done(self, *, failed: bool) -> None:
@@ -91,7 +93,7 @@ class Display:
         doing = f"; {self._doing}{detail}" if self._doing else ""
         text = f"{self._done} of {self._total} cells{failed}{doing}{self._left()}"
         self._console.print(text, soft_wrap=True, highlight=False)
-        self._last_line = time.monotonic()
+        self._last_line = self._last_shown = time.monotonic()
 
     def _left(self) -> str:
         if self._seconds_left is None or self._done >= self._total:

@@ -82,10 +82,13 @@ class Planner:
         return claim
 
     def _interrupted(self) -> Claim | None:
-        for file in sorted(self.checkpoints.glob("*.safetensors*")):
-            claim = self.store.claim_fleet(file.name.split(".")[0])
+        for file in sorted(self.checkpoints.glob("[!.]*.safetensors*")):
+            fleet = file.name.split(".")[0]
+            claim = self.store.claim_fleet(fleet)
             if claim is not None:
                 return claim
+            if self.store.is_finished(fleet):  # killed just before it would have tidied up
+                self._forget(fleet)
         return None
 
     def _fresh(self) -> Claim | None:
@@ -135,8 +138,12 @@ class Planner:
 
     def forget_checkpoint(self, claim: Claim) -> None:
         """Remove the checkpoints of a fleet whose results are all committed."""
-        for file in self.checkpoints.glob(f"{claim.fleet}*"):
-            file.unlink(missing_ok=True)
+        self._forget(claim.fleet)
+
+    def _forget(self, fleet: str) -> None:
+        for pattern in (f"{fleet}*", f".{fleet}*"):  # a dot: half-written when its process died
+            for file in self.checkpoints.glob(pattern):
+                file.unlink(missing_ok=True)
 
     def record(self, claim: Claim, seconds: float, *, whole: bool) -> None:
         """Remember the speed of a fleet that began afresh."""

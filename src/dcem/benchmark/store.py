@@ -207,6 +207,14 @@ class Store:
         done = frozenset(i for i, _, status in rows if status == "done")
         return Claim(fleet, tuple(Cell.from_json(config) for _, config, _ in rows), done)
 
+    def is_finished(self, fleet: str) -> bool:
+        """Whether no cell waits for this fleet, or is being trained in it."""
+        row = self._connection.execute(
+            "SELECT count(*) FROM cells WHERE fleet = ? AND status IN ('pending', 'running')",
+            (fleet,),
+        ).fetchone()
+        return not row[0]
+
     def _take(
         self,
         db: sqlite3.Connection,
