@@ -134,7 +134,7 @@ def _feature_array(X: Any, names: Sequence[str], labels: pd.Index | None) -> np.
         j, bad = wrong[0]
         offending = table.iloc[:, j][bad].iloc[:50]
         examples = values_text(offending)
-        if not all(isinstance(value, str) for value in offending):
+        if any(isinstance(value, dict | list | set | tuple) for value in offending):
             raise InputTypeError(
                 f"Feature {names[j]!r} holds objects such as {examples} in "
                 f"{rows_text(bad, labels)}; the argument must be a string or a number."
