@@ -174,10 +174,9 @@ def _judge(setting: str, method: str, metric: str, points: np.ndarray, theirs: A
         why.append(f"{len(points)} of {N_PHASES} phases")
     else:
         distance = float(np.median(np.abs(np.sort(points) - theirs.values)))
-        # half a unit in the last published digit is rounding, not disagreement
-        if not abs(difference) <= tolerance + 5e-5:
+        if not abs(difference) <= tolerance:
             why.append(f"medians differ by {abs(difference):.4f}, allowed {tolerance}")
-        if kind == "single-stage" and not distance <= POINTS_TOLERANCE + 5e-5:
+        if kind == "single-stage" and not distance <= POINTS_TOLERANCE:
             why.append(f"points differ by {distance:.4f}, allowed {POINTS_TOLERANCE}")
         verdict = "off" if why else "agrees"
     head = ["figure", setting, method, metric, len(points), median, theirs.median]

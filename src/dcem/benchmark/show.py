@@ -29,12 +29,13 @@ def print_comparison(
         for column in ("ours", "theirs", "difference", "points"):
             table.add_column(column, justify="right", no_wrap=True)
         table.add_column("verdict", no_wrap=True)
-        table.add_column("why", overflow="fold")
+        table.add_column("", overflow="fold")
         for row in rows.to_dict("records"):
             points = "" if pd.isna(row["points"]) else f"{row['points']:.4f}"
             numbers = (f"{row['ours']:.4f}", f"{row['published']:.4f}", f"{row['difference']:+.4f}")
             verdict = f"[{STYLES[row['verdict']]}]{row['verdict']}[/]"
-            table.add_row(row["method"], row["metric"], *numbers, points, verdict, row["why"])
+            note = row["why"] if row["verdict"] == "reported" else ""  # the others: at the end
+            table.add_row(row["method"], row["metric"], *numbers, points, verdict, note)
         console.print(table)
         console.print()
     counts = comparison["verdict"].value_counts()
