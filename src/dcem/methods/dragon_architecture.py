@@ -70,9 +70,11 @@ class Dragon:
 
     def contrast(self, like: Tensor) -> Tensor:
         """c_g `[G]`: -1 for the reference, the rest shared alike; nothing without other groups."""
-        shared = like.new_full((self.n_groups,), 1 / max(1, self.n_groups - 1))
-        shared[self.reference] = -1.0 if self.n_groups > 1 else 0.0
-        return shared
+        if self.n_groups == 1:
+            return like.new_zeros(1)
+        # no assignment to an element: that would copy from the host inside a captured graph
+        reference = torch.arange(self.n_groups, device=like.device) == self.reference
+        return torch.where(reference, -1.0, 1 / (self.n_groups - 1)).to(like.dtype)
 
     def shift(self, flat: Tensor, groups: Tensor) -> Tensor:
         """What targeted regularisation adds to each group's probability, `[M, N, G]`."""
