@@ -162,6 +162,11 @@ class GroupOnly(SupervisedNetwork):
         member = (part["group"] == self.group).to(part.X.dtype)
         if not bool((member * part["weight"]).sum(-1).gt(0).all()):
             raise checks.InputError(f"Nobody belongs to group {self.group}; choose another group.")
+        if not bool((member * part["weight"] * part["tested"]).sum(-1).gt(0).all()):
+            raise checks.InputError(
+                f"Nobody in group {self.group} was tested, so it has no labels to learn from; "
+                "choose another group, or a method that learns from all of them."
+            )
         kept = select(part, member)
         return Rows(kept.X, {"target": kept["y"], "weight": kept["weight"]})
 
