@@ -163,26 +163,22 @@ def _prepare_problem(
     if validation is not None:
         validation = _aligned(validation, problem)
     estimator.training_counts_ = problem.counts()
-    kept = np.arange(len(problem))
-    if validation is None and estimator.uses_validation:
-        problem, validation, kept, held = hold_out(problem, estimator.validation_fraction, seeds[0])
-        if truth is not None:
-            truth, truth_validation = truth[kept], truth[held]
     dtype = estimator.dtype
     if dtype not in ("float32", "float64"):
         raise ValueError(f'dtype must be "float32" or "float64", got {dtype!r}')
-    preprocessor = Preprocessor.fit(problem.X, estimator.preprocess, estimator.input_scale)
+    kept, held = np.arange(len(problem)), None
+    if validation is None and estimator.uses_validation:
+        kept, held = hold_out(problem, estimator.validation_fraction, seeds[0])
+        validation, truth_validation = problem, truth
+    preprocessor = Preprocessor.fit(problem.X, estimator.preprocess, estimator.input_scale, kept)
     estimator.preprocessor_ = preprocessor
     estimator.group_names_ = problem.group_names
-    table = Table.of(problem, preprocessor, truth, dtype)
+    table = Table.of(problem, preprocessor, truth, dtype, kept)
+    watched = None
+    if validation is not None:
+        watched = Table.of(validation, preprocessor, truth_validation, dtype, held)
     return _Prepared(
-        estimator,
-        table,
-        None if validation is None else Table.of(validation, preprocessor, truth_validation, dtype),
-        problem.n_groups,
-        seeds,
-        kept,
-        estimator._pace(table),
+        estimator, table, watched, problem.n_groups, seeds, kept, estimator._pace(table)
     )
 
 

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# Rows worked on at a time: no second copy of a long table.
+BLOCK = 65_536
+
 
 @dataclass(frozen=True)
 class Preprocessor:
@@ -29,29 +32,31 @@ class Preprocessor:
     identity: bool = False
 
     @classmethod
-    def fit(cls, X: np.ndarray, kind: str | None, spread: float = 1.0) -> Preprocessor:
-        """Learn from training rows `X [n, d]`; `kind` is "standard", which scales features to the
-        standard deviation `spread`, or None."""
+    def fit(
+        cls, X: np.ndarray, kind: str | None, spread: float = 1.0, rows: np.ndarray | None = None
+    ) -> Preprocessor:
+        """Learn from the training rows `rows` of `X [n, d]` (None: all), a column at a time.
+
+        `kind` is "standard", which scales features to the standard deviation `spread`, or None.
+        """
         d = X.shape[1]
         if kind is None:
             return cls(np.zeros(d), np.zeros(d), np.ones(d), np.zeros(0, np.int64), identity=True)
         if kind != "standard":
             raise ValueError(f'preprocess must be "standard" or None, got {kind!r}')
-        missing = np.isnan(X)
-        ever = missing.any(axis=0)
-        median = np.zeros(d)
-        for column in range(d):  # column by column: no second copy of a large table
-            present = X[~missing[:, column], column] if ever[column] else X[:, column]
-            median[column] = np.median(present) if len(present) else 0.0
-        mean, scale = np.empty(d), np.empty(d)
-        for column in range(d):
-            values = X[:, column]
-            if ever[column]:
-                values = np.where(missing[:, column], median[column], values)
-            mean[column], scale[column] = values.mean(), values.std()
-        constant = scale <= 1e-12 * np.maximum(1.0, np.abs(mean))
         if spread <= 0:
             raise ValueError(f"input_scale must be positive, got {spread}")
+        median, mean, scale = np.zeros(d), np.empty(d), np.empty(d)
+        ever = np.zeros(d, dtype=bool)
+        for column in range(d):
+            values = X[:, column] if rows is None else X[rows, column]
+            missing = np.isnan(values)
+            ever[column] = missing.any()
+            present = values[~missing] if ever[column] else values
+            median[column] = np.median(present) if len(present) else 0.0
+            values = np.where(missing, median[column], values) if ever[column] else values
+            mean[column], scale[column] = values.mean(), values.std()
+        constant = scale <= 1e-12 * np.maximum(1.0, np.abs(mean))
         return cls(median, mean, np.where(constant, 1.0, scale) / spread, np.flatnonzero(ever))
 
     @property
@@ -59,18 +64,26 @@ class Preprocessor:
         """Columns after preprocessing."""
         return len(self.median) + len(self.indicators)
 
-    def transform(self, X: np.ndarray, dtype: str = "float32") -> np.ndarray:
-        """Rows `[n, d]` as `[n, d + indicators]`."""
-        if self.identity:
-            if np.isnan(X).any():
-                raise ValueError(
-                    "X holds missing values (NaN), and preprocess=None passes them to the "
-                    'network as they are. Use preprocess="standard", or fill them first.'
-                )
-            return np.ascontiguousarray(X, dtype=dtype)
-        out = np.empty((len(X), self.n_outputs), dtype=dtype)
-        missing = np.isnan(X)
-        filled = np.where(missing, self.median, X) if missing.any() else X
-        out[:, : X.shape[1]] = (filled - self.mean) / self.scale
-        out[:, X.shape[1] :] = missing[:, self.indicators]
+    def transform(
+        self, X: np.ndarray, dtype: str = "float32", rows: np.ndarray | None = None
+    ) -> np.ndarray:
+        """The rows `rows` of `X [n, d]` (None: all) as `[n, d + indicators]`, block by block."""
+        n_rows = len(X) if rows is None else len(rows)
+        out = np.empty((n_rows, self.n_outputs), dtype=dtype)
+        for start in range(0, n_rows, BLOCK):
+            block = slice(start, start + BLOCK)
+            values = X[block] if rows is None else X[rows[block]]
+            missing = np.isnan(values)
+            if self.identity:
+                if missing.any():
+                    raise ValueError(
+                        "X holds missing values (NaN), and preprocess=None passes them to the "
+                        'network as they are. Use preprocess="standard", or fill them first.'
+                    )
+                out[block] = values
+                continue
+            if missing.any():
+                values = np.where(missing, self.median, values)
+            out[block, : X.shape[1]] = (values - self.mean) / self.scale
+            out[block, X.shape[1] :] = missing[:, self.indicators]
         return out

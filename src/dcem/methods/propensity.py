@@ -15,11 +15,12 @@ import torch
 from sklearn.base import clone
 from torch import Tensor
 
-from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, cross_entropy, supervised
+from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, cross_entropy
 from dcem.engine.fleet import margin
 
 # Probabilities of a foreign model are kept this far from 0 and 1: log-odds must be finite.
 CLIP = 1e-6
+BLOCK = 65_536  # rows given their interactions at a time
 
 
 @dataclass(frozen=True)
@@ -57,17 +58,25 @@ def fit_propensity(
 ) -> Fleet:
     """A network for P(tested | x, a) for each seed, on rows with columns `group` and `target`."""
 
+    minibatches = batch_size is not None and batch_size < len(train)
+
     def rows(part: Rows) -> Rows:
-        X = with_group(part.X, part["group"], n_groups)
-        return Rows(X, {"target": part[target], "weight": part["weight"]})
+        columns = {"target": part[target], "weight": part["weight"]}
+        if minibatches:  # a long table is not copied with its interactions
+            return Rows(part.X, columns | {"group": part["group"]})
+        return Rows(with_group(part.X, part["group"], n_groups), columns)
+
+    def objective(flat: Tensor, part: Rows) -> Tensor:
+        X = with_group(part.X, part["group"], n_groups) if minibatches else part.X
+        return cross_entropy(architecture.logits(flat, X), part)
 
     learn = rows(train)
-    architecture = MLP(learn.X.shape[-1], settings.hidden)
+    architecture = MLP(train.X.shape[-1] * n_groups + n_groups - 1, settings.hidden)
     fleet = Fleet.initial(architecture, seeds, device=train.X.device, dtype=train.X.dtype)
     trainer = Trainer(
         fleet,
         learn,
-        supervised(architecture, cross_entropy),
+        objective,
         Adam(settings.learning_rate),
         batch_size=batch_size,
         seeds=seeds,
@@ -85,8 +94,13 @@ def fit_propensity(
 
 
 def log_odds(fleet: Fleet, rows: Rows, n_groups: int) -> Tensor:
-    """Log-odds of being tested: `[M, N]`."""
-    return margin(fleet.logits(with_group(rows.X, rows["group"], n_groups)))
+    """Log-odds of being tested: `[M, N]`, block by block."""
+    out = fleet.flat.new_empty(len(fleet), len(rows))
+    for start in range(0, len(rows), BLOCK):
+        block = slice(start, start + BLOCK)
+        X = with_group(rows.X[..., block, :], rows["group"][..., block], n_groups)
+        out[:, block] = margin(fleet.logits(X))
+    return out
 
 
 def foreign_log_odds(

@@ -41,10 +41,11 @@ class Support:
     @classmethod
     def fit(cls, X: np.ndarray, tested: np.ndarray, group: np.ndarray, n_groups: int) -> Support:
         """From preprocessed training rows."""
-        rows = X[tested > 0]
         rng = np.random.default_rng(0)
-        if len(rows) > SAMPLE:
-            rows = rows[rng.choice(len(rows), SAMPLE, replace=False)]
+        chosen = np.flatnonzero(tested > 0)
+        if len(chosen) > SAMPLE:
+            chosen = rng.choice(chosen, SAMPLE, replace=False)
+        rows = X[chosen]
         n_clusters = int(np.clip(len(rows) // (2 * SMALLEST), 1, CLUSTERS))
         centers = rows[rng.choice(len(rows), n_clusters, replace=False)]
         for _ in range(3):  # a few rounds of k-means; small clusters dissolve into their neighbours

@@ -37,17 +37,22 @@ class Table:
         preprocessor: Preprocessor,
         truth: np.ndarray | None,
         dtype: str = "float32",
+        rows: np.ndarray | None = None,
     ) -> Table:
-        """Preprocess a problem's rows."""
+        """Preprocess the rows of a problem at the positions `rows` (None: all)."""
+        chosen = slice(None) if rows is None else rows
+        person = None
+        if problem.id is not None:
+            person = np.unique(problem.id[chosen], return_inverse=True)[1]
         weight = problem.weight if problem.weight is not None else np.ones(len(problem))
         return cls(
-            X=preprocessor.transform(problem.X, dtype),
-            y=problem.y_imputed.astype(dtype),
-            tested=problem.tested.astype(dtype),
-            group=problem.group,
-            weight=np.asarray(weight, dtype=dtype),
-            truth=None if truth is None else np.asarray(truth, dtype=dtype),
-            person=None if problem.id is None else np.unique(problem.id, return_inverse=True)[1],
+            X=preprocessor.transform(problem.X, dtype, rows),
+            y=problem.y_imputed[chosen].astype(dtype),
+            tested=problem.tested[chosen].astype(dtype),
+            group=problem.group[chosen],
+            weight=np.asarray(weight[chosen], dtype=dtype),
+            truth=None if truth is None else np.asarray(truth[chosen], dtype=dtype),
+            person=person,
         )
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -57,10 +62,8 @@ class Table:
         return named | {name: column for name, column in optional.items() if column is not None}
 
 
-def hold_out(
-    problem: SelectiveLabels, fraction: float, seed: int
-) -> tuple[SelectiveLabels, SelectiveLabels, np.ndarray, np.ndarray]:
-    """Training and validation parts with their row positions; a person's rows stay together.
+def hold_out(problem: SelectiveLabels, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of training and of validation rows; a person's rows stay together.
 
     Rows are drawn within strata of tested and label, so that both parts hold tested positives and
     negatives. Where there are too few for that, all rows serve as both, with a warning.
@@ -85,9 +88,8 @@ def hold_out(
                 "training rows themselves, which favours overfitting. Pass `validation`, or "
                 "gather more labels."
             )
-            return problem, problem, everything, everything
-    train, validation = everything[~held], everything[held]
-    return problem.subset(train), problem.subset(validation), train, validation
+            return everything, everything
+    return everything[~held], everything[held]
 
 
 def _draw(stratum: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:
