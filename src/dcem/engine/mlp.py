@@ -112,16 +112,17 @@ class _Blocked(torch.autograd.Function):
         layers = mlp.layers(flat.detach())
         for m in range(n_networks):
             rows = X if X.dim() == 2 else X[m]
+            *inner, (last_weight, last_bias) = [(weight[m], bias[m]) for weight, bias in layers]
+            kept = [activation[m] for activation in activations]
             for start in range(0, n_rows, BLOCK_ROWS):
                 block = slice(start, start + BLOCK_ROWS)
                 hidden = rows[block]  # [b, d]
-                for depth, (weight, bias) in enumerate(layers[:-1]):
-                    out = activations[depth][m, block] if keep else None  # [b, width]
-                    hidden = torch.addmm(bias[m], hidden, weight[m].T, out=out).clamp_min_(0)
-                weight, bias = layers[-1]
-                # a product of few columns runs several times faster the other way round
-                torch.mm(weight[m], hidden.T, out=logits[m, :, block])
-                logits[m, :, block] += bias[m].unsqueeze(1)
+                for depth, (weight, bias) in enumerate(inner):
+                    out = kept[depth][block] if keep else None  # [b, width]
+                    hidden = torch.addmm(bias, hidden, weight.T, out=out).clamp_min_(0)
+                # a product with a narrow side runs several times faster with that side first
+                torch.mm(last_weight, hidden.T, out=logits[m, :, block])
+            logits[m] += last_bias.unsqueeze(1)
         ctx.mlp = mlp
         ctx.save_for_backward(flat, X, *activations)
         return logits.mT
@@ -135,16 +136,22 @@ class _Blocked(torch.autograd.Function):
         layers = ctx.mlp.layers(flat)
         for m in range(flat.shape[0]):
             rows = X if X.dim() == 2 else X[m]
+            weights = [weight[m] for weight, _ in layers]
+            gradients = [(grad_weight[m], grad_bias[m]) for grad_weight, grad_bias in grad_layers]
+            inputs = [rows, *(activation[m] for activation in activations)]  # of each layer
             for start in range(0, n_rows, BLOCK_ROWS):
                 block = slice(start, start + BLOCK_ROWS)
                 upstream = grads[0][m, block]  # [b, k]
                 for depth in range(len(layers) - 1, -1, -1):
-                    below = activations[depth - 1][m, block] if depth else rows[block]
-                    grad_weight, grad_bias = grad_layers[depth]
-                    grad_weight[m].addmm_(upstream.T, below)
-                    grad_bias[m] += upstream.sum(0)
+                    below = inputs[depth][block]
+                    grad_weight, grad_bias = gradients[depth]
+                    if below.shape[1] < upstream.shape[1]:
+                        grad_weight += (below.T @ upstream).T
+                    else:
+                        grad_weight.addmm_(upstream.T, below)
+                    grad_bias += upstream.sum(0)
                     if depth:
                         upstream = torch.ops.aten.threshold_backward(
-                            upstream @ layers[depth][0][m], below, 0
+                            upstream @ weights[depth], below, 0
                         )
         return grad_flat, None, None
