@@ -276,6 +276,47 @@ def test_validation_rows_are_matched_by_the_names_of_groups(table):
     assert fits[0].history_ == fits[1].history_
 
 
+def test_without_groups_those_of_validation_rows_do_not_matter(table):
+    held = table.problem(slice(120, None))
+    bare = SelectiveLabels.from_arrays(held.X, held.y_obs)
+    fits = [
+        dcem.DCEMClassifier(**SMALL).fit(table.X, table.y, tested=table.tested, validation=rows)
+        for rows in (held, bare)
+    ]
+    assert fits[0].history_ == fits[1].history_
+
+
+def test_validation_rows_that_cannot_say_when_to_stop_are_refused(table):
+    untested = table.problem().subset(~table.tested)
+    for name in ("dcem", "tested-only"):
+        with pytest.raises(dcem.InputError, match=r"Nobody is tested among .* rows of validation"):
+            methods.make(name).fit_problem(table.problem(), validation=untested)
+    with pytest.raises(dcem.InputError, match="must be a SelectiveLabels"):
+        dcem.DCEMClassifier().fit(table.X, table.y, tested=table.tested, validation=(table.X, 1))
+
+
+def test_a_part_of_a_problem_in_which_nobody_is_tested_is_refused(table):
+    """`subset` makes it without a check: it may be wanted for prediction."""
+    with pytest.raises(dcem.InputError, match="Nobody is tested"):
+        dcem.DCEMClassifier(**SMALL).fit_problem(table.problem().subset(~table.tested))
+
+
+def test_weights_reach_a_foreign_propensity_model(table):
+    weight = np.where(table.X[:, 1] > 0, 5.0, 1.0)
+    y = np.where(table.tested, table.truth, np.nan)
+    weighted = SelectiveLabels.from_arrays(table.X, y, group=table.group, weight=weight)
+    settings = SMALL | {"preprocess": None, "dtype": "float64"}
+    model = dcem.DCEMClassifier(**settings, propensity=LogisticRegression(max_iter=5000))
+    model.fit_problem(weighted, validation=weighted)
+    a = table.group[:, None]
+    inputs = np.hstack([table.X, table.X * a, a])
+    expected = LogisticRegression(max_iter=5000).fit(inputs, table.tested, sample_weight=weight)
+    np.testing.assert_allclose(model.propensity_, expected.predict_proba(inputs)[:, 1], atol=1e-9)
+    deaf = make_pipeline(StandardScaler(), LogisticRegression())
+    with pytest.warns(dcem.DataWarning, match="takes no sample_weight"):
+        dcem.DCEMClassifier(**settings, propensity=deaf).fit_problem(weighted, validation=weighted)
+
+
 # -- many at once, interrupted --------------------------------------------------------------------
 
 
@@ -293,6 +334,22 @@ def test_many_fits_are_single_fits_and_parts_do_not_mix(table, tmp_path):
             )
             assert np.array_equal(one.train_rows_, single.train_rows_)
             np.testing.assert_allclose(one.pseudo_labels_, single.pseudo_labels_, atol=1e-9)
+
+
+@pytest.mark.parametrize("batch_size", [32, 180])
+def test_many_fits_on_minibatches_are_single_fits_too(table, batch_size):
+    """Batches are drawn from all rows: no table may be padded to another's length, and 180 rows
+    are fewer than the longer table has but no fewer than the shorter."""
+    problems = [table.problem(slice(0, 160)), table.problem()]
+    settings = SMALL | {"dtype": "float64", "batch_size": batch_size}
+    together = fit_many(
+        dcem.DCEMClassifier(**settings), problems, validations=[table.problem()] * 2
+    )
+    for one, problem in zip(together, problems, strict=True):
+        single = dcem.DCEMClassifier(**settings).fit_problem(problem, validation=table.problem())
+        np.testing.assert_allclose(
+            one.predict_proba(table.X), single.predict_proba(table.X), atol=1e-9
+        )
 
 
 RUN = """
@@ -388,3 +445,24 @@ def test_unknown_choices_are_named(table):
     with pytest.raises(ValueError, match="temperature"):
         dcem.DCEMClassifier(**SMALL, temperature=0.0).fit_problem(table.problem())
     assert "dcem" in methods.names()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_iter", -1),
+        ("patience", 0),
+        ("steps", -1),
+        ("steps", 2.5),
+        ("batch_size", 0),
+        ("batch_size", "all"),
+        ("learning_rate", -1e-3),
+        ("learning_rate", float("nan")),
+        ("weight_decay", -1.0),
+        ("hidden", 64),
+        ("hidden", (8, 0)),
+    ],
+)
+def test_numbers_that_cannot_be_meant_are_refused(table, name, value):
+    with pytest.raises(ValueError, match=f"{name}.* must"):
+        dcem.DCEMClassifier(**(SMALL | {name: value})).fit_problem(table.problem())

@@ -198,3 +198,20 @@ def test_a_fleet_gives_single_fits(cls, patience):
         np.testing.assert_allclose(
             one.predict_proba(part.X), alone.predict_proba(part.X), atol=1e-4
         )
+
+
+@pytest.mark.parametrize("variant", ["corrected", "published"])
+def test_a_group_without_a_seen_positive_is_refused_unless_its_rate_is_given(variant):
+    """The weight 1 / (1 - e) would be infinite, and every score NaN."""
+    rows, truth = problem(200, share_tested=(0.8, 0.0))
+    known = {"truth": truth} if variant == "published" else {}
+    with pytest.raises(checks.InputError, match="group 1"):
+        GroupPeerLoss(**SMALL, variant=variant).fit_problem(rows, **known)
+    given = GroupPeerLoss(**SMALL, noise_rates=[0.2, 0.9]).fit_problem(rows)
+    assert np.isfinite(given.predict_proba(rows.X)).all()
+    # a level that no row has is no reason
+    kept = rows.group == 0
+    empty = rows.subset(kept)
+    known = {"truth": truth[kept]} if known else {}
+    fitted = GroupPeerLoss(**SMALL, variant=variant).fit_problem(empty, **known)
+    assert np.isfinite(fitted.predict_proba(rows.X)).all()

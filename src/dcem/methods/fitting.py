@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,8 +78,8 @@ def fit_many(
 
     Gives what fitting them one after the other would give, sooner. Problems whose tables have a
     different number of columns or groups, or that the method takes at another pace, train in
-    fleets of their own; tables of different lengths share one. A fleet that does not fit into
-    memory is split.
+    fleets of their own; tables of different lengths share one, unless they train on minibatches.
+    A fleet that does not fit into memory is split.
 
     Parameters
     ----------
@@ -139,7 +140,10 @@ def fit_fleet(
     ]
     kinds: dict[tuple[Any, ...], list[_Prepared]] = {}
     for one in prepared:
-        kinds.setdefault((one.train.X.shape[1], one.n_groups, one.pace), []).append(one)
+        n_rows, n_columns = one.train.X.shape
+        # batches are drawn from all rows, so a table must not be padded to another's length
+        length = None if _batch_size(one.estimator, n_rows) is None else n_rows
+        kinds.setdefault((n_columns, one.n_groups, one.pace, length), []).append(one)
 
     def run(fleet: Sequence[_Prepared]) -> list[None]:
         file = checkpoint
@@ -158,10 +162,18 @@ def _prepare_problem(
     validation: SelectiveLabels | None,
     truth: Any,
 ) -> _Prepared:
-    truth, truth_validation = _check_truth(estimator, problem, validation, truth)
-    seeds = member_seeds(estimator.random_state, estimator.n_members)
+    _check_parameters(estimator)
+    if not problem.tested.any():  # `subset` makes such a part without a check
+        checks.check_learnable(problem.y_obs, problem.tested, "y_obs", "tested")
     if validation is not None:
         validation = _aligned(validation, problem)
+        if estimator.uses_validation and not estimator.uses_truth and not validation.tested.any():
+            raise checks.InputError(
+                f"Nobody is tested among the {len(validation)} rows of validation: nothing there "
+                "says when to stop. Give rows some of which were tested, or leave out `validation`."
+            )
+    truth, truth_validation = _check_truth(estimator, problem, validation, truth)
+    seeds = member_seeds(estimator.random_state, estimator.n_members)
     estimator.training_counts_ = problem.counts()
     dtype = estimator.dtype
     if dtype not in ("float32", "float64"):
@@ -184,6 +196,11 @@ def _prepare_problem(
 
 def _aligned(validation: SelectiveLabels, problem: SelectiveLabels) -> SelectiveLabels:
     """Validation rows whose features and group codes mean what those of the training rows mean."""
+    if not isinstance(validation, SelectiveLabels):
+        raise checks.InputError(
+            f"validation is a {type(validation).__name__}; it must be a SelectiveLabels, for "
+            "example SelectiveLabels.from_arrays(X, y, tested=..., group=...)."
+        )
     if validation.X.shape[1] != problem.X.shape[1]:
         raise checks.InputError(
             f"validation has {validation.X.shape[1]} features, but X has {problem.X.shape[1]}."
@@ -196,6 +213,9 @@ def _aligned(validation: SelectiveLabels, problem: SelectiveLabels) -> Selective
         )
     if validation.group_names == problem.group_names:
         return validation
+    if problem.n_groups == 1 and problem.group_names == ("all",):  # fitted without groups
+        nobody = np.zeros(len(validation), np.int64)
+        return replace(validation, group=nobody, group_names=problem.group_names)
     unknown = [name for name in validation.group_names if name not in problem.group_names]
     if unknown:
         raise checks.InputError(
@@ -248,16 +268,13 @@ def _train_fleet(
     device = resolve_device(first.device)
     train = stack([one.train for one in prepared], members, device)
     held = [one.validation for one in prepared if one.validation is not None]
-    batch_size = first.batch_size
-    if batch_size == "auto":
-        batch_size = BATCH if len(train) > FULL_BATCH_LIMIT else None
     data = FleetData(
         train=train,
         validation=stack(held, members, device) if len(held) == len(prepared) else None,
         seeds=[seed for one in prepared for seed in one.seeds],
         n_groups=prepared[0].n_groups,
         device=device,
-        batch_size=None if batch_size is None else int(batch_size),
+        batch_size=_batch_size(first, len(train)),
         checkpoint=checkpoint,
         pace=prepared[0].pace,
     )
@@ -292,6 +309,34 @@ def _merge(attributes: Sequence[dict[str, Any]]) -> list[tuple[str, Any]]:
         rows = isinstance(values[0], np.ndarray)
         merged.append((name, np.mean(values, axis=0) if rows else values))
     return merged
+
+
+def _batch_size(estimator: NetworkClassifier, n_rows: int) -> int | None:
+    """Rows a step of a table with so many; None is all of them."""
+    size = estimator.batch_size
+    if size == "auto":
+        size = BATCH if n_rows > FULL_BATCH_LIMIT else None
+    return None if size is None or int(size) >= n_rows else int(size)
+
+
+def _check_parameters(estimator: NetworkClassifier) -> None:
+    """Refuse numbers with which training would fail late, or go wrong without a word."""
+    given = estimator.get_params(deep=False)
+    widths = given["hidden"]
+    counts = {name: given.get(name) for name in ("steps", "max_iter", "patience", "batch_size")}
+    if not isinstance(widths, Sequence) or isinstance(widths, str):
+        raise ValueError(f"hidden must hold the width of each hidden layer, got {widths!r}")
+    for name, value in [*counts.items(), *(("each width in hidden", width) for width in widths)]:
+        if value is None or (name == "batch_size" and value == "auto"):
+            continue
+        least = 0 if name in ("steps", "max_iter") else 1  # 0: what there is before the first
+        if not isinstance(value, Integral) or value < least:
+            raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+    rate, decay = given.get("learning_rate"), given.get("weight_decay")
+    if rate is not None and not 0 < rate < np.inf:
+        raise ValueError(f"learning_rate must be positive, got {rate!r}")
+    if decay is not None and not 0 <= decay < np.inf:
+        raise ValueError(f"weight_decay must be 0 or more, got {decay!r}")
 
 
 def member_seeds(random_state: Any, n_members: int) -> list[int]:

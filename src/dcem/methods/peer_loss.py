@@ -41,8 +41,17 @@ class _PeerNetwork(ObservedLabels):
         if self.variant not in VARIANTS:
             raise ValueError(f"variant must be one of {', '.join(VARIANTS)}; got {self.variant!r}")
         n_groups = data.n_groups if self.by_group else 1
-        rate = self._rates(data, n_groups)  # [M, G], or [1, G] where networks share it
         base = _mean_by_group(data.train["y"], data.train, n_groups)
+        present = _mean_by_group(torch.ones_like(data.train["y"]), data.train, n_groups)
+        blank = (base == 0) & (present > 0)
+        if self.by_group and self._given_rates(n_groups) is None and bool(blank.any()):
+            unseen = ", ".join(map(str, sorted(set(blank.nonzero()[:, 1].tolist()))))
+            raise checks.InputError(
+                f"No positive was ever seen among training rows of group {unseen} (numbered in "
+                "the order of the group names), so the share of positives missed there cannot be "
+                "estimated. Pass noise_rates, merge groups, or choose peer-loss."
+            )
+        rate = self._rates(data, n_groups)  # [M, G], or [1, G] where networks share it
         alpha = torch.where(base < 0.5, rate / (1 - 2 * base), 0.0).clamp(0, 1)
         if self.variant == "published":
             alpha = torch.zeros_like(alpha)

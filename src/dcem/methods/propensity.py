@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 from torch import Tensor
 
+from dcem.checks import notice
 from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, cross_entropy
 from dcem.engine.fleet import margin
 
@@ -122,7 +124,9 @@ def foreign_log_odds(
     for m in range(max(len(X), len(tested))):
         rows = weight[m % len(weight)] > 0  # not the padding
         target = tested[m % len(tested)][rows].astype(int)
-        models.append(clone(model).fit(X[m % len(X)][rows], target))
+        models.append(
+            _fit_foreign(model, X[m % len(X)][rows], target, weight[m % len(weight)][rows])
+        )
     out = []
     for part in parts:
         X, _ = arrays(part)
@@ -131,6 +135,19 @@ def foreign_log_odds(
         logit = np.log(p) - np.log1p(-p)
         out.append(torch.from_numpy(logit).to(part.X.device, part.X.dtype))
     return out, models
+
+
+def _fit_foreign(model: Any, X: np.ndarray, target: np.ndarray, weight: np.ndarray) -> Any:
+    """A fitted clone; it hears of weights where rows have different ones."""
+    if np.ptp(weight) == 0:
+        return clone(model).fit(X, target)
+    if has_fit_parameter(model, "sample_weight"):
+        return clone(model).fit(X, target, sample_weight=weight)
+    notice(
+        f"The propensity model {type(model).__name__} takes no sample_weight: rows count alike in "
+        "it, although they have weights. Everything else uses the weights."
+    )
+    return clone(model).fit(X, target)
 
 
 def positive_probability(model: Any, X: np.ndarray) -> np.ndarray:
