@@ -431,6 +431,32 @@ def test_a_fleet_too_large_for_memory_is_fitted_in_parts(table, monkeypatch):
         )
 
 
+@pytest.mark.parametrize("name", methods.names())
+def test_an_ensemble_too_large_for_memory_is_fitted_in_parts(table, monkeypatch, name):
+    import torch
+
+    small = {"hidden": (4,), "steps": 3, "max_iter": 2, "n_members": 5, "random_state": 0}
+    model = methods.make(name)
+    model.set_params(**{key: small[key] for key in small if key in model.get_params()})
+    truth = {"truth": table.truth} if model.uses_truth else {}
+    whole = sklearn.clone(model).fit_problem(table.problem(), **truth)
+    real = type(model)._train
+
+    def small_machine(self, data):
+        if len(data.seeds) > 2:
+            raise torch.OutOfMemoryError("no room for so many")
+        return real(self, data)
+
+    monkeypatch.setattr(type(model), "_train", small_machine)
+    with pytest.warns(RuntimeWarning, match="5 networks does not fit"):
+        parts = model.fit_problem(table.problem(), **truth)
+    group = {"sensitive_features": table.group} if model.needs_group else {}
+    np.testing.assert_allclose(
+        parts.predict_proba(table.X, **group), whole.predict_proba(table.X, **group), atol=1e-5
+    )
+    assert len(parts.fleet_) == len(whole.fleet_)
+
+
 def test_the_page_runs(tmp_path, monkeypatch):
     page = Path(__file__).resolve().parents[2] / "docs" / "estimator.md"
     monkeypatch.chdir(tmp_path)

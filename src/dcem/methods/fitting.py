@@ -280,7 +280,7 @@ def _train_fleet(
     )
     with display(f"fitting {type(first).__name__}", bool(first.verbose)) as shown:
         data.progress = progress or shown
-        trained = first._train(data)
+        trained = _train_members(first, data) if len(prepared) == 1 else first._train(data)
     per_problem = len(trained.fleet) // len(prepared)
     for number, one in enumerate(prepared):
         share = slice(number * per_problem, (number + 1) * per_problem)
@@ -296,6 +296,20 @@ def _train_fleet(
             padded = isinstance(value, np.ndarray) and value.shape[-1:] == (len(train),)
             setattr(one.estimator, name, value[..., :length] if padded else value)
     return [None] * len(prepared)
+
+
+def _train_members(estimator: NetworkClassifier, data: FleetData) -> Trained:
+    """Train the networks of one problem, in parts where they do not fit into memory together."""
+    parts: list[Trained] = []
+
+    def run(seeds: Sequence[int]) -> list[None]:
+        parts.append(estimator._train(replace(data, seeds=list(seeds))))
+        return [None] * len(seeds)
+
+    in_chunks(run, data.seeds)
+    flat = torch.cat([part.fleet.flat for part in parts])
+    attributes = [one for part in parts for one in part.attributes]
+    return Trained(Fleet(parts[0].fleet.architecture, flat), attributes)
 
 
 def _merge(attributes: Sequence[dict[str, Any]]) -> list[tuple[str, Any]]:
