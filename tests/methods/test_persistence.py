@@ -63,6 +63,20 @@ def test_text_classes_names_and_settings_come_back(table, tmp_path):
     assert np.array_equal(again.predict_proba(table[0]), model.predict_proba(table[0]))
 
 
+@pytest.mark.parametrize("hidden", [(64, 64), (5, 64), (64, 200), (5,)])
+def test_many_rows_are_scored_to_the_last_bit(table, tmp_path, hidden):
+    """Products round differently where numbers start elsewhere within a cache line.
+
+    Where they start in the file depends on the length of its header, hence several widths.
+    """
+    model = fit(table, hidden=hidden)
+    model.save(tmp_path / "m")
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(3_000, 2)), columns=["age", "pulse"])
+    loaded = methods.load(tmp_path / "m")
+    assert np.array_equal(loaded.predict_proba(rows), model.predict_proba(rows))
+    assert loaded.fleet_.flat.data_ptr() % 64 == 0
+
+
 def test_the_folder_holds_three_files_and_nobodys_row(saved):
     assert {path.name for path in saved.iterdir()} == {
         "model.json",

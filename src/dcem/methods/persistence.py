@@ -270,7 +270,9 @@ def _read_tensors(folder: Path, description: dict[str, Any]) -> dict[str, Tensor
     if _file_hash(file) != description["tensors_sha256"]:
         raise ModelFileError(f"{file} is truncated or was altered: its hash does not match.")
     try:
-        return dict(load_file(file))
+        # Copies begin at the start of a cache line. Numbers left where the file has them need not,
+        # and products of them then differ in the last bit from those of the model that was saved.
+        return {name: tensor.clone() for name, tensor in load_file(file).items()}
     except SafetensorError as error:
         raise ModelFileError(f"{file} cannot be read: {error}") from None
 
