@@ -283,6 +283,11 @@ def test_results_print_what_a_reader_needs():
     result = bootstrap(*simulated()[:3], n_replicates=20)
     assert "permuted groups 0.0" in repr(result.roc_gap)
     assert len(repr(result).splitlines()) == len(list(result.items()))
+    y, score, group = simulated()[:3]
+    named = bootstrap(y, score, [f"people of group {g}" for g in group], n_replicates=20)
+    lines = zip(repr(named).splitlines(), named.items(), strict=True)
+    starts = {line.index(str(interval)) for line, (_, _, interval) in lines}
+    assert len(starts) == 1  # long names push no number out of its column
     with pytest.raises(AttributeError):
         interval.low = 0
 

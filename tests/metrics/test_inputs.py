@@ -15,7 +15,7 @@ Y, SCORE, GROUP = [0, 1, 0, 1], [0.1, 0.9, 0.4, 0.3], ["a", "a", "b", "b"]
     [
         ({"y": [0, 1, 0]}, "'y' has 3 rows but 'score' has 4"),
         ({"y": [0, 1, 2, -1]}, r"must be 0 or 1, but holds -1, 2 in 2 of 4 rows \(first: 2, 3\)"),
-        ({"y": [0, 1, np.nan, 1]}, r"'y' is missing \(NaN\) in 1 of 4 row.*dcem\.evaluate"),
+        ({"y": [0, 1, np.nan, 1]}, r"'y' is missing \(NaN\) in 1 of 4 row.*pass the truth"),
         ({"y": pd.array([0, 1, pd.NA, 1])}, r"'y' is missing \(NaN\) in 1 of 4 row"),
         ({"score": [0.1, None, 0.2, 0.3]}, r"'score' is NaN in 1 of 4 row"),
         ({"y": ["no", "yes", "no", "no"]}, "'y' holds values that are not numbers"),

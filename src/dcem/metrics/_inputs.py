@@ -179,7 +179,8 @@ def _numbers(array: np.ndarray, name: str) -> np.ndarray:
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"'{name}' holds values that are not numbers: {error}.") from None
+        remedy = " Recode it: 1 for yes, 0 for no." if name == "y" else ""
+        raise InputError(f"'{name}' holds values that are not numbers: {error}.{remedy}") from None
 
 
 def _read_score(array: np.ndarray) -> np.ndarray:
@@ -207,7 +208,7 @@ def _read_label(array: np.ndarray) -> np.ndarray:
         raise InputError(
             f"'y' is missing (NaN) in {rows_text(np.isnan(label))}. These metrics need the label "
             "of every row: pass the truth, or only the tested rows if the tested resemble the "
-            "rest, or use the estimators for missing labels in dcem.evaluate."
+            "rest."
         )
     shown = ", ".join(map(repr, np.unique(label[bad])[:5].tolist()))
     raise InputError(f"'y' must be 0 or 1, but holds {shown} in {rows_text(bad)}.")

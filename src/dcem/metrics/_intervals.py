@@ -76,8 +76,15 @@ class BootstrapResult:
                 yield metric.name, of, interval
 
     def __repr__(self) -> str:
-        lines = []
-        for metric, of, interval in self.items():
-            who = " / ".join(map(str, of)) if isinstance(of, tuple) else "" if of is None else of
-            lines.append(f"{metric:<30} {who!s:<16} {interval}")
-        return "\n".join(lines)
+        rows = [(metric, _who(of), interval) for metric, of, interval in self.items()]
+        width = max(len(who) for _, who, _ in rows)
+        return "\n".join(
+            f"{metric:<29} {who:<{width}} {interval}" for metric, who, interval in rows
+        )
+
+
+def _who(of: Any) -> str:
+    """A group, or a pair of them, in words; nothing for everybody."""
+    if isinstance(of, tuple):
+        return " / ".join(map(str, of))
+    return "" if of is None else str(of)
