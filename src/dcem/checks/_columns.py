@@ -142,8 +142,9 @@ def _feature_array(X: Any, names: Sequence[str], labels: pd.Index | None) -> np.
         raise InputError(
             f"Feature {names[j]!r} cannot be read as a number in {rows_text(bad, labels)}, such as "
             f"{examples}.{_also([k for k, _ in wrong[1:]], names)} Allowed: numbers, booleans, and "
-            "NaN or blank where missing. Leave it out of the features, or encode it "
-            "(categories: pandas.get_dummies; dates: days since a fixed day)."
+            "NaN or blank where missing. Correct single entries (pandas.to_numeric with "
+            "errors='coerce' makes them missing); leave a column of text out of the features, or "
+            "encode it (categories: pandas.get_dummies; dates: days since a fixed day)."
         )
     return array
 

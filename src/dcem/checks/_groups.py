@@ -77,6 +77,7 @@ def _encode(
         order = sorted(range(len(found)), key=lambda i: spelled[i])
     # dict: 1 and "1" in one column of mixed values are the same level
     names = list(dict.fromkeys(spelled[i] for i in order if spelled[i] != MISSING_LEVEL))
+    _mention_spellings(names, column)
     index = {level: code for code, level in enumerate([*names, MISSING_LEVEL])}
     lookup = np.array([index[s] for s in spelled] + [len(names)], dtype=np.int64)
     codes = lookup[raw]
@@ -89,6 +90,19 @@ def _encode(
             "or drop the rows if that is not what you want."
         )
     return codes, names
+
+
+def _mention_spellings(names: Sequence[str], column: str) -> None:
+    """Warn of 'White' beside 'white': two levels here, presumably one group of people."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(name.casefold(), []).append(name)
+    several = [name for spellings in alike.values() if len(spellings) > 1 for name in spellings]
+    if several:
+        notice(
+            f"Group column {column!r} has levels that differ in upper and lower case alone: "
+            f"{listed(several)}. They count as different groups; spell them alike if they are one."
+        )
 
 
 def _level_name(level: object) -> str:
