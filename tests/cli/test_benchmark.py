@@ -29,6 +29,7 @@ def finished(dcem, folder):
         ended = dcem("benchmark", "run", "mine.toml", "--out", "out", cwd=folder)
         assert ended.returncode == 0, ended.stderr
         assert "4 cells done (4 now" in ended.stdout
+        assert "dcem benchmark leaderboard" in ended.stdout
         assert "4 of 4 cells" in ended.stderr
     return folder
 

@@ -92,6 +92,8 @@ def run(
     )
     if summary.pending:
         typer.echo("Not finished: run the same command again to go on.")
+    if summary.done:
+        typer.echo(f"See the results: dcem benchmark leaderboard {out} (a page), export (a table).")
     if summary.failed:
         typer.echo("See why with: dcem benchmark status; try again with --retry-failed.")
         raise typer.Exit(1)
