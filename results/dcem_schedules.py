@@ -92,7 +92,12 @@ def show(out: Path) -> None:
     print("\nfast minus published schedule, paired by phase: 95 % bootstrap intervals")
     rng = np.random.default_rng(0)
     for setting, part in table.groupby(["q_y", "k", "q_t"]):
+        if not {"fast", "published"} <= set(part["model"]):
+            continue
         wide = part.pivot(index="phase", columns="model", values=["auc", "roc_gap"])
+        wide = wide.dropna(subset=[("auc", "fast"), ("auc", "published")])
+        if not len(wide):
+            continue
         pick = rng.integers(len(wide), size=(10_000, len(wide)))
         line = []
         for metric, worst in (("auc", np.min), ("roc_gap", np.max)):
