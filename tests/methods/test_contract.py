@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import dcem
 from dcem import methods
+from dcem.methods.fitting import member_seeds
 from dcem.methods.propensity import PropensitySettings
 from dcem.methods.registry import METHODS
 from dcem.methods.supervised import Oracle
@@ -239,6 +240,17 @@ def test_many_at_once_are_the_same_as_one_by_one(case, data):
         alone = clone(estimator).set_params(random_state=seed)
         alone.fit_problem(problem, validation=held, truth=None if truths is None else truths[i])
         np.testing.assert_allclose(scores(together[i], data), scores(alone, data), atol=1e-8)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_ensemble_on_minibatches_is_the_mean_of_single_fits(case, data):
+    settings = {"dtype": "float64", "batch_size": 64}
+    together = data.fit(make(case, n_members=2, **settings))
+    alone = [
+        scores(data.fit(make(case, **(settings | {"random_state": seed}))), data)
+        for seed in member_seeds(0, 2)
+    ]
+    np.testing.assert_allclose(scores(together, data), np.mean(alone, axis=0), atol=1e-8)
 
 
 # -- keeping --------------------------------------------------------------------------------

@@ -317,6 +317,14 @@ def test_weights_reach_a_foreign_propensity_model(table):
         dcem.DCEMClassifier(**settings, propensity=deaf).fit_problem(weighted, validation=weighted)
 
 
+def test_an_ensemble_on_minibatches_shares_a_foreign_propensity_model(table):
+    settings = SMALL | {"n_members": 2, "propensity": LogisticRegression(max_iter=5000)}
+    batches = dcem.DCEMClassifier(**settings, batch_size=64).fit_problem(table.problem())
+    whole = dcem.DCEMClassifier(**settings, batch_size=None).fit_problem(table.problem())
+    np.testing.assert_allclose(batches.propensity_, whole.propensity_, atol=1e-6)
+    assert np.isfinite(batches.predict_proba(table.X)).all()
+
+
 # -- many at once, interrupted --------------------------------------------------------------------
 
 

@@ -58,7 +58,9 @@ class Rows:
         else:
             X = self.X.gather(1, index.unsqueeze(-1).expand(-1, -1, self.X.shape[-1]))
         columns = {
-            name: column[index] if column.dim() == 1 else column.gather(1, index)
+            name: column[index]
+            if column.dim() == 1
+            else column.expand(len(index), -1).gather(1, index)  # `[1, N]` is shared too
             for name, column in self.columns.items()
         }
         return Rows(X, columns)
