@@ -203,7 +203,7 @@ def history_of(model: Any) -> History | None:
     }
     why = {
         "max_iter": "All iterations that were allowed were used.",
-        "no_improvement": "EM stopped when the watched loss no longer fell.",
+        "no_improvement": "EM stopped when the loss on tested validation rows no longer fell.",
     }
     return History(
         loss={label: np.asarray(model.history_[key]) for key, label in shown.items()},
