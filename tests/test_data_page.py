@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import tempfile
 import textwrap
 import warnings
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 
 from dcem.checks import DataWarning, InputError
 
-PAGE = Path(__file__).parents[1] / "docs" / "data.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "data.md"
 BLOCK = re.compile(r"```python\n(.*?)```\n(?:\n```text\n.*?```\n)?", re.DOTALL)
 
 
@@ -57,4 +58,5 @@ def test_the_page_shows_what_really_comes_out(
 
 
 if __name__ == "__main__":
-    PAGE.write_text(rerun(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # the page writes files
+        PAGE.write_text(rerun(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
