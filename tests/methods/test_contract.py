@@ -225,18 +225,20 @@ def test_fitting_does_not_touch_global_randomness(case, data):
     assert np.array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
+@pytest.mark.parametrize("batch_size", [None, 64])
 @pytest.mark.parametrize("case", CASES)
-def test_many_at_once_are_the_same_as_one_by_one(case, data):
-    longer, shorter = data.problem(slice(0, 300)), data.problem(slice(40, 280))
-    held = data.problem(data.held)
+def test_many_at_once_are_the_same_as_one_by_one(case, batch_size, data):
+    # one shorter table, and one of the same length with other numbers tested and in the groups
+    parts = [slice(0, 260), slice(40, 280), slice(40, 300)]
+    problems, held = [data.problem(part) for part in parts], data.problem(data.held)
     truths = None
-    estimator = make(case, dtype="float64")
+    estimator = make(case, dtype="float64", batch_size=batch_size)
     if estimator.uses_truth:
-        truths = [(data.truth[s], data.truth[data.held]) for s in (slice(0, 300), slice(40, 280))]
+        truths = [(data.truth[part], data.truth[data.held]) for part in parts]
     together = methods.fit_many(
-        estimator, [longer, shorter], validations=[held, held], truths=truths, random_states=[3, 4]
+        estimator, problems, validations=[held] * 3, truths=truths, random_states=[3, 4, 3]
     )
-    for i, (problem, seed) in enumerate([(longer, 3), (shorter, 4)]):
+    for i, (problem, seed) in enumerate(zip(problems, [3, 4, 3], strict=True)):
         alone = clone(estimator).set_params(random_state=seed)
         alone.fit_problem(problem, validation=held, truth=None if truths is None else truths[i])
         np.testing.assert_allclose(scores(together[i], data), scores(alone, data), atol=1e-8)

@@ -412,8 +412,9 @@ def test_kill_9_and_resume_gives_the_same_bits(tmp_path):
     assert not (tmp_path / "killed.npy").exists()
     resumed, whole = run(file, "resumed.npy"), run("none", "whole.npy")
     steps = resumed.communicate()[0].split()
-    assert whole.communicate()[0].split() == ["1", "2", "3", "4", "5", "6"]
-    assert steps == ["4", "5", "6"]
+    # on minibatches each of the two problems is a fleet of its own, one after the other
+    assert whole.communicate()[0].split() == [*"123456", *"123456"]
+    assert steps == [*"456", *"123456"]
     assert np.array_equal(np.load(tmp_path / "resumed.npy"), np.load(tmp_path / "whole.npy"))
 
 

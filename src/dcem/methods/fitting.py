@@ -78,8 +78,8 @@ def fit_many(
 
     Gives what fitting them one after the other would give, sooner. Problems whose tables have a
     different number of columns or groups, or that the method takes at another pace, train in
-    fleets of their own; tables of different lengths share one, unless they train on minibatches.
-    A fleet that does not fit into memory is split.
+    fleets of their own, and so does each problem that trains on minibatches; tables of different
+    lengths share one. A fleet that does not fit into memory is split.
 
     Parameters
     ----------
@@ -139,11 +139,11 @@ def fit_fleet(
         for parts in zip(estimators, problems, validations, truths, strict=True)
     ]
     kinds: dict[tuple[Any, ...], list[_Prepared]] = {}
-    for one in prepared:
+    for number, one in enumerate(prepared):
         n_rows, n_columns = one.train.X.shape
-        # batches are drawn from all rows, so a table must not be padded to another's length
-        length = None if _batch_size(one.estimator, n_rows) is None else n_rows
-        kinds.setdefault((n_columns, one.n_groups, one.pace, length), []).append(one)
+        # batches are drawn from all rows, so none may be padded: such a problem trains by itself
+        alone = None if _batch_size(one.estimator, n_rows) is None else number
+        kinds.setdefault((n_columns, one.n_groups, one.pace, alone), []).append(one)
 
     def run(fleet: Sequence[_Prepared]) -> list[None]:
         file = checkpoint
