@@ -125,8 +125,7 @@ def stack(tables: Sequence[Table], members: int, device: torch.device) -> Rows:
 
     columns = [table.columns() for table in tables]
     names = set.intersection(*(set(column) for column in columns))
-    shared = all(table.X is tables[0].X for table in tables)
-    X = tensor(tables[0].X) if shared else padded([table.X for table in tables])
+    X = padded([table.X for table in tables])
     return Rows(X, {name: padded([column[name] for column in columns]) for name in sorted(names)})
 
 
