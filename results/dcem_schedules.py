@@ -3,8 +3,8 @@
     python results/dcem_schedules.py run          # on a CUDA card: a few minutes
     python results/dcem_schedules.py show         # the comparison, from the recorded run
 
-Settings: the four of the published figures, and (q_y .25, k 1, q_t 3). None of them was used to
-choose the fast schedule; docs/fast-schedule.md says what was.
+Settings: the four of the published figures, and (q_y .25, k 1, q_t 3). The fast schedule was chosen
+on others, but after a first choice had failed at one of these; docs/fast-schedule.md tells it.
 """
 
 from __future__ import annotations

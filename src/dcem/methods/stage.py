@@ -1,15 +1,21 @@
-"""One stage of a method that trains several networks, one after the other.
+"""One stage of supervised training: the whole of a plain method, a part of others.
 
-A stage is what `SupervisedNetwork` does as a whole: all steps and the last weights without
-`patience`; with it a look at validation rows every ten steps, and the best weights.
+All steps and the last weights without `patience`; with it a look at validation rows every ten
+steps, and the best weights.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dcem.engine import Adam, Fleet, Patience, Rows, Trainer
 from dcem.engine.fit import Objective
 from dcem.methods.base import FleetData
-from dcem.methods.supervised import CHECK_EVERY, SupervisedNetwork
+
+if TYPE_CHECKING:
+    from dcem.methods.supervised import SupervisedNetwork
+
+CHECK_EVERY = 10
 
 
 def train_stage(

@@ -15,13 +15,12 @@ import torch
 from torch import Tensor
 
 from dcem import checks
-from dcem.engine import Adam, Patience, Rows, Trainer, cross_entropy, supervised
+from dcem.engine import Rows, cross_entropy, supervised
 from dcem.engine.fit import Objective
 from dcem.engine.fleet import Architecture
 from dcem.methods.base import FleetData, NetworkClassifier, Trained
+from dcem.methods.stage import train_stage
 from dcem.methods.tables import select
-
-CHECK_EVERY = 10
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -64,28 +63,16 @@ class SupervisedNetwork(NetworkClassifier):
         train = self._rows(data.train, data)
         architecture = self._architecture(int(train.X.shape[-1]))
         fleet = data.fleet(architecture)
-        trainer = Trainer(
+        watched = data.validation if self.uses_validation else None
+        kept = train_stage(
+            self,
+            data,
             fleet,
-            train,
             self._objective(architecture, data),
-            Adam(self.learning_rate, weight_decay=self.weight_decay),
-            batch_size=data.batch_size,
-            seeds=data.seeds,
+            train,
+            None if watched is None else self._rows(watched, data),
         )
-        if self.patience is None or data.validation is None:
-            trainer.run(self.steps, progress=data.progress)
-            return Trained(fleet, [{"n_iter_": self.steps} for _ in data.seeds])
-        rule = Patience(fleet.flat, self.patience)
-        trainer.run(
-            self.steps,
-            stopping=rule,
-            validation=self._rows(data.validation, data),
-            check_every=CHECK_EVERY,
-            progress=data.progress,
-        )
-        rule.restore(fleet.flat)
-        best = (rule.best_step * CHECK_EVERY).tolist()
-        return Trained(fleet, [{"n_iter_": steps} for steps in best])
+        return Trained(fleet, [{"n_iter_": steps} for steps in kept])
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
