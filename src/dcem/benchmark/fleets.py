@@ -134,8 +134,11 @@ def measure(estimator: Any, task: Task) -> dict[str, Any]:
 
 
 def device_name(device: str) -> str:
-    """The device in words that mean something elsewhere."""
-    return device if device in ("cpu", REMOTE_CARD) else torch.cuda.get_device_name(device)
+    """The device in words that mean something elsewhere, and how exactly it multiplies."""
+    if device in ("cpu", REMOTE_CARD):
+        return device
+    rounding = " (tf32)" if torch.backends.cuda.matmul.allow_tf32 else ""
+    return torch.cuda.get_device_name(device) + rounding
 
 
 def _reset_peak(device: str) -> None:
