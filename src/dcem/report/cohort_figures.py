@@ -10,19 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dcem.report.page import count as number
+from dcem.report.page import render_page
 from dcem.report.style import FAINT, INK, MUTED, PAPER, RC, Drawing, group_colour, new_figure
 
 _ROW, _BOX_HEIGHT = 1.0, 0.62
 _LEFT_X, _LEFT_WIDTH = 0.0, 3.0
 _OUT_X, _OUT_WIDTH = 3.7, 5.4
 _GROUPS = ("Black", "white")
-
-
-def number(count: Any) -> str:
-    """A count with thousands separated; a hidden one as it was hidden; an unknown one as a dash."""
-    if count is None:
-        return "–"
-    return f"{count:,}" if isinstance(count, int) else str(count)
 
 
 def draw_flow(flow: Mapping[str, Any]) -> Drawing:
@@ -118,32 +113,13 @@ def draw_distributions(quality: Mapping[str, Any]) -> Drawing:
 
 def render_cohort(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> str:
     """The account as one self-contained HTML page."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
-    from dcem.report.style import css_variables, inline_svg
-
-    environment = Environment(
-        loader=PackageLoader("dcem.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["number"] = number
-    environment.filters["share"] = lambda part: (
-        f"{number(part['count'])}" + ("" if part["share"] is None else f" ({part['share']:.1%})")
-    )
-    drawings = [draw_flow(flow), draw_distributions(quality)]
-    return environment.get_template("cohort.html").render(
+    return render_page(
+        "cohort.html",
+        [draw_flow(flow), draw_distributions(quality)],
         flow=flow,
         quality=quality,
         build=flow["build"],
         groups=_GROUPS,
-        drawings=drawings,
-        svg=[Markup(inline_svg(drawing)) for drawing in drawings],
-        light=Markup(css_variables(dark=False)),
-        dark=Markup(css_variables(dark=True)),
     )
 
 

@@ -31,6 +31,7 @@ PALETTE = {
     "paper": Ink("#fefefe", "#151a21"),
     "accent": Ink("#0b6e5f", "#4fd1b8"),
     "warn": Ink("#b3261e", "#ff8f85"),
+    "caution": Ink("#8a5300", "#eab04e"),
     "group-0": Ink("#1f5fa8", "#74b4f7"),
     "group-1": Ink("#b85008", "#f6a04d"),
     "group-2": Ink("#0f766f", "#5fd0c5"),
