@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dcem.tasks._sepsis.disclosure import SMALL, THRESHOLD, WITHHELD, hide_small
+from dcem.disclosure import SMALL, THRESHOLD, WITHHELD, hide_small
 
 
 def test_a_small_step_of_a_flow() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dcem.checks import InputError, nearest, notice
-from dcem.tasks._sepsis.disclosure import hide_small
+from dcem.disclosure import hide_small
 from dcem.tasks._sepsis.features import FEATURE_NAMES
 from dcem.tasks._sepsis.flow import EXCLUSIONS, count_flow, describe_flow
 from dcem.tasks._sepsis.quality import count_quality, describe_quality

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dcem.tasks._sepsis.disclosure import Shown, Sum
+from dcem.disclosure import Shown, Sum
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,6 +1,6 @@
 """What the data are worth: missing features, implausible values, distributions, who was cultured.
 
-All of it is counted over the stays of the study. Counts pass through :mod:`.disclosure`; shares and
+All of it is counted over the stays of the study. Counts pass through `dcem.disclosure`; shares and
 quantiles are given only where at least ten stays stand behind each of them, and a distribution is
 given in bins of at least ten stays.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dcem.tasks._sepsis.disclosure import THRESHOLD, Shown, Sum
+from dcem.disclosure import THRESHOLD, Shown, Sum
 from dcem.tasks._sepsis.features import FEATURE_NAMES, FEATURES, MEASURES, VERDICTS
 from dcem.tasks._sepsis.flow import GROUPS
 
