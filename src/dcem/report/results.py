@@ -8,56 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isnan, nan
 
-import numpy as np
+from dcem.evaluate.results import Curve, Estimate, GroupCounts, History
 
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with its interval. NaN means *not estimable*, and `reason` says why."""
-
-    value: float
-    low: float = nan
-    high: float = nan
-    reason: str = ""
-
-    @property
-    def estimable(self) -> bool:
-        """Whether there is a number at all."""
-        return not isnan(self.value)
-
-    def excludes(self, number: float) -> bool:
-        """Whether the interval lies wholly on one side of a number."""
-        return self.low > number or self.high < number
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A ROC curve: false and true positive rates, both rising from 0 to 1."""
-
-    fpr: np.ndarray
-    tpr: np.ndarray
-
-
-@dataclass(frozen=True)
-class GroupCounts:
-    """Who was looked at in one group, and what was seen. `positives` needs the truth."""
-
-    name: str
-    people: int
-    tested: int
-    positives_seen: int
-    positives: int | None = None
-
-
-@dataclass(frozen=True)
-class History:
-    """The course of an expectation-maximisation fit."""
-
-    loss: Mapping[str, np.ndarray]  # split -> [iterations]
-    kept: int  # which iteration's model was returned, counted from 1
-    termination: str
+__all__ = ["Comparison", "Curve", "Estimate", "GroupCounts", "History", "MethodResult"]
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,9 @@ _TIDY = [
 ]
 
 
+_REM_AN_INCH = 6.25  # on a wide screen; so that letters have one size in figures of any width
+
+
 def _round(tag: re.Match[str]) -> str:
     """Coordinates to a hundredth of a point: no eye sees more, and the file is half as long."""
     return re.sub(r"(\.\d\d)\d+", r"\1", tag.group())
@@ -140,9 +143,10 @@ def inline_svg(drawing: Drawing) -> str:
     for variable, ink in PALETTE.items():
         body = body.replace(ink.light, f"var(--{variable}, {ink.light})")
     title, desc = f"{drawing.name}-title", f"{drawing.name}-desc"
+    width = drawing.figure.get_figwidth() * _REM_AN_INCH
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {view_box.group()} role="img" '
-        f'aria-labelledby="{title} {desc}">'
+        f'aria-labelledby="{title} {desc}" style="--width: {width:.4g}rem">'
         f'<title id="{title}">{escape(drawing.title)}</title>'
         f'<desc id="{desc}">{escape(drawing.description)}</desc>{body.strip()}'
     )
