@@ -12,6 +12,9 @@ So methods are compared where the truth is known and hidden on purpose:
   paper's second experiment, whose settings :func:`sepsis_settings` lists.
 
 Each returns a :class:`Task`: three splits as a method may see them, and the truth kept apart.
+
+A user's own table, whose truth nobody knows, comes in through :func:`load_table` with its
+:class:`Roles`, and is a :class:`UserTable`.
 """
 
 from dcem.tasks._censored import make_censored
@@ -21,18 +24,29 @@ from dcem.tasks._policy import CalibratedPolicy, LinearPolicy
 from dcem.tasks._process import SinusoidConstants, SinusoidProcess
 from dcem.tasks._sepsis.task import load_sepsis, sepsis_settings
 from dcem.tasks._sinusoid import make_sinusoid
+from dcem.tasks._table.columns import Column
+from dcem.tasks._table.encoder import Encoder
+from dcem.tasks._table.load import UserTable, load_table
+from dcem.tasks._table.reading import Source
+from dcem.tasks._table.roles import Roles
 from dcem.tasks._task import Task
 
 __all__ = [
     "PHASES",
     "CalibratedPolicy",
+    "Column",
+    "Encoder",
     "GridCell",
     "LinearPolicy",
+    "Roles",
     "SinusoidConstants",
     "SinusoidProcess",
+    "Source",
     "Task",
+    "UserTable",
     "load_diabetes_readmission",
     "load_sepsis",
+    "load_table",
     "make_censored",
     "make_sinusoid",
     "sepsis_settings",

@@ -1,0 +1,145 @@
+"""The options by which every command that reads a user's table is told what its columns mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from dcem.tasks import Roles, UserTable
+
+PANEL = "What the columns mean"
+LIST = "Repeat it, or give a list with commas."
+
+
+def _option(*names: str, help: str) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=PANEL, show_default=False)
+
+
+Table = Annotated[
+    Path, typer.Argument(help="The table: .csv, .csv.gz or .parquet.", metavar="TABLE")
+]
+Label = Annotated[str, _option("--label", help="Column with the observed outcome.")]
+Tested = Annotated[
+    str | None,
+    _option("--tested", help="Column that says who was tested. Default: whose label is there."),
+]
+Group = Annotated[
+    list[str] | None,
+    _option("--group", help=f"Column with the group; several are crossed. {LIST}"),
+]
+Id = Annotated[
+    str | None, _option("--id", help="Column with the person; a person's rows stay together.")
+]
+Weight = Annotated[str | None, _option("--weight", help="Column that says how much a row counts.")]
+Truth = Annotated[
+    str | None,
+    _option(
+        "--truth", help="Column with everybody's true outcome, if it exists; for judging only."
+    ),
+]
+Exclude = Annotated[
+    list[str] | None, _option("--exclude", help=f"Column that is no feature. {LIST}")
+]
+Category = Annotated[
+    list[str] | None,
+    _option("--category", help=f"Column whose numbers are codes, not quantities. {LIST}"),
+]
+Include = Annotated[
+    list[str] | None,
+    _option("--include", help=f"Column to keep although it looks like an identifier. {LIST}"),
+]
+Positive = Annotated[
+    list[str] | None,
+    _option("--positive", help=f"Label value that means yes; others then mean no. {LIST}"),
+]
+UntestedValue = Annotated[
+    list[str] | None,
+    _option("--untested-value", help=f"Label value that means that nobody looked. {LIST}"),
+]
+Missing = Annotated[
+    list[str] | None,
+    _option("--missing", help=f"Spelling of a missing value, in any column, such as '?'. {LIST}"),
+]
+GroupAsFeature = Annotated[
+    bool, _option("--group-as-feature", help="Let the outcome model see the group.")
+]
+
+
+def read_roles(
+    *,
+    label: str,
+    tested: str | None = None,
+    group: Sequence[str] | None = None,
+    id: str | None = None,
+    weight: str | None = None,
+    truth: str | None = None,
+    exclude: Sequence[str] | None = None,
+    category: Sequence[str] | None = None,
+    include: Sequence[str] | None = None,
+    positive: Sequence[str] | None = None,
+    untested_value: Sequence[str] | None = None,
+    missing: Sequence[str] | None = None,
+    group_as_feature: bool = False,
+) -> Roles:
+    """The options as `dcem.tasks.Roles`; an option that was not given is an empty one."""
+    from dcem.tasks import Roles
+
+    return Roles(
+        label=label,
+        tested=tested,
+        group=tuple(group or ()),
+        id=id,
+        weight=weight,
+        truth=truth,
+        exclude=tuple(exclude or ()),
+        category=tuple(category or ()),
+        include=tuple(include or ()),
+        positive=tuple(positive or ()),
+        untested_value=tuple(untested_value or ()),
+        missing=tuple(missing or ()),
+        group_as_feature=group_as_feature,
+    )
+
+
+def show_columns(table: UserTable, console: Any) -> None:
+    """Print how each column was understood, before anything is computed from it."""
+    from rich.markup import escape
+    from rich.table import Table as Grid
+
+    source = table.source
+    console.print(
+        f"[bold]{escape(source.name)}[/bold]: {source.rows:,} rows, {source.columns} columns"
+    )
+    grid = Grid(box=None, pad_edge=False, header_style="dim")
+    for heading in ("column", "role", "kind", "missing", "becomes", "note"):
+        grid.add_column(heading, justify="right" if heading == "missing" else "left")
+    for column in table.columns:
+        missing = "" if column.missing == 0 else _share(column.missing)
+        note = "[yellow]see below[/yellow]" if column.flag else escape(column.note)
+        dim = column.role in ("excluded", "left out")
+        cells = (column.name or "(no name)", column.role, column.kind, missing, _becomes(column))
+        grid.add_row(*map(escape, cells), note, style="dim" if dim else None)
+    console.print(grid)
+    for column in table.columns:
+        if column.flag:
+            console.print(
+                f"[yellow]note:[/yellow] column {escape(repr(column.name))} may have been recorded "
+                f"after the decision to test: {escape(column.flag)}. If so, leave it out: "
+                f"--exclude {escape(column.name)}"
+            )
+
+
+def _share(missing: float) -> str:
+    return "<0.1 %" if missing < 0.001 else f"{missing:.1%}".replace("%", " %")
+
+
+def _becomes(column: Any) -> str:
+    if not column.encoded:
+        return ""
+    if len(column.encoded) == 1:
+        return str(column.encoded[0])
+    return f"{len(column.encoded)} indicators"

@@ -1,0 +1,111 @@
+"""A messy file becomes a problem, and every column's fate is told."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dcem.checks import DataWarning
+from dcem.tasks import Encoder, Roles, load_table
+
+N = 1200
+
+
+def messy(n: int = N) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    tested = rng.random(n) < 0.4
+    day = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D")
+    return pd.DataFrame(
+        {
+            "visit_id": np.arange(n) + 10_000,
+            "patient": [f"P{i:05d}" for i in rng.integers(0, n // 2, n)],
+            "age": rng.integers(18, 95, n),
+            "lactate": np.where(rng.random(n) < 0.2, "NA", rng.gamma(2, 1, n).round(2).astype(str)),
+            "ward": rng.choice(["ICU", "ER", "Ward 1", "Ward 2"], n),
+            "code": rng.choice([f"A{i}" for i in range(400)], n),
+            "admitted": day.strftime("%Y-%m-%d"),
+            "smoker": rng.choice(["Yes", "No", ""], n),
+            "country": "X",
+            "race": rng.choice(["A", "B"], n, p=[0.7, 0.3]),
+            "result": np.where(
+                tested, rng.choice(["high", "normal"], n, p=[0.3, 0.7]), "not ordered"
+            ),
+        }
+    )
+
+
+ROLES = Roles(
+    label="result",
+    positive=("high",),
+    untested_value=("not ordered",),
+    group=("race",),
+    id="patient",
+)
+
+
+@pytest.fixture(params=[".csv", ".csv.gz", ".parquet"])
+def path(request, tmp_path):
+    file = tmp_path / f"visits{request.param}"
+    if request.param == ".parquet":
+        messy().to_parquet(file, index=False)
+    else:
+        messy().to_csv(file, index=False)
+    return file
+
+
+def test_kinds_roles_and_features(path):
+    table = load_table(path, ROLES)
+    kinds = {column.name: (column.role, column.kind) for column in table.columns}
+    assert kinds == {
+        "visit_id": ("left out", "identifier"),
+        "patient": ("id", "category"),
+        "age": ("feature", "number"),
+        "lactate": ("feature", "number"),
+        "ward": ("feature", "category"),
+        "code": ("left out", "category"),
+        "admitted": ("feature", "date"),
+        "smoker": ("feature", "boolean"),
+        "country": ("left out", "constant"),
+        "race": ("group", "category"),
+        "result": ("label", "category"),
+    }
+    problem, frame = table.problem, messy()
+    assert problem.feature_names == table.encoder.feature_names
+    X = dict(zip(problem.feature_names, problem.X.T, strict=True))
+    np.testing.assert_array_equal(X["age"], frame["age"])
+    np.testing.assert_array_equal(np.isnan(X["lactate"]), frame["lactate"] == "NA")
+    np.testing.assert_array_equal(X["ward=ICU"], frame["ward"] == "ICU")
+    days = (pd.to_datetime(frame["admitted"]) - pd.Timestamp(0)).dt.days
+    np.testing.assert_array_equal(X["admitted"], days)
+    expected = frame["smoker"].map({"Yes": 1.0, "No": 0.0}).to_numpy(float)
+    np.testing.assert_array_equal(X["smoker"], expected)
+    np.testing.assert_array_equal(problem.tested, frame["result"] != "not ordered")
+    np.testing.assert_array_equal(problem.y_obs == 1, frame["result"] == "high")
+    assert problem.group_names == ("A", "B")
+    np.testing.assert_array_equal(problem.person, pd.factorize(frame["patient"])[0])
+
+
+def test_source_knows_the_file_again(path):
+    table = load_table(path, ROLES)
+    assert (table.source.name, table.source.rows, table.source.columns) == (path.name, N, 11)
+    import hashlib
+
+    assert table.source.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_encoder_survives_json_and_reads_frames(path):
+    import json
+
+    table = load_table(path, ROLES)
+    again = Encoder.from_plain(json.loads(json.dumps(table.encoder.to_plain())))
+    assert again == table.encoder
+    np.testing.assert_array_equal(again.transform(messy()), table.problem.X)
+
+
+def test_a_group_of_three_stays(tmp_path):
+    frame = messy()
+    frame.loc[:2, "race"] = "C"
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.warns(DataWarning, match="Fewer than 10 rows in group 'C'"):
+        table = load_table(tmp_path / "t.csv", ROLES)
+    assert table.problem.group_names == ("A", "B", "C")
+    assert (table.problem.group == 2).sum() == 3
