@@ -149,13 +149,11 @@ class Encoder:
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Encoder:
         """The encoder that `to_plain` wrote."""
-        return cls(
-            tuple(
-                Encoding(**{k: tuple(v) if isinstance(v, list) else v for k, v in column.items()})
-                for column in plain["columns"]
-            ),
-            tuple(plain["missing"]),
-        )
+        encodings = [
+            Encoding(**{**column, "levels": tuple(column.get("levels", ()))})
+            for column in plain["columns"]
+        ]
+        return cls(tuple(encodings), tuple(plain["missing"]))
 
 
 def as_arrow(table: Any, columns: Sequence[str]) -> pa.Table:

@@ -56,9 +56,9 @@ def bands(values: np.ndarray) -> tuple[np.ndarray, list[str]]:
     """Numbers [n] in at most `BINS` bands of about equal size, missing ones in one of their own."""
     absent = np.isnan(values)
     present = values[~absent]
-    edges = np.unique(np.quantile(present, np.linspace(0, 1, BINS + 1))) if len(present) else []
-    if len(edges) < 2:
+    if len(present) == 0 or present.min() == present.max():
         return absent.astype(np.int64), ["a value", "no value"]
+    edges = np.unique(np.quantile(present, np.linspace(0, 1, BINS + 1)))
     codes = np.full(len(values), len(edges) - 1)
     codes[~absent] = np.clip(np.searchsorted(edges, present, side="right") - 1, 0, len(edges) - 2)
     named = [f"{low:g} to {high:g}" for low, high in itertools.pairwise(edges)]

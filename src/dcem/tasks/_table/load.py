@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -147,19 +146,16 @@ def _groups(table: pa.Table, roles: Roles) -> pd.DataFrame | None:
         return None
     frame = {}
     for name in roles.group:
-        raw = table.column(name)
-        text = values.coded(raw, roles.missing)
+        text = values.coded(table.column(name), roles.missing)
         numbers = values.parsed(text.values)
         if len(numbers) and not np.isnan(numbers).any():
             frame[name] = pd.Series(text.take(numbers, np.nan))
         else:
-            order = sorted(range(len(text.values)), key=lambda i: text.values[i])
+            order = np.argsort(np.array(text.values, dtype=object))
             rank = np.empty(len(order), np.int64)
             rank[order] = np.arange(len(order))
-            codes = text.take(rank, -1)
-            frame[name] = pd.Series(
-                pd.Categorical.from_codes(codes, [text.values[i] for i in order])
-            )
+            levels = pd.Index([text.values[i] for i in order.tolist()])
+            frame[name] = pd.Series(pd.Categorical.from_codes(text.take(rank, -1), levels))
     return pd.DataFrame(frame)
 
 
@@ -193,8 +189,7 @@ def _split(given: tuple[str, ...]) -> tuple[str, ...]:
 def naming(path: Path) -> Iterator[None]:
     """Put the file's name before an error about what is in it."""
     try:
-        with warnings.catch_warnings():
-            yield
+        yield
     except InputError as error:
         if str(error).startswith(str(path)):
             raise

@@ -63,7 +63,7 @@ class Roles:
 
         "race,sex" is one name if there is such a column, and otherwise two.
         """
-        lists = {
+        lists: dict[str, Any] = {
             name: split_where_known(getattr(self, name), columns)
             for name in ("group", "exclude", "category", "include")
         }
@@ -102,7 +102,11 @@ class Roles:
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> Roles:
         """The roles that `to_plain` wrote."""
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in plain.items()})
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in plain.items()
+        }
+        return cls(**given)
 
 
 def split_where_known(given: Sequence[str], known: Collection[str]) -> tuple[str, ...]:

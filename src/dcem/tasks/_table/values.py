@@ -148,9 +148,10 @@ def parsed(values: Sequence[str]) -> np.ndarray:
     """Each text as a number, NaN where it is none; "<0.5" is 0.5."""
     text = pd.Series(list(values), dtype=object)
     found = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, copy=True)
-    for i in np.flatnonzero(np.isnan(found)):
-        if LIMIT.match(values[i]):
-            found[i] = pd.to_numeric(LIMIT.sub("", values[i]), errors="coerce")
+    limits = [i for i in np.flatnonzero(np.isnan(found)).tolist() if LIMIT.match(values[i])]
+    if limits:
+        bare = pd.Series([LIMIT.sub("", values[i]) for i in limits], dtype=object)
+        found[limits] = pd.to_numeric(bare, errors="coerce").to_numpy(np.float64)
     return found
 
 
