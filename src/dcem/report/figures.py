@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcem.report.results import Comparison, Curve, MethodResult
+from dcem.report.panels import thinned
+from dcem.report.results import Comparison, History
 from dcem.report.style import (
     ACCENT,
     FAINT,
@@ -27,7 +28,9 @@ def draw_all(comparison: Comparison) -> dict[str, Drawing]:
 
     with matplotlib.rc_context(RC):
         drawings = [intervals(comparison), roc_curves(comparison)]
-        drawings += [em_history(m) for m in comparison.methods if m.history is not None]
+        drawings += [
+            em_history(m.name, m.history) for m in comparison.methods if m.history is not None
+        ]
     return {drawing.name: drawing for drawing in drawings}
 
 
@@ -45,7 +48,7 @@ def roc_curves(comparison: Comparison) -> Drawing:
     for ax, method in zip(axes.flat, methods, strict=False):
         ax.plot([0, 1], [0, 1], color=FAINT, lw=1, ls=(0, (4, 3)))
         curves = [
-            (code, _thinned(method.curves[name]))
+            (code, thinned(method.curves[name]))
             for code, name in enumerate(names)
             if name in method.curves
         ]
@@ -143,12 +146,13 @@ def intervals(comparison: Comparison) -> Drawing:
     )
 
 
-def em_history(method: MethodResult) -> Drawing:
+def em_history(name: str, history: History) -> Drawing:
     """The losses of an EM fit by iteration, with the iteration that was kept."""
-    history = method.history
-    assert history is not None
+    import matplotlib
+
     figure = new_figure(7.2, 2.9)
-    ax = figure.subplots()
+    with matplotlib.rc_context(RC):
+        ax = figure.subplots()
     for (split, loss), colour in zip(history.loss.items(), (INK, ACCENT, MUTED), strict=False):
         steps = np.arange(1, len(loss) + 1)
         marker = "o" if len(loss) <= 60 else None
@@ -161,17 +165,10 @@ def em_history(method: MethodResult) -> Drawing:
     ax.xaxis.get_major_locator().set_params(integer=True)
     return Drawing(
         figure,
-        f"history-{method.name}",
-        f"How {method.name} converged",
+        f"history-{name}",
+        f"How {name} converged",
         f"{len(next(iter(history.loss.values())))} EM iterations; iteration {history.kept} was "
         f"kept. {history.termination}",
         f"Loss after each EM iteration, without any truth. {history.termination} The dashed line "
         f"marks the iteration that was kept.",
     )
-
-
-def _thinned(curve: Curve, points: int = 250) -> Curve:
-    # Evenly spaced along its length: what an eye can tell apart, whatever the number of rows.
-    length = curve.fpr + curve.tpr  # both rise, so this does
-    even = np.linspace(length[0], length[-1], points)
-    return Curve(np.interp(even, length, curve.fpr), np.interp(even, length, curve.tpr))

@@ -39,8 +39,9 @@ PALETTE = {
     "group-4": Ink("#7a6000", "#d9bf4e"),
     "group-5": Ink("#5a5f69", "#b4bac4"),
 }
-INK, MUTED, FAINT, GRID, PAPER, ACCENT, WARN = (
-    PALETTE[name].light for name in ("ink", "muted", "faint", "grid", "paper", "accent", "warn")
+INK, MUTED, FAINT, GRID, PAPER, ACCENT, WARN, CAUTION = (
+    PALETTE[name].light
+    for name in ("ink", "muted", "faint", "grid", "paper", "accent", "warn", "caution")
 )
 
 RC: dict[Any, Any] = {

@@ -1,0 +1,125 @@
+"""A comparison on a user's table as one page, and as Markdown for those who paste it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from dcem.evaluate.results import TableComparison
+from dcem.report import compare_tables as tables
+from dcem.report import curve_figures, forest_figures, people_figures
+from dcem.report.compare_tables import Table
+from dcem.report.figures import em_history
+from dcem.report.page import render_page
+from dcem.report.style import Drawing
+
+CARE = (
+    "What is said of everybody leans on the features explaining the decision to test. A cause of "
+    "both testing and outcome that is not in the table biases every number but the truth.",
+    "Where people like someone were never tested, a score for that person is extrapolation.",
+    "Among the tested is not among everybody: a method can rank the tested well and others badly.",
+    "The intervals cover the luck of who is in the table. They do not cover a wrong assumption.",
+    "A difference between groups in these numbers is not yet unfairness, and its absence is not "
+    "yet fairness: both depend on what the label measures.",
+)
+
+
+def render_comparison(comparison: TableComparison, title: str = "") -> str:
+    """The comparison as one HTML document."""
+    drawings = {drawing.name: drawing for drawing in _drawings(comparison)}
+    targets = [t for t in tables.shown_targets(comparison) if f"roc-{t.key}" in drawings]
+    return render_page(
+        "compare.html",
+        list(drawings.values()),
+        title=title or _title(comparison),
+        done=what_was_done(comparison),
+        comparison=comparison,
+        targets=targets,
+        groups=tables.groups_table(comparison),
+        about_targets=tables.targets_table(comparison),
+        headline=list(tables.headline_tables(comparison)),
+        others=list(tables.other_tables(comparison)),
+        nuisances=tables.nuisance_table(comparison),
+        planted=list(tables.planted_tables(comparison)),
+        believers=[m for m in comparison.methods if f"testing-{m.name}" in drawings],
+        care=CARE,
+        facts=_facts(comparison),
+    )
+
+
+def comparison_to_markdown(comparison: TableComparison, title: str = "") -> str:
+    """The whole comparison as Markdown: the page without its pictures."""
+    lines = [f"# {title or _title(comparison)}", "", what_was_done(comparison), ""]
+    lines += [f"> **Note.** {warning}\n" for warning in comparison.warnings]
+    lines += ["## In short", "", *(f"- {s}" for s in comparison.sentences), ""]
+    lines += ["## Who is tested, and what is seen", ""]
+    lines += _markdown(tables.groups_table(comparison))
+    lines += ["## Methods side by side", ""]
+    lines += _markdown(tables.targets_table(comparison))
+    for table in tables.headline_tables(comparison):
+        lines += _markdown(table)
+    lines += [f"- `{m.name}`: {m.what_it_does}" for m in comparison.methods]
+    if comparison.planted is not None:
+        lines += ["", "## Planted outcomes", ""]
+        lines += [f"- {sentence}" for sentence in comparison.planted.sentences] + [""]
+        for table in tables.planted_tables(comparison):
+            lines += _markdown(table)
+    lines += ["", "## All numbers", ""]
+    for table in [*tables.other_tables(comparison), tables.nuisance_table(comparison)]:
+        lines += _markdown(table)
+    lines += ["## Read this with care", "", *(f"- {sentence}" for sentence in CARE), ""]
+    lines += ["## How it was made", ""]
+    lines += [f"- {key}: {value}" for key, value in _facts(comparison).items()]
+    return "\n".join([*lines, ""])
+
+
+def what_was_done(comparison: TableComparison) -> str:
+    """One sentence on the work behind the numbers."""
+    used = (
+        f"{comparison.rows_used:,} rows"
+        if comparison.rows_used == comparison.rows
+        else f"{comparison.rows_used:,} of {comparison.rows:,} rows, drawn at random"
+    )
+    people = (
+        "" if comparison.people == comparison.rows_used else f" of {comparison.people:,} people"
+    )
+    return (
+        f"{len(comparison.methods)} methods on {used}{people}; every score is of somebody the "
+        f"model was not fitted to ({comparison.folds}-fold cross-validation)."
+    )
+
+
+def _title(comparison: TableComparison) -> str:
+    name = comparison.data.get("file", "")
+    return f"Methods compared on {name}" if name else "Methods compared on a table"
+
+
+def _drawings(comparison: TableComparison) -> Iterator[Drawing]:
+    """Every figure that this comparison has the numbers for."""
+    yield people_figures.overlap(comparison)
+    yield forest_figures.forest(comparison)
+    for method in comparison.methods:
+        yield from filter(None, [people_figures.who_is_tested(comparison, method)])
+        if method.history is not None:
+            yield em_history(method.name, method.history)
+    yield from filter(None, [people_figures.pseudo_labels(comparison)])
+    yield from filter(None, [forest_figures.planted_forest(comparison)])
+    for target in tables.shown_targets(comparison):
+        for draw in (
+            curve_figures.roc_curves,
+            curve_figures.calibration,
+            curve_figures.decision_curves,
+        ):
+            yield from filter(None, [draw(comparison, target)])
+
+
+def _facts(comparison: TableComparison) -> Mapping[str, str]:
+    versions = ", ".join(f"{name} {version}" for name, version in comparison.versions.items())
+    return {**comparison.data, **comparison.configuration, "versions": versions}
+
+
+def _markdown(table: Table) -> list[str]:
+    def line(cells: tuple[str, ...]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    head = [f"**{table.caption}**", "", line(table.columns), "|" + "---|" * len(table.columns)]
+    return [*head, *map(line, table.rows), ""]

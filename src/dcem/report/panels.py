@@ -1,0 +1,89 @@
+"""Small multiples: one panel a method on common axes, with one key to the groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from dcem.evaluate.results import Curve
+from dcem.report.style import FAINT, INK, RC, group_colour, new_figure
+
+WIDTH = 9.6  # inches of a figure as wide as the page
+LONGEST_NAME = 26  # letters of a group's name in a key
+
+
+@contextmanager
+def panels(
+    titles: Sequence[str], height: float = 2.9, **sharing: bool
+) -> Iterator[tuple[Any, list[Any]]]:
+    """A figure with a panel for each title, in rows of up to four, all drawn in one style."""
+    import matplotlib
+
+    columns = len(titles) if len(titles) <= 4 else min(4, -(-len(titles) // 2))
+    rows = -(-len(titles) // columns)
+    with matplotlib.rc_context(RC):
+        figure = new_figure(min(WIDTH, 3.4 * columns), height * rows + 0.5)
+        figure.get_layout_engine().set(wspace=0.05, hspace=0.06)
+        grid = figure.subplots(rows, columns, squeeze=False, **sharing)
+        axes = list(grid.flat)
+        for ax in axes[len(titles) :]:
+            ax.set_visible(False)
+        axes = axes[: len(titles)]
+        for ax, title in zip(axes, titles, strict=True):
+            ax.set_title(title)
+        yield figure, axes
+        for place, ax in enumerate(axes):  # labels of shared axes stand on the outside only
+            if place + columns < len(titles):
+                ax.set_xlabel("")
+            else:
+                ax.tick_params(labelbottom=True)
+            if place % columns:
+                ax.set_ylabel("")
+
+
+def key_of_groups(figure: Any, names: Sequence[str], extra: Sequence[Any] = ()) -> None:
+    """Which colour is which group, under the panels."""
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=group_colour(code), lw=2.4, label=shortened(name))
+        for code, name in enumerate(names)
+    ]
+    figure.legend(
+        handles=[*handles, *extra], loc="outside lower left", ncols=5, fontsize=9.5,
+        handlelength=1.4, columnspacing=1.4,
+    )  # fmt: skip
+
+
+def shortened(name: str) -> str:
+    """A name that fits into a key."""
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+
+
+def diagonal(ax: Any, end: float = 1.0) -> None:
+    """The line of equality."""
+    ax.plot([0, end], [0, end], color=FAINT, lw=1, ls=(0, (4, 3)), zorder=0)
+
+
+def unit_axes(ax: Any) -> None:
+    """Both axes from 0 to 1 with few marks."""
+    ax.set(xlim=(0, 1), ylim=(0, 1.005), xticks=[0, 0.5, 1], yticks=[0, 0.5, 1], aspect="equal")
+    ax.set_xticklabels(["0", ".5", "1"])
+    ax.set_yticklabels(["0", ".5", "1"])
+
+
+def dashed(label: str, colour: str = INK) -> Any:
+    """An entry of a key for a dashed line."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=colour, lw=1.2, ls=(0, (4, 3)), label=label)
+
+
+def thinned(curve: Curve, points: int = 160) -> Curve:
+    """Evenly spaced along its length: what an eye can tell apart, whatever the number of rows."""
+    length = curve.fpr + curve.tpr  # both rise, so this does
+    even = np.linspace(length[0], length[-1], points)
+    return Curve(np.interp(even, length, curve.fpr), np.interp(even, length, curve.tpr))

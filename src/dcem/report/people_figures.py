@@ -1,0 +1,114 @@
+"""Who is tested: at equal risk, and at all; and what a method believes of those who were not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dcem.evaluate.results import Histogram, MethodResult, TableComparison
+from dcem.report.panels import key_of_groups, panels
+from dcem.report.style import GRID, INK, WARN, Drawing, group_colour
+from dcem.report.words import number, percent
+
+
+def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing | None:
+    """The share tested against predicted risk, a line for each group."""
+    if not method.testing_by_score:
+        return None
+    names = [group.name for group in comparison.groups]
+    with panels([""], 3.4) as (figure, (ax,)):
+        figure.set_figwidth(7.2)
+        for name, line in method.testing_by_score.items():
+            colour = group_colour(names.index(name))
+            ax.fill_between(line.score, line.low, line.high, color=colour, alpha=0.16, lw=0)
+            ax.plot(line.score, line.tested, color=colour, lw=1.9, marker="o", ms=3.5)
+        ax.set(xlabel=f"risk predicted by {method.name}", ylabel="share tested")
+        ax.set_ylim(bottom=0)
+        ax.set_xlim(left=0)
+        ax.grid(axis="y", color=GRID)
+        ax.yaxis.set_major_formatter(lambda value, _: percent(value, 1) if value else "0")
+        key_of_groups(figure, names)
+    ends = [
+        f"{name}: from {percent(float(line.tested[0]), 1)} at a risk of "
+        f"{number(float(line.score[0]), 2)} to {percent(float(line.tested[-1]), 1)} at "
+        f"{number(float(line.score[-1]), 2)}."
+        for name, line in method.testing_by_score.items()
+    ]
+    return Drawing(
+        figure,
+        f"testing-{method.name}",
+        f"Who is tested at equal risk, by {method.name}",
+        "Share tested against predicted risk. " + " ".join(ends),
+        "If testing followed risk alone, the groups' lines would lie on each other. A distance at "
+        "equal predicted risk is only as good as the prediction, which was learnt from the tested. "
+        "Shaded: intervals.",
+    )
+
+
+def overlap(comparison: TableComparison) -> Drawing:
+    """The estimated probability of being tested, group by group."""
+    shown = comparison.overlap
+    names = [group.name for group in comparison.groups]
+    with panels([""], 2.9) as (figure, (ax,)):
+        figure.set_figwidth(7.2)
+        ax.axvspan(0, shown.floor, color=WARN, alpha=0.16, lw=0)
+        _stairs(ax, shown.probability, names)
+        ax.set(xlim=(0, 1), xlabel="estimated probability of being tested")
+        ax.set_ylabel("share of the group")
+        ax.yaxis.set_major_formatter(lambda value, _: percent(value, 1) if value else "0")
+        key_of_groups(figure, names)
+    said = (
+        f"{percent(shown.hardly_ever, 1)} of people have a probability of a test under "
+        f"{number(shown.floor, 3).rstrip('0')}; the weights are worth "
+        f"{percent(shown.effective_share, 1)} of the people tested."
+    )
+    return Drawing(
+        figure,
+        "overlap",
+        "Could everybody have been tested?",
+        said,
+        f"{said} What is said of everybody rests on the tested in each region; in the red strip "
+        "hardly anybody was.",
+    )
+
+
+def pseudo_labels(comparison: TableComparison) -> Drawing | None:
+    """What methods that fill in labels believe of the untested, group by group."""
+    methods = {m.name: m.pseudo_labels for m in comparison.methods if m.pseudo_labels is not None}
+    if not methods:
+        return None
+    names = [group.name for group in comparison.groups]
+    with panels(list(methods), 2.6, sharex=True, sharey=True) as (figure, axes):
+        if len(axes) == 1:
+            figure.set_figwidth(7.2)
+        for ax, histogram in zip(axes, methods.values(), strict=True):
+            _stairs(ax, histogram, names)
+            ax.set(xlim=(0, 1), xlabel="label filled in for the untested")
+            ax.set_ylabel("share of the untested")
+            ax.yaxis.set_major_formatter(lambda value, _: percent(value, 1) if value else "0")
+        key_of_groups(figure, names)
+    return Drawing(
+        figure,
+        "pseudo-labels",
+        "What is believed of the untested",
+        "Distribution of the labels filled in for the untested: "
+        + " ".join(_mean(name, histogram) for name, histogram in methods.items()),
+        "A method that fills in missing labels gives every untested person a probability. Much "
+        "mass near 0 means that it believes the untested to be negative, as taking the table at "
+        "its word does. Bins of fewer than ten people are shown as empty.",
+    )
+
+
+def _stairs(ax: object, histogram: Histogram, names: list[str]) -> None:
+    for name, share in histogram.share.items():
+        colour = group_colour(names.index(name)) if name in names else INK
+        ax.stairs(share, histogram.edges, color=colour, lw=1.7)  # type: ignore[attr-defined]
+    ax.grid(axis="y", color=GRID)  # type: ignore[attr-defined]
+
+
+def _mean(method: str, histogram: Histogram) -> str:
+    middle = (histogram.edges[1:] + histogram.edges[:-1]) / 2
+    means = ", ".join(
+        f"{name} {number(float(np.sum(middle * share) / max(share.sum(), 1e-12)), 2)}"
+        for name, share in histogram.share.items()
+    )
+    return f"{method}, mean by group: {means}."
