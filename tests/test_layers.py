@@ -23,6 +23,7 @@ LAYERS = [
     {"tasks"},
     {"benchmark"},
     {"report"},
+    {"reproduce"},
     {"cli"},
 ]
 ORDER = {part: height for height, layer in enumerate(LAYERS) for part in layer}

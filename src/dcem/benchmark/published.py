@@ -112,7 +112,7 @@ def compare(results: pd.DataFrame) -> pd.DataFrame:
     "agrees", "off", "incomplete" (fewer phases than published) and "reported" (no rule).
     """
     require_columns(results.columns, ["k", "q_t", "method", "auc", "roc_gap"], "results")
-    results = _published_rows(results)
+    results = published_rows(results)
     in_table = results["benchmark"].isin(TABLES)
     sepsis = results["beta"].notna()
     found = [
@@ -128,7 +128,7 @@ def is_off(comparison: pd.DataFrame) -> bool:
     return bool(comparison["verdict"].isin(["off", "incomplete"]).any())
 
 
-def _published_rows(results: pd.DataFrame) -> pd.DataFrame:
+def published_rows(results: pd.DataFrame) -> pd.DataFrame:
     """The rows that claim to be the published runs, with every column that is read below."""
     results = results.copy()
     for column in ("q_y", "phase", "beta"):

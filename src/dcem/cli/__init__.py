@@ -27,6 +27,10 @@ COMMANDS = {
         "dcem.cli.benchmark:app",
         "Run many methods on many tasks, resumably, and compare the results.",
     ),
+    "reproduce": Entry(
+        "dcem.cli.reproduce:reproduce",
+        "Draw figures and tables of the paper, published values beside ours.",
+    ),
     "sepsis": Entry(
         "dcem.cli.sepsis:app",
         "Build the sepsis cohort from MIMIC-III, or artificial tables of its shape.",

@@ -1,0 +1,110 @@
+"""`dcem reproduce`: the paper's figures and tables, drawn again beside the published values."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def reproduce(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="EXHIBIT...",
+            help="figure2, table1, overlap, k1-qt2, simulation, sepsis, tables, summary, claims, "
+            "robustness, all; or `list`, which shows them.",
+        ),
+    ],
+    recorded: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="Draw from recorded results: a folder of exported tables, or of a store. "
+            "Without it, what is missing is computed.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="Folder for pictures and numbers, and for the store of what is computed."
+        ),
+    ] = Path("reproduction"),
+    formats: Annotated[
+        list[str] | None,
+        typer.Option("--format", help="png (default), svg or pdf; repeatable.", show_default=False),
+    ] = None,
+    cohort: Annotated[
+        Path | None,
+        typer.Option(help="Cohort of the sepsis figures, as `dcem sepsis build` wrote it."),
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda, for what is computed.")] = "auto",
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(
+            help="End each computation cleanly after about this long.", show_default=False
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Draw figures and tables of the paper, published values beside ours.
+
+    `dcem reproduce all --from results` draws everything from recorded runs. Without `--from`, the
+    fits that an exhibit needs are run first, resumably, in a store under `--out`. The numbers of
+    every picture are written beside it as CSV.
+    """
+    from rich.console import Console
+
+    from dcem.benchmark.display import Display
+    from dcem.reproduce import Outcome, Recorded, Runs, find, reservations
+    from dcem.reproduce import reproduce as draw
+
+    if names == ["list"]:
+        _list(recorded)
+        return
+    exhibits = find(names)
+    console = Console(stderr=True)
+    source: Recorded | Runs
+    if recorded is not None:
+        source = Recorded(recorded)
+    else:
+        display = Display(None if quiet else console)
+        source = Runs(out, cohort=cohort, device=device, max_seconds=max_seconds, display=display)
+
+    def tell(outcome: Outcome) -> None:
+        where = outcome.files[0] if outcome.files else "not drawn"
+        sides = "" if outcome.origins or not outcome.exhibit.needs else " (published side only)"
+        typer.echo(f"{outcome.exhibit.id}: {where}{sides if outcome.files else ''}")
+
+    outcomes = draw(exhibits, source, out, formats=formats or ["png"], drawn=tell)
+    if not quiet:
+        for note, ids in reservations(outcomes).items():
+            console.print(f"{note} [{', '.join(ids)}]", soft_wrap=True, markup=False)
+    typer.echo(f"All of it on one page: {out / 'README.md'}")
+
+
+def _list(recorded: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from dcem.reproduce.catalogue import ELSEWHERE, EXHIBITS
+    from dcem.reproduce.sources import Recorded
+
+    source = None if recorded is None else Recorded(recorded)
+    table = Table(box=None)
+    for column in ("exhibit", "name", "title"):
+        table.add_column(column, no_wrap=column != "title")
+    table.add_column("recorded in" if source else "made by")
+    for one in EXHIBITS:
+        if source is not None:
+            found = [source.rows(need).origin for need in one.needs]
+            where = ", ".join(dict.fromkeys(name for name in found if name)) or "not recorded"
+        else:
+            where = ", ".join(dict.fromkeys(need.preset or need.recorded[0] for need in one.needs))
+        table.add_row(
+            one.id, one.name if one.name != one.id else "", one.title, where or "a formula"
+        )
+    console = Console()
+    console.print(table)
+    for name, why in ELSEWHERE.items():
+        console.print(f"{name} is {why}.", style="dim")

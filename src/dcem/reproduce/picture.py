@@ -1,0 +1,69 @@
+"""What an exhibit becomes: a picture, the numbers in it, and the words that go with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dcem.report.files import write_text
+from dcem.report.style import RC, WARN
+
+DPI = 170
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure and its numbers. `numbers` maps the end of a file name ("" for the main table)."""
+
+    figure: Any  # matplotlib.figure.Figure; None if there is nothing to draw on either side
+    numbers: Mapping[str, pd.DataFrame]
+    caption: str
+    notes: tuple[str, ...] = ()  # what is missing, what differs from the paper
+
+
+def in_style(draw: Callable[[], Any]) -> Any:
+    """Draw with the look of the package, whatever the user's own settings are."""
+    import matplotlib
+
+    with matplotlib.rc_context(RC):
+        return draw()
+
+
+def watermark(figure: Any, text: str) -> None:
+    """Large letters across a figure that nobody can overlook or crop away."""
+    figure.text(
+        0.5, 0.5, text, ha="center", va="center", rotation=18, fontsize=54, fontweight="bold",
+        color=WARN, alpha=0.16, zorder=10,
+    )  # fmt: skip
+
+
+def write(picture: Picture, folder: Path, stem: str, formats: Sequence[str]) -> list[Path]:
+    """Write picture and numbers under one name, each file whole or not at all."""
+    import matplotlib
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    look: dict[Any, Any] = {**RC, "svg.fonttype": "path", "svg.hashsalt": stem}
+    for ending in formats if picture.figure is not None else ():
+        path = folder / f"{stem}.{ending}"
+        partial = path.with_name(f".{os.getpid()}.{path.name}")
+        metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+        try:
+            with matplotlib.rc_context(look):
+                picture.figure.savefig(
+                    partial, format=ending, dpi=DPI, facecolor="white", metadata=metadata[ending]
+                )
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
+        written.append(path)
+    for tail, table in picture.numbers.items():
+        path = folder / (f"{stem}-{tail}.csv" if tail else f"{stem}.csv")
+        write_text(path, table.to_csv(index=False, float_format="%.6g"))
+        written.append(path)
+    return written

@@ -1,0 +1,287 @@
+"""Robustness as a user needs it: paired differences with intervals, ranks, and the luck of a draw.
+
+*Paired differences.* Two methods at one boundary share its difficulty, so they are compared
+boundary by boundary: method minus DCEM. Intervals resample the 12 boundaries. Pooled over settings,
+a boundary is drawn with all its settings together, because the same 12 recur in each. They answer
+"would other boundaries like these say the same?", not "would other data?".
+
+*Seeds.* Five independent draws of the same setting say that: the median over boundaries of each
+draw, its mean over draws, and a t interval (5 draws, 4 degrees of freedom).
+
+*Ranks.* At every setting the methods are ranked by median; their mean over settings.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dcem.report.style import GRID, INK, MUTED, group_colour, new_figure
+from dcem.report.words import number
+from dcem.reproduce.picture import Picture, in_style
+from dcem.reproduce.sources import Found
+from dcem.reproduce.spread import (
+    BETTER,
+    METHOD_NAMES,
+    METRIC_NAMES,
+    METRICS,
+    ORACLE,
+    our_rows,
+)
+from dcem.reproduce.summary import published_settings, settings_of
+
+N_RESAMPLES = 2000
+LEVEL = 0.95
+SETTING = ["q_y", "k", "q_t"]
+
+
+def spread_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """The paper's definition: median, worst case and range, for every setting and both sides."""
+    found = []
+    for side, settings in (("published", published_settings()), ("ours", settings_of(rows))):
+        for (q_y, k, q_t), spreads in settings.items():
+            for (method, metric), one in spreads.items():
+                found.append(
+                    {"side": side, "q_y": q_y, "k": k, "q_t": q_t, "method": method}
+                    | {"metric": metric, "median": one.median, "worst": one.worst(metric)}
+                    | {"range": one.range, "min": one.low, "max": one.high, "n": len(one.values)}
+                )
+    return pd.DataFrame(found)
+
+
+def paired_differences(
+    rows: pd.DataFrame, *, n_resamples: int = N_RESAMPLES, random_state: int = 0
+) -> pd.DataFrame:
+    """Method minus DCEM at every boundary: mean with interval, by setting and over all settings."""
+    rng = np.random.default_rng(random_state)
+    found = []
+    for metric in METRICS if len(rows) else ():
+        cube = rows.pivot_table(index=[*SETTING, "phase"], columns="method", values=metric)
+        if "dcem" not in cube:
+            return pd.DataFrame()
+        for method in cube.columns.drop("dcem"):
+            difference = (cube[method] - cube["dcem"]).dropna()
+            if difference.empty:
+                continue
+            # [settings, phases]; a setting without a phase has NaN there
+            table = difference.unstack("phase")
+            values = table.to_numpy(float)
+            drawn = rng.integers(values.shape[1], size=(n_resamples, values.shape[1]))
+            resampled = values[:, drawn]  # [settings, resamples, phases]
+            by_setting = np.nanmean(resampled, axis=2)
+            places: list[tuple[Any, ...]] = [*table.index]
+            for place, mean, many in zip(places, np.nanmean(values, 1), by_setting, strict=True):
+                found.append(_row(method, metric, place, mean, many, values.shape[1]))
+            if len(places) > 1:
+                pooled = np.nanmean(values)
+                found.append(
+                    _row(
+                        method, metric, ("all",) * 3, pooled, np.nanmean(by_setting, 0), len(places)
+                    )
+                )
+    return pd.DataFrame(found)
+
+
+def _row(
+    method: str, metric: str, place: tuple[Any, ...], mean: float, many: np.ndarray, n: int
+) -> dict[str, Any]:
+    low, high = np.quantile(many, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    better = BETTER[metric]
+    words = "unclear"
+    if min(low * better, high * better) > 0:
+        words = "better than DCEM"
+    elif max(low * better, high * better) < 0:
+        words = "worse than DCEM"
+    names = dict(zip(SETTING, place, strict=True))
+    return {"method": method, "metric": metric, **names, "n": n} | {
+        "difference": float(mean),
+        "low": float(low),
+        "high": float(high),
+        "says": words,
+    }
+
+
+def ranks(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean rank over settings, by median and by worst case; 1 is best, the oracle is left out."""
+    table = spread_table(rows)
+    table = table[(table["side"] == "ours") & (table["method"] != ORACLE)] if len(table) else table
+    found = []
+    for metric in METRICS if len(table) else ():
+        part = table[table["metric"] == metric]
+        complete = part.groupby(SETTING)["method"].transform("nunique") == part["method"].nunique()
+        part = part[complete]
+        for statistic in ("median", "worst"):
+            wide = part.pivot_table(index=SETTING, columns="method", values=statistic)
+            order = (-BETTER[metric] * wide).rank(axis=1)
+            for method in order:
+                found.append(
+                    {"method": method, "metric": metric, "statistic": statistic}
+                    | {"mean_rank": order[method].mean(), "worst_rank": order[method].max()}
+                    | {"times_first": int((order[method] == 1).sum()), "settings": len(order)}
+                )
+    return pd.DataFrame(found)
+
+
+def over_seeds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Median over boundaries of every draw; mean over draws with interval, and against DCEM."""
+    from scipy import stats
+
+    found = []
+    for place, part in rows.groupby(SETTING) if len(rows) else ():
+        for metric in METRICS:
+            medians = part.pivot_table(
+                index="seed", columns="method", values=metric, aggfunc="median"
+            )
+            for method in medians:
+                values = medians[method].dropna().to_numpy()
+                row: dict[str, Any] = dict(zip(SETTING, place, strict=True))
+                row |= {"method": method, "metric": metric, "seeds": len(values)}
+                row |= _t_interval("median", values, stats)
+                if "dcem" in medians and method != "dcem":
+                    paired = (medians[method] - medians["dcem"]).dropna().to_numpy()
+                    row |= _t_interval("minus_dcem", paired, stats)
+                found.append(row)
+    return pd.DataFrame(found)
+
+
+def _t_interval(name: str, values: np.ndarray, stats: Any) -> dict[str, float]:
+    mean, n = float(np.mean(values)), len(values)
+    if n < 2:
+        return {name: mean, f"{name}_low": np.nan, f"{name}_high": np.nan}
+    half = stats.t.ppf((1 + LEVEL) / 2, n - 1) * float(np.std(values, ddof=1)) / np.sqrt(n)
+    return {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
+
+
+def independent(rows: pd.DataFrame) -> pd.DataFrame:
+    """Fits on independent draws, each cell once."""
+    if rows.empty:
+        return rows
+    if "stream" in rows:
+        rows = rows[rows["stream"] == "independent"]
+    if "label" in rows:
+        rows = rows[rows["label"] == rows["method"]]
+    return rows.drop_duplicates([*SETTING, "phase", "seed", "method"])
+
+
+def robustness(shown: Found, seeds: Found) -> Picture:
+    """Differences to DCEM over all settings, with ranks; and the medians over seeds."""
+    rows = our_rows(shown.rows)
+    paired, order, draws = (
+        paired_differences(rows),
+        ranks(rows),
+        over_seeds(independent(seeds.rows)),
+    )
+    figure = in_style(lambda: _draw(paired, order, draws))
+    numbers = {"": spread_table(rows), "paired": paired, "ranks": order, "seeds": draws}
+    settings = 0 if rows.empty else len(rows.groupby(SETTING))
+    caption = (
+        f"Above: mean difference to DCEM over boundaries and {settings} settings, 95 % interval "
+        "from resampled boundaries (hollow: it holds zero); on the right the mean rank by median, "
+        "1 is best. Below: median over 12 boundaries, mean of independent draws, 95 % interval."
+    )
+    notes = (*shown.notes, *seeds.notes)
+    return Picture(figure, {k: v for k, v in numbers.items() if len(v)}, caption, notes)
+
+
+def _draw(paired: pd.DataFrame, order: pd.DataFrame, draws: pd.DataFrame) -> Any:
+    names = [] if paired.empty else [m for m in METHOD_NAMES if m in set(paired["method"])]
+    settings = [] if draws.empty else sorted(set(zip(*(draws[c] for c in SETTING), strict=True)))
+    models = [] if draws.empty else [m for m in METHOD_NAMES if m in set(draws["method"])]
+    heights = [max(1.2, 0.36 * len(names)), max(1.0, 0.24 * len(settings) * max(len(models), 1))]
+    figure = new_figure(9.6, sum(heights) + 1.6)
+    axes = figure.subplots(2, 2, height_ratios=heights, sharey="row")
+    for column, metric in enumerate(METRICS):
+        _draw_paired(axes[0, column], metric, paired, order, names, label=column == 0)
+        _draw_seeds(axes[1, column], metric, draws, settings, models, label=column == 0)
+    figure.suptitle("How sure is it?", x=0.01, ha="left", fontweight="bold")
+    return figure
+
+
+def _draw_paired(
+    ax: Any, metric: str, paired: pd.DataFrame, order: pd.DataFrame, names: list[str], label: bool
+) -> None:
+    ax.set_title(f"{METRIC_NAMES[metric]}: method minus DCEM")
+    ax.axvline(0, color=group_colour(3), lw=1.6)
+    if not names:
+        _nothing(ax)
+        return
+    whole = (paired["k"] == "all") if (paired["k"] == "all").any() else paired["k"].notna()
+    for height, name in enumerate(reversed(names)):
+        part = paired[whole & (paired["metric"] == metric) & (paired["method"] == name)]
+        for row in part.to_dict("records"):
+            colour = MUTED if row["says"] == "unclear" else INK
+            ax.plot([row["low"], row["high"]], [height] * 2, color=colour, lw=2.2)
+            face = "white" if row["says"] == "unclear" else colour
+            ax.plot(row["difference"], height, "o", color=colour, mfc=face, ms=6)
+        rank = _rank(order, metric, name)
+        ax.text(
+            1.0, height, rank, transform=ax.get_yaxis_transform(), fontsize=8.5, ha="right",
+            va="center", color=MUTED,
+        )  # fmt: skip
+    low, high = ax.get_xlim()
+    ax.set_xlim(low, high + 0.12 * (high - low))
+    ax.text(
+        1.0, len(names) - 0.45, f"rank (DCEM {_rank(order, metric, 'dcem')})", ha="right",
+        transform=ax.get_yaxis_transform(), fontsize=8.5, color=MUTED,
+    )  # fmt: skip
+    ax.set_yticks(range(len(names)), [METHOD_NAMES[n] for n in reversed(names)], color=INK)
+    ax.set_ylim(-0.6, len(names))
+    _tidy(ax, label)
+
+
+def _draw_seeds(
+    ax: Any,
+    metric: str,
+    draws: pd.DataFrame,
+    settings: list[tuple[Any, ...]],
+    models: list[str],
+    label: bool,
+) -> None:
+    ax.set_title(f"{METRIC_NAMES[metric]} over independent draws")
+    if not settings:
+        _nothing(ax)
+        return
+    looks = {"dcem": (group_colour(3), "D"), "tested-only": (group_colour(1), "s")}
+    for place, setting in enumerate(reversed(settings)):
+        here = draws[
+            np.logical_and.reduce([draws[c] == v for c, v in zip(SETTING, setting, strict=True)])
+        ]
+        for offset, model in enumerate(models):
+            colour, marker = looks.get(model, (group_colour(0), "o"))
+            y = place + 0.26 - 0.26 * offset
+            for row in here[(here["metric"] == metric) & (here["method"] == model)].to_dict(
+                "records"
+            ):
+                ax.plot([row["median_low"], row["median_high"]], [y] * 2, color=colour, lw=2)
+                name = METHOD_NAMES[model] if place == 0 else None
+                ax.plot(row["median"], y, marker, color=colour, ms=5.5, label=name)
+    ax.set_yticks(
+        range(len(settings)), [f"k {k:g}, q_t {t:g}" for _, k, t in reversed(settings)], color=INK
+    )
+    ax.set_ylim(-0.6, len(settings) - 0.3)
+    _tidy(ax, label)
+    if label:
+        ax.legend(fontsize=8.5, loc="best")
+
+
+def _nothing(ax: Any) -> None:
+    ax.text(0.5, 0.5, "not recorded", transform=ax.transAxes, ha="center", color=MUTED)
+    ax.axis("off")
+
+
+def _rank(order: pd.DataFrame, metric: str, method: str) -> str:
+    if order.empty:
+        return ""
+    keep = (order["metric"] == metric) & (order["statistic"] == "median")
+    part = order[keep & (order["method"] == method)]
+    return f"{part['mean_rank'].iloc[0]:.1f}" if len(part) else ""
+
+
+def _tidy(ax: Any, label: bool) -> None:
+    ax.grid(axis="x", color=GRID)
+    ax.set_axisbelow(True)
+    ax.tick_params(length=0, labelleft=label)
+    ax.spines["left"].set_visible(False)
+    ax.xaxis.set_major_formatter(lambda value, _: number(value, 2))
