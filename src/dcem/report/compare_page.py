@@ -40,7 +40,7 @@ def render_comparison(comparison: TableComparison, title: str = "") -> str:
         others=list(tables.other_tables(comparison)),
         nuisances=tables.nuisance_table(comparison),
         planted=list(tables.planted_tables(comparison)),
-        believers=[m for m in comparison.methods if f"testing-{m.name}" in drawings],
+        scorers=_scorers(comparison),
         care=CARE,
         facts=_facts(comparison),
     )
@@ -79,11 +79,10 @@ def what_was_done(comparison: TableComparison) -> str:
         if comparison.rows_used == comparison.rows
         else f"{comparison.rows_used:,} of {comparison.rows:,} rows, drawn at random"
     )
-    people = (
-        "" if comparison.people == comparison.rows_used else f" of {comparison.people:,} people"
-    )
+    several = comparison.people != comparison.rows_used
+    people = f" ({comparison.people:,} people)" if several else ""
     return (
-        f"{len(comparison.methods)} methods on {used}{people}; every score is of somebody the "
+        f"{len(comparison.methods)} methods on {used}{people}. Every score is of somebody the "
         f"model was not fitted to ({comparison.folds}-fold cross-validation)."
     )
 
@@ -110,6 +109,12 @@ def _drawings(comparison: TableComparison) -> Iterator[Drawing]:
             curve_figures.decision_curves,
         ):
             yield from filter(None, [draw(comparison, target)])
+
+
+def _scorers(comparison: TableComparison) -> list[str]:
+    """Whose risk to show testing against: the method that models testing first, if it is there."""
+    names = [m.name for m in comparison.methods if m.testing_by_score]
+    return sorted(names, key=lambda name: name != "dcem")
 
 
 def _facts(comparison: TableComparison) -> Mapping[str, str]:

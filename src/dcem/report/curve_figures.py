@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from dcem.evaluate.results import EVERYBODY, Judgement, TableComparison, Target
-from dcem.report.panels import dashed, diagonal, key_of_groups, panels, thinned, unit_axes
+from dcem.report.panels import (
+    dashed,
+    diagonal,
+    key_of_groups,
+    panels,
+    plain_marks,
+    thinned,
+    unit_axes,
+)
 from dcem.report.style import ACCENT, FAINT, GRID, INK, MUTED, Drawing, group_colour
 from dcem.report.words import number, with_interval
 
@@ -72,7 +80,7 @@ def calibration(comparison: TableComparison, target: Target) -> Drawing | None:
                 ax.plot(x, y, "o", color=INK, ms=4.5)
             ax.set(xlim=(0, end), ylim=(-0.02 * end, end), aspect="equal")
             ax.set(xlabel="predicted risk", ylabel="estimated risk")
-            _plain_numbers(ax)
+            plain_marks(ax.xaxis, ax.yaxis)
             error = number(one.calibration_error.value)
             if one.calibration_error.estimable:
                 ax.text(0.97, 0.04, f"error {error}", ha="right", transform=ax.transAxes)
@@ -117,7 +125,7 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
             ax.set(xlim=(x[0], x[-1]), ylim=(-0.25 * top, 1.12 * top))
             ax.set(xlabel="risk at which one acts", ylabel="net benefit")
             ax.grid(axis="y", color=GRID)
-            _plain_numbers(ax)
+            plain_marks(ax.xaxis, ax.yaxis)
         _key_of_decisions(figure, next(iter(judged)))
     return Drawing(
         figure,
@@ -137,11 +145,6 @@ def _judged(comparison: TableComparison, target: Target, what: str) -> dict[str,
         for method in comparison.methods
         if target.key in method.judgements and getattr(method.judgements[target.key], what)
     }
-
-
-def _plain_numbers(ax: Any) -> None:
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(lambda value, _: f"{value:.3g}".replace("0.", ".", 1))
 
 
 def _dot(label: str) -> Any:

@@ -153,11 +153,11 @@ def em_history(name: str, history: History) -> Drawing:
     figure = new_figure(7.2, 2.9)
     with matplotlib.rc_context(RC):
         ax = figure.subplots()
-    for (split, loss), colour in zip(history.loss.items(), (INK, ACCENT, MUTED), strict=False):
-        steps = np.arange(1, len(loss) + 1)
-        marker = "o" if len(loss) <= 60 else None
-        ax.plot(steps, loss, color=colour, lw=1.8, marker=marker, ms=3, label=split)
-    ax.legend(loc="upper center", labelcolor="linecolor")
+        for (split, loss), colour in zip(history.loss.items(), (INK, ACCENT, MUTED), strict=False):
+            steps = np.arange(1, len(loss) + 1)
+            marker = "o" if len(loss) <= 60 else None
+            ax.plot(steps, loss, color=colour, lw=1.8, marker=marker, ms=3, label=split)
+        ax.legend(loc="upper center", labelcolor="linecolor")
     ax.axvline(history.kept, color=WARN, lw=1.2, ls=(0, (4, 3)))
     ax.set(xlabel="EM iteration", ylabel="loss")
     ax.margins(x=0.02)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dcem.evaluate.results import Estimate, Judgement, TableComparison
 from dcem.report.compare_tables import main_pair
-from dcem.report.panels import WIDTH
+from dcem.report.panels import WIDTH, plain_marks
 from dcem.report.style import (
     ACCENT,
     CAUTION,
@@ -23,7 +23,7 @@ from dcem.report.style import (
     Drawing,
     new_figure,
 )
-from dcem.report.words import number, with_interval
+from dcem.report.words import with_interval
 
 # How a target is drawn: colour, marker, hollow
 LOOKS = {
@@ -154,14 +154,7 @@ def _dress(ax: Any, names: Sequence[str]) -> None:
     ax.set_axisbelow(True)
     ax.tick_params(length=0)
     ax.spines["left"].set_visible(False)
-    ax.xaxis.set_major_locator(_few_marks())
-    ax.xaxis.set_major_formatter(lambda value, _: number(value, 2))
-
-
-def _few_marks() -> Any:
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(5)
+    plain_marks(ax.xaxis)
 
 
 def _entry(label: str, colour: str, marker: str, hollow: bool) -> Any:

@@ -29,7 +29,9 @@ def render_page(template: str, drawings: Sequence[Drawing] = (), **context: Any)
 
     def prose(text: str) -> Markup:
         # Names stand in backticks in our sentences, as they would in Markdown.
-        return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+        # A number stays on the line of its sign: 20 %.
+        marked = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+        return Markup(re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", marked))
 
     environment = Environment(
         loader=PackageLoader("dcem.report"),

@@ -75,6 +75,20 @@ def unit_axes(ax: Any) -> None:
     ax.set_yticklabels(["0", ".5", "1"])
 
 
+def share_marks(ax: Any) -> None:
+    """Marks of a vertical axis in per cent."""
+    ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %" if value else "0")
+
+
+def plain_marks(*axes: Any) -> None:
+    """Few marks at round numbers, written as in the text: .05, not 0.050."""
+    from matplotlib.ticker import MaxNLocator
+
+    for axis in axes:
+        axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+        axis.set_major_formatter(lambda value, _: f"{value:.3g}".replace("0.", ".", 1))
+
+
 def dashed(label: str, colour: str = INK) -> Any:
     """An entry of a key for a dashed line."""
     from matplotlib.lines import Line2D

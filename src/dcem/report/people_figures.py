@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dcem.evaluate.results import Histogram, MethodResult, TableComparison
-from dcem.report.panels import key_of_groups, panels
+from dcem.report.panels import key_of_groups, panels, plain_marks, share_marks
 from dcem.report.style import GRID, INK, WARN, Drawing, group_colour
 from dcem.report.words import number, percent
 
@@ -24,8 +26,9 @@ def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing 
         ax.set(xlabel=f"risk predicted by {method.name}", ylabel="share tested")
         ax.set_ylim(bottom=0)
         ax.set_xlim(left=0)
+        plain_marks(ax.xaxis)
         ax.grid(axis="y", color=GRID)
-        ax.yaxis.set_major_formatter(lambda value, _: percent(value, 1) if value else "0")
+        share_marks(ax)
         key_of_groups(figure, names)
     ends = [
         f"{name}: from {percent(float(line.tested[0]), 1)} at a risk of "
@@ -54,7 +57,7 @@ def overlap(comparison: TableComparison) -> Drawing:
         _stairs(ax, shown.probability, names)
         ax.set(xlim=(0, 1), xlabel="estimated probability of being tested")
         ax.set_ylabel("share of the group")
-        ax.yaxis.set_major_formatter(lambda value, _: percent(value, 1) if value else "0")
+        share_marks(ax)
         key_of_groups(figure, names)
     said = (
         f"{percent(shown.hardly_ever, 1)} of people have a probability of a test under "
@@ -84,7 +87,7 @@ def pseudo_labels(comparison: TableComparison) -> Drawing | None:
             _stairs(ax, histogram, names)
             ax.set(xlim=(0, 1), xlabel="label filled in for the untested")
             ax.set_ylabel("share of the untested")
-            ax.yaxis.set_major_formatter(lambda value, _: percent(value, 1) if value else "0")
+            share_marks(ax)
         key_of_groups(figure, names)
     return Drawing(
         figure,
@@ -98,11 +101,12 @@ def pseudo_labels(comparison: TableComparison) -> Drawing | None:
     )
 
 
-def _stairs(ax: object, histogram: Histogram, names: list[str]) -> None:
+def _stairs(ax: Any, histogram: Histogram, names: list[str]) -> None:
     for name, share in histogram.share.items():
         colour = group_colour(names.index(name)) if name in names else INK
-        ax.stairs(share, histogram.edges, color=colour, lw=1.7)  # type: ignore[attr-defined]
-    ax.grid(axis="y", color=GRID)  # type: ignore[attr-defined]
+        ax.stairs(share, histogram.edges, color=colour, lw=1.7)
+    ax.grid(axis="y", color=GRID)
+    plain_marks(ax.xaxis)
 
 
 def _mean(method: str, histogram: Histogram) -> str:

@@ -58,6 +58,7 @@ RC: dict[Any, Any] = {
     "axes.titlelocation": "left",
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "axes.axisbelow": True,
     "axes.linewidth": 0.8,
     "grid.color": GRID,
     "grid.linewidth": 0.8,
