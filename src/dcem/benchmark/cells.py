@@ -21,6 +21,7 @@ from dcem.checks import InputError
 from dcem.methods import NetworkClassifier, make, published
 from dcem.tasks import Task, load_sepsis, make_sinusoid
 from dcem.tasks._rates import rates_of_testing
+from dcem.tasks._sepsis.task import read_cohort
 
 PUBLISHED_SEED = 42
 # Where and how loudly a fit runs does not change what it is.
@@ -100,10 +101,8 @@ def _cohort(task: dict[str, Any]) -> tuple[float, float, str]:
 
 @lru_cache(maxsize=4)
 def _read_cohort(path: str) -> tuple[float, float, str]:
-    import pandas as pd
-
     content = Path(path).read_bytes()
-    frame = pd.read_parquet(path, columns=["y", "a"])
+    frame, _ = read_cohort(path)
     prevalence, share = float(frame["y"].mean()), float((frame["a"] == 0).mean())
     return prevalence, share, hashlib.sha256(content).hexdigest()
 

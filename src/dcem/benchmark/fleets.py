@@ -33,7 +33,7 @@ class Outcome:
     cell: str
     metrics: dict[str, Any] | None
     error: str | None
-    about: dict[str, Any]  # seconds, memory, device, size of its fleet
+    about: dict[str, Any]  # seconds, memory, device, size of its fleet; if patients are made up
 
 
 class BrokenDevice(RuntimeError):
@@ -82,11 +82,12 @@ def run_fleet(
     for cell, task, estimator in zip(cells, tasks, fitted, strict=True):
         if cell.id in skip:
             continue
+        told = about | ({"artificial": True} if task.params.get("artificial") else {})
         try:
-            yield Outcome(cell.id, measure(estimator, task), None, about)
+            yield Outcome(cell.id, measure(estimator, task), None, told)
         except Exception as error:
             text = "".join(traceback.format_exception(error)).strip()
-            yield Outcome(cell.id, None, text, about)
+            yield Outcome(cell.id, None, text, told)
 
 
 def _fit(

@@ -2,8 +2,8 @@
 
 The numbers are drawn from a plain recipe and resemble an intensive care unit only in their ranges.
 A hidden severity raises heart and respiratory rate, lactate and creatinine, lowers pressure, and
-raises the chance of sepsis, so that a model has something to learn; no finding about the model on
-such data says anything about patients.
+raises the chance of sepsis and of being measured at all, so that a model has something to learn,
+from what is missing too; no finding about the model on such data says anything about patients.
 """
 
 from __future__ import annotations
@@ -146,13 +146,15 @@ class _People:
         """Vital signs each hour, laboratory copies for some, coma scores, and some nonsense."""
         rng, z, parts = self.rng, self.severity, []
         everybody = np.arange(self.n)
+        unseen = {item: rng.random(self.n) < 0.02 for item in (220179, 220210)}  # never charted
         for hour in (0.0, 1.0, 2.0, 5.0):
             for item, center, slope, spread in (
                 (220045, 86.0, 7, 14), (220179, 122, -8, 17), (220181, 82, -5, 11),
                 (220210, 19, 2.2, 4.5), (220277, 97, -0.4, 1.6),
             ):  # fmt: skip
-                value = np.round(center + slope * z + rng.normal(0, spread, self.n))
-                parts.append(self._numbers("chartevents", everybody, item, hour, value.clip(1)))
+                value = np.round(center + slope * z + rng.normal(0, spread, self.n)).clip(1)
+                who = np.flatnonzero(~unseen[item]) if item in unseen else everybody
+                parts.append(self._numbers("chartevents", who, item, hour, value[who]))
         warm = rng.random(self.n) < 0.8
         celsius = 36.8 + 0.25 * z + rng.normal(0, 0.6, self.n)
         fahrenheit, metric = np.flatnonzero(warm), np.flatnonzero(~warm)
@@ -166,7 +168,8 @@ class _People:
             (225624, 0.6, 3.0, 0.25, 0.5), (227456, 0.2, 1.1, -0.1, 0.2),
             (220615, 0.6, 0.1, 0.3, 0.4),
         ):  # fmt: skip
-            who = np.flatnonzero(rng.random(self.n) < share)
+            ordered = 1 / (1 + (1 - share) / share * np.exp(-0.9 * z))  # the sicker, the likelier
+            who = np.flatnonzero(rng.random(self.n) < ordered)
             value = np.exp(center + slope * z[who] + rng.normal(0, spread, len(who)))
             parts.append(self._numbers("chartevents", who, item, rng.uniform(0.2, 1.5), value))
             again = np.flatnonzero(rng.random(len(who)) < 0.3)

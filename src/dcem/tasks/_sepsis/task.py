@@ -90,7 +90,7 @@ def load_sepsis(
             raise InputError(f"{name} is one of {', '.join(allowed)}; got {given!r}.")
     if not 0 <= beta <= 1:
         raise InputError(f"beta is a weight between 0 and 1; got {beta}.")
-    frame, build = _read(cohort)
+    frame, build = read_cohort(cohort)
     y = frame["y"].to_numpy(dtype=np.int64)
     group = frame["a"].to_numpy(dtype=np.int64)
     X = frame[list(FEATURE_NAMES)].to_numpy(dtype=float)  # [n, 13]
@@ -133,7 +133,7 @@ def load_sepsis(
     return Task(train, validation, test, truth, kind="sepsis", params=params)
 
 
-def _read(cohort: str | Path | pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
+def read_cohort(cohort: str | Path | pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The cohort sorted by stay, as the published stream expects it, and how it was built."""
     if isinstance(cohort, pd.DataFrame):
         frame, build, where = cohort, {}, "cohort"
