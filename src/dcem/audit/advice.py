@@ -1,0 +1,181 @@
+"""What the conclusions rest on, and which methods may be used here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf, isnan
+
+from dcem.audit.findings import CLEAR, clear_disparities, percent
+from dcem.audit.overlap import HARDLY, is_thin
+from dcem.audit.results import EVERYBODY, Assumption, Audit, Breakdown, MethodAdvice
+
+RANDOM = 0.55  # an AUC of the testing model up to which testing is about random
+
+
+def check_assumptions(audit: Audit) -> tuple[Assumption, ...]:
+    """Everything that has to hold, and what the data say of it."""
+    return tuple(_assumptions(audit))
+
+
+def _assumptions(audit: Audit) -> Iterator[Assumption]:
+    b, c = audit.prevalence_sensitivity, audit.performance_sensitivity
+    stands = [
+        f"“{found.breakdown.conclusion}” stands up to an odds ratio of {_strength(found.breakdown)}"
+        for found in (b, c)
+        if found is not None and not isnan(found.breakdown.value)
+    ]
+    yield Assumption(
+        "Features and group explain who was tested: nothing unrecorded drives testing and outcome",
+        "untestable",
+        "caution",
+        "; ".join(stands) + "." if stands else "No sensitivity analysis was possible.",
+    )
+    every = audit.overlap.get(EVERYBODY)
+    groups = [o.group for o in audit.overlap.values() if o.reason and o.group != EVERYBODY]
+    yield Assumption(
+        "Everybody had a real chance of being tested (overlap)",
+        "tested",
+        "note" if every is None else "serious" if every.reason else "caution" if groups else "fine",
+        "Testing does not vary."
+        if every is None
+        else f"{percent(every.under[HARDLY])} have a testing probability under "
+        f"{100 * HARDLY:g} %." + (f" Not met in: {', '.join(groups)}." if groups else ""),
+    )
+    calibration = audit.calibration
+    if calibration is not None:
+        slope = calibration.slope
+        right = slope.estimable and 0.8 <= slope.value <= 1.25 and calibration.error <= 0.05
+        yield Assumption(
+            "The model of testing is right",
+            "partly",
+            "fine" if right else "caution",
+            f"Calibration slope {slope.value:.2f}, mean error "
+            f"{100 * calibration.error:.1f} percentage points. Calibration is necessary, not "
+            "sufficient.",
+        )
+    found = audit.independence
+    if found is not None:
+        rejected = not isnan(found.p_value) and found.p_value < CLEAR
+        yield Assumption(
+            "The outcome does not depend on the group, given the features",
+            "partly",
+            "caution" if rejected or isnan(found.p_value) else "fine",
+            found.reason + "."
+            if isnan(found.p_value)
+            else f"Among the tested: p = {found.p_value:.2g}, "
+            + ("contradicted." if rejected else "not contradicted; that is no proof."),
+        )
+    yield Assumption(
+        "A test tells the truth, in every group alike",
+        "untestable",
+        "caution",
+        "Nothing in the table can show it. Where a test reads differently between groups, its "
+        "errors look like differences in the outcome.",
+    )
+    late = ", ".join(audit.suspicious)
+    yield Assumption(
+        "Features were recorded before the decision to test",
+        "partly",
+        "caution" if late else "note",
+        f"Doubtful: {late}."
+        if late
+        else "No column gives itself away. A consequence of the result that is only weakly tied "
+        "to testing would not: only somebody who knows when each column is written can tell.",
+    )
+    given = "one a row" not in audit.configuration.get("people", "")
+    yield Assumption(
+        "Rows of different people are independent",
+        "untestable",
+        "fine" if given else "note",
+        "A person's rows were kept together."
+        if given
+        else "Every row was taken for a person of its own. If people have several rows, name the "
+        "id column; intervals are too narrow otherwise.",
+    )
+
+
+def _strength(b: Breakdown) -> str:
+    return "any size" if b.with_interval == inf else f"{b.with_interval:.2g}"
+
+
+def advise(audit: Audit) -> tuple[MethodAdvice, ...]:
+    """A verdict on every method that needs no truth, the defensible ones first."""
+    from dcem.methods import names
+
+    order = ("defensible", "with care", "not here")
+    found = [MethodAdvice(name, *_verdict(name, audit)) for name in names(usable=True)]
+    return tuple(sorted(found, key=lambda advice: order.index(advice.verdict)))
+
+
+def _verdict(name: str, audit: Audit) -> tuple[str, str]:
+    total = audit.total
+    if total.tested == 0:
+        return "not here", "nobody was tested"
+    if total.tested == total.rows:
+        if name in _EVERYBODY_TESTED:
+            return "defensible", "everybody was tested: an ordinary model of the outcome will do"
+        return "not here", "everybody was tested: there is nothing to correct"
+    weak = [o.group for o in audit.overlap.values() if o.reason]
+    thin = not weak and is_thin(audit.overlap[EVERYBODY])
+    independence = audit.independence
+    depends = independence is not None and independence.p_value < CLEAR  # False for NaN
+    predictable = audit.calibration.auc if audit.calibration is not None else 0.5
+    at_random = predictable <= RANDOM and not clear_disparities(audit)
+    if name in _NOISE:
+        if at_random:
+            return "with care", f"testing looks random here; {_NOISE[name]}"
+        return "not here", (
+            f"testing follows features or group (AUC {predictable:.2f}); {_NOISE[name]}"
+        )
+    if name in _NEVER:
+        return "not here", _NEVER[name]
+    if name in ("ipw", "dr-learner"):
+        if weak:
+            return "not here", f"no overlap ({', '.join(weak)}): a few rows would carry all weight"
+        if thin:
+            return "with care", "thin overlap: the weights rest on few people"
+        return "defensible", "tested and untested people overlap, if features explain testing"
+    if name == "tested-only-plus-group":
+        if depends:
+            return "with care", (
+                "the outcome depends on the group here, which this method can learn; prediction "
+                "needs the group, and it may learn the testing policy"
+            )
+        return "with care", "prediction needs the group, and nothing here says that it helps"
+    extrapolates = f"; it extrapolates where nobody was tested ({', '.join(weak)})" if weak else ""
+    if name == "tested-only":
+        if weak:
+            return "with care", f"right if features explain testing{extrapolates}"
+        return "defensible", "tested and untested people overlap, if features explain testing"
+    if name in ("dcem", "imputation-only", "no-causal-regularization"):
+        if not audit.grouped:
+            return "with care", f"made for groups that are tested differently{extrapolates}"
+        if depends:
+            return "with care", (
+                "it assumes that the outcome does not depend on the group given the features, "
+                f"which the tested contradict{extrapolates}"
+            )
+        if name != "dcem":
+            return "with care", f"a part of dcem, for comparison{extrapolates}"
+        return (
+            "with care" if weak else "defensible",
+            f"its assumption about group and outcome is not contradicted{extrapolates}",
+        )
+    return "with care", "no rule of this audit speaks of it; read its assumptions"
+
+
+_EVERYBODY_TESTED = ("y-obs", "tested-only")
+_NOISE = {
+    "y-obs": "it counts the untested as negative, and learns who is positive and tested",
+    "group-only": "it counts that group's untested as negative",
+    "peer-loss": "it assumes that every positive is missed with the same probability",
+    "group-peer-loss": "it assumes one probability of being missed within a group",
+    "truncated-lq": "it takes missing positives for random label noise",
+    "gjs": "it takes missing positives for random label noise",
+    "self": "it takes missing positives for scattered label noise",
+    "dividemix": "it takes missing positives for a scattered minority of wrong labels",
+}
+_NEVER = {
+    "dragonnet": "its scores are no probabilities of the outcome; it is there for comparison",
+    "sar-em": "it counts tested negatives as unknown, and throws away what testing has shown",
+}

@@ -1,0 +1,145 @@
+"""An audit that can be shared: small counts hidden, and the rates that would give them away.
+
+Counts of rows, tested, untested, positive and negative, per group and in total, are hidden together
+by `dcem.disclosure`. A rate is withheld with its count: 3 positives of 40 tested can be read off
+"7.5 %" as well. Histograms and curves are computed without bins of under ten people from the start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import nan
+
+from dcem.audit.conclusions import conclude
+from dcem.audit.results import EVERYBODY, HIDDEN, Audit, GroupCounts, TestingRate
+from dcem.disclosure import THRESHOLD, Shown, hide_small
+from dcem.metrics.estimate import Estimate
+
+WITHHELD = Estimate(nan, reason=f"withheld: it would show a count under {THRESHOLD}")
+
+
+def shown_counts(audit: Audit, *, show_all: bool = False) -> dict[str, dict[str, Shown]]:
+    """Group -> rows, tested, positive (and untested, negative) as a page may show them."""
+    counts: dict[str, int] = {}
+    sums: list[tuple[str, tuple[str, ...]]] = []
+    everything = [*audit.counts, audit.total] if audit.grouped else [audit.total]
+    for item in everything:
+        name = item.group
+        counts |= {f"{name}\0{key}": value for key, value in _cells(item).items()}
+        sums.append((f"{name}\0rows", (f"{name}\0tested", f"{name}\0untested")))
+        sums.append((f"{name}\0tested", (f"{name}\0positive", f"{name}\0negative")))
+    if audit.grouped:
+        for key in _cells(audit.total):
+            sums.append(
+                (f"{EVERYBODY}\0{key}", tuple(f"{item.group}\0{key}" for item in audit.counts))
+            )
+    shown = hide_small(counts, sums, show_all=show_all)
+    return {
+        item.group: {key: shown[f"{item.group}\0{key}"] for key in _cells(item)}
+        for item in everything
+    }
+
+
+def without_small_cells(audit: Audit) -> Audit:
+    """The same audit; what would show a count under ten is NaN with the reason."""
+    shown = shown_counts(audit)
+
+    def hidden(group: str, *cells: str) -> bool:
+        # An empty cell is nobody's: a rate of exactly 0 or 1 may be told.
+        exact = {item.group: _cells(item) for item in (*audit.counts, audit.total)}
+        if group not in shown:
+            group = EVERYBODY
+        return any(isinstance(shown[group][cell], str) and exact[group][cell] > 0 for cell in cells)
+
+    def testing_of(rate: TestingRate) -> TestingRate:
+        if not hidden(rate.group, "rows", "tested", "untested"):
+            return rate
+        return replace(
+            rate,
+            crude=_withheld(rate.crude),
+            equal=_withheld(rate.equal),
+            others=_withheld(rate.others),
+            difference=_withheld(rate.difference),
+            ratio=_withheld(rate.ratio),
+        )
+
+    outcome = ("tested", "positive", "negative")
+    b, c = audit.prevalence_sensitivity, audit.performance_sensitivity
+    masked = replace(
+        audit,
+        testing=tuple(map(testing_of, audit.testing)),
+        yields=tuple(
+            replace(
+                item,
+                rate=WITHHELD,
+                difference=_withheld(item.difference),
+                at_equal_probability=_withheld(item.at_equal_probability),
+                marginal=_withheld(item.marginal),
+            )
+            if hidden(item.group, *outcome)
+            else item
+            for item in audit.yields
+        ),
+        prevalence=tuple(
+            replace(
+                item,
+                recorded=WITHHELD,
+                tested_only=_withheld(item.tested_only),
+                weighted=_withheld(item.weighted),
+                doubly_robust=_withheld(item.doubly_robust),
+                bounds=(nan, nan),
+            )
+            if hidden(item.group, "rows", "untested", *outcome)
+            else item
+            for item in audit.prevalence
+        ),
+        counts=tuple(_masked(item, shown) for item in audit.counts),
+        total=_masked(audit.total, shown),
+        overlap={
+            name: replace(item, tested=HIDDEN, effective=nan, heaviest=nan)
+            if hidden(name, "tested")
+            else item
+            for name, item in audit.overlap.items()
+        },
+        # The limits of a group's curve are its recorded rate, and that plus its untested.
+        prevalence_sensitivity=b
+        and replace(
+            b, curves={n: v for n, v in b.curves.items() if not hidden(n, "untested", *outcome)}
+        ),
+        performance_sensitivity=c
+        and replace(c, auc={n: v for n, v in c.auc.items() if not hidden(n, *outcome)}),
+        withheld=tuple(
+            item.group for item in audit.counts if hidden(item.group, "rows", "untested", *outcome)
+        ),
+    )
+    return conclude(masked)
+
+
+def _withheld(estimate: Estimate) -> Estimate:
+    """Withheld, unless there was nothing to withhold."""
+    return WITHHELD if estimate.estimable else estimate
+
+
+def _cells(item: GroupCounts) -> dict[str, int]:
+    return {
+        "rows": item.rows,
+        "tested": item.tested,
+        "untested": item.rows - item.tested,
+        "positive": item.positive,
+        "negative": item.tested - item.positive,
+    }
+
+
+def _masked(item: GroupCounts, shown: dict[str, dict[str, Shown]]) -> GroupCounts:
+    """Counts with -1 in place of the hidden ones; `people` follows the rows."""
+    cells = shown.get(item.group, shown[EVERYBODY])
+
+    def number(key: str) -> int:
+        value = cells[key]
+        return value if isinstance(value, int) else HIDDEN
+
+    rows = number("rows")
+    enough = rows >= 0 and item.people >= THRESHOLD
+    return GroupCounts(
+        item.group, rows, item.people if enough else HIDDEN, number("tested"), number("positive")
+    )

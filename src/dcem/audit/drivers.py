@@ -1,0 +1,145 @@
+"""What drives testing: how much worse it is predicted when a column is shuffled.
+
+The columns that come from one raw column (its categories, its mark for missing) are shuffled
+together among held-out people, and the log loss of the out-of-fold model of testing rises by what
+the model owes to that column (permutation importance: Breiman 2001; Fisher, Rudin and Dominici
+2019). The direction is the predicted share tested when everybody had a high instead of a low value
+(90th against 10th percentile), or one common category instead of another, all else as it is.
+
+Importance is about prediction, not cause. Columns that say the same share their importance, and a
+column recorded *after* the decision to test can top the list because it is its consequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dcem.audit.nuisance import CrossFit, Features
+from dcem.audit.people import People, Z
+from dcem.audit.results import Driver
+from dcem.metrics.estimate import Estimate
+from dcem.problem import SelectiveLabels
+
+ROWS = 20_000  # held-out rows, over all folds
+CATEGORIES = 12  # a column with no more distinct values is described by its categories
+GROUP = "(group)"
+
+
+def find_drivers(
+    problem: SelectiveLabels,
+    people: People,
+    features: Features,
+    testing: CrossFit,
+    fold: np.ndarray,
+    sources: Sequence[str],
+    rng: np.random.Generator,
+) -> tuple[Driver, ...]:
+    """Every raw column with its importance, most important first."""
+    rows = np.arange(len(problem))
+    if len(rows) > ROWS:
+        rows = np.sort(rng.choice(rows, ROWS, replace=False))
+    asked = _Held(testing, fold[rows], features.take(rows), problem.tested[rows])
+    names = list(sources) + [GROUP] * (features.n_groups if features.group is not None else 0)
+    labels = [*problem.feature_names, *(problem.group_names if GROUP in names else ())]
+    part = People(people.weight[rows], None, len(rows))
+    base = asked.losses(asked.X)
+    rate = float(part.mean(asked.tested.astype(float)).value)
+    nothing = -np.log(np.where(asked.tested, rate, 1 - rate)) if 0 < rate < 1 else base
+    explained = part.mean(nothing - base).value
+    found = []
+    for source in dict.fromkeys(names):
+        columns = [number for number, name in enumerate(names) if name == source]
+        shuffled = asked.X.copy()
+        shuffled[:, columns] = asked.X[rng.permutation(len(rows))][:, columns]
+        rise = part.mean(asked.losses(shuffled) - base)
+        reach = Z * part.error(rise.influence)
+        found.append(
+            Driver(
+                column=source,
+                loss=Estimate(
+                    1000 * rise.value, 1000 * (rise.value - reach), 1000 * (rise.value + reach)
+                ),
+                share=rise.value / explained if explained > 0 else float("nan"),
+                direction=_direction(asked, columns, [labels[c] for c in columns], source, part),
+            )
+        )
+    return tuple(sorted(found, key=lambda driver: -driver.loss.value))
+
+
+class _Held:
+    """Held-out rows, each asked of the model that has not seen it."""
+
+    def __init__(self, fit: CrossFit, fold: np.ndarray, X: np.ndarray, tested: np.ndarray) -> None:
+        self.models, self.X, self.tested = fit.models, X, tested
+        self.of_fold = [np.flatnonzero(fold == number) for number in range(len(fit.models))]
+
+    def probability(self, X: np.ndarray) -> np.ndarray:
+        found = np.empty(len(X))
+        for model, rows in zip(self.models, self.of_fold, strict=True):
+            if len(rows):
+                found[rows] = _of_testing(model, X[rows])
+        return found
+
+    def losses(self, X: np.ndarray) -> np.ndarray:
+        p = np.clip(self.probability(X), 1e-6, 1 - 1e-6)
+        return -np.log(np.where(self.tested, p, 1 - p))
+
+
+def _of_testing(model: Any, X: np.ndarray) -> np.ndarray:
+    if len(model.classes_) == 1:
+        return np.full(len(X), float(model.classes_[0]))
+    return np.asarray(model.predict_proba(X)[:, 1])
+
+
+def _direction(
+    asked: _Held, columns: list[int], labels: list[str], source: str, people: People
+) -> str:
+    """In words: what the predicted share tested does as the column changes."""
+
+    def rate(values: np.ndarray) -> float:
+        moved = asked.X.copy()
+        moved[:, columns] = values
+        return 100 * people.mean(asked.probability(moved)).value
+
+    block = asked.X[:, columns]
+    patterns, count = np.unique(block, axis=0, return_counts=True)
+    if len(patterns) == 1:
+        return "the same for everybody"
+    if len(patterns) <= CATEGORIES or len(columns) > 2:
+        common = patterns[np.argsort(-count)[:CATEGORIES]]
+        common = common[np.sort(-count)[: len(common)] <= -10] if count.max() >= 10 else common
+        rates = [rate(pattern) for pattern in common]
+        if len(rates) < 2:
+            return "hardly varies"
+        most, least = int(np.argmax(rates)), int(np.argmin(rates))
+        return (
+            f"{_pattern(common[most], labels, source)}: {rates[most]:.1f} %, "
+            f"{_pattern(common[least], labels, source)}: {rates[least]:.1f} %"
+        )
+    many = max(range(len(columns)), key=lambda c: len(np.unique(block[:, c])))
+    present = block[~np.isnan(block[:, many]), many]
+    low, high = np.quantile(present, (0.1, 0.9))
+    if low == high:
+        return "hardly varies"
+    typical = np.nanmedian(block, axis=0)
+    ends = [np.where(np.arange(len(columns)) == many, value, typical) for value in (low, high)]
+    below, above = (rate(end) for end in ends)
+    word = "about as often" if abs(above - below) < 0.5 else "more" if above > below else "less"
+    return f"{word} when high: {below:.1f} % at {low:.4g}, {above:.1f} % at {high:.4g}"
+
+
+def _pattern(values: np.ndarray, labels: list[str], source: str) -> str:
+    """A combination of encoded columns as the value it stands for."""
+    if np.isnan(values).any():
+        return "missing"
+    prefix = f"{source}="
+    if len(labels) == 1:
+        if not labels[0].startswith(prefix):
+            return f"{values[0]:g}"
+        level = labels[0].removeprefix(prefix)
+        return level if values[0] == 1 else f"not {level}"
+    active = [label for label, value in zip(labels, values, strict=True) if value == 1]
+    return " and ".join(label.removeprefix(prefix) for label in active) or "none of these"

@@ -1,0 +1,133 @@
+"""Does the outcome depend on the group, given the features? Asked of the tested.
+
+Several methods, DCEM among them, let the group matter for testing but not for the outcome: given
+the features, Y is independent of A. That can be looked at where labels are. If it held, what the
+features leave unexplained of the outcome, y - E[y | x], would be uncorrelated with what they leave
+unexplained of the group, 1{A = g} - P(A = g | x). The test asks whether it is (the generalised
+covariance measure: Shah and Peters, "The hardness of conditional independence testing", Annals of
+Statistics 2020). Both models are cross-fitted among the tested; persons are kept together.
+
+The effect is given as an odds ratio of the group against everybody else at equal features. An
+interval around 1 does not prove independence: `detectable` says how large an odds ratio would have
+been noticed four times out of five. And the question is put to the tested only: if testing depends
+on causes of the outcome that are not in the features, differently in the groups, the answer among
+the tested differs from that among all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import nan
+
+import numpy as np
+from scipy.special import expit, logit
+from scipy.stats import chi2
+
+from dcem.audit.people import FEWEST_PEOPLE, FEWEST_TESTED, People, Z
+from dcem.audit.results import Independence
+from dcem.metrics.estimate import Estimate
+from dcem.problem import SelectiveLabels
+
+POWER = 1.96 + 0.84  # standard errors away from 1 that are noticed with probability 0.8
+
+
+def check_independence(
+    problem: SelectiveLabels, people: People, risk: np.ndarray, membership: np.ndarray
+) -> Independence:
+    """The odds ratio of every group, and the joint test.
+
+    `risk` is P(y = 1 | x) and `membership` P(group | x) [n, groups], both fitted to the tested.
+    """
+    tested = problem.tested
+    y = problem.y_imputed
+    odds_ratio: dict[str, Estimate] = {}
+    detectable: dict[str, float] = {}
+    scores: list[np.ndarray] = []
+    base = logit(np.clip(risk, 1e-6, 1 - 1e-6))
+    for code, name in enumerate(problem.group_names):
+        mine = problem.group == code
+        reason = _too_few(people, y, tested & mine, "in the group") or _too_few(
+            people, y, tested & ~mine, "outside it"
+        )
+        if reason:
+            odds_ratio[name] = Estimate(nan, reason=reason)
+            detectable[name] = nan
+            continue
+        surplus = np.where(tested, mine - membership[:, code], 0.0)
+        scores.append(people.weight * surplus * (y - risk))
+        at, error = _log_odds(people, y, base, surplus, tested)
+        value, low, high = (float(np.exp(at + k * error)) for k in (0, -Z, Z))
+        odds_ratio[name] = Estimate(value, low, high)
+        detectable[name] = float(np.exp(POWER * error))
+    p_value, reason = _jointly(people, scores)
+    return Independence(odds_ratio, detectable, p_value, reason)
+
+
+def _too_few(people: People, y: np.ndarray, rows: np.ndarray, where: str) -> str:
+    if people.count(rows) < FEWEST_PEOPLE:
+        return f"fewer than {FEWEST_PEOPLE} tested people {where}"
+    if min(y[rows].sum(), (1 - y[rows]).sum()) < FEWEST_TESTED:
+        return f"fewer than {FEWEST_TESTED} positives or negatives {where}"
+    return ""
+
+
+def _log_odds(
+    people: People, y: np.ndarray, base: np.ndarray, surplus: np.ndarray, tested: np.ndarray
+) -> tuple[float, float]:
+    """Logistic regression of y on the surplus of membership, predicted logit as offset."""
+    at, weight = 0.0, people.weight * tested
+    for _ in range(25):
+        fitted = expit(base + at * surplus)
+        curve = weight @ (surplus**2 * fitted * (1 - fitted))
+        step = weight @ (surplus * (y - fitted)) / curve
+        at += float(np.clip(step, -2, 2))
+        if abs(step) < 1e-8:
+            break
+    influence = weight * surplus * (y - expit(base + at * surplus)) / curve
+    return at, people.error(influence)
+
+
+def _jointly(people: People, scores: list[np.ndarray]) -> tuple[float, str]:
+    """Chi-square of all groups' scores; they sum to about zero, so one rank is lost."""
+    if not scores:
+        return nan, "too few tested people in the groups"
+    rows = np.stack(scores)  # [groups, n]
+    if people.person is not None:
+        rows = np.stack(
+            [np.bincount(people.person, row, minlength=people.n_people) for row in rows]
+        )
+    covariance = rows @ rows.T
+    scale = np.sqrt(np.diag(covariance))
+    total = rows.sum(axis=1) / scale
+    correlation = covariance / np.outer(scale, scale)
+    rank = int(np.linalg.matrix_rank(correlation, tol=1e-3, hermitian=True))
+    statistic = float(total @ np.linalg.pinv(correlation, rcond=1e-3, hermitian=True) @ total)
+    return float(chi2.sf(statistic, rank)), ""
+
+
+def with_group(problem: SelectiveLabels, people: People, risk: np.ndarray) -> np.ndarray:
+    """The risk given features *and* group: each group's own intercept on the features' logit.
+
+    Fitted to the tested; a prior of one unit on the log odds keeps small groups near the others.
+    """
+    base = logit(np.clip(risk, 1e-6, 1 - 1e-6))
+    y = problem.y_imputed
+    shift = np.zeros(problem.n_groups)
+    for code in range(problem.n_groups):
+        rows = problem.tested & (problem.group == code)
+        for _ in range(25):
+            fitted = expit(base[rows] + shift[code])
+            slope = people.weight[rows] @ (y[rows] - fitted) - shift[code]
+            step = slope / (people.weight[rows] @ (fitted * (1 - fitted)) + 1)
+            shift[code] += float(np.clip(step, -2, 2))
+            if abs(step) < 1e-8:
+                break
+    return expit(base + shift[problem.group])
+
+
+def no_test(problem: SelectiveLabels, reason: str) -> Independence:
+    """The answer where the question cannot be asked."""
+    nothing: Mapping[str, Estimate] = {
+        name: Estimate(nan, reason=reason) for name in problem.group_names
+    }
+    return Independence(nothing, dict.fromkeys(problem.group_names, nan), nan, reason)

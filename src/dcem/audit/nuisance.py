@@ -1,0 +1,175 @@
+"""Models that predict every row without having seen its person.
+
+The audit needs probabilities: of being tested, of belonging to a group, of a positive test. They
+are means to an end (nuisances), so they should be flexible, need no tuning, and not have seen the
+row they predict: a model that has would find every tested person likely to be tested. People are
+dealt into folds; a fold is predicted by models fitted on the others.
+
+Two learners compete, logistic regression and gradient boosted trees, and the one with the smaller
+log loss on the held-out rows predicts (a discrete super learner: van der Laan, Polley and Hubbard
+2007). Large tables are fitted on a random part of each training side, at most `row_budget` rows;
+*all* rows are predicted, a chunk at a time.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dcem.audit.people import People
+from dcem.problem import SelectiveLabels
+
+CHUNK = 250_000  # rows predicted at once
+JUDGED = 20_000  # held-out rows a fold that decide between the learners
+TINY = 1e-6
+
+
+@dataclass(frozen=True)
+class Features:
+    """Columns a model sees: the features, and the group as 0/1 columns if it may see that."""
+
+    X: np.ndarray
+    group: np.ndarray | None = None
+    n_groups: int = 0
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The columns of these rows: [rows, d (+ groups)]."""
+        X = self.X[rows]
+        if self.group is None:
+            return X
+        member = self.group[rows][:, None] == np.arange(self.n_groups)
+        return np.concatenate([X, member], axis=1)
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """Out-of-fold probabilities and where they came from."""
+
+    probability: np.ndarray  # [n] for two classes, [n, classes] for more
+    learner: str
+    loss: float  # mean log loss on held-out rows
+    models: tuple[Any, ...]  # one a fold, for those who want to ask it more
+
+
+def deal_folds(people: People, n_rows: int, n_folds: int, rng: np.random.Generator) -> np.ndarray:
+    """The fold of each row; a person's rows share one."""
+    order = rng.permutation(people.n_people) % n_folds
+    return order if people.person is None else order[people.person]
+
+
+def cross_fit(
+    features: Features,
+    target: np.ndarray,
+    *,
+    n_classes: int,
+    among: np.ndarray,
+    fold: np.ndarray,
+    people: People,
+    row_budget: int,
+    rng: np.random.Generator,
+    predict: np.ndarray | None = None,
+) -> CrossFit:
+    """Probabilities of the classes of `target` (codes), learnt `among` some rows (a mask).
+
+    Every row is predicted, or those in the mask `predict`; rows left out are NaN.
+    """
+    folds = np.unique(fold)
+    fitted: dict[str, list[Any]] = {name: [] for name in LEARNERS}
+    loss: dict[str, list[float]] = {name: [] for name in LEARNERS}
+    for held_out in folds:
+        training = _some(np.flatnonzero(among & (fold != held_out)), row_budget, rng)
+        judged = _some(np.flatnonzero(among & (fold == held_out)), JUDGED, rng)
+        inside, outside = features.take(training), features.take(judged)
+        weight = people.weight[training]
+        seed = int(rng.integers(2**31))
+        for name in LEARNERS:
+            model = _fit(name, inside, target[training], weight, seed)
+            fitted[name].append(model)
+            loss[name].append(
+                _log_loss(
+                    _predict(model, outside, n_classes), target[judged], people.weight[judged]
+                )
+            )
+    best = min(LEARNERS, key=lambda name: float(np.nanmean(loss[name])))
+    probability = np.full((len(target), n_classes), np.nan)
+    for model, held_out in zip(fitted[best], folds, strict=True):
+        here = fold == held_out
+        rows = np.flatnonzero(here if predict is None else here & predict)
+        for start in range(0, len(rows), CHUNK):
+            part = rows[start : start + CHUNK]
+            probability[part] = _predict(model, features.take(part), n_classes)
+    return CrossFit(
+        probability[:, 1] if n_classes == 2 else probability,
+        LEARNERS[best],
+        float(np.nanmean(loss[best])),
+        tuple(fitted[best]),
+    )
+
+
+def group_features(problem: SelectiveLabels) -> Features:
+    """Features and group, where there is more than one."""
+    if problem.n_groups < 2:
+        return Features(problem.X)
+    return Features(problem.X, problem.group, problem.n_groups)
+
+
+LEARNERS = {"logistic": "logistic regression", "trees": "gradient boosted trees"}
+
+
+def _fit(name: str, X: np.ndarray, y: np.ndarray, weight: np.ndarray, seed: int) -> Any:
+    from sklearn.dummy import DummyClassifier
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    if len(np.unique(y)) < 2:
+        return DummyClassifier(strategy="prior").fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # columns without values, steps used up: loss will tell
+        if name == "logistic":
+            model = make_pipeline(
+                SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True),
+                StandardScaler(),
+                LogisticRegression(C=1.0, max_iter=200),
+            )
+            return model.fit(X, y, logisticregression__sample_weight=weight)
+        model = HistGradientBoostingClassifier(
+            max_iter=150,
+            learning_rate=0.1,
+            max_leaf_nodes=15,
+            min_samples_leaf=20,
+            l2_regularization=1.0,
+            early_stopping=np.bincount(y).min() >= 50,
+            n_iter_no_change=8,
+            random_state=seed,
+        )
+        if not model.early_stopping:
+            model.set_params(max_iter=40)
+        return model.fit(X, y, sample_weight=weight)
+
+
+def _predict(model: Any, X: np.ndarray, n_classes: int) -> np.ndarray:
+    """Probabilities [rows, classes]; a class that training did not hold gets (almost) none."""
+    probability = np.zeros((len(X), n_classes))
+    if len(X):
+        probability[:, model.classes_.astype(int)] = model.predict_proba(X)
+    probability = np.clip(probability, TINY, 1 - TINY)
+    return probability / probability.sum(axis=1, keepdims=True)
+
+
+def _log_loss(probability: np.ndarray, target: np.ndarray, weight: np.ndarray) -> float:
+    if not len(target):
+        return float("nan")
+    own = probability[np.arange(len(target)), target]
+    return float(-(weight @ np.log(own)) / weight.sum())
+
+
+def _some(rows: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    if len(rows) <= most:
+        return rows
+    return np.sort(rng.choice(rows, most, replace=False))

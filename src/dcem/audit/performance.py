@@ -1,0 +1,194 @@
+"""A score's AUC when untested people differ from tested ones with the same features.
+
+The third sensitivity analysis. Its estimand is the AUC in the whole population (a random positive
+outranks a random negative, seen or not), of everybody and of each group, and the difference
+between two groups, as functions of the odds ratio of `dcem.audit.sensitivity`. At an odds ratio of
+1 these are the doubly robust estimates; the limits assume nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf, nan
+
+import numpy as np
+
+from dcem.audit.people import Moving, People
+from dcem.audit.results import (
+    EVERYBODY,
+    Breakdown,
+    OddsRatioCurve,
+    Overlap,
+    PerformanceSensitivity,
+    WorstCase,
+)
+from dcem.audit.sensitivity import GAMMAS, UNIT, Unseen, curve, find_breakdown, inverse, parts
+from dcem.metrics.estimate import Estimate
+from dcem.problem import SelectiveLabels
+
+STRENGTHS = np.exp(np.linspace(0, np.log(10), 11))
+BINS = 400  # scores are ranked in so many steps; the error is far below that of sampling
+
+
+class RankedScore:
+    """A score in steps of about equal mass, ready to be judged against any pseudo-outcomes."""
+
+    def __init__(self, score: np.ndarray, people: People) -> None:
+        edges = np.unique(np.quantile(score, np.linspace(0, 1, BINS + 1)[1:-1]))
+        self.step = np.searchsorted(edges, score, side="left")
+        self.n_steps = len(edges) + 1
+        self.people = people
+
+    def mass(self, amount: np.ndarray, mine: np.ndarray) -> np.ndarray:
+        """Weight of `amount` at each step [steps]."""
+        return np.bincount(self.step, self.people.weight * mine * amount, minlength=self.n_steps)
+
+    def auc(self, outcome: np.ndarray, mine: np.ndarray) -> Moving:
+        """The AUC against pseudo-outcomes [n] (they may leave 0 and 1), with its influence."""
+        positive, negative = self.mass(outcome, mine), self.mass(1 - outcome, mine)
+        p, n = positive.sum(), negative.sum()
+        if not (p > 0 and n > 0):
+            return Moving(nan, np.zeros(len(outcome)))
+        below = (np.cumsum(negative) - negative / 2) / n  # negatives outranked by each step
+        above = 1 - (np.cumsum(positive) - positive / 2) / p  # positives that outrank it
+        value = float(positive @ below / p)
+        gain = outcome * (below[self.step] - value) / p
+        gain += (1 - outcome) * (above[self.step] - value) / n
+        return Moving(value, self.people.weight * mine * gain)
+
+    def adversary(
+        self, low: np.ndarray, high: np.ndarray, mine: np.ndarray, up: bool
+    ) -> np.ndarray:
+        """Outcomes between `low` and `high` [n] that make the AUC largest (`up`) or smallest.
+
+        A higher outcome helps the AUC the more, the higher the score. So the best choice is a
+        threshold, and all of them are tried.
+        """
+        least, most = self.mass(low, mine), self.mass(high, mine)
+        total = self.mass(np.ones(len(low)), mine)
+        above = np.arange(self.n_steps) >= np.arange(self.n_steps + 1)[:, None]  # [cuts, steps]
+        positive = np.where(above == up, most, least)
+        negative = total - positive
+        below = np.cumsum(negative, axis=1) - negative / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            area = (positive * below).sum(axis=1) / (positive.sum(axis=1) * negative.sum(axis=1))
+        area = np.where(np.isfinite(area), area, -inf if up else inf)
+        cut = int(np.argmax(area) if up else np.argmin(area))
+        return np.where((self.step >= cut) == up, high, low)
+
+
+def performance_sensitivity(
+    problem: SelectiveLabels,
+    unseen: Unseen,
+    score: np.ndarray,
+    overlap: Mapping[str, Overlap],
+    *,
+    name: str,
+    gammas: np.ndarray = GAMMAS,
+    strengths: np.ndarray = STRENGTHS,
+) -> PerformanceSensitivity:
+    """AUC of a score [n] under dependence of outcome and testing given the features."""
+    people = People.of(problem)
+    ranked = RankedScore(score, people)
+    masks = parts(problem, overlap)
+    # A group without a usable doubly robust estimate has limits alone.
+    points: dict[str, list[Estimate]] = {part: [] for part in masks}
+    for gamma in gammas:
+        outcomes = unseen.outcomes(float(gamma))
+        for part, mine in masks.items():
+            points[part].append(people.interval(ranked.auc(outcomes, mine)))
+    ranges: dict[str, WorstCase] = {}
+    limits: dict[str, tuple[float, float]] = {}
+    for part, mine in masks.items():
+        worst = [_range(ranked, unseen, mine, float(g)) for g in (*strengths, inf)]
+        limits[part] = worst[-1]
+        low, high = (np.array([w[side] for w in worst[:-1]]) for side in (0, 1))
+        if overlap[part].reason:
+            low, high = np.full(len(strengths), nan), np.full(len(strengths), nan)
+        ranges[part] = WorstCase(low, high)
+    curves = {
+        part: curve(points[part], limits[part], overlap[part].reason, len(gammas)) for part in masks
+    }
+    pair = _widest_pair(curves, gammas)
+    difference, difference_range = None, None
+    if pair is not None:
+        first, second = (masks[part] for part in pair)
+        gaps = []
+        for gamma in gammas:
+            outcomes = unseen.outcomes(float(gamma))
+            gaps.append(people.interval(ranked.auc(outcomes, first) - ranked.auc(outcomes, second)))
+        (low_1, high_1), (low_2, high_2) = (limits[part] for part in pair)
+        difference = OddsRatioCurve(
+            value=np.array([gap.value for gap in gaps]),
+            low=np.array([gap.low for gap in gaps]),
+            high=np.array([gap.high for gap in gaps]),
+            limits=(low_1 - high_2, high_1 - low_2),
+        )
+        difference_range = WorstCase(
+            ranges[pair[0]].low - ranges[pair[1]].high, ranges[pair[0]].high - ranges[pair[1]].low
+        )
+    return PerformanceSensitivity(
+        score=name,
+        gamma=gammas,
+        auc=curves,
+        strength=strengths,
+        auc_range=ranges,
+        pair=pair,
+        difference=difference,
+        difference_range=difference_range,
+        breakdown=_breakdown(ranked, unseen, masks, pair, people, overlap[EVERYBODY].reason),
+    )
+
+
+def _range(
+    ranked: RankedScore, unseen: Unseen, mine: np.ndarray, strength: float
+) -> tuple[float, float]:
+    low, high = unseen.outcomes(inverse(strength)), unseen.outcomes(strength)
+    ends = (ranked.auc(ranked.adversary(low, high, mine, up), mine).value for up in (False, True))
+    least, most = (min(max(end, 0.0), 1.0) for end in ends)
+    return least, most
+
+
+def _breakdown(
+    ranked: RankedScore,
+    unseen: Unseen,
+    masks: Mapping[str, np.ndarray],
+    pair: tuple[str, str] | None,
+    people: People,
+    reason: str,
+) -> Breakdown:
+    def worst(part: str, strength: float, up: bool) -> Moving:
+        low, high = unseen.outcomes(inverse(strength)), unseen.outcomes(strength)
+        return ranked.auc(ranked.adversary(low, high, masks[part], up), masks[part])
+
+    if pair is not None:
+        better, poorer = pair
+        return find_breakdown(
+            lambda strength: worst(better, strength, False) - worst(poorer, strength, True),
+            people,
+            f"the score ranks group {better} better than group {poorer}",
+        )
+    conclusion = "the score ranks people better than chance"
+    if reason:
+        return Breakdown(conclusion, nan, nan, UNIT, reason)
+
+    def above_chance(strength: float) -> Moving:
+        found = worst(EVERYBODY, strength, False)
+        return Moving(found.value - 0.5, found.influence)
+
+    return find_breakdown(above_chance, people, conclusion)
+
+
+def _widest_pair(
+    curves: Mapping[str, OddsRatioCurve], gammas: np.ndarray
+) -> tuple[str, str] | None:
+    """The groups ranked best and worst if untested people are like the tested."""
+    middle = int(np.argmin(np.abs(np.log(gammas))))
+    at_one = {
+        part: found.value[middle]
+        for part, found in curves.items()
+        if part != EVERYBODY and np.isfinite(found.value[middle])
+    }
+    if len(at_one) < 2:
+        return None
+    return max(at_one, key=at_one.__getitem__), min(at_one, key=at_one.__getitem__)

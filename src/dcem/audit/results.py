@@ -1,0 +1,262 @@
+"""What an audit holds: plain objects with numbers in them, from which every page is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dcem.metrics.estimate import Estimate
+
+EVERYBODY = "everybody"
+HIDDEN = -1  # in place of a count that must not be shown
+SEVERITIES = ("serious", "caution", "note", "fine")
+
+
+@dataclass(frozen=True)
+class GroupCounts:
+    """Rows, people, tested rows and positives among them, in one group."""
+
+    group: str
+    rows: int
+    people: int
+    tested: int
+    positive: int
+
+
+@dataclass(frozen=True)
+class TestingRate:
+    """How often a group is tested, and how often it would be at equal features."""
+
+    group: str
+    crude: Estimate
+    equal: Estimate  # the group, over the features it shares with the others
+    others: Estimate  # everybody else, over the same features
+    difference: Estimate  # equal - others
+    ratio: Estimate  # equal / others
+    p_value: float  # of no difference
+
+    __test__ = False  # not a test case, whatever its name suggests to pytest
+
+
+@dataclass(frozen=True)
+class Driver:
+    """How much the prediction of testing owes to one raw column, and in which direction."""
+
+    column: str
+    loss: Estimate  # rise of the log loss when the column is shuffled, in 1/1000 nats a row
+    share: float  # of what all features explain together; shares may sum to less or more than 1
+    direction: str  # in words
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """The probabilities of being tested in one group, or of everybody."""
+
+    group: str
+    quantiles: tuple[float, ...]  # 5, 25, 50, 75, 95 %
+    under: Mapping[float, float]  # threshold -> share of people with a smaller probability
+    tested: int
+    effective: float  # Kish effective sample size of the inverse-probability weights
+    heaviest: float  # share of the weight on the heaviest hundredth of the tested
+    histogram: np.ndarray  # [bins] share of the group's rows in each bin of `Audit.bin_edges`
+    reason: str  # why weighting is not to be trusted here, or nothing
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Do predicted probabilities of being tested happen that often? (out of fold)"""
+
+    predicted: np.ndarray  # [bins]
+    observed: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    slope: Estimate  # of the logit; 1 is right, below 1 overconfident
+    error: float  # mean absolute difference over the bins
+    auc: float  # how well testing can be predicted at all
+
+
+@dataclass(frozen=True)
+class RiskCurve:
+    """Share tested against the risk the features predict, in one group."""
+
+    group: str
+    risk: np.ndarray  # [bins] mean predicted risk
+    tested: np.ndarray  # [bins] share tested, with its interval
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True)
+class Yield:
+    """How often tests of a group are positive."""
+
+    group: str
+    rate: Estimate
+    difference: Estimate  # against everybody else
+    at_equal_probability: Estimate  # difference among people equally likely to be tested
+    marginal: Estimate  # rate among the fifth of the group's tests that was least to be expected
+
+
+@dataclass(frozen=True)
+class Prevalence:
+    """How common the outcome is, as different assumptions have it."""
+
+    group: str
+    recorded: Estimate  # the untested counted as negative
+    tested_only: Estimate  # the tested stand for all
+    weighted: Estimate  # each tested person stands for 1/probability people
+    doubly_robust: Estimate
+    bounds: tuple[float, float]  # all untested negative; all untested positive
+
+
+@dataclass(frozen=True)
+class Independence:
+    """Is the outcome independent of the group, given the features? Asked among the tested."""
+
+    odds_ratio: Mapping[str, Estimate]  # group against everybody else, at equal features
+    detectable: Mapping[str, float]  # odds ratio that would have been seen with probability 0.8
+    p_value: float  # of independence, all groups jointly; NaN with the reason
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The strength of the unseen at which a conclusion no longer follows."""
+
+    conclusion: str
+    value: float  # the estimate itself reaches the turning point; inf if nothing does
+    with_interval: float  # its interval does; at most `value`
+    unit: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """How strong a measured column is, in the unit in which the unmeasured is judged."""
+
+    column: str
+    with_group: float  # partial R² with the group
+    with_testing: float  # partial R² with testing
+
+
+@dataclass(frozen=True)
+class TestingSensitivity:
+    """An unmeasured cause of testing that is tied to the group."""
+
+    group: str
+    difference: Estimate
+    strength: np.ndarray  # [points] partial R² of the unmeasured with group and with testing
+    low: np.ndarray  # [points] the difference that could remain, at worst
+    high: np.ndarray
+    breakdown: Breakdown  # the robustness value
+    e_value: float  # the same on the scale of risk ratios; NaN if there is no ratio
+    e_value_of_interval: float
+    benchmarks: tuple[Benchmark, ...]
+
+    __test__ = False
+
+
+@dataclass(frozen=True)
+class OddsRatioCurve:
+    """An estimate along the odds ratio between outcome and *not* being tested."""
+
+    value: np.ndarray  # [gammas]
+    low: np.ndarray
+    high: np.ndarray
+    limits: tuple[float, float]  # worst cases, nothing assumed
+    reason: str = ""  # why there is no curve, if there is none
+
+
+@dataclass(frozen=True)
+class PrevalenceSensitivity:
+    """Prevalence when untested people differ from tested ones with the same features."""
+
+    gamma: np.ndarray  # odds of the untested over those of the tested, at equal features
+    curves: Mapping[str, OddsRatioCurve]  # EVERYBODY, then groups
+    breakdown: Breakdown
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """The range of a measure when each row may have its own odds ratio in [1/gamma, gamma]."""
+
+    low: np.ndarray  # [strengths]
+    high: np.ndarray
+
+
+@dataclass(frozen=True)
+class PerformanceSensitivity:
+    """AUC, and its difference between groups, under the same dependence."""
+
+    score: str  # what was scored
+    gamma: np.ndarray  # one odds ratio for all rows
+    auc: Mapping[str, OddsRatioCurve]
+    strength: np.ndarray  # >= 1: every row its own odds ratio within 1/strength and strength
+    auc_range: Mapping[str, WorstCase]
+    pair: tuple[str, str] | None
+    difference: OddsRatioCurve | None  # AUC of the first of `pair` minus that of the second
+    difference_range: WorstCase | None
+    breakdown: Breakdown
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something a reader should know, and how serious it is."""
+
+    severity: str  # one of SEVERITIES
+    about: str  # one word: testing, overlap, outcome, ...
+    headline: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Something the conclusions rest on."""
+
+    name: str
+    testable: str  # "tested", "partly", "untestable"
+    severity: str  # of what the data say
+    says: str
+
+
+@dataclass(frozen=True)
+class MethodAdvice:
+    """May this method be used here?"""
+
+    name: str
+    verdict: str  # "defensible", "with care", "not here"
+    reason: str
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Everything an audit found. What could not be done is None or empty; findings say so."""
+
+    counts: tuple[GroupCounts, ...]
+    total: GroupCounts
+    testing: tuple[TestingRate, ...]
+    risk_curves: tuple[RiskCurve, ...]
+    drivers: tuple[Driver, ...]
+    bin_edges: np.ndarray
+    overlap: Mapping[str, Overlap]  # EVERYBODY, then groups
+    calibration: Calibration | None
+    yields: tuple[Yield, ...]
+    prevalence: tuple[Prevalence, ...]  # EVERYBODY, then groups
+    independence: Independence | None
+    testing_sensitivity: TestingSensitivity | None
+    prevalence_sensitivity: PrevalenceSensitivity | None
+    performance_sensitivity: PerformanceSensitivity | None
+    learners: Mapping[str, str]  # nuisance -> learner that won
+    configuration: Mapping[str, str]
+    findings: tuple[Finding, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    methods: tuple[MethodAdvice, ...] = ()
+    suspicious: Mapping[str, str] = field(default_factory=dict)  # column -> why it may be too late
+    withheld: tuple[str, ...] = ()  # groups some of whose counts are hidden
+
+    @property
+    def grouped(self) -> bool:
+        """Whether there is more than one group to compare."""
+        return len(self.counts) > 1

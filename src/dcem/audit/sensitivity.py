@@ -1,0 +1,200 @@
+"""What if untested people differ from tested people with the same features?
+
+Every estimate for everybody assumes that, at equal features, being tested says nothing about the
+outcome. Nobody can check this: the outcomes it speaks of were never seen. So it is given a number
+instead. With mu(x) the risk of tested people with features x, let the odds of *untested* people
+with the same features be
+
+    odds(y = 1 | x, untested) = gamma * odds(y = 1 | x, tested).
+
+gamma = 1 is the usual assumption. gamma < 1: whoever decided knew something, and those left out
+were healthier than they look. gamma > 1: those left out were worse off, because people who could
+not get a test were also sicker. gamma = 0 and infinity are the limits without any assumption
+(Manski 1989). The estimate at a given gamma is exact; only gamma is unknown (Robins, Rotnitzky and
+Scharfstein 2000: exponential tilting).
+
+Two readings. *One gamma for all*: a curve. *Every row its own* odds ratio within [1/gamma, gamma],
+chosen by an adversary: a range. For an AUC the adversary's best choice is a threshold: the largest
+odds to everybody who scores above it, the smallest to everybody below, or the reverse.
+
+Labels enter as pseudo-outcomes
+
+    q = y, or gamma odds / (1 + gamma odds) if untested,
+        + (1 - e)/e * d q/d mu * (y - mu) if tested,
+
+whose average is the one-step (doubly robust) estimate at gamma; at gamma = 1 it is the usual
+augmented inverse-probability estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf, isinf, log, nan
+
+import numpy as np
+
+from dcem.audit.overlap import FLOOR
+from dcem.audit.people import Moving, People, Z
+from dcem.audit.results import (
+    EVERYBODY,
+    Breakdown,
+    OddsRatioCurve,
+    Overlap,
+    Prevalence,
+    PrevalenceSensitivity,
+)
+from dcem.metrics.estimate import Estimate
+from dcem.problem import SelectiveLabels
+
+GAMMAS = np.exp(np.linspace(-np.log(10), np.log(10), 21))
+LARGEST = 1000.0  # no breakdown value is looked for beyond; the limit is tried instead
+UNIT = "odds ratio"
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Outcomes of everybody, as they would be at a given odds ratio.
+
+    `risk` is P(y = 1 | x, tested) and `probability` P(tested | x), both [n] and out of fold.
+    """
+
+    tested: np.ndarray
+    y: np.ndarray  # [n] 0 where untested
+    risk: np.ndarray
+    probability: np.ndarray
+
+    @classmethod
+    def of(cls, problem: SelectiveLabels, risk: np.ndarray, probability: np.ndarray) -> Unseen:
+        """From a table and its two models."""
+        return cls(problem.tested, problem.y_imputed, np.clip(risk, 1e-6, 1 - 1e-6), probability)
+
+    @cached_property
+    def _correction(self) -> np.ndarray:
+        e = np.maximum(self.probability, FLOOR)
+        return np.where(self.tested, (1 - e) / e * (self.y - self.risk), 0.0)
+
+    def outcomes(self, gamma: float) -> np.ndarray:
+        """Pseudo-outcomes [n]; their mean is the prevalence at `gamma`."""
+        if gamma == 0 or isinf(gamma):
+            return np.where(self.tested, self.y, 0.0 if gamma == 0 else 1.0)
+        denominator = 1 + (gamma - 1) * self.risk
+        filled = np.where(self.tested, self.y, gamma * self.risk / denominator)
+        return filled + self._correction * gamma / denominator**2
+
+
+def prevalence_sensitivity(
+    problem: SelectiveLabels,
+    people: People,
+    unseen: Unseen,
+    overlap: Mapping[str, Overlap],
+    prevalence: tuple[Prevalence, ...],
+    gammas: np.ndarray = GAMMAS,
+) -> PrevalenceSensitivity:
+    """Prevalence of everybody and of every group along gamma, and where their order may turn."""
+    masks = parts(problem, overlap)
+    limits = {item.group: item.bounds for item in prevalence}
+    points: dict[str, list[Estimate]] = {name: [] for name in masks}
+    for gamma in gammas:
+        outcomes = unseen.outcomes(float(gamma))
+        for name, mine in masks.items():
+            points[name].append(people.interval(people.mean(outcomes, mine)))
+    curves = {
+        name: curve(points[name], limits[name], overlap[name].reason, len(gammas)) for name in masks
+    }
+    usable = [p for p in prevalence if p.group != EVERYBODY and p.doubly_robust.estimable]
+    if len(usable) >= 2:
+        usable.sort(key=lambda p: p.doubly_robust.value)
+        least, most = usable[0].group, usable[-1].group
+
+        def gap(gamma: float) -> Moving:
+            # The adversary lowers the higher prevalence and raises the lower one.
+            lowered = people.mean(unseen.outcomes(inverse(gamma)), masks[most])
+            return lowered - people.mean(unseen.outcomes(gamma), masks[least])
+
+        breakdown = find_breakdown(
+            gap, people, f"the outcome is more common in group {most} than in group {least}"
+        )
+    else:
+        breakdown = _against_tested(people, unseen, overlap[EVERYBODY].reason)
+    return PrevalenceSensitivity(gammas, curves, breakdown)
+
+
+def _against_tested(people: People, unseen: Unseen, reason: str) -> Breakdown:
+    """Without groups to order: are the untested positive less often than the tested?"""
+    tested = people.mean(unseen.y, unseen.tested.astype(float))
+
+    def difference(gamma: float) -> Moving:
+        # Untested outcomes with their share of the correction, over the share untested.
+        rest = unseen.outcomes(gamma) - unseen.tested * unseen.y
+        untested = people.mean((~unseen.tested).astype(float))
+        value = people.mean(rest)
+        ratio = value.value / untested.value
+        influence = (value.influence - ratio * untested.influence) / untested.value
+        return tested - Moving(ratio, influence)
+
+    sign = 1.0 if difference(1.0).value > 0 else -1.0
+    word = "less" if sign > 0 else "more"
+    conclusion = f"the untested have the outcome {word} often than the tested"
+    if reason:
+        return Breakdown(conclusion, nan, nan, UNIT, reason)
+
+    def kept(gamma: float) -> Moving:
+        found = difference(gamma if sign > 0 else inverse(gamma))
+        return Moving(sign * found.value, sign * found.influence)
+
+    return find_breakdown(kept, people, conclusion)
+
+
+def parts(problem: SelectiveLabels, overlap: Mapping[str, Overlap]) -> dict[str, np.ndarray]:
+    """Everybody and the groups the overlap was described for, as 0/1 weights [n]."""
+    code = {name: number for number, name in enumerate(problem.group_names)}
+    return {
+        name: np.ones(len(problem)) if name == EVERYBODY else (problem.group == code[name]) * 1.0
+        for name in overlap
+    }
+
+
+def curve(
+    points: list[Estimate], limits: tuple[float, float], reason: str, n: int
+) -> OddsRatioCurve:
+    """Estimates along gamma as arrays; NaN with the reason where there are none."""
+    if reason:
+        nothing = np.full(n, nan)
+        return OddsRatioCurve(nothing, nothing, nothing, limits, reason)
+    value, low, high = (
+        np.clip([getattr(p, part) for p in points], 0, 1) for part in ("value", "low", "high")
+    )
+    return OddsRatioCurve(value, low, high, limits)
+
+
+def inverse(gamma: float) -> float:
+    """1 / gamma, infinity included."""
+    return 0.0 if isinf(gamma) else 1 / gamma
+
+
+def find_breakdown(
+    kept: Callable[[float], Moving], people: People, conclusion: str, unit: str = UNIT
+) -> Breakdown:
+    """The smallest gamma >= 1 at which `kept(gamma)`, positive at 1, reaches zero."""
+
+    def lower(gamma: float) -> float:
+        moving = kept(gamma)
+        return moving.value - Z * people.error(moving.influence)
+
+    value = _root(lambda gamma: kept(gamma).value)
+    return Breakdown(conclusion, value, _root(lower, value), unit)
+
+
+def _root(f: Callable[[float], float], most: float = inf) -> float:
+    """Where a falling function crosses zero, by bisection of log gamma to one per cent."""
+    if not f(1.0) > 0:
+        return 1.0
+    low, high = 0.0, log(min(most, LARGEST))
+    if f(float(np.exp(high))) > 0:
+        return most if most <= LARGEST else (LARGEST if f(inf) <= 0 else inf)
+    while high - low > 0.01:
+        middle = (low + high) / 2
+        low, high = (middle, high) if f(float(np.exp(middle))) > 0 else (low, middle)
+    return float(np.exp((low + high) / 2))

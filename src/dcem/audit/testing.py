@@ -1,0 +1,131 @@
+"""Who is tested: crude rates, and rates at equal features.
+
+*Crude* rates mix two things: that groups differ in their features, and that people with the same
+features are treated differently. The second is what a disparity in testing means.
+
+*At equal features* a group is compared with everybody else over the features that both have:
+each person counts as much as the other side has people like them (overlap weights pi (1 - pi), with
+pi the probability of belonging to the group given the features). Where only one side has people,
+nothing can be compared, and nothing is. The estimand is the difference in testing rates averaged
+over this shared population. The estimate uses both models, of the group and of testing, and is
+right if the first is; its error is second order in theirs.
+
+It fails where a cause of testing is missing from the features and differs between groups; how
+strong it would have to be is the first sensitivity analysis.
+
+F. Li, K. L. Morgan and A. M. Zaslavsky, "Balancing covariates via propensity score weighting",
+JASA 2018. H. Mao, L. Li and T. Greene, "Propensity score weighting analysis and treatment effect
+discovery", Statistical Methods in Medical Research 2019 (with the outcome model).
+"""
+
+from __future__ import annotations
+
+from math import nan
+
+import numpy as np
+
+from dcem.audit.people import FEWEST_PEOPLE, Moving, People, kish, two_sided
+from dcem.audit.results import RiskCurve, TestingRate
+from dcem.metrics.estimate import Estimate
+from dcem.problem import SelectiveLabels
+
+
+def testing_rates(
+    problem: SelectiveLabels,
+    people: People,
+    testing: np.ndarray | None,
+    membership: np.ndarray | None,
+) -> tuple[TestingRate, ...]:
+    """The rates of every group that has people; `testing` is P(tested | x), [n];
+    `membership` P(group | x), [n, groups]; None where everybody or nobody was tested."""
+    found = []
+    for code, name in enumerate(problem.group_names):
+        mine = problem.group == code
+        if not mine.any():
+            continue
+        crude = people.proportion(problem.tested, mine)
+        reason = _why_not(people, mine)
+        if reason or testing is None or membership is None:
+            found.append(_nothing(name, crude, reason or "testing does not vary"))
+            continue
+        pair = equal_features(people, mine, problem.tested, testing, membership[:, code])
+        found.append(
+            _nothing(name, crude, pair)
+            if isinstance(pair, str)
+            else _compared(people, name, crude, *pair)
+        )
+    return tuple(found)
+
+
+def equal_features(
+    people: People, mine: np.ndarray, tested: np.ndarray, testing: np.ndarray, member: np.ndarray
+) -> tuple[Moving, Moving] | str:
+    """Testing rates of a group and of the others over their shared features, or why there is none.
+
+    With h = pi (1 - pi): everybody's rate under h, plus what each side is tested beyond what its
+    features let expect.
+    """
+    here, there = mine * (1 - member), ~mine * member
+    for side, who in ((here, "its own people"), (there, "other people")):
+        if kish((people.weight * side)[side > 0]) < FEWEST_PEOPLE:
+            return f"hardly any of {who} have features that occur on both sides"
+    common = people.mean(tested.astype(float), member * (1 - member))
+    surplus = tested - testing
+    return common + people.mean(surplus, here), common + people.mean(surplus, there)
+
+
+def risk_curves(
+    problem: SelectiveLabels, people: People, risk: np.ndarray, n_bins: int = 10
+) -> tuple[RiskCurve, ...]:
+    """Share tested in bins of predicted risk, each group; bins of under ten on a side left out."""
+    edges = np.unique(np.quantile(risk, np.linspace(0, 1, n_bins + 1)[1:-1]))
+    bin_of = np.searchsorted(edges, risk, side="right")
+    curves = []
+    for code, name in enumerate(problem.group_names):
+        points = []
+        for number in range(len(edges) + 1):
+            here = (problem.group == code) & (bin_of == number)
+            tested = int(problem.tested[here].sum())
+            if min(tested, here.sum() - tested) < 10:
+                continue
+            share = people.proportion(problem.tested, here)
+            points.append(
+                (people.mean(risk, here.astype(float)).value, share.value, share.low, share.high)
+            )
+        if points:
+            curves.append(RiskCurve(name, *np.array(points).T))
+    return tuple(curves)
+
+
+def _nothing(name: str, crude: Estimate, reason: str) -> TestingRate:
+    none = Estimate(nan, reason=reason)
+    return TestingRate(name, crude, none, none, none, none, nan)
+
+
+def _compared(
+    people: People, name: str, crude: Estimate, here: Moving, there: Moving
+) -> TestingRate:
+    gap = here - there
+    return TestingRate(
+        group=name,
+        crude=crude,
+        equal=_within(people.interval(here)),
+        others=_within(people.interval(there)),
+        difference=people.interval(gap),
+        ratio=people.ratio(here, there),
+        p_value=two_sided(gap.value / people.error(gap.influence)),
+    )
+
+
+def _why_not(people: People, mine: np.ndarray) -> str:
+    for side, who in ((mine, "in the group"), (~mine, "outside the group")):
+        number = people.count(side)
+        if number < FEWEST_PEOPLE:
+            return f"fewer than {FEWEST_PEOPLE} people {who}"
+    return ""
+
+
+def _within(estimate: Estimate) -> Estimate:
+    """A rate with its interval cut at 0 and 1."""
+    low, high = max(estimate.low, 0.0), min(estimate.high, 1.0)
+    return Estimate(min(max(estimate.value, 0.0), 1.0), low, high)

@@ -1,0 +1,160 @@
+"""How strong would an unmeasured cause have to be to explain a disparity in testing away?
+
+The first sensitivity analysis. Its estimand is the difference in testing rates between a group and
+everybody else at equal features. Suppose something that is not in the table, tied to the group,
+also drives testing. If it explains a share `r_g` of what the features leave open about the group
+and a share `r_t` of what features and group leave open about testing (partial R²), the difference
+is off by at most
+
+    bias = S sqrt(r_t r_g / (1 - r_g)),   S = sd(testing left open) / sd(group left open).
+
+The *robustness value* is the r_g = r_t at which the bias eats the whole difference, or its interval
+(Cinelli and Hazlett, "Making sense of sensitivity", JRSS-B 2020; Chernozhukov et al., "Long story
+short: omitted variable bias in causal machine learning", 2022). The *E-value* says the same as risk
+ratios: an unmeasured cause would have to be tied to both group and testing by a ratio at least as
+large (VanderWeele and Ding, Annals of Internal Medicine 2017). For scale, the strongest measured
+columns are put on the same axes; their strengths come from linear regressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import nan, sqrt
+
+import numpy as np
+
+from dcem.audit.people import People
+from dcem.audit.results import Benchmark, Breakdown, TestingRate, TestingSensitivity
+from dcem.metrics.estimate import Estimate
+from dcem.problem import SelectiveLabels
+
+ROWS = 50_000  # at most so many rows tell how strong the measured columns are
+STRENGTH = np.linspace(0, 0.3, 61)
+
+
+def testing_sensitivity(
+    problem: SelectiveLabels,
+    people: People,
+    rates: Sequence[TestingRate],
+    testing: np.ndarray,
+    membership: np.ndarray,
+    sources: Sequence[str],
+    rng: np.random.Generator,
+) -> TestingSensitivity | None:
+    """For the group whose difference is the surest; None if no group has one."""
+    usable = [rate for rate in rates if rate.difference.estimable]
+    if not usable:
+        return None
+    # Of two groups one mirrors the other; then it is told of the one that is tested less.
+    rate = min(usable, key=lambda r: (r.p_value, r.difference.value))
+    code = problem.group_names.index(rate.group)
+    mine = problem.group == code
+    scale = bias_scale(problem, people, testing, mine - membership[:, code], rate.difference.value)
+    bias = np.array([scale * largest_bias(r, r) for r in STRENGTH])
+    less = "less" if rate.difference.value < 0 else "more"
+    ratio = rate.ratio
+    return TestingSensitivity(
+        group=rate.group,
+        difference=rate.difference,
+        strength=STRENGTH,
+        low=rate.difference.value - bias,
+        high=rate.difference.value + bias,
+        breakdown=Breakdown(
+            f"group {rate.group} is tested {less} often than others with the same features",
+            robustness_value(abs(rate.difference.value) / scale),
+            robustness_value(_nearest_to(rate.difference, 0.0) / scale),
+            "partial R²",
+        ),
+        e_value=_e_value(ratio.value) if ratio.estimable else nan,
+        e_value_of_interval=(
+            nan
+            if not ratio.estimable
+            else _e_value(_end_near_one(ratio))
+            if ratio.excludes(1)
+            else 1.0
+        ),
+        benchmarks=_benchmarks(problem, people, mine, sources, rng),
+    )
+
+
+def bias_scale(
+    problem: SelectiveLabels,
+    people: People,
+    testing: np.ndarray,
+    surplus: np.ndarray,
+    difference: float,
+) -> float:
+    """S: what is left open about testing over what is left open about the group."""
+    left = problem.tested - testing - difference * surplus
+    return sqrt(people.mean(left**2).value / people.mean(surplus**2).value)
+
+
+def largest_bias(with_group: float, with_testing: float) -> float:
+    """The bias in units of S at these two partial R²."""
+    return sqrt(with_testing * with_group / (1 - with_group))
+
+
+def robustness_value(f: float) -> float:
+    """The r with r / sqrt(1 - r) = f."""
+    return (sqrt(f**4 + 4 * f**2) - f**2) / 2
+
+
+def _nearest_to(estimate: Estimate, number: float) -> float:
+    """How far the interval stays away from a number; 0 if it holds it."""
+    return max(estimate.low - number, number - estimate.high, 0.0)
+
+
+def _end_near_one(ratio: Estimate) -> float:
+    return ratio.low if ratio.low > 1 else ratio.high
+
+
+def _e_value(ratio: float) -> float:
+    up = max(ratio, 1 / ratio)
+    return up + sqrt(up * (up - 1))
+
+
+def _benchmarks(
+    problem: SelectiveLabels,
+    people: People,
+    mine: np.ndarray,
+    sources: Sequence[str],
+    rng: np.random.Generator,
+    most: int = 3,
+) -> tuple[Benchmark, ...]:
+    """Partial R² of each raw column with the group (given the rest) and with testing (given the
+    rest and the group), by least squares; the strongest by their product."""
+    rows = np.arange(len(problem))
+    if len(rows) > ROWS:
+        rows = np.sort(rng.choice(rows, ROWS, replace=False))
+    X = problem.X[rows]
+    middle = np.zeros(X.shape[1])
+    for column in range(X.shape[1]):  # one at a time: a column may hold no number at all
+        present = X[~np.isnan(X[:, column]), column]
+        middle[column] = present.mean() if len(present) else 0.0
+    X = np.where(np.isnan(X), middle, X)
+    spread = X.std(axis=0)
+    X = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    weight = np.sqrt(people.weight[rows])[:, None]
+    columns = [np.ones((len(rows), 1)), X, mine[rows, None], problem.tested[rows, None]]
+    joined = np.concatenate(columns, axis=1) * weight
+    gram = joined.T @ joined
+    gram[np.diag_indices_from(gram)] += 1e-8 * len(rows)  # columns may repeat each other
+    group, tested = len(gram) - 2, len(gram) - 1
+    label = np.array(["", *sources], dtype=object)
+    everything = np.arange(len(label))
+    given_all = _left(gram, everything, group), _left(gram, [*everything, group], tested)
+    found = []
+    for source in dict.fromkeys(sources):
+        rest = np.flatnonzero(label != source)
+        with_group = 1 - given_all[0] / _left(gram, rest, group)
+        with_testing = 1 - given_all[1] / _left(gram, [*rest, group], tested)
+        found.append(Benchmark(source, max(with_group, 0.0), max(with_testing, 0.0)))
+    found.sort(key=lambda b: b.with_group * b.with_testing, reverse=True)
+    return tuple(found[:most])
+
+
+def _left(gram: np.ndarray, given: Sequence[int] | np.ndarray, target: int) -> float:
+    """Residual sum of squares of one column given others, from the matrix of products."""
+    given = np.asarray(given)
+    side = gram[given, target]
+    return float(gram[target, target] - side @ np.linalg.solve(gram[np.ix_(given, given)], side))
