@@ -7,13 +7,15 @@ the activations from the rows, which costs a third more arithmetic and saves nea
 traffic, and adds its share of the gradient into a slot of its own, `[S, M, P]`; summing the slots
 in order keeps the result the same from run to run, which atomic additions would not.
 
-Used for two hidden layers of up to 128 units, float32, on CUDA with Triton installed; everything
+Used for two hidden layers of up to 128 units, float32, on CUDA with Triton installed, where a block
+of rows and the weights fit into the card's shared memory (tried once for each shape); everything
 else takes the stacked path of `dcem.engine.mlp`. Products run in tf32 on three terms, which is
 float32 accuracy, or in plain tf32 (`torch.backends.cuda.matmul.allow_tf32`, faster, 3e-4 relative).
 """
 
 from __future__ import annotations
 
+import itertools
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +50,24 @@ def supports(mlp: MLP, flat: Tensor, X: Tensor) -> bool:
         and max(mlp.sizes) <= MAX_WIDTH
         and mlp.sizes[3] <= 16
         and _kernels() is not None
+        and _fits(mlp.sizes, flat.device, _precision())
     )
+
+
+@cache
+def _fits(sizes: tuple[int, ...], device: torch.device, precision: str) -> bool:
+    """Whether this card has the shared memory that the kernels need for these widths."""
+    from triton.runtime.errors import OutOfResources
+
+    n_parameters = sum((n_in + 1) * n_out for n_in, n_out in itertools.pairwise(sizes))
+    flat = torch.zeros(1, n_parameters, device=device)
+    X, grad = torch.zeros(1, sizes[0], device=device), torch.zeros(1, 1, sizes[-1], device=device)
+    try:
+        _kernels().forward(flat, X, sizes, precision)
+        _kernels().backward(flat, X, grad, sizes, precision)
+    except OutOfResources:
+        return False
+    return True
 
 
 def logits(mlp: MLP, flat: Tensor, X: Tensor) -> Tensor:
