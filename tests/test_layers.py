@@ -21,6 +21,7 @@ LAYERS = [
     {"methods"},
     {"evaluate", "audit"},
     {"tasks"},
+    {"scoring"},
     {"benchmark"},
     {"report"},
     {"reproduce"},

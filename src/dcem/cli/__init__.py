@@ -23,6 +23,18 @@ COMMANDS = {
         "dcem.cli.simulate:simulate",
         "Write a simulated table with selectively collected labels.",
     ),
+    "fit": Entry(
+        "dcem.cli.fit:fit",
+        "Fit a method to a table and write the model to a folder.",
+    ),
+    "predict": Entry(
+        "dcem.cli.predict:predict",
+        "Score the people of a table of any length with a fitted model.",
+    ),
+    "next-tests": Entry(
+        "dcem.cli.next_tests:next_tests",
+        "Give everybody untested a probability of being tested next, and say why.",
+    ),
     "benchmark": Entry(
         "dcem.cli.benchmark:app",
         "Run many methods on many tasks, resumably, and compare the results.",

@@ -41,7 +41,7 @@ def without_small_cells(counts: pd.DataFrame) -> pd.DataFrame:
     return shown
 
 
-def model_card(estimator: NetworkClassifier, counts: pd.DataFrame) -> str:
+def model_card(estimator: NetworkClassifier, counts: pd.DataFrame, about_table: str = "") -> str:
     """The page, in Markdown; `counts` is free of small cells already."""
     parameters = {
         name: value
@@ -79,6 +79,7 @@ def model_card(estimator: NetworkClassifier, counts: pd.DataFrame) -> str:
         "The label of an untested person was absent in training. What the model says about people "
         "unlike anybody tested rests on extrapolation: ask `support(X)` for each row.",
         "",
+        *([about_table.strip(), ""] if about_table else []),
         "## Parameters",
         "",
         *(f"- `{name}`: `{_value(value)}`" for name, value in parameters.items()),

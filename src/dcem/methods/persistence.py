@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +49,7 @@ NAMES = {"classes_", "feature_names_in_"}
 PLACED = {"preprocessor_", "support_", "training_counts_"}
 
 
-class ModelFileError(ValueError):
+class ModelFileError(InputError):
     """A saved model that cannot be read as what was saved; or a model that cannot be saved."""
 
 
@@ -77,19 +77,40 @@ class LeftOut(BaseEstimator):
         return np.full((len(X), 2), np.nan)
 
 
-def save(estimator: NetworkClassifier, folder: str | Path) -> None:
-    """Write a fitted model to `folder`, whole or not at all; an older model there is replaced."""
-    check_is_fitted(estimator)
+def require_place(folder: str | Path) -> None:
+    """Refuse a folder that holds something other than a saved model; nothing is lost by a save."""
     folder = Path(folder)
     if folder.exists() and not _replaceable(folder):
         raise ModelFileError(
             f"{folder} exists and holds something other than a saved model. Choose a new folder."
         )
+
+
+def save(
+    estimator: NetworkClassifier,
+    folder: str | Path,
+    *,
+    table: Mapping[str, Any] | None = None,
+    about_table: str = "",
+) -> None:
+    """Write a fitted model to `folder`, whole or not at all; an older model there is replaced.
+
+    Parameters
+    ----------
+    table
+        How the raw table becomes features, as JSON knows it; `read_table_description` gives it
+        back. No part of the model itself.
+    about_table
+        The same for people, in Markdown, a section of the model card.
+    """
+    check_is_fitted(estimator)
+    folder = Path(folder)
+    require_place(folder)
     tensors, networks, fitted = _fitted(estimator)
     tensors |= _arrays("preprocessor_", estimator.preprocessor_, "median mean scale indicators")
     tensors |= _arrays("support_", estimator.support_, "centers group_shares")
     counts = without_small_cells(estimator.training_counts_)
-    description = {
+    description: dict[str, Any] = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "dcem_version": __version__,
@@ -102,6 +123,8 @@ def save(estimator: NetworkClassifier, folder: str | Path) -> None:
         "support": {"radius": float(estimator.support_.radius)},
         "training_counts": to_plain(counts.reset_index().to_dict(orient="list")),
     }
+    if table is not None:
+        description["table"] = dict(table)
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
@@ -111,7 +134,8 @@ def save(estimator: NetworkClassifier, folder: str | Path) -> None:
         description["sha256"] = _content_hash(description)
         text = json.dumps(description, indent=1, allow_nan=False)
         (temporary / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
-        (temporary / CARD).write_text(model_card(estimator, counts), encoding="utf-8")
+        card = model_card(estimator, counts, about_table)
+        (temporary / CARD).write_text(card, encoding="utf-8")
         _put(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -168,6 +192,12 @@ def load(
     counts = pd.DataFrame(from_plain(description["training_counts"], LeftOut))
     estimator.training_counts_ = counts.set_index("group")
     return estimator
+
+
+def read_table_description(folder: str | Path) -> dict[str, Any] | None:
+    """What `save` was told of the raw table, or None; checked for damage as the rest is."""
+    described = _read_description(Path(folder)).get("table")
+    return None if described is None else dict(described)
 
 
 # -- what is written --------------------------------------------------------------------------

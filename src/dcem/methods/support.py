@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dcem.engine import Fleet
+from dcem.engine import MLP, Fleet
 from dcem.methods.propensity import positive_probability, with_group
 
 CLUSTERS = 256
@@ -71,36 +71,62 @@ class Support:
         distance = distance / self.radius
         probability = np.full(len(X), np.nan)
         if propensity is not None:
-            probability = self._testing_probability(X, propensity)
+            probability = self.testing_probability(X, propensity) @ self.group_shares
         supported = (distance <= 1) & ~(probability < UNLIKELY)
         return pd.DataFrame(
             {"distance": distance, "testing_probability": probability, "supported": supported}
         )
 
-    def _testing_probability(self, X: np.ndarray, propensity: Any) -> np.ndarray:
-        rows = torch.from_numpy(X)
-        total = np.zeros(len(X))
-        for code, share in enumerate(self.group_shares):
+    def testing_probability(self, X: np.ndarray, propensity: Any) -> np.ndarray:
+        """P(tested) of preprocessed rows if they belonged to each of the groups, `[n, G]`."""
+        n_groups = len(self.group_shares)
+        out = np.empty((len(X), n_groups))
+        for code in range(n_groups):
+            if isinstance(propensity, Fleet) and isinstance(propensity.architecture, MLP):
+                network = for_group(propensity, code, n_groups)
+                out[:, code] = network.predict(torch.from_numpy(X)).mean(0).double().numpy()
+                continue
             group = torch.full((len(X),), code)
-            inputs = with_group(rows, group, len(self.group_shares))
+            inputs = with_group(torch.from_numpy(X), group, n_groups)
             if isinstance(propensity, Fleet):
-                probability = propensity.predict(inputs).mean(0).double().numpy()
+                out[:, code] = propensity.predict(inputs).mean(0).double().numpy()
             else:
-                probability = positive_probability(propensity, inputs.numpy())
-            total += share * probability
-        return total
+                out[:, code] = positive_probability(propensity, inputs.numpy())
+        return out
+
+
+def for_group(propensity: Fleet, code: int, n_groups: int) -> Fleet:
+    """The propensity networks as they treat one group: the same numbers from the features alone.
+
+    With the group fixed, each interaction is either a feature again or zero, so that its weights
+    can be added to the feature's once instead of multiplied for every row.
+    """
+    architecture = propensity.architecture
+    assert isinstance(architecture, MLP)
+    (weight, bias), *rest = architecture.layers(propensity.flat)  # [M, out, G d + G - 1], [M, out]
+    n_inputs = (weight.shape[-1] - (n_groups - 1)) // n_groups
+    own, shift = weight[..., :n_inputs], bias
+    if code > 0:
+        own = own + weight[..., code * n_inputs : (code + 1) * n_inputs]
+        shift = shift + weight[..., n_groups * n_inputs + code - 1]
+    pieces = [own, shift, *(piece for layer in rest for piece in layer)]
+    flat = torch.cat([piece.reshape(len(propensity), -1) for piece in pieces], dim=1)
+    return Fleet(MLP(n_inputs, architecture.sizes[1:-1], architecture.n_outputs), flat)
 
 
 def _nearest(rows: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest center of each row, and the distance to it; block by block."""
+    """The nearest center of each row, and the distance to it; block by block.
+
+    Single precision finds the center, double precision measures the distance to it.
+    """
     nearest, distance = np.empty(len(rows), np.int64), np.empty(len(rows))
-    norm = (centers.astype(np.float64) ** 2).sum(1)
+    # |x - c|^2 = |x|^2 - 2 x c + |c|^2, of which the first part is the same for all centers
+    twice = np.ascontiguousarray(-2 * centers.T, dtype=np.float32)
+    norm = (centers.astype(np.float64) ** 2).sum(1).astype(np.float32)
     for start in range(0, len(rows), BLOCK):
-        block = rows[start : start + BLOCK].astype(np.float64)
-        squared = norm - 2 * block @ centers.T + (block**2).sum(1)[:, None]
-        best = squared.argmin(1)
+        block = rows[start : start + BLOCK]
+        best = (block.astype(np.float32, copy=False) @ twice + norm).argmin(1)
         nearest[start : start + BLOCK] = best
-        distance[start : start + BLOCK] = np.sqrt(
-            np.maximum(squared[np.arange(len(block)), best], 0)
-        )
+        difference = block.astype(np.float64) - centers[best]
+        distance[start : start + BLOCK] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
     return nearest, distance

@@ -27,8 +27,9 @@ from dcem.tasks._sinusoid import make_sinusoid
 from dcem.tasks._table.columns import Column
 from dcem.tasks._table.encoder import Encoder
 from dcem.tasks._table.load import UserTable, load_table
-from dcem.tasks._table.reading import Source
+from dcem.tasks._table.reading import Source, read_batches, read_header
 from dcem.tasks._table.roles import Roles
+from dcem.tasks._table.rows import group_codes, tested_rows
 from dcem.tasks._task import Task
 
 __all__ = [
@@ -44,11 +45,15 @@ __all__ = [
     "Source",
     "Task",
     "UserTable",
+    "group_codes",
     "load_diabetes_readmission",
     "load_sepsis",
     "load_table",
     "make_censored",
     "make_sinusoid",
+    "read_batches",
+    "read_header",
     "sepsis_settings",
     "sinusoid_grid",
+    "tested_rows",
 ]

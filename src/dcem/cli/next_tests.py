@@ -1,0 +1,57 @@
+"""`dcem next-tests`: whom to test next, as probabilities."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dcem.cli import _table_options as options
+
+
+def next_tests(
+    model: Annotated[Path, typer.Argument(help="Folder that `dcem fit` wrote.")],
+    table: options.Table,
+    budget: Annotated[float, typer.Option(help="How many tests there can be.", min=0)],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="List to write: .csv, .csv.gz or .parquet.")
+    ],
+) -> None:
+    """Give everybody untested a probability of being tested next, and say why.
+
+    The probabilities sum to the budget. They are higher where a test would reduce uncertainty or
+    disparity between groups, and never zero: a fixed ranking would leave new holes. Draw with them,
+    keep them, and weight the results by one over them. Label, tested and group are found by the
+    names they had when the model was fitted.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from dcem.scoring import TableModel, next_tests, require_output, write_frame
+
+    console = Console(highlight=False)
+    require_output(out, table)
+    fitted = TableModel.load(model)
+    with console.status("reading ...") as status:
+        found = next_tests(
+            fitted, table, budget, progress=lambda rows: status.update(f"{rows:,} rows ...")
+        )
+    write_frame(found.table, out)
+    for note in found.notes:
+        console.print(f"[yellow]note:[/yellow] {note}")
+    people = found.table
+    console.print(
+        f"{len(people):,} of {found.rows:,} rows are untested; {people['probability'].sum():,.0f} "
+        f"tests, probabilities from {people['probability'].min():.2g} to "
+        f"{people['probability'].max():.2g}."
+    )
+    grid = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("group", "untested", "expected tests", "of them"):
+        grid.add_column(heading, justify="left" if heading == "group" else "right")
+    for name, (untested, expected) in zip(
+        found.by_group.index, found.by_group.to_numpy(), strict=True
+    ):
+        grid.add_row(
+            str(name), f"{untested:,.0f}", f"{expected:,.1f}", f"{expected / untested:.2%}"
+        )
+    console.print(grid)
+    console.print(f"  {out}", style="bold", soft_wrap=True)

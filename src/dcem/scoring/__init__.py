@@ -1,0 +1,24 @@
+"""From a user's table to a model of it, and from the model to scores and to whom to test next.
+
+A `TableModel` is a fitted method together with the encoder of the table it was fitted to: it reads
+raw rows. `predict_file` scores files of any length in bounded memory; `next_tests` gives everybody
+who was not tested a probability of being tested next.
+"""
+
+from dcem.scoring.allocation import allocate
+from dcem.scoring.next_tests import NextTests, next_tests
+from dcem.scoring.stream import predict_file, require_output, write_frame
+from dcem.scoring.table_model import Scores, TableModel, fit_table, require_method
+
+__all__ = [
+    "NextTests",
+    "Scores",
+    "TableModel",
+    "allocate",
+    "fit_table",
+    "next_tests",
+    "predict_file",
+    "require_method",
+    "require_output",
+    "write_frame",
+]

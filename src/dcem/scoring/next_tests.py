@@ -1,0 +1,226 @@
+"""Whom to test next: for everybody who was not, a probability and the reason in words.
+
+Three things make a test worth more, each measured between 0 and 1 and counted alike:
+
+* *uncertainty*: the score is near one half, and the networks disagree;
+* *distance*: the person is unlike anybody tested, so that the score is extrapolation;
+* *disparity*: people with the same features are tested less in this person's group than on average.
+
+They are added up, and `allocate` turns them into probabilities with a floor for every person and
+every group. The estimand they are made for: with the probability of each person recorded, later
+results weighted by one over it speak for everybody who was untested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from dcem import checks
+from dcem.checks import InputError
+from dcem.scoring.allocation import allocate
+from dcem.scoring.stream import in_order
+from dcem.scoring.table_model import TableModel
+from dcem.tasks import group_codes, read_batches, read_header, tested_rows
+
+NOTABLE = 0.5  # a measure from here on is a reason
+REASONS = {
+    "score": "the score is close to one half",
+    "spread": "the networks disagree",
+    "distance": "unlike anybody tested so far",
+    "disparity": "people like this are tested less in this group",
+}
+NO_REASON = "everybody keeps a chance"
+
+
+@dataclass(frozen=True, eq=False)
+class NextTests:
+    """Probabilities of being tested next, and what was left unused in making them.
+
+    Attributes
+    ----------
+    table
+        One row for each untested person in the order of the file: `row` (position in the file),
+        the identifier, `group` if there is one, `score`, `score_spread`, `distance`, `shortfall`
+        (how much less people like this are tested in their group, 0 to 1), `probability` and
+        `reason`.
+    by_group
+        Untested people and expected tests per group.
+    rows
+        Rows of the file, tested ones included.
+    notes
+        What could not be taken into account, and why.
+    """
+
+    table: pd.DataFrame
+    by_group: pd.DataFrame
+    rows: int
+    notes: tuple[str, ...]
+
+
+def next_tests(
+    model: TableModel,
+    path: str | Path,
+    budget: float,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> NextTests:
+    """Probabilities of being tested next for the untested rows of a file.
+
+    Label, tested and group are found by the names they had when the model was fitted. Without
+    label and tested, everybody counts as untested; without the group, disparity cannot count.
+    """
+    path = Path(path)
+    header = read_header(path)
+    checks.require_columns(header, model.encoder.columns, f"{path}: the table")
+    notes = _notes(model, header)
+    roles = model.roles
+    extra = [c for c in (roles.id, roles.label, roles.tested, *roles.group) if c in header]
+    parts, rows = [], 0
+    needed = list(dict.fromkeys([*extra, *model.encoder.columns]))
+    for part in in_order(lambda batch: _look(model, batch), read_batches(path, needed)):
+        rows += part.pop("rows")
+        parts.append(pd.DataFrame(part))
+        if progress is not None:
+            progress(rows)
+    frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    untested = frame[frame.pop("untested")] if len(frame) else frame
+    if len(untested) == 0:
+        raise InputError(f"{path}: nobody is left to test: every row of the table was tested.")
+    untested = untested.rename_axis("row").reset_index()
+    measures = gains(untested)
+    group = pd.factorize(untested["group"])[0] if "group" in untested else np.zeros(len(untested))
+    probability = allocate(measures.sum(axis=1).to_numpy(), np.asarray(group), budget)
+    table = untested.assign(probability=probability, reason=reasons(untested))
+    keyed = untested["group"] if "group" in untested else pd.Series("all", index=untested.index)
+    by_group = pd.DataFrame({"untested": 1, "expected_tests": probability}).groupby(keyed).sum()
+    return NextTests(table, by_group.rename_axis("group"), rows, notes)
+
+
+def gains(rows: pd.DataFrame) -> pd.DataFrame:
+    """The three measures [n, 3], each between 0 and 1, from the columns of `NextTests.table`."""
+    doubt, disagreement = _doubt(rows), _disagreement(rows)
+    return pd.DataFrame(
+        {
+            "uncertainty": (doubt + disagreement) / 2,
+            "distance": _novelty(rows),
+            "disparity": rows["shortfall"].to_numpy(),
+        }
+    )
+
+
+def reasons(rows: pd.DataFrame) -> np.ndarray:
+    """In words, what speaks for testing each row; several reasons are joined."""
+    strong = np.stack(
+        [
+            _doubt(rows) >= 0.9,  # a score between about a third and two thirds
+            _disagreement(rows) >= NOTABLE,
+            rows["distance"].to_numpy() > 1,
+            rows["shortfall"].to_numpy() >= 0.2,
+        ],
+        axis=1,
+    )
+    texts = list(REASONS.values())
+    spelled = [
+        "; ".join(text for bit, text in enumerate(texts) if code >> bit & 1) or NO_REASON
+        for code in range(2 ** len(texts))
+    ]
+    return np.array(spelled, dtype=object)[strong @ (1 << np.arange(len(texts)))]
+
+
+def _doubt(rows: pd.DataFrame) -> np.ndarray:
+    """1 for a score of one half, 0 for certainty."""
+    score = rows["score"].to_numpy()
+    return np.asarray(4 * score * (1 - score))
+
+
+def _disagreement(rows: pd.DataFrame) -> np.ndarray:
+    """The spread of the networks against the largest there can be at this score."""
+    score, spread = rows["score"].to_numpy(), rows["score_spread"].to_numpy()
+    most = np.sqrt(np.maximum(score * (1 - score), 1e-12))
+    return np.asarray(np.clip(2 * spread / most, 0, 1))
+
+
+def _novelty(rows: pd.DataFrame) -> np.ndarray:
+    """0 in the midst of the tested, a half at their edge, 1 from twice as far on."""
+    return np.asarray(np.clip(rows["distance"].to_numpy() / 2, 0, 1))
+
+
+def _look(model: TableModel, batch: pa.RecordBatch) -> dict[str, Any]:
+    """What a batch holds that matters here, untested rows and others."""
+    rows = model.prepare(batch)
+    scores = model.score_prepared(rows)
+    out: dict[str, Any] = {"rows": batch.num_rows}
+    known = model.roles.id
+    if known is not None and known in batch.schema.names:
+        out[known] = batch.column(known).to_pandas().to_numpy()
+    shortfall = np.zeros(batch.num_rows)
+    groups = group_codes(batch, model.roles)
+    if groups is not None:
+        codes, names = groups
+        out["group"] = np.array(names, dtype=object)[codes]
+        shortfall = _shortfall(model, rows, codes, names)
+    out |= {
+        "score": scores.score,
+        "score_spread": scores.spread,
+        "distance": scores.distance,
+        "shortfall": shortfall,
+        "untested": ~tested_rows(batch, model.roles),
+    }
+    return out
+
+
+def _shortfall(
+    model: TableModel, rows: np.ndarray, codes: np.ndarray, names: tuple[str, ...]
+) -> np.ndarray:
+    """How much less people like this are tested in their own group than on average, 0 to 1.
+
+    A group that the model has never seen has never been tested: 1.
+    """
+    known = {name: code for code, name in enumerate(model.estimator.group_names_)}
+    own = np.array([known.get(name, -1) for name in names])[codes]
+    support = model.estimator.support_
+    if model.propensity is None:
+        rate = _crude_rates(model)
+        mine = np.append(rate, 0.0)[own]
+        average = np.full(len(own), rate @ support.group_shares)
+    else:
+        each = support.testing_probability(rows, model.propensity)  # [n, G]
+        average = each @ support.group_shares
+        mine = np.where(own >= 0, each[np.arange(len(own)), np.maximum(own, 0)], 0.0)
+    return np.clip(1 - mine / np.maximum(average, 1e-12), 0, 1)
+
+
+def _crude_rates(model: TableModel) -> np.ndarray:
+    """Share of each group that was tested, for methods without a model of testing."""
+    counts = model.estimator.training_counts_
+    overall = counts["tested"].sum() / counts["rows"].sum()
+    return (counts["tested"] / counts["rows"]).fillna(overall).to_numpy(np.float64)
+
+
+def _notes(model: TableModel, header: list[str]) -> tuple[str, ...]:
+    roles, notes = model.roles, []
+    if roles.label not in header and (roles.tested is None or roles.tested not in header):
+        notes.append(
+            f"The table has no column {roles.tested or roles.label!r} that would say who was "
+            "tested: everybody counts as untested."
+        )
+    absent = [name for name in roles.group if name not in header]
+    if not roles.group:
+        notes.append("The model was fitted without groups: disparity does not count.")
+    elif absent:
+        notes.append(f"The table has no column {absent[0]!r}: disparity does not count.")
+    elif model.propensity is None:
+        notes.append(
+            f"{model.estimator.name} has no model of who is tested: disparity compares the groups "
+            "as a whole, not at equal features."
+        )
+    if len(model.estimator.fleet_) == 1:
+        notes.append("The model is a single network: there is no disagreement to count.")
+    return tuple(notes)

@@ -1,0 +1,188 @@
+"""Scores for a file of any length, in bounded memory and in the order of its rows.
+
+The file is read in batches; a few of them are encoded and scored at a time, one a core; results are
+written as they come, under a temporary name that becomes the final one when all is done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import torch
+
+from dcem import checks
+from dcem.checks import InputError
+from dcem.scoring.table_model import TableModel
+from dcem.tasks import read_batches, read_header
+
+ADDED = ("score", "score_spread", "distance", "like_tested")
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def predict_file(
+    model: TableModel,
+    path: str | Path,
+    out: str | Path,
+    *,
+    keep: Sequence[str] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> dict[str, int]:
+    """Score every row of a .csv, .csv.gz or .parquet file and write the result.
+
+    Parameters
+    ----------
+    keep
+        Columns to carry over. None: the person's identifier, if the model knows one and the file
+        has it; otherwise `row`, the position in the file from 0.
+    progress
+        Called with the number of rows written so far.
+
+    Returns
+    -------
+    dict
+        `rows`, and how many of them are `unlike_tested`.
+    """
+    path, out = Path(path), Path(out)
+    require_output(out, path)
+    header = read_header(path)
+    checks.require_columns(header, model.encoder.columns, f"{path}: the table")
+    keep = carried(model, header) if keep is None else tuple(keep)
+    checks.require_columns(header, keep, f"{path}: the table")
+    clash = sorted(set(keep) & set(ADDED))
+    if clash:
+        raise InputError(
+            f"{path}: the column {clash[0]!r} would be carried over and added. Rename it, or leave "
+            "it out of --keep."
+        )
+    needed = list(dict.fromkeys([*keep, *model.encoder.columns]))
+    counts = {"rows": 0, "unlike_tested": 0}
+
+    def one(start_and_batch: tuple[int, pa.RecordBatch]) -> pa.RecordBatch:
+        start, batch = start_and_batch
+        return _scored(model, batch, keep, start)
+
+    with writing(out) as write:
+        for scored in in_order(one, _numbered(read_batches(path, needed))):
+            write(scored)
+            counts["rows"] += scored.num_rows
+            like = np.asarray(scored.column("like_tested"))
+            counts["unlike_tested"] += int(len(like) - like.sum())
+            if progress is not None:
+                progress(counts["rows"])
+        if counts["rows"] == 0:
+            raise InputError(f"{path}: the table has no rows.")
+    return counts
+
+
+def carried(model: TableModel, header: Sequence[str]) -> tuple[str, ...]:
+    """The columns carried over unless others are asked for."""
+    known = model.roles.id
+    return (known,) if known is not None and known in header else ()
+
+
+def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    start = 0
+    for batch in batches:
+        yield start, batch
+        start += batch.num_rows
+
+
+def _scored(
+    model: TableModel, batch: pa.RecordBatch, keep: Sequence[str], start: int
+) -> pa.RecordBatch:
+    scores = model.score(batch)
+    columns = {name: batch.column(name) for name in keep}
+    if not keep:
+        columns["row"] = pa.array(np.arange(start, start + batch.num_rows))
+    columns |= {
+        "score": pa.array(scores.score.astype(np.float32)),
+        "score_spread": pa.array(scores.spread.astype(np.float32)),
+        "distance": pa.array(scores.distance.astype(np.float32)),
+        "like_tested": pa.array(scores.like_tested),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def in_order(work: Callable[[T], R], items: Iterable[T], workers: int | None = None) -> Iterator[R]:
+    """`map(work, items)` on one thread a core, a few items ahead, results in order.
+
+    Networks and encoders spend their time outside of Python's lock. Each thread keeps to itself:
+    products that split over all cores again would only wait for each other.
+    """
+    workers = workers or os.cpu_count() or 1
+    threads = torch.get_num_threads()
+    waiting: deque[Future[R]] = deque()
+    pool = ThreadPoolExecutor(workers)
+    try:
+        torch.set_num_threads(1)
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > workers + 1:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(threads)
+
+
+def require_output(out: Path, source: Path | None = None) -> None:
+    """Refuse before the work is done what would fail after it."""
+    if not out.name.lower().endswith((".csv", ".csv.gz", ".parquet")):
+        raise InputError(f"{out}: the name must end in .csv, .csv.gz or .parquet.")
+    if not out.parent.is_dir():
+        raise InputError(f"{out}: there is no folder {out.parent}. Create it first.")
+    if source is not None and out.exists() and source.exists() and out.samefile(source):
+        raise InputError(f"{out} is the table itself. Write the result to another file.")
+
+
+@contextmanager
+def writing(out: Path) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """A function that appends batches to `out`, which appears when all is written, or not."""
+    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
+    open_files: list[Any] = []
+
+    def write(batch: pa.RecordBatch) -> None:
+        if not open_files:
+            open_files.extend(_open(partial, out.name.lower(), batch.schema))
+        open_files[0].write_batch(batch)
+
+    try:
+        try:
+            yield write
+        finally:
+            for file in open_files:
+                file.close()
+        if open_files:
+            os.replace(partial, out)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_frame(frame: pd.DataFrame, out: Path) -> None:
+    """Write a finished table, whole or not at all."""
+    with writing(out) as write:
+        for batch in pa.Table.from_pandas(frame, preserve_index=False).to_batches():
+            write(batch)
+
+
+def _open(path: Path, name: str, schema: pa.Schema) -> list[Any]:
+    """A writer, and the file under it if that must be closed too."""
+    if name.endswith(".parquet"):
+        import pyarrow.parquet
+
+        return [pyarrow.parquet.ParquetWriter(path, schema)]
+    import pyarrow.csv
+
+    file = pa.output_stream(path, compression="gzip" if name.endswith(".gz") else None)
+    return [pyarrow.csv.CSVWriter(file, schema), file]

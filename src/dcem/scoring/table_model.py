@@ -1,0 +1,192 @@
+"""A fitted method with the encoder of its table: raw rows in, scores out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from dcem import methods
+from dcem.checks import InputError
+from dcem.methods import ModelFileError, NetworkClassifier
+from dcem.methods.persistence import read_table_description, save
+from dcem.tasks import Encoder, Roles, Source, UserTable
+
+MEMBERS = 5  # networks of a model by default: enough for their disagreement to mean something
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a model says of rows; every array is [n].
+
+    Attributes
+    ----------
+    score
+        Probability of a positive outcome, the mean over the networks.
+    spread
+        Standard deviation over the networks. Small where they agree, which is no proof: networks
+        can agree where nobody was tested.
+    distance
+        To the nearest cluster of tested people, in units that 99 % of the tested keep; above 1 a
+        row is unlike anybody tested.
+    testing_probability
+        Of people like this, averaged over the groups; NaN if the method has no model of testing.
+    like_tested
+        Whether the score rests on people who were tested: a distance of at most 1, and a testing
+        probability that is not under 1 %.
+    """
+
+    score: np.ndarray
+    spread: np.ndarray
+    distance: np.ndarray
+    testing_probability: np.ndarray
+    like_tested: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """A fitted method that reads raw tables.
+
+    Attributes
+    ----------
+    estimator
+        The fitted method.
+    encoder
+        From raw columns to its features.
+    roles
+        The roles of the table it was fitted to.
+    source
+        That table.
+    """
+
+    estimator: NetworkClassifier
+    encoder: Encoder
+    roles: Roles
+    source: Source
+
+    def prepare(self, raw: Any) -> np.ndarray:
+        """Raw rows as the networks read them: encoded, filled in, scaled; `[n, inputs]`."""
+        X = self.encoder.transform(raw)
+        return self.estimator.preprocessor_.transform(X, self.estimator.dtype)
+
+    def score(self, raw: Any) -> Scores:
+        """Scores of raw rows (Arrow, pandas or polars); no group is needed."""
+        return self.score_prepared(self.prepare(raw))
+
+    def score_prepared(self, rows: np.ndarray) -> Scores:
+        """Scores of rows that `prepare` made."""
+        members = self.estimator.fleet_.predict(torch.from_numpy(rows)).numpy()  # [members, n]
+        support = self.estimator.support_.of(rows, self.propensity)
+        return Scores(
+            members.mean(axis=0, dtype=np.float64),
+            members.std(axis=0, dtype=np.float64),
+            support["distance"].to_numpy(),
+            support["testing_probability"].to_numpy(),
+            support["supported"].to_numpy(),
+        )
+
+    @property
+    def propensity(self) -> Any:
+        """The model of who is tested, or None."""
+        model = getattr(self.estimator, "propensity_model_", None)
+        return model[0] if isinstance(model, list) else model
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model folder, encoder and roles included."""
+        described = {
+            "encoder": self.encoder.to_plain(),
+            "roles": self.roles.to_plain(),
+            "source": asdict(self.source),
+        }
+        save(self.estimator, folder, table=described, about_table=_section(self))
+
+    @classmethod
+    def load(cls, folder: str | Path) -> TableModel:
+        """The model that `save` wrote."""
+        described = read_table_description(folder)
+        if described is None:
+            raise ModelFileError(
+                f"{folder} holds a model that was fitted to arrays, not to a table: it does not "
+                "know how raw columns become features. Fit one with: dcem fit."
+            )
+        return cls(
+            methods.load(folder),
+            Encoder.from_plain(described["encoder"]),
+            Roles.from_plain(described["roles"]),
+            Source(**described["source"]),
+        )
+
+
+def fit_table(
+    table: UserTable,
+    method: str = "dcem",
+    *,
+    members: int = MEMBERS,
+    random_state: int = 0,
+    verbose: int = 0,
+) -> TableModel:
+    """Fit a method to a user's table.
+
+    Methods that need the truth, or the group of each person to predict, are refused.
+    """
+    require_method(method)
+    estimator = methods.make(method, n_members=members, random_state=random_state, verbose=verbose)
+    estimator.fit_problem(table.problem)
+    return TableModel(estimator, table.encoder, table.roles, table.source)
+
+
+def require_method(name: str) -> None:
+    """Refuse a method that cannot be fitted to a user's table, or not used on the next one."""
+    method = methods.make(name)
+    if not method.uses_truth and not method.needs_group:
+        return
+    why = (
+        "learns from the true outcome of everybody, which exists in simulations only"
+        if method.uses_truth
+        else "needs the group of a person to score them, and whoever scores people may not have it"
+    )
+    usable = [one for one in methods.names(usable=True) if not methods.make(one).needs_group]
+    raise InputError(f"{name!r} {why}. Choose one of: {', '.join(usable)}.")
+
+
+def _section(model: TableModel) -> str:
+    """The model card's section about the table."""
+    source, roles = model.source, model.roles
+    means = {
+        "label": roles.label,
+        "tested": roles.tested or f"where `{roles.label}` is known",
+        "positive": ", ".join(roles.positive),
+        "untested": ", ".join(roles.untested_value),
+        "missing": ", ".join(roles.missing),
+        "group": " & ".join(roles.group),
+        "person": roles.id,
+        "weight": roles.weight,
+        "excluded": ", ".join(roles.exclude),
+    }
+    kinds = [
+        f"| `{encoding.name}` | {encoding.kind} | "
+        + ", ".join(f"`{name}`" for name in encoding.features)
+        + " |"
+        for encoding in model.encoder.encodings
+    ]
+    seen = "was" if roles.group_as_feature else "was not"
+    return "\n".join(
+        [
+            "## The table",
+            "",
+            f"`{source.name}`: {source.rows:,} rows, {source.columns} columns; SHA-256 "
+            f"`{source.sha256}`.",
+            "",
+            *(f"- {role}: {what}" for role, what in means.items() if what),
+            "",
+            f"The group {seen} given to the outcome model. Raw tables can be scored with "
+            "`dcem predict`, if they have these columns:",
+            "",
+            "| column | kind | features |",
+            "|---|---|---|",
+            *kinds,
+        ]
+    )
