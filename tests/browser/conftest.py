@@ -1,0 +1,161 @@
+"""Every page the project writes, opened in a real browser: headless Chromium, without a network.
+
+Chromium comes from the system (`apt-get install chromium` on Debian), Playwright from the `dev`
+extra; where either is absent these tests are skipped and say so.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("no chromium here; on Debian: apt-get install chromium")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@dataclass
+class Opened:
+    """A page on the screen, and everything it complained about or asked for."""
+
+    page: Any
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def show(browser: Any) -> Iterator[Callable[..., Opened]]:
+    """Open a file as a double click would: `show(path, width=390, dark=True, script=False)`."""
+    contexts = []
+
+    def open_page(
+        path: Path, *, width: int = 1280, dark: bool = False, script: bool = True
+    ) -> Opened:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if dark else "light",
+            java_script_enabled=script,
+            offline=True,
+        )
+        contexts.append(context)
+        opened = Opened(context.new_page())
+        address = path.as_uri()
+        opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
+        opened.page.on(
+            "console",
+            lambda said: (
+                opened.complaints.append(said.text) if said.type in ("error", "warning") else None
+            ),
+        )
+        opened.page.on(
+            "request",
+            lambda asked: (
+                opened.requests.append(asked.url) if asked.url not in (address, "data:,") else None
+            ),
+        )
+        opened.page.goto(address)
+        return opened
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The file of a page by its name, written on first use."""
+    folder = tmp_path_factory.mktemp("pages")
+
+    def page(name: str) -> Path:
+        path = folder / f"{name}.html"
+        if not path.exists():
+            path.write_text(WRITERS[name](folder), encoding="utf-8")
+        return path
+
+    return page
+
+
+def _demo(folder: Path) -> str:
+    from made_up_demo import made_up_demo
+
+    from dcem.report.html import render
+    from dcem.report.task_figures import draw_task
+    from dcem.tasks import make_sinusoid
+
+    small = make_sinusoid(stream="independent", random_state=0, n_train=800, n_test=50)
+    return render(made_up_demo(), [draw_task(small)])
+
+
+def _comparison(**options: bool) -> Callable[[Path], str]:
+    def write(folder: Path) -> str:
+        from made_up import made_up_comparison
+
+        from dcem.report.compare_page import render_comparison
+
+        return render_comparison(made_up_comparison(**options))
+
+    return write
+
+
+def _cohort(folder: Path) -> str:
+    pytest.importorskip("duckdb", reason="the sepsis extra is not installed")
+    from dcem.report.cohort_figures import render_cohort
+    from dcem.tasks._sepsis.artificial import write_artificial
+    from dcem.tasks._sepsis.cohort import build_cohort
+
+    write_artificial(folder / "tables", stays=400, random_state=0)
+    built = build_cohort(folder / "tables", folder / "cohort.parquet")
+    return render_cohort(built.flow, built.quality)
+
+
+def _leaderboard(folder: Path) -> str:
+    import numpy as np
+    import pandas as pd
+
+    from dcem.benchmark.leaderboard import METRICS, leaderboard
+
+    rng = np.random.default_rng(0)
+    cells = [
+        {"benchmark": b, "kind": "sinusoid", "q_y": q, "k": k, "phase": p, "method": m, "seed": s}
+        | dict.fromkeys(METRICS, 0.0)
+        | {"auc": 0.7 + rng.uniform(0, 0.2), "roc_gap": rng.uniform(0, 0.1), "seconds": s + 0.5}
+        for b in ("figure-1", "figure-2")
+        for q in (0.5, 1.0)
+        for k in (2.0, 4.0)
+        for p in (0.0, 1.0)
+        for m in ("y-obs", "tested-only", "dcem", "a-method-with-a-rather-long-name")
+        for s in range(3)
+    ]
+    pd.DataFrame(cells).to_csv(folder / "cells.csv", index=False)
+    return leaderboard(folder / "cells.csv")
+
+
+WRITERS: dict[str, Callable[[Path], str]] = {
+    "demo": _demo,
+    "comparison": _comparison(),
+    "comparison-truth": _comparison(truth=True),
+    "comparison-no-overlap": _comparison(estimable=False),
+    "cohort": _cohort,
+    "leaderboard": _leaderboard,
+}

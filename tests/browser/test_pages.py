@@ -1,0 +1,195 @@
+"""What must hold for every page: nothing fetched, nothing broken, everything visible, legible."""
+
+import re
+from itertools import pairwise
+
+import pytest
+
+PAGES = [
+    "demo", "comparison", "comparison-truth", "comparison-no-overlap", "cohort", "leaderboard"
+]  # fmt: skip
+REPORTS = [name for name in PAGES if name != "leaderboard"]  # pages with the common shell
+DECORATION = {"artificial"}  # written across figures, faint on purpose
+
+# Every figure and table: its box on the page, whether it is on the screen, what it says of itself.
+BOXES = """() =>
+  [...document.querySelectorAll("figure, figure svg, .picture, table, .wide, .scroll")]
+  .filter(e => !e.closest(".view") || getComputedStyle(e.closest(".view")).display !== "none")
+  .filter(e => !e.closest("details:not([open])"))
+  .map(e => { const b = e.getBoundingClientRect();
+    const scrolls = e.parentElement.closest(".picture, .wide, .scroll");
+    return { what: e.tagName + "." + e.getAttribute("class"), left: b.left, right: b.right,
+             width: b.width, height: b.height, scrolls: scrolls !== null }; })"""
+
+# Contrast of every piece of text with what lies behind it (WCAG 2.2, relative luminance).
+CONTRAST = """() => {
+  const parse = c => (c.match(/[\\d.]+/g) || []).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
+    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = e => { for (; e; e = e.parentElement) {
+    const c = parse(getComputedStyle(e).backgroundColor);
+    if (c.length === 3 || c[3] > 0) return c; } return [255, 255, 255]; };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+  while (walker.nextNode()) {
+    const text = walker.currentNode.textContent.trim(), e = walker.currentNode.parentElement;
+    if (!text || e.closest("script, style, title, desc, noscript, option") ||
+        !e.checkVisibility({ visibilityProperty: true })) continue;
+    const style = getComputedStyle(e), svg = e.closest("svg");
+    const ink = parse(svg ? style.fill : style.color), paper = behind(svg ?? e);
+    const [a, b] = [light(ink), light(paper)].sort((x, y) => y - x);
+    found.push({ text, ratio: (a + 0.05) / (b + 0.05) });
+  }
+  return found; }"""
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_page_opens_quietly_and_asks_for_nothing(name, dark, pages, show) -> None:
+    opened = show(pages(name), dark=dark)
+    assert opened.complaints == []
+    assert opened.requests == []
+    assert opened.page.title()
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_everything_is_inside_the_page(name, width, pages, show) -> None:
+    page = show(pages(name), width=width).page
+    boxes = page.evaluate(BOXES)
+    assert boxes
+    for box in boxes:
+        assert box["width"] > 0, box
+        assert box["height"] > 0, box
+        if not box["scrolls"]:  # what is wider scrolls inside a box that is not
+            assert box["left"] >= 0, box
+            assert box["right"] <= width, box
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_figures_fit_a_wide_screen_without_scrolling(name, pages, show) -> None:
+    page = show(pages(name)).page
+    hidden = page.evaluate(
+        """() => [...document.querySelectorAll(".picture")]
+             .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.ariaLabel)"""
+    )
+    assert hidden == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_headings_and_names_for_those_who_listen(name, pages, show) -> None:
+    page = show(pages(name)).page
+    levels = [
+        int(tag[1])
+        for tag in page.eval_on_selector_all("h1,h2,h3,h4", "all => all.map(e => e.tagName)")
+    ]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    if name == "leaderboard":
+        page.select_option("#setting", "0")  # a single setting is drawn, all together are not
+    named = page.eval_on_selector_all(
+        "svg",
+        """all => all.map(e => [e.getAttribute("role"), e.getAttribute("aria-label") ||
+             (e.getAttribute("aria-labelledby") || "").split(" ")
+               .map(id => document.getElementById(id)?.textContent).join(" ")])""",
+    )
+    assert named
+    for role, said in named:
+        assert role == "img"
+        assert len(said.strip()) > 10
+    repeated = page.evaluate(
+        """() => { const ids = [...document.querySelectorAll("[id]")].map(e => e.id);
+             return ids.filter((id, i) => ids.indexOf(id) !== i); }"""
+    )
+    assert repeated == []
+    assert page.get_attribute("html", "lang") == "en"
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_text_is_legible(name, dark, pages, show) -> None:
+    """WCAG AA, 4.5 to 1, for every letter on the page, those in figures included."""
+    page = show(pages(name), dark=dark).page
+    texts = page.evaluate(CONTRAST)
+    assert len(texts) > 20
+    faint = [t for t in texts if t["ratio"] < 4.5 and t["text"] not in DECORATION]
+    assert faint == []
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_theme_button_changes_the_colours_of_text_and_figures(name, pages, show) -> None:
+    page = show(pages(name)).page
+
+    def colours() -> list[str]:
+        return page.evaluate(
+            """() => [getComputedStyle(document.body).backgroundColor,
+                      getComputedStyle(document.body).color,
+                      getComputedStyle(document.querySelector("figure svg text")).fill]"""
+        )
+
+    light = colours()
+    page.click("#theme")
+    dark = colours()
+    assert all(a != b for a, b in zip(light, dark, strict=True))
+    assert (
+        show(pages(name), dark=True).page.evaluate(
+            "getComputedStyle(document.body).backgroundColor"
+        )
+        == dark[0]
+    )
+    page.click("#theme")
+    assert colours() == light
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_nothing_is_lost_without_javascript(name, pages, show) -> None:
+    page = show(pages(name), script=False).page
+    assert not page.is_visible("#theme")
+    for views in page.query_selector_all(".views"):
+        labels, shown = views.query_selector_all(":scope > label"), None
+        for place, label in enumerate(labels):
+            label.click()
+            shown = [view.is_visible() for view in views.query_selector_all(":scope > .view")]
+            assert shown == [other == place for other in range(len(labels))]
+    for part in page.query_selector_all("details"):
+        inside = part.query_selector(".folded")
+        assert not inside.is_visible()
+        part.query_selector("summary").click()
+        assert inside.is_visible()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_paper_shows_everything_and_no_buttons(name, pages, show) -> None:
+    page = show(pages(name), dark=True).page
+    page.emulate_media(media="print")
+    lost = page.evaluate(
+        """() => [...document.querySelectorAll("h1, h2, h3, figure, table, figcaption")]
+             .filter(e => e.getBoundingClientRect().height === 0)
+             .map(e => e.outerHTML.slice(0, 80))"""
+    )
+    assert lost == []
+    for control in ("#theme", ".views > label", ".skip", "form"):
+        assert not any(e.is_visible() for e in page.query_selector_all(control)), control
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll(".picture")]
+             .filter(e => e.scrollWidth > e.clientWidth + 1).length"""
+    )
+    assert cut == 0
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert min(int(n) for n in re.findall(r"\d+", paper)[:3]) > 240
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_keys_reach_the_content_and_the_switches(name, pages, show) -> None:
+    page = show(pages(name)).page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    assert page.evaluate("document.activeElement.getBoundingClientRect().top") >= 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.focus("#theme")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
