@@ -34,6 +34,12 @@ def in_style(draw: Callable[[], Any]) -> Any:
         return draw()
 
 
+def tick(value: float, _: Any = None) -> str:
+    """A number at an axis: .175, -.1, 0, 1; no more digits than it has."""
+    text = f"{value:.3f}".rstrip("0").rstrip(".")
+    return "0" if text in ("0", "-0", "") else text.replace("0.", ".", 1)
+
+
 def watermark(figure: Any, text: str) -> None:
     """Large letters across a figure that nobody can overlook or crop away."""
     figure.text(

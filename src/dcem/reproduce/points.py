@@ -14,7 +14,7 @@ import numpy as np
 from dcem.benchmark import published
 from dcem.report.style import GRID, INK, MUTED, PAPER, group_colour, new_figure
 from dcem.report.words import number
-from dcem.reproduce.picture import Picture, in_style, watermark
+from dcem.reproduce.picture import Picture, in_style, tick, watermark
 from dcem.reproduce.sources import Found
 from dcem.reproduce.spread import (
     METHOD_NAMES,
@@ -119,14 +119,14 @@ def side_by_side(
         ax.set_axisbelow(True)
         ax.tick_params(length=0)
         ax.spines["left"].set_visible(False)
-        ax.xaxis.set_major_formatter(lambda value, _: number(value, 2))
+        ax.xaxis.set_major_formatter(tick)
         if written:
             _write_numbers(ax, metric, heights, theirs, ours)
     panels[0].set_yticks(
         list(heights.values()), [labels.get(name, name) for name in names], color=INK, fontsize=10.5
     )
-    for tick, name in zip(panels[0].get_yticklabels(), names, strict=True):
-        tick.set_fontweight("bold" if "dcem" in name else "normal")
+    for text, name in zip(panels[0].get_yticklabels(), names, strict=True):
+        text.set_fontweight("bold" if "dcem" in name else "normal")
     figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
     figure.supxlabel(_key(theirs, ours), fontsize=8.5, color=MUTED)
     if found.artificial:

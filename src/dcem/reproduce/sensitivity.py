@@ -11,8 +11,7 @@ from dcem.benchmark import published
 from dcem.methods import theory
 from dcem.report.style import GRID, INK, MUTED, PAPER, group_colour, new_figure
 from dcem.report.theory_figures import m_step_contours
-from dcem.report.words import number
-from dcem.reproduce.picture import Picture, in_style, watermark
+from dcem.reproduce.picture import Picture, in_style, tick, watermark
 from dcem.reproduce.points import ARTIFICIAL
 from dcem.reproduce.sources import Found
 from dcem.reproduce.spread import (
@@ -99,17 +98,17 @@ def _draw_overlap(frame: pd.DataFrame, table: Spreads) -> Any:
             theirs = table.get((method, metric))
             if theirs:
                 ax.plot(
-                    5.6 * 1.08 ** (place - 2), theirs.median, MARKERS[place], mfc=PAPER,
+                    6.2 * 1.07 ** (place - 2), theirs.median, MARKERS[place], mfc=PAPER,
                     mec=colour, ms=6, label=None if len(frame) else METHOD_NAMES[method],
                 )  # fmt: skip
-        ax.axvline(4.7, color=GRID, lw=1)
+        ax.axvline(4.9, color=GRID, lw=1)
         ax.set_xscale("log", base=2)
-        ticks = [0.25, 0.5, 1, 2, 4, 5.6]
+        ticks = [0.25, 0.5, 1, 2, 4, 6.2]
         ax.set_xticks(ticks, ["¼", "½", "1", "2", "4", "paper\n(at 1)"])
         ax.minorticks_off()
         ax.set_title(METRIC_NAMES[metric])
         ax.set_xlabel("slope of the testing decision, × 30")
-        ax.yaxis.set_major_formatter(lambda value, _: number(value, 2))
+        ax.yaxis.set_major_formatter(tick)
         ax.grid(axis="y", color=GRID)
         if not len(frame):
             ax.text(0.4, 0.5, "ours is not recorded", transform=ax.transAxes, ha="center")
@@ -178,7 +177,7 @@ def _draw_salience(rows: pd.DataFrame, theirs: Spreads, found: Found) -> Any:
         ax.set_xticks([0, 0.25, 0.5, 0.75, 1, 1.26], ["0", ".25", ".5", ".75", "1", "paper"])
         ax.set_title(METRIC_NAMES[metric])
         ax.set_xlabel("weight of respiratory rate in the testing policy")
-        ax.yaxis.set_major_formatter(lambda value, _: number(value, 2))
+        ax.yaxis.set_major_formatter(tick)
         ax.grid(axis="y", color=GRID)
         if not len(rows):
             ax.text(0.5, 0.5, "not recorded", transform=ax.transData, ha="center", color=MUTED)

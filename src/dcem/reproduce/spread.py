@@ -48,6 +48,7 @@ SELECTED = (
     *("sar-em", "tested-only", "dcem"),
 )
 ORACLE = "y-model"
+SETTING = ["q_y", "k", "q_t"]  # of the simulation
 
 
 @dataclass(frozen=True)

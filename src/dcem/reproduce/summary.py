@@ -25,6 +25,7 @@ from dcem.reproduce.spread import (
     BETTER,
     METRIC_NAMES,
     ORACLE,
+    SETTING,
     Spread,
     Spreads,
     our_rows,
@@ -37,7 +38,6 @@ MARGIN = 0.01
 STATISTICS = ("median", "worst")
 SIDES = ("published", "ours")
 VERDICTS = ("best", "similar", "worse")
-SETTING = ["q_y", "k", "q_t"]
 
 
 def says(metric: str, q_y: float, k: float, q_t: float) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from dcem.report.style import GRID, MUTED, group_colour, new_figure
 from dcem.report.words import number
-from dcem.reproduce.picture import Picture, in_style
+from dcem.reproduce.picture import Picture, in_style, tick
 from dcem.reproduce.sources import Found
 from dcem.reproduce.spread import METHOD_NAMES, METRIC_NAMES
 
@@ -126,7 +126,7 @@ def _draw(
     panels = len(edges) - 1
     figure = new_figure(2.1 * panels + 0.6, 3.4)
     axes = figure.subplots(1, panels, sharey=True, sharex=True)
-    bins = np.linspace(0, 0.16, 17) if of == "roc_gap" else np.linspace(0.4, 0.95, 23)
+    bins = np.linspace(0, 0.16, 17) if of == "roc_gap" else np.linspace(0.3, 0.95, 27)
     looks = {methods[0]: (group_colour(1), "////"), methods[1]: (group_colour(3), None)}
     for ax, low, high in zip(axes, edges[:-1], edges[1:], strict=True):
         for place, method in enumerate(methods):
@@ -152,8 +152,9 @@ def _draw(
         ax.set_title(f"{METRIC_NAMES[by]} {top}", fontsize=9.5)
         ax.grid(axis="y", color=GRID)
         ax.set_axisbelow(True)
-        ax.xaxis.set_major_formatter(lambda value, _: number(value, 2))
+        ax.xaxis.set_major_formatter(tick)
         ax.margins(y=0.22)
+        ax.set_xlim(bins[0], bins[-1])
     axes[0].set_ylabel("share of fits")
     figure.supxlabel(METRIC_NAMES[of], fontsize=10, color=MUTED)
     figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
