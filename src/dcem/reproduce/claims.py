@@ -21,6 +21,7 @@ from dcem.reproduce.claim_tests import (
     Answer,
     Evidence,
     ahead,
+    every_window,
     first,
     overlap_drop,
     same_start,
