@@ -68,11 +68,15 @@ def test_everything_is_inside_the_page(name, width, pages, show) -> None:
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_figures_fit_a_wide_screen_without_scrolling(name, pages, show) -> None:
+def test_figures_and_tables_fit_a_wide_screen_without_scrolling(name, pages, show) -> None:
     page = show(pages(name)).page
     hidden = page.evaluate(
-        """() => [...document.querySelectorAll(".picture")]
-             .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.ariaLabel)"""
+        """() => {
+             document.querySelectorAll("details").forEach(e => e.open = true);
+             document.querySelectorAll(".view").forEach(e => e.style.display = "block");
+             return [...document.querySelectorAll(".picture, .wide")]
+               .filter(e => e.scrollWidth > e.clientWidth + 1)
+               .map(e => e.getAttribute("aria-label") + e.textContent.slice(0, 60)); }"""
     )
     assert hidden == []
 

@@ -98,7 +98,7 @@ def draw_distributions(quality: Mapping[str, Any]) -> Drawing:
         ax.axis("off")
     for code, group in enumerate(_GROUPS):
         axes[-1].plot([], [], color=group_colour(code), lw=1.6, label=group)
-    axes[-1].legend(loc="center", fontsize=10, labelcolor=INK)
+    axes[-1].legend(loc="center", fontsize=10, labelcolor=INK, frameon=False)
     _watermark(figure, quality["build"])
     return Drawing(
         figure=figure,

@@ -157,7 +157,7 @@ def em_history(name: str, history: History) -> Drawing:
             steps = np.arange(1, len(loss) + 1)
             marker = "o" if len(loss) <= 60 else None
             ax.plot(steps, loss, color=colour, lw=1.8, marker=marker, ms=3, label=split)
-        ax.legend(loc="upper center", labelcolor="linecolor")
+        figure.legend(loc="outside lower left", labelcolor="linecolor", ncols=3, fontsize=9.5)
     ax.axvline(history.kept, color=WARN, lw=1.2, ls=(0, (4, 3)))
     ax.set(xlabel="EM iteration", ylabel="loss")
     ax.margins(x=0.02)
