@@ -3,7 +3,8 @@
 A page that is shared must not let a reader learn that, say, three patients had some trait. Hiding
 the three is not enough: if 40 patients were left before a step and 37 after it, everybody can
 subtract. So the counts are taken together with every sum that holds among them, and further counts
-are hidden, smallest first, until no hidden small count follows from what is still shown.
+are hidden, the least important first, until no hidden small count follows from what is still shown.
+In the end every withheld count is tried again: what can be shown without revealing a small one is.
 
 A zero is shown as small like any other, but nothing else is hidden for its sake: a reader who
 works out that it was zero has learnt of nobody. This protects against subtraction. It does not
@@ -13,7 +14,8 @@ from different inputs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,16 +23,26 @@ THRESHOLD = 10
 SMALL = f"<{THRESHOLD}"  # shown in place of a count under the threshold
 WITHHELD = "withheld"  # shown in place of a count that would reveal a small one
 
+_ENDLESS = 1e12  # more than any count; infinity would make nonsense of differences
+
 Sum = tuple[str, tuple[str, ...]]  # the name of a total, and the names of its parts
 Shown = int | str
 
 
 def hide_small(
-    counts: Mapping[str, int], sums: Sequence[Sum], *, show_all: bool = False
+    counts: Mapping[str, int],
+    sums: Sequence[Sum],
+    *,
+    unseen: Collection[str] = (),
+    important: Sequence[str] = (),
+    show_all: bool = False,
 ) -> dict[str, Shown]:
     """Every count, or in its place `SMALL` or `WITHHELD`.
 
-    `sums` lists what a reader knows to add up.
+    `sums` lists what a reader knows to add up. `unseen` names counts that are on no page, but that
+    a reader could form: they must not give a small one away, and hiding them costs nothing.
+    `important` names counts to be withheld last, the most important first; among the others, and
+    among equals, the smallest is withheld first.
     """
     if show_all:
         return dict(counts)
@@ -43,65 +55,127 @@ def hide_small(
             relations[row, place[part]] = -1.0
     value = np.array([counts[name] for name in names], dtype=float)
     small = value < THRESHOLD
-    hidden = small.copy()
-    while reveals := _what_reveals(relations, hidden, value):
-        hidden[list(reveals)] = True
+    rank = {name: len(important) - i for i, name in enumerate(important)}
+    # Order in which counts are withheld; of equals the last, since totals are named first.
+    order = sorted(range(len(names)), key=lambda i: (rank.get(names[i], 0), value[i], -i))
+    page = _Page(
+        relations,
+        value,
+        cost=np.argsort(order),
+        hidden=small | np.isin(names, list(unseen)),
+        unseen=np.isin(names, list(unseen)),
+    )
+    while reveals := page.what_reveals():
+        page.hidden[list(reveals)] = True
+    for count in reversed(order):
+        if page.hidden[count] and not small[count] and not page.unseen[count]:
+            page.hidden[count] = False
+            page.hidden[count] = bool(page.what_reveals())
+    hidden = page.hidden
     return {
         name: (SMALL if small[i] else WITHHELD) if hidden[i] else counts[name]
         for i, name in enumerate(names)
     }
 
 
-def _what_reveals(relations: np.ndarray, hidden: np.ndarray, value: np.ndarray) -> set[int]:
-    """For each hidden small count that can be worked out, the smallest shown one that it takes."""
-    found = set()
-    for row in relations[relations[:, hidden].any(axis=1)]:
-        parts, total = row < 0, row > 0
-        if not (total & hidden).any():
-            rest = value[total].sum() - value[parts & ~hidden].sum()
-            if 0 < rest < THRESHOLD:  # together the hidden parts are a small count themselves
-                shown = parts & ~hidden
-                found.add(_smallest(shown if shown.any() else total, value))
-    if found:
-        return found
-    somebody = (value > 0) & (value < THRESHOLD)
-    for count, recipe in _worked_out(relations[:, hidden]):
-        if somebody[hidden][count]:
-            used = ~hidden & (np.abs(recipe @ relations) > 1e-9)
-            if used.any():
-                found.add(_smallest(used, value))
-    return found or _what_pins_down(relations, hidden, value)
+@dataclass
+class _Page:
+    """What a reader sees, and what follows from it."""
 
+    relations: np.ndarray  # [sums, counts], each row: total - parts = 0
+    value: np.ndarray  # [counts]
+    cost: np.ndarray  # [counts], of withholding
+    hidden: np.ndarray  # [counts]
+    unseen: np.ndarray  # [counts], hidden from the start: not even known to be small
 
-def _what_pins_down(relations: np.ndarray, hidden: np.ndarray, value: np.ndarray) -> set[int]:
-    """The same for counts fixed by their bounds: two of "<10" that add up to 18 are nines.
+    def what_reveals(self) -> set[int]:
+        """Shown counts to withhold, since a small one follows from them; none if nothing follows.
 
-    A reader knows a small count to be 0 to 9 and a withheld one to be at least 10; every sum
-    narrows the bounds of its members, again and again until nothing changes.
-    """
-    small = value < THRESHOLD
-    low = np.where(~hidden, value, np.where(small, 0, THRESHOLD))
-    high = np.where(~hidden, value, np.where(small, THRESHOLD - 1, np.inf))
-    narrowed = True
-    while narrowed:
-        before = (high - low).copy()
-        for row in relations:
-            total, parts = np.flatnonzero(row > 0), np.flatnonzero(row < 0)
-            low[total] = np.maximum(low[total], low[parts].sum())
-            high[total] = np.minimum(high[total], high[parts].sum())
-            for part in parts:
-                others = parts[parts != part]
-                low[part] = np.maximum(low[part], (low[total] - high[others].sum()).max())
-                high[part] = np.minimum(high[part], (high[total] - low[others].sum()).min())
-        narrowed = bool((before > high - low).any())
-    pinned = hidden & small & (value > 0) & (low == high)
-    for count in np.flatnonzero(pinned):
-        beside = (relations[relations[:, count] != 0] != 0).any(axis=0)
-        anywhere = (relations[relations[:, hidden].any(axis=1)] != 0).any(axis=0)
-        for near in (beside & ~hidden, anywhere & ~hidden):
-            if near.any():
-                return {_smallest(near, value)}
-    return set()
+        Three ways to learn of a small count: to solve the sums for it; to find that it is under the
+        threshold from the sums alone, since it is part of something that is (a group of 2, whatever
+        it is made of); and to find its only possible value by the marks, too: two of "<10" that
+        add up to 18 are nines.
+        """
+        hidden, small = self.hidden, self.value < THRESHOLD
+        somebody = hidden & small & (self.value > 0)
+        found = set()
+        for count, recipe in _worked_out(self.relations[:, hidden]):
+            if somebody[hidden][count]:
+                used = ~hidden & (np.abs(recipe @ self.relations) > 1e-9)
+                if used.any():
+                    found.add(self._cheapest(used))
+        if found:
+            return found
+        for known in (self._known_by_sums, self._known_by_marks):
+            for count in np.flatnonzero(somebody & known()).tolist():
+                remedy = self._cheapest_that_helps(count, known)
+                if remedy is not None:
+                    return {remedy}
+        return set()
+
+    def _known_by_sums(self) -> np.ndarray:
+        least, most = np.zeros(len(self.hidden)), np.full(len(self.hidden), _ENDLESS)
+        return self._bounds(least, most)[1] < THRESHOLD
+
+    def _known_by_marks(self) -> np.ndarray:
+        small = self.value < THRESHOLD
+        least = np.where(small | self.unseen, 0, THRESHOLD)
+        most = np.where(small & ~self.unseen, THRESHOLD - 1, _ENDLESS)
+        low, high = self._bounds(least, most)
+        return low == high
+
+    def _bounds(self, least: np.ndarray, most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What every count must at least and can at most be, by the sums it is in.
+
+        Every sum narrows the bounds of its members, again and again until nothing changes.
+        """
+        total, part = self.relations > 0, self.relations < 0  # [sums, counts]
+        low = np.where(self.hidden, least, self.value)
+        high = np.where(self.hidden, most, self.value)
+        while True:
+            before = low, high
+            sum_low, sum_high = part @ low, part @ high  # [sums]
+            total_low, total_high = total @ low, total @ high
+            rest_low = np.where(part, sum_low[:, None] - low, 0)  # of the other parts
+            rest_high = np.where(part, sum_high[:, None] - high, 0)
+            up = np.where(total, sum_low[:, None], 0)
+            up = np.where(part, total_low[:, None] - rest_high, up)
+            down = np.where(total, sum_high[:, None], _ENDLESS)
+            down = np.where(part, total_high[:, None] - rest_low, down)
+            low = np.maximum(low, up.max(axis=0, initial=0))
+            high = np.minimum(high, down.min(axis=0, initial=_ENDLESS))
+            if (low == before[0]).all() and (high == before[1]).all():
+                return low, high
+
+    def _cheapest_that_helps(self, count: int, known: Callable[[], np.ndarray]) -> int | None:
+        """The cheapest shown count without which a hidden one is not known; else a near one."""
+        near, around = self._shown_around(count)
+        for one in sorted(np.flatnonzero(around).tolist(), key=lambda i: self.cost[i]):
+            self.hidden[one] = True
+            helps = not known()[count]
+            self.hidden[one] = False
+            if helps:
+                return int(one)
+        return self._cheapest(near) if near.any() else None
+
+    def _shown_around(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Shown counts that share a sum with a hidden one, or if none does, with its neighbours;
+        and all that are tied to it by sums of hidden ones."""
+        reached = np.zeros(len(self.hidden), dtype=bool)
+        reached[count] = True
+        near = np.zeros_like(reached)
+        while True:
+            touched = (self.relations[:, reached & self.hidden] != 0).any(axis=1)
+            members = (self.relations[touched] != 0).any(axis=0) | reached
+            if not near.any():
+                near = members & ~self.hidden
+            if (members == reached).all():
+                return near, members & ~self.hidden
+            reached = members
+
+    def _cheapest(self, among: np.ndarray) -> int:
+        places = np.flatnonzero(among)
+        return int(places[np.argmin(self.cost[places])])
 
 
 def _worked_out(unknown: np.ndarray) -> list[tuple[int, np.ndarray]]:
@@ -130,9 +204,3 @@ def _worked_out(unknown: np.ndarray) -> list[tuple[int, np.ndarray]]:
     return [
         (column, table[row, columns:]) for row, column in enumerate(pivots) if left[row].sum() == 1
     ]
-
-
-def _smallest(among: np.ndarray, value: np.ndarray) -> int:
-    """Position of the smallest count; of equal ones the last, since totals are named first."""
-    places = np.flatnonzero(among)[::-1]
-    return int(places[np.argmin(value[places])])

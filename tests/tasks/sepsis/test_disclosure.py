@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
-from dcem.disclosure import SMALL, THRESHOLD, WITHHELD, hide_small
+from dcem.disclosure import SMALL, THRESHOLD, WITHHELD, Sum, hide_small
+from dcem.tasks._sepsis.cohort import build_cohort
+from dcem.tasks._sepsis.flow import FORMED, IMPORTANT, STEPS, count_flow
+from dcem.tasks._sepsis.quality import count_quality
 
 
 def test_a_small_step_of_a_flow() -> None:
@@ -81,3 +90,106 @@ def test_every_hidden_small_count_could_be_another(parts: list[int], split: int)
         if 0 < value < THRESHOLD:
             assert shown[name] == SMALL
             assert len(seen[name]) > 1, (counts, shown)
+
+
+class Reader:
+    """Solves the linear system of a page: the exact range of every count, by linear programming."""
+
+    def __init__(self, names: Sequence[str], sums: Sequence[Sum]) -> None:
+        self.place = {name: i for i, name in enumerate(names)}
+        self.system = np.zeros((len(sums), len(names)))
+        for row, (total, parts) in zip(self.system, sums, strict=True):
+            row[self.place[total]] = 1
+            row[[self.place[part] for part in parts]] = -1
+
+    def learns(
+        self,
+        counts: Mapping[str, int],
+        shown: Mapping[str, Any],
+        unseen: Collection[str],
+        *,
+        any_is_enough: bool = False,
+    ) -> list[str]:
+        """Small counts of somebody that follow from the page."""
+        plain, marked = [], []  # bounds: by the sums alone, and by "<10" and "withheld" too
+        for name in self.place:
+            value = shown[name]
+            if name not in unseen and isinstance(value, int):
+                plain.append((value, value))
+                marked.append((value, value))
+            else:
+                plain.append((0, None))
+                known = {SMALL: (0, THRESHOLD - 1), WITHHELD: (THRESHOLD, None)}
+                marked.append((0, None) if name in unseen else known[value])
+        learnt = []
+        for name, count in counts.items():
+            if 0 < count < THRESHOLD:
+                most = self._end(name, plain, -1)
+                low, high = self._end(name, marked, 1), self._end(name, marked, -1)
+                if most < THRESHOLD - 1e-6 or high - low < 1e-6:
+                    learnt.append(name)
+                    if any_is_enough:
+                        break
+        return learnt
+
+    def _end(self, name: str, bounds: list, sign: int) -> float:
+        goal = np.zeros(len(self.place))
+        goal[self.place[name]] = sign
+        answer = linprog(goal, A_eq=self.system, b_eq=np.zeros(len(self.system)), bounds=bounds)
+        if answer.status == 3:  # unbounded
+            return float("inf")
+        assert answer.status == 0
+        return float(answer.x[self.place[name]])
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.integers(0, 25), min_size=3, max_size=6), st.integers(30, 200))
+def test_no_flow_gives_a_small_step_away(removed: list[int], last: int) -> None:
+    counts = {"left0": sum(removed) + last}
+    sums: list[Sum] = []
+    for i, count in enumerate(removed, start=1):
+        counts |= {f"out{i}": count, f"left{i}": counts[f"left{i - 1}"] - count}
+        sums.append((f"left{i - 1}", (f"out{i}", f"left{i}")))
+    lefts = [f"left{i}" for i in range(len(removed) + 1)]
+    unseen = set()
+    for first, later in itertools.combinations(lefts, 2):
+        name = f"{FORMED}{first}-{later}"
+        counts[name] = counts[first] - counts[later]
+        sums.append((first, (name, later)))
+        unseen.add(name)
+    ends = [lefts[-1], lefts[0]]
+    shown = hide_small(counts, sums, unseen=unseen, important=ends)
+    reader = Reader(list(counts), sums)
+    assert reader.learns(counts, shown, unseen) == []
+    numbers = [value for name, value in shown.items() if name in lefts and isinstance(value, int)]
+    gaps = [a - b for a, b in itertools.combinations(numbers, 2)]
+    assert not [gap for gap in gaps if 0 < gap < THRESHOLD]
+    if sum(removed) >= THRESHOLD and set(removed) != {THRESHOLD - 1}:  # "<10" three times is 27
+        assert [shown[name] for name in ends] == [counts[name] for name in ends]
+    for name in [*lefts, *(f"out{i + 1}" for i in range(len(removed)))]:
+        if shown[name] == WITHHELD:  # none without need
+            assert reader.learns(counts, {**shown, name: counts[name]}, unseen)
+
+
+def test_the_page_of_the_demo_gives_nothing_away_and_withholds_nothing_in_vain(
+    demo: Path, tmp_path: Path
+) -> None:
+    build_cohort(demo, tmp_path / "cohort.parquet", work=tmp_path / "work")
+    study = pd.read_parquet(tmp_path / "work" / "study.parquet")
+    counts, sums = count_flow(study)
+    unseen = {name for name in counts if name.startswith(FORMED)}
+    shown = hide_small(counts, sums, unseen=unseen, important=IMPORTANT)
+    reader = Reader(list(counts), sums)
+    assert reader.learns(counts, shown, unseen) == []
+    withheld = [name for name in set(counts) - unseen if shown[name] == WITHHELD]
+    for name in withheld:
+        better = {**shown, name: counts[name]}
+        assert reader.learns(counts, better, unseen, any_is_enough=True), name
+    lefts = [shown[f"left:{step}"] for step in STEPS]
+    assert lefts == [136, 100, 90, WITHHELD, WITHHELD, 40, 40, WITHHELD, WITHHELD, 16]
+    # The whole page, with the features' missing values among its counts.
+    final = study[study["left_out_because"].isna()]
+    more, more_sums = count_quality(final, pd.DataFrame(columns=["measure", "verdict", "n"]))
+    counts, sums = counts | more, sums + more_sums
+    shown = hide_small(counts, sums, unseen=unseen, important=IMPORTANT)
+    assert Reader(list(counts), sums).learns(counts, shown, unseen) == []

@@ -16,7 +16,7 @@ from typing import Any
 from dcem.checks import InputError, nearest, notice
 from dcem.disclosure import hide_small
 from dcem.tasks._sepsis.features import FEATURE_NAMES
-from dcem.tasks._sepsis.flow import EXCLUSIONS, count_flow, describe_flow
+from dcem.tasks._sepsis.flow import EXCLUSIONS, FORMED, IMPORTANT, count_flow, describe_flow
 from dcem.tasks._sepsis.quality import count_quality, describe_quality
 from dcem.tasks._sepsis.sources import (
     RELEASE_ROWS,
@@ -127,7 +127,14 @@ def build_cohort(
         final = study[study["left_out_because"].isna()]
         counts, sums = count_flow(study)
         more_counts, more_sums = count_quality(final, verdicts)
-        shown = hide_small(counts | more_counts, sums + more_sums, show_all=show_small_cells)
+        counts |= more_counts
+        shown = hide_small(
+            counts,
+            sums + more_sums,
+            unseen={name for name in counts if name.startswith(FORMED)},
+            important=IMPORTANT,
+            show_all=show_small_cells,
+        )
         flow = describe_flow(shown, about)
         quality = describe_quality(final, shown, about, show_all=show_small_cells)
         _write_all(stages, out, stays, about, flow, quality)

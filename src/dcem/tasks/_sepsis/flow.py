@@ -59,6 +59,16 @@ def published_counts(suspicion: str) -> dict[str, int]:
     return known
 
 
+# Withheld last: a flow without its totals tells nobody anything.
+IMPORTANT: tuple[str, ...] = (
+    *("study", "in_cohort", "all_stays", "left:no_features", "left:bad_data", "left:carevue"),
+    *(f"left:{step}" for step in reversed(STEPS)),
+    *(f"removed:{step}" for step in STEPS),
+    *("sepsis3", "study:sepsis", "suspected", "sofa_2"),
+)
+FORMED = "formed:"  # how the names of counts begin that are on no page, but that a reader can form
+
+
 def count_flow(study: pd.DataFrame) -> tuple[dict[str, int], list[Sum]]:
     """Every count of the flow by name, and every sum among them that a reader can form."""
     counts: dict[str, int] = {"all_stays": len(study)}
@@ -71,16 +81,16 @@ def count_flow(study: pd.DataFrame) -> tuple[dict[str, int], list[Sum]]:
         sums.append((before, (removed, left)))
         if step in EXCLUSIONS:  # a flagged stay may have left at an earlier step
             counts[f"flag:{step}"] = int(study[f"exclusion_{step}"].sum())
-            counts[f"flagged_before:{step}"] = counts[f"flag:{step}"] - counts[removed]
-            sums.append((f"flag:{step}", (removed, f"flagged_before:{step}")))
-            counts[f"unflagged:{step}"] = len(study) - counts[f"flag:{step}"]
-            sums.append(("all_stays", (f"flag:{step}", f"unflagged:{step}")))
+            counts[f"{FORMED}flagged_before:{step}"] = counts[f"flag:{step}"] - counts[removed]
+            sums.append((f"flag:{step}", (removed, f"{FORMED}flagged_before:{step}")))
+            counts[f"{FORMED}unflagged:{step}"] = len(study) - counts[f"flag:{step}"]
+            sums.append(("all_stays", (f"flag:{step}", f"{FORMED}unflagged:{step}")))
         before = left
     # What several steps removed together follows from the counts before and after them.
     lefts = ["all_stays", *(f"left:{step}" for step in STEPS)]
     for i, first in enumerate(lefts):
         for last in lefts[i + 2 :]:
-            between = f"between {first} and {last}"
+            between = f"{FORMED}between {first} and {last}"
             counts[between] = counts[first] - counts[last]
             sums.append((first, (between, last)))
 
@@ -90,13 +100,15 @@ def count_flow(study: pd.DataFrame) -> tuple[dict[str, int], list[Sum]]:
     counts["in_cohort"] = len(cohort)
     sums.append(("in_cohort", ("left:bad_data",)))
     for name, mask in (("suspected", suspected), ("sofa_2", sofa), ("sepsis3", suspected & sofa)):
-        counts[name], counts[f"not_{name}"] = int(mask.sum()), int((~mask).sum())
-        sums.append(("in_cohort", (name, f"not_{name}")))
+        counts[name], counts[f"{FORMED}not_{name}"] = int(mask.sum()), int((~mask).sum())
+        sums.append(("in_cohort", (name, f"{FORMED}not_{name}")))
     for name in ("suspected", "sofa_2"):
-        counts[f"{name}_alone"] = counts[name] - counts["sepsis3"]
-        sums.append((name, ("sepsis3", f"{name}_alone")))
-    counts["sepsis3_in_window"] = counts["sepsis3"] - counts["removed:onset_outside_window"]
-    sums.append(("sepsis3", ("removed:onset_outside_window", "sepsis3_in_window")))
+        counts[f"{FORMED}{name}_alone"] = counts[name] - counts["sepsis3"]
+        sums.append((name, ("sepsis3", f"{FORMED}{name}_alone")))
+    counts[f"{FORMED}sepsis3_in_window"] = (
+        counts["sepsis3"] - counts["removed:onset_outside_window"]
+    )
+    sums.append(("sepsis3", ("removed:onset_outside_window", f"{FORMED}sepsis3_in_window")))
 
     final = study[study["left_out_because"].isna()]
     counts["study"] = len(final)
@@ -112,8 +124,10 @@ def count_flow(study: pd.DataFrame) -> tuple[dict[str, int], list[Sum]]:
         sums.append((f"study:{group}", (f"study:{group}:sepsis", f"study:{group}:no_sepsis")))
     sums.append(("study", ("study:sepsis", "study:no_sepsis")))
     sums.append(("study", tuple(f"study:{group}" for group in GROUPS)))
-    counts["study:sepsis_left_out_later"] = counts["sepsis3_in_window"] - counts["study:sepsis"]
-    sums.append(("sepsis3_in_window", ("study:sepsis", "study:sepsis_left_out_later")))
+    for name, before in (("sepsis", "sepsis3_in_window"), ("no_sepsis", "not_sepsis3")):
+        later = f"{FORMED}{name}_left_out_later"
+        counts[later] = counts[FORMED + before] - counts[f"study:{name}"]
+        sums.append((FORMED + before, (f"study:{name}", later)))
     return counts, sums
 
 
