@@ -33,7 +33,7 @@ def test_an_empty_folder_gives_the_published_side_alone(tmp_path):
         ("figure34", "Did you mean 'figure"),
         ("overlop", "Did you mean 'overlap'"),
         ("qqq", "'dcem reproduce list' shows all"),
-        ("figure1", "holds no results: the causal model"),
+        ("figure1", "holds no results: it is the causal model"),
         ("figure6", "dcem sepsis build"),
     ],
 )

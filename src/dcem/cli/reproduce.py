@@ -96,14 +96,14 @@ def _list(recorded: Path | None) -> None:
         table.add_column(column, no_wrap=column != "title")
     table.add_column("recorded in" if source else "made by")
     for one in EXHIBITS:
-        if source is not None:
+        if not one.needs:
+            where = "a formula"
+        elif source is not None:
             found = [source.rows(need).origin for need in one.needs]
             where = ", ".join(dict.fromkeys(name for name in found if name)) or "not recorded"
         else:
             where = ", ".join(dict.fromkeys(need.preset or need.recorded[0] for need in one.needs))
-        table.add_row(
-            one.id, one.name if one.name != one.id else "", one.title, where or "a formula"
-        )
+        table.add_row(one.id, one.name if one.name != one.id else "", one.title, where)
     console = Console()
     console.print(table)
     for name, why in ELSEWHERE.items():

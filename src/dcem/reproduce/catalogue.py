@@ -25,8 +25,8 @@ SEPSIS_K = (
 )
 # Not results, so nothing to reproduce; where they are instead.
 ELSEWHERE = {
-    "figure1": "the causal model and the method as a drawing: see docs/theory.md",
-    "figure6": "the cohort as a flow diagram: dcem sepsis build draws it from MIMIC-III",
+    "figure1": "the causal model, a drawing",
+    "figure6": "the flow of the cohort, which 'dcem sepsis build' draws from MIMIC-III",
 }
 
 
@@ -132,7 +132,7 @@ def find(names: Sequence[str]) -> list[Exhibit]:
     for name in names:
         wanted = name.lower().replace("_", "-")
         if wanted in ELSEWHERE:
-            raise InputError(f"{wanted} holds no results: {ELSEWHERE[wanted]}.")
+            raise InputError(f"{wanted} holds no results: it is {ELSEWHERE[wanted]}.")
         one = [
             exhibit
             for exhibit in EXHIBITS

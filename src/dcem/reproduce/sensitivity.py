@@ -180,7 +180,7 @@ def _draw_salience(rows: pd.DataFrame, theirs: Spreads, found: Found) -> Any:
         ax.yaxis.set_major_formatter(tick)
         ax.grid(axis="y", color=GRID)
         if not len(rows):
-            ax.text(0.5, 0.5, "not recorded", transform=ax.transData, ha="center", color=MUTED)
+            ax.text(0.35, 0.5, "ours is not recorded", transform=ax.transAxes, ha="center")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=9)
     title = "Which feature the testers look at (sepsis, k 4, q_t 1.5)"
     figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")

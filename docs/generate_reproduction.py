@@ -1,0 +1,382 @@
+"""Write the tables of docs/reproduction.md from results/: `python docs/generate_reproduction.py`.
+
+The page is prose with marked places; each place is filled by the function of its name below.
+A table whose results are not recorded says so.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dcem.benchmark import published
+from dcem.report.words import number
+from dcem.reproduce import EXHIBITS, Recorded, calibration, claims, robustness, sensitivity
+from dcem.reproduce import summary as summaries
+from dcem.reproduce import tables as appendix
+from dcem.reproduce import tradeoff as tradeoffs
+from dcem.reproduce.catalogue import ELSEWHERE, find
+from dcem.reproduce.points import brackets
+from dcem.reproduce.sources import Found
+from dcem.reproduce.spread import (
+    METHOD_NAMES,
+    METRIC_NAMES,
+    NOTHING,
+    Spread,
+    Spreads,
+    our_rows,
+    published_spreads,
+    spreads_of,
+)
+
+DOCS = Path(__file__).parent
+PAGE = DOCS / "reproduction.md"
+RESULTS = DOCS.parent / "results"
+BLOCK = re.compile(r"(<!-- begin (\S+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
+
+
+def markdown(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table; cells are written as they are."""
+    head = list(head)
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def missing(*names: str) -> str:
+    """What a place says when there is nothing to put there."""
+    return f"*Not recorded yet ({' and '.join(f'`results/{name}.csv`' for name in names)}).*"
+
+
+def third(k: float) -> str:
+    """k as a person writes it."""
+    return "1/3" if abs(k - 1 / 3) < 1e-3 else f"{k:g}"
+
+
+class Page:
+    """The places of the page, by the names of the methods."""
+
+    def __init__(self, results: Path = RESULTS):
+        self.source = Recorded(results)
+        self.found = {
+            exhibit.id: [self.source.rows(need) for need in exhibit.needs] for exhibit in EXHIBITS
+        }
+
+    def rows(self, id: str, place: int = 0) -> Found:
+        """What was found for a need of an exhibit."""
+        return self.found[id][place]
+
+    # -- agreement with the figures and tables -------------------------------------------------
+
+    def agreement(self) -> str:
+        """Counts of the comparison by rule, and everything that is off."""
+        shown = self.rows("summary")
+        if shown.rows.empty:
+            return missing("shown")
+        table = published.compare(shown.rows)
+        judged = table[table["verdict"] != "reported"]
+        off = judged[judged["verdict"] != "agrees"]
+        text = (
+            f"`dcem benchmark compare results/{shown.origin}`: {len(judged) - len(off)} of "
+            f"{len(judged)} comparisons agree within the tolerances"
+        )
+        if off.empty:
+            return text + "."
+        rows = [
+            (r.setting, METHOD_NAMES[r.method], METRIC_NAMES[r.metric], number(r.ours),
+             number(r.published), r.why)
+            for r in off.itertuples()
+        ]  # fmt: skip
+        head = ("setting", "method", "metric", "ours", "published", "why")
+        return text + "; these do not:\n\n" + markdown(head, rows)
+
+    def figure2(self) -> str:
+        """All methods at q_y 1/2, k 1, q_t 2, both sides."""
+        (exhibit,) = find(["k1-qt2"])
+        ours = spreads_of(our_rows(self.rows(exhibit.id).rows))
+        theirs = published_spreads(published.figures(), q_y=0.5, k=1.0, q_t=2.0)
+        return self._sides(theirs, ours, METHOD_NAMES, METHOD_NAMES)
+
+    def _sides(
+        self, theirs: Spreads, ours: Spreads, names: Iterable[str], labels: dict[str, str]
+    ) -> str:
+        rows = []
+        for name in names:
+            cells = [
+                side.get((name, metric), NOTHING)
+                for metric in ("auc", "roc_gap")
+                for side in (theirs, ours)
+            ]
+            if not all(np.isnan(cell.median) for cell in cells):
+                rows.append((labels.get(name, name), *map(brackets, cells)))
+        head = ("", "AUC published", "AUC ours", "gap published", "gap ours")
+        return markdown(head, rows)
+
+    def settings(self) -> str:
+        """DCEM, tested-only and y-obs at every setting of the figures."""
+        shown = self.rows("summary").rows
+        if shown.empty:
+            return missing("shown")
+        ours, theirs = summaries.settings_of(our_rows(shown)), summaries.published_settings()
+        rows = []
+        for (q_y, k, q_t), spreads in sorted(ours.items()):
+            paper = theirs.get((q_y, k, q_t), {})
+            cells = []
+            for metric in ("auc", "roc_gap"):
+                for name in ("y-obs", "tested-only", "dcem"):
+                    mine = number(spreads.get((name, metric), NOTHING).median)
+                    theirs_too = paper.get((name, metric))
+                    cells.append(mine + (f" ({number(theirs_too.median)})" if theirs_too else ""))
+            rows.append((third(k), f"{q_t:g}", *cells))
+        head = [
+            f"{what} {name}" for what in ("AUC", "gap") for name in ("y-obs", "tested-only", "DCEM")
+        ]
+        return markdown(("k", "q_t", *head), rows)
+
+    def tables(self) -> str:
+        """The four appendix tables."""
+        parts = []
+        for place, (name, title) in enumerate(appendix.TITLES.items(), start=1):
+            found = self.rows(f"table{place}")
+            theirs, ours, names = appendix.both_sides(found.rows, name)
+            labels = METHOD_NAMES
+            if name == "temperature":
+                labels = {row: f"τ = {row}" for row in names}
+            if name == "initialization":
+                labels = {"algorithm-1": "algorithm 1 (ours only)"}
+            parts.append(
+                f"**Table {place}. {title}**\n\n{self._sides(theirs, ours, names, labels)}"
+            )
+            if not ours:
+                parts.append(missing("tables"))
+        return "\n\n".join(parts)
+
+    def peer(self) -> str:
+        """How far peer loss is from y-obs, on both sides."""
+        figures = published.figures()
+        wide = figures.pivot_table(
+            index=["q_y", "k", "q_t", "metric"], columns="method", values="values", aggfunc="first"
+        )
+        theirs = max(
+            np.abs(a - b).max() for a, b in zip(wide["peer-loss"], wide["y-obs"], strict=True)
+        )
+        text = (
+            f"The largest difference between two of their sorted published points is {theirs:.4f}"
+        )
+        rows = our_rows(self.rows("summary").rows)
+        if rows.empty or not {"peer-loss", "y-obs"} <= set(rows["method"]):
+            return text + "."
+        cube = rows.pivot_table(
+            index=["q_y", "k", "q_t", "phase"], columns="method", values=["auc", "roc_gap"]
+        )
+        ours = max(
+            (cube[m, "peer-loss"] - cube[m, "y-obs"]).abs().max() for m in ("auc", "roc_gap")
+        )
+        return f"{text}; of ours, {ours:.4f}, over {len(cube)} fits of each."
+
+    # -- pooled and sensitivity figures --------------------------------------------------------
+
+    def tradeoff(self) -> str:
+        """Means of Figure 3 and of the SELF trade-off."""
+        grid = self.rows("summary", 1)
+        rows = tradeoffs.pooled(grid.rows)
+        if rows.empty:
+            return missing("grid")
+        parts = []
+        for by, of, edges, rival in (
+            ("auc", "roc_gap", tradeoffs.AUC_EDGES, "tested-only"),
+            ("roc_gap", "auc", tradeoffs.GAP_EDGES, "self"),
+        ):
+            means = tradeoffs.windows(rows, by, of, edges, (rival, "dcem"))
+            lines = []
+            for (low, high), part in means.groupby(["low", "high"]):
+                one = part.set_index("method")
+                cells = [
+                    f"{number(one.loc[m, f'mean_{of}'])} (n {one.loc[m, 'n']})"
+                    for m in ("dcem", rival)
+                ]
+                printed = [number(one.loc[m, "published_mean"]) for m in ("dcem", rival)]
+                window = f"over {number(low)}" if high >= 1 else f"{number(low)} to {number(high)}"
+                lines.append((window, *cells, " / ".join(printed) if "–" not in printed else ""))
+            head = (f"{METRIC_NAMES[by]}", "DCEM", METHOD_NAMES[rival], "printed in the paper")
+            what = f"{METRIC_NAMES[of]} at similar {METRIC_NAMES[by]}"
+            parts.append(f"**Mean {what}**\n\n{markdown(head, lines)}")
+        settings = len(rows.groupby(["q_y", "k", "q_t"]))
+        parts.append(f"{settings} settings, {len(rows)} fits of four methods, independent draws.")
+        return "\n\n".join(parts)
+
+    def overlap(self) -> str:
+        """Medians by slope."""
+        frame = sensitivity.overlap_numbers(self.rows("figure7").rows)
+        if frame.empty:
+            return missing("tables")
+        rows = []
+        for method in sensitivity.CAUSAL:
+            for metric in ("auc", "roc_gap"):
+                part = frame[(frame["method"] == method) & (frame["metric"] == metric)]
+                cells = {r.slope_factor: number(r.ours_median) for r in part.itertuples()}
+                if cells:
+                    medians = [cells.get(factor, "–") for factor in (0.25, 0.5, 1, 2, 4)]
+                    rows.append((METHOD_NAMES[method], METRIC_NAMES[metric], *medians))
+        return markdown(("", "median", "slope × ¼", "× ½", "× 1", "× 2", "× 4"), rows)
+
+    def calibration(self) -> str:
+        """Expected calibration error by temperature and group."""
+        found = self.rows("figure8")
+        if found.rows.empty:
+            return missing("calibration")
+        off = calibration.errors(found.rows.assign(group=found.rows["group"].astype(str)))
+        rows = []
+        for temperature, part in off.groupby("temperature"):
+            cells = [part[part["group"] == g]["error"] for g in ("all", "0", "1")]
+            rows.append((f"{temperature:g}", *(brackets(Spread.of(cell)) for cell in cells)))
+        return markdown(("τ", "everybody", "group 0", "group 1"), rows)
+
+    # -- summary, claims, robustness -----------------------------------------------------------
+
+    def summary(self) -> str:
+        """The paper's summary: of the settings a word speaks about, what is found."""
+        shown, grid = self.rows("summary"), self.rows("summary", 1)
+        sides = {
+            "published": summaries.published_settings(),
+            "ours": summaries.settings_of(our_rows(shown.rows)),
+        }
+        checked = summaries.statements(summaries.check(sides))
+        parts = [self._statements(checked)]
+        pool = tradeoffs.pooled(grid.rows, every_k=True)
+        if len(pool):
+            over = summaries.statements(summaries.check({"grid": summaries.settings_of(pool)}))
+            text = "Over the whole grid, against tested-only, y-obs and SELF alone:"
+            parts += [text, self._statements(over)]
+        else:
+            parts.append("The whole grid: " + missing("grid"))
+        return "\n\n".join(parts)
+
+    def _statements(self, table: pd.DataFrame) -> str:
+        spoken = table[table["settings"] > 0]
+        rows = [
+            (r.paper_says, r.side, f"{METRIC_NAMES[r.metric]}, {r.statistic}", r.settings,
+             r.found_best, r.found_similar, r.found_worse)
+            for r in spoken.sort_values("paper_says", kind="stable").itertuples()
+        ]  # fmt: skip
+        head = ("the paper says", "side", "by", "settings", "best", "similar", "worse")
+        return markdown(head, rows)
+
+    def claims(self) -> str:
+        """Every claim with both answers."""
+        table = claims.check(
+            claims.published_evidence(), claims.our_evidence(*self.found["claims"])
+        )
+        marks = {True: "holds: ", False: "**does not hold**: ", None: ""}
+        rows = [
+            (r.where, r.claim, r.printed, marks[r.published_holds] + r.published_figures,
+             marks[r.ours_holds] + (r.ours or "–"))
+            for r in table.itertuples()
+        ]  # fmt: skip
+        head = ("where", "what the text says of DCEM", "printed", "in its figures", "ours")
+        return markdown(head, rows)
+
+    def paired(self) -> str:
+        """Differences to DCEM over all settings, with intervals and ranks."""
+        rows = our_rows(self.rows("robustness").rows)
+        if rows.empty:
+            return missing("shown")
+        paired, order = robustness.paired_differences(rows), robustness.ranks(rows)
+        whole = paired[paired["k"] == "all"]
+        lines = []
+        for name in METHOD_NAMES:
+            cells: list[str] = []
+            for metric in ("auc", "roc_gap"):
+                one = whole[(whole["method"] == name) & (whole["metric"] == metric)]
+                if len(one):
+                    r = one.iloc[0]
+                    text = f"{number(r['difference'])} [{number(r['low'])}, {number(r['high'])}]"
+                    cells.append(text + (" unclear" if r["says"] == "unclear" else ""))
+                else:
+                    cells.append("")
+                rank = order[
+                    (order["method"] == name)
+                    & (order["metric"] == metric)
+                    & (order["statistic"] == "median")
+                ]
+                cells.append(f"{rank['mean_rank'].iloc[0]:.1f}" if len(rank) else "")
+            if any(cells):
+                lines.append((METHOD_NAMES[name], *cells))
+        settings = len(rows.groupby(["q_y", "k", "q_t"]))
+        head = ("", "AUC minus DCEM's", "mean rank", "gap minus DCEM's", "mean rank")
+        return f"{settings} settings, 12 boundaries each:\n\n{markdown(head, lines)}"
+
+    def seeds(self) -> str:
+        """Medians over independent draws, with intervals."""
+        table = robustness.over_seeds(robustness.independent(self.rows("robustness", 1).rows))
+        if table.empty:
+            return missing("seeds")
+        lines = []
+        for (_, k, q_t), part in table.groupby(["q_y", "k", "q_t"]):
+            for name in METHOD_NAMES:
+                one = part[part["method"] == name].set_index("metric")
+                if one.empty:
+                    continue
+                cells = []
+                for metric in ("auc", "roc_gap"):
+                    r = one.loc[metric]
+                    cells.append(_interval(r, "median"))
+                    cells.append("" if name == "dcem" else _interval(r, "minus_dcem"))
+                lines.append((third(k), f"{q_t:g}", METHOD_NAMES[name], *cells))
+        head = ("k", "q_t", "", "AUC", "minus DCEM's", "gap", "minus DCEM's")
+        return markdown(head, lines)
+
+    def starts(self) -> str:
+        """What the first pseudo-labels decide."""
+        path = RESULTS / "dcem_schedules.csv"
+        table = pd.read_csv(path)
+        table = table[(table["k"] == 1) & (table["q_t"] == 2) & (table["q_y"] == 0.5)]
+        rows = []
+        for model, part in table.groupby("model", sort=False):
+            spreads = spreads_of(part.assign(method=model))
+            iterations = part["n_iter"].dropna()
+            count = (
+                f"{iterations.min():.0f} to {iterations.max():.0f}"
+                if part["method"].iloc[0] == "dcem"
+                else ""
+            )
+            rows.append(
+                (model, brackets(spreads[model, "auc"]), brackets(spreads[model, "roc_gap"]), count)
+            )
+        return markdown(("", "AUC", "gap", "EM iterations"), rows)
+
+    def exhibits(self) -> str:
+        """Every exhibit and where ours is recorded."""
+        rows = []
+        for one in EXHIBITS:
+            origins = dict.fromkeys(f.origin for f in self.found[one.id] if f.origin)
+            ours = ", ".join(f"`{name}`" for name in origins)
+            rows.append(
+                (
+                    f"`{one.id}`",
+                    one.title,
+                    ours or ("a formula" if not one.needs else "not recorded"),
+                )
+            )
+        rows += [(f"`{name}`", why, "") for name, why in ELSEWHERE.items()]
+        return markdown(("exhibit", "", "ours from"), rows)
+
+
+def _interval(row: pd.Series, name: str) -> str:
+    return f"{number(row[name])} [{number(row[f'{name}_low'])}, {number(row[f'{name}_high'])}]"
+
+
+def page(text: str, places: Page) -> str:
+    """The page with every marked place filled."""
+
+    def fill(match: re.Match[str]) -> str:
+        make: Callable[[], str] = getattr(places, match.group(2))
+        return f"{match.group(1)}\n{make()}\n\n{match.group(3)}"
+
+    return BLOCK.sub(fill, text)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), Page()), encoding="utf-8")
+    print(f"wrote {PAGE.name}")
