@@ -85,8 +85,10 @@ def judgement(target: str, auc: float, rng: np.random.Generator, first: bool) ->
     )
 
 
-def made_up_comparison(*, estimable: bool = True, truth: bool = False) -> TableComparison:
-    """Five methods and four groups; without overlap, or with a column of truth, if wanted."""
+def made_up_comparison(
+    *, estimable: bool = True, truth: bool = False, n_methods: int = 5
+) -> TableComparison:
+    """Up to five methods and four groups; without overlap, or with a column of truth, if wanted."""
     rng = np.random.default_rng(0)
     reason = "52 % of people had next to no chance of a test"
     targets = tuple(
@@ -146,7 +148,7 @@ def made_up_comparison(*, estimable: bool = True, truth: bool = False) -> TableC
         PlantedFamily("outcome-dependent", "Testing looks at the outcome itself.", True),
     )
     return TableComparison(
-        methods=tuple(methods),
+        methods=tuple(methods[:n_methods]),
         targets=targets,
         groups=(
             GroupCounts(GROUPS[0], 7000, 1400, 500, 1900 if truth else None),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dcem.disclosure import WITHHELD
 from dcem.report.page import count as number
 from dcem.report.page import render_page
 from dcem.report.style import FAINT, INK, MUTED, PAPER, RC, Drawing, group_colour, new_figure
@@ -18,6 +19,7 @@ _ROW, _BOX_HEIGHT = 1.0, 0.62
 _LEFT_X, _LEFT_WIDTH = 0.0, 3.0
 _OUT_X, _OUT_WIDTH = 3.7, 5.4
 _GROUPS = ("Black", "white")
+_ASIDE: dict[str, Any] = {"ha": "right", "va": "center", "color": MUTED, "fontsize": 9}
 
 
 def draw_flow(flow: Mapping[str, Any]) -> Drawing:
@@ -30,27 +32,31 @@ def draw_flow(flow: Mapping[str, Any]) -> Drawing:
     axes.axis("off")
     published = [flow["all_stays"]["published"], *(s["left"]["published"] for s in steps)]
     _box(axes, _LEFT_X, 0, _LEFT_WIDTH, _counted("ICU stays", flow["all_stays"]))
+    row = 0
+    for stage in flow["stages"]:
+        above, row = row, row + len(stage["steps"])
+        _arrow(axes, -above * _ROW, -row * _ROW)
+        if len(stage["steps"]) > 1:  # numbers between would give a small one away
+            middle = -(above + row) / 2 * _ROW
+            text = f"− {number(stage['removed'])} in these\n{len(stage['steps'])} steps together"
+            axes.text(_LEFT_WIDTH / 2 - 0.12, middle, text, **_ASIDE)
+        _box(axes, _LEFT_X, -row * _ROW, _LEFT_WIDTH, _counted("left", steps[row - 1]["left"]))
     for row, step in enumerate(steps, start=1):
         y = -row * _ROW
-        axes.annotate(
-            "",
-            xy=(_LEFT_WIDTH / 2, y + _BOX_HEIGHT / 2),
-            xytext=(_LEFT_WIDTH / 2, y + _ROW - _BOX_HEIGHT / 2),
-            arrowprops={"arrowstyle": "-|>", "color": MUTED, "lw": 1},
-        )
-        axes.plot([_LEFT_WIDTH, _OUT_X], [y, y], color=FAINT, lw=1, zorder=0)
-        _box(axes, _LEFT_X, y, _LEFT_WIDTH, _counted("left", step["left"]))
-        removed = number(step["removed"]["count"])
+        start = _LEFT_WIDTH if step["left"]["count"] != WITHHELD else _LEFT_WIDTH / 2
+        axes.plot([start, _OUT_X], [y, y], color=FAINT, lw=1, zorder=0)
         known = step["removed"]["published"]
-        beside = f"  (published {known:,})" if known is not None else ""
-        text = f"− {removed}   {step['reason']}{beside}"
-        _box(axes, _OUT_X, y, _OUT_WIDTH, text, removed=True)
+        beside = f" (published {known:,})" if known is not None else ""
+        _box(axes, _OUT_X, y, _OUT_WIDTH, step["reason"] + beside, removed=step["removed"]["count"])
     study = flow["study"]
-    summary = (
-        f"{number(study['sepsis']['count'])} with sepsis, "
-        f"{number(study['no_sepsis']['count'])} without; "
-        + ", ".join(f"{number(study['groups'][g]['all']['count'])} {g}" for g in _GROUPS)
-    )
+    told = [
+        (study["sepsis"]["count"], "with sepsis"),
+        (study["no_sepsis"]["count"], "without"),
+        *((study["groups"][group]["all"]["count"], group) for group in _GROUPS),
+    ]
+    summary = ", ".join(f"{number(count)} {who}" for count, who in told if count != WITHHELD)
+    if any(count == WITHHELD for count, _ in told):
+        summary += "; the other counts are withheld"
     axes.text(_LEFT_X, -(len(steps) + 1) * _ROW, f"Study: {summary}", color=INK, va="center")
     _watermark(figure, flow["build"])
     final = number(study["all"]["count"])
@@ -137,7 +143,19 @@ def _counted(what: str, pair: Mapping[str, Any]) -> str:
     return f"{number(pair['count'])} {what}{known}"
 
 
-def _box(axes: Any, x: float, y: float, width: float, text: str, *, removed: bool = False) -> None:
+def _arrow(axes: Any, above: float, below: float) -> None:
+    axes.annotate(
+        "",
+        xy=(_LEFT_WIDTH / 2, below + _BOX_HEIGHT / 2),
+        xytext=(_LEFT_WIDTH / 2, above - _BOX_HEIGHT / 2),
+        arrowprops={"arrowstyle": "-|>", "color": MUTED, "lw": 1, "shrinkA": 0, "shrinkB": 0},
+    )
+
+
+def _box(
+    axes: Any, x: float, y: float, width: float, text: str, *, removed: int | str | None = None
+) -> None:
+    """A box with a line in it; in front of the reasons for leaving, how many left."""
     from matplotlib.patches import FancyBboxPatch
 
     box = FancyBboxPatch(
@@ -146,13 +164,17 @@ def _box(axes: Any, x: float, y: float, width: float, text: str, *, removed: boo
         _BOX_HEIGHT,
         boxstyle="round,pad=0,rounding_size=0.08",
         mutation_aspect=0.6,
-        edgecolor=FAINT if removed else MUTED,
+        edgecolor=MUTED if removed is None else FAINT,
         facecolor=PAPER,
         linewidth=1,
     )
     axes.add_patch(box)
-    place, align = (x + 0.12, "left") if removed else (x + width / 2, "center")
-    axes.text(place, y, text, ha=align, va="center", color=INK, fontsize=9)
+    if removed is None:
+        axes.text(x + width / 2, y, text, ha="center", va="center", color=INK, fontsize=9)
+        return
+    how_many = f"− {number(removed)}"
+    axes.text(x + 0.85, y, how_many, ha="right", va="center", color=INK, fontsize=9, weight="bold")
+    axes.text(x + 1.0, y, text, ha="left", va="center", color=INK, fontsize=9)
 
 
 def _watermark(figure: Any, build: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from dcem.evaluate.results import TableComparison
@@ -50,7 +51,7 @@ def comparison_to_markdown(comparison: TableComparison, title: str = "") -> str:
     """The whole comparison as Markdown: the page without its pictures."""
     lines = [f"# {title or _title(comparison)}", "", what_was_done(comparison), ""]
     lines += [f"> **Note.** {warning}\n" for warning in comparison.warnings]
-    lines += ["## In short", "", *(f"- {s}" for s in comparison.sentences), ""]
+    lines += ["## In short", "", *(f"- {_plain(s)}" for s in comparison.sentences), ""]
     lines += ["## Who is tested, and what is seen", ""]
     lines += _markdown(tables.groups_table(comparison))
     lines += ["## Methods side by side", ""]
@@ -124,7 +125,17 @@ def _facts(comparison: TableComparison) -> Mapping[str, str]:
 
 def _markdown(table: Table) -> list[str]:
     def line(cells: tuple[str, ...]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        return "| " + " | ".join(map(_plain, cells)) + " |"
 
-    head = [f"**{table.caption}**", "", line(table.columns), "|" + "---|" * len(table.columns)]
+    head = [
+        f"**{_plain(table.caption)}**",
+        "",
+        line(table.columns),
+        "|" + "---|" * len(table.columns),
+    ]
     return [*head, *map(line, table.rows), ""]
+
+
+def _plain(text: str) -> str:
+    """Names from a user's table can neither end a cell nor open a tag."""
+    return re.sub(r"<(?=[a-zA-Z/!?])", r"\\<", text.replace("|", r"\|"))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dcem.evaluate.results import EVERYBODY, Judgement, TableComparison, Target
-from dcem.report.panels import (
+from dcem.report.panels import (dashed, diagonal, group_line, key_of_groups, panels, plain_marks, thinned, unit_axes)
     dashed,
     diagonal,
     key_of_groups,
@@ -16,7 +16,7 @@ from dcem.report.panels import (
     thinned,
     unit_axes,
 )
-from dcem.report.style import ACCENT, FAINT, GRID, INK, MUTED, Drawing, group_colour
+from dcem.report.style import ACCENT, FAINT, GRID, INK, MUTED, Drawing
 from dcem.report.words import number, with_interval
 
 
@@ -36,7 +36,7 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
                 between = [np.interp(grid, c.fpr, c.tpr) for c in (first, second)]
                 ax.fill_between(grid, *between, color=ACCENT, alpha=0.28, lw=0)
             for name, curve in curves.items():
-                ax.plot(curve.fpr, curve.tpr, color=group_colour(names.index(name)), lw=1.7)
+                ax.plot(curve.fpr, curve.tpr, **group_line(names.index(name)), lw=1.7)
             unit_axes(ax)
             ax.text(0.97, 0.14, f"AUC {number(one.auc.value)}", ha="right", fontsize=9.5)
             gap = number(one.roc_gap.value) if one.roc_gap.estimable else "not estimable"
@@ -64,15 +64,15 @@ def calibration(comparison: TableComparison, target: Target) -> Drawing | None:
         return None
     names = [group.name for group in comparison.groups]
     curves = [c for one in judged.values() for c in one.calibration_curves.values()]
-    most = max(float(max(c.predicted.max(), min(c.observed.max(), 1.0))) for c in curves)
-    end = min(1.0, 1.08 * most)
+    most = [max(c.predicted.max(), min(c.observed.max(), 1.0)) for c in curves if len(c.predicted)]
+    end = min(1.0, 1.08 * float(max(most, default=1.0)))
     with panels(list(judged), 3.1, sharex=True, sharey=True) as (figure, axes):
         for ax, one in zip(axes, judged.values(), strict=True):
             diagonal(ax, end)
             for name, points in one.calibration_curves.items():
                 if name != EVERYBODY:
-                    colour = group_colour(names.index(name))
-                    ax.plot(points.predicted, points.observed, color=colour, lw=1.2, alpha=0.9)
+                    look = group_line(names.index(name))
+                    ax.plot(points.predicted, points.observed, **look, lw=1.2, alpha=0.9)
             everybody = one.calibration_curves.get(EVERYBODY)
             if everybody is not None:
                 x, y = everybody.predicted, everybody.observed
@@ -111,7 +111,7 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
     if not judged:
         return None
     drawn = [one.decision_curve for one in judged.values() if one.decision_curve is not None]
-    top = max(float(max(c.net_benefit.max(), c.treat_all.max())) for c in drawn)
+    top = max(0.001, *(float(max(c.net_benefit.max(), c.treat_all.max())) for c in drawn))
     reference = next(iter(judged.values())).decision_curve
     with panels(list(judged), 2.6, sharex=True, sharey=True) as (figure, axes):
         for ax, curve in zip(axes, drawn, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,7 @@ def planted_forest(comparison: TableComparison) -> Drawing | None:
                     look = (MUTED if hollow else INK, "o", hollow)
                     _point(ax, score.auc, -names.index(score.method), *look)
             title = family.name + (" *" if family.outcome_dependent else "")
-            ax.set_title(title, fontsize=10.5, wrap=True)
+            ax.set_title(fill(title, 72 // len(planted.families)), fontsize=10.5)
             _dress(ax, names)
     return Drawing(
         figure,

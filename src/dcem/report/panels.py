@@ -44,17 +44,23 @@ def panels(
                 ax.set_ylabel("")
 
 
+def group_line(code: int) -> dict[str, Any]:
+    """How the line of a group is drawn: six colours, then the same six with other dashes."""
+    dashes = ["-", (0, (4, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1, 1.5))]
+    return {"color": group_colour(code), "ls": dashes[code // 6 % len(dashes)]}
+
+
 def key_of_groups(figure: Any, names: Sequence[str], extra: Sequence[Any] = ()) -> None:
     """Which colour is which group, under the panels."""
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], color=group_colour(code), lw=2.4, label=shortened(name))
+        Line2D([], [], **group_line(code), lw=2.2, label=shortened(name))
         for code, name in enumerate(names)
     ]
     figure.legend(
         handles=[*handles, *extra], loc="outside lower left", ncols=5, fontsize=9.5,
-        handlelength=1.4, columnspacing=1.4,
+        handlelength=1.9, columnspacing=1.4,
     )  # fmt: skip
 
 

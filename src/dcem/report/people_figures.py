@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from dcem.evaluate.results import Histogram, MethodResult, TableComparison
-from dcem.report.panels import key_of_groups, panels, plain_marks, share_marks
-from dcem.report.style import GRID, INK, WARN, Drawing, group_colour
+from dcem.report.panels import group_line, key_of_groups, panels, plain_marks, share_marks
+from dcem.report.style import GRID, WARN, Drawing, group_colour
 from dcem.report.words import number, percent
 
 
@@ -22,7 +22,8 @@ def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing 
         for name, line in method.testing_by_score.items():
             colour = group_colour(names.index(name))
             ax.fill_between(line.score, line.low, line.high, color=colour, alpha=0.16, lw=0)
-            ax.plot(line.score, line.tested, color=colour, lw=1.9, marker="o", ms=3.5)
+            look = group_line(names.index(name))
+            ax.plot(line.score, line.tested, **look, lw=1.9, marker="o", ms=3.5)
         ax.set(xlabel=f"risk predicted by {method.name}", ylabel="share tested")
         ax.set_ylim(bottom=0)
         ax.set_xlim(left=0)
@@ -103,8 +104,7 @@ def pseudo_labels(comparison: TableComparison) -> Drawing | None:
 
 def _stairs(ax: Any, histogram: Histogram, names: list[str]) -> None:
     for name, share in histogram.share.items():
-        colour = group_colour(names.index(name)) if name in names else INK
-        ax.stairs(share, histogram.edges, color=colour, lw=1.7)
+        ax.stairs(share, histogram.edges, **group_line(names.index(name)), lw=1.7)
     ax.grid(axis="y", color=GRID)
     plain_marks(ax.xaxis)
 

@@ -144,7 +144,8 @@ def inline_svg(drawing: Drawing) -> str:
     body = re.sub(r"(?:<use [^>]*/>\s*){2,}", _share_style, svg)
     for variable, ink in PALETTE.items():
         body = body.replace(ink.light, f"var(--{variable}, {ink.light})")
-    title, desc = f"{drawing.name}-title", f"{drawing.name}-desc"
+    name = re.sub(r"[^\w-]", "-", drawing.name)  # an id has no spaces
+    title, desc = f"{name}-title", f"{name}-desc"
     width = drawing.figure.get_figwidth() * _REM_AN_INCH
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {view_box.group()} role="img" '
