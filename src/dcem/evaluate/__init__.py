@@ -2,9 +2,33 @@
 
 * :func:`paired_differences` compares scores on the same resampled people, where the truth is known.
 * :class:`Evaluator` judges scores where most of the truth is missing.
+* :func:`compare_table` fits methods to a table, fold by fold, and judges them so.
+* :func:`plant` hides outcomes of its own making in a table's features, and sees who finds them.
 """
 
-from dcem.evaluate.missing_labels import Evaluator
-from dcem.evaluate.paired import paired_differences
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Evaluator", "paired_differences"]
+if TYPE_CHECKING:
+    from dcem.evaluate.compare import compare_table
+    from dcem.evaluate.missing_labels import Evaluator
+    from dcem.evaluate.paired import paired_differences
+    from dcem.evaluate.planted import plant
+
+__all__ = ["Evaluator", "compare_table", "paired_differences", "plant"]
+
+# Loaded on first use: whoever draws results needs neither scikit-learn nor torch.
+_HOME = {
+    "Evaluator": "missing_labels",
+    "compare_table": "compare",
+    "paired_differences": "paired",
+    "plant": "planted",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'dcem.evaluate' has no attribute {name!r}")
+    value = getattr(import_module(f"dcem.evaluate.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value

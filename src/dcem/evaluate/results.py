@@ -9,32 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import isnan, nan
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dcem.metrics.estimate import Estimate
+
 EVERYBODY = "everybody"  # the key of curves and estimates that are not of one group
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with its interval. NaN means *not estimable*, and `reason` says why."""
-
-    value: float
-    low: float = nan
-    high: float = nan
-    reason: str = ""
-
-    @property
-    def estimable(self) -> bool:
-        """Whether there is a number at all."""
-        return not isnan(self.value)
-
-    def excludes(self, number: float) -> bool:
-        """Whether the interval lies wholly on one side of a number."""
-        return self.low > number or self.high < number
 
 
 @dataclass(frozen=True)
@@ -194,7 +176,7 @@ class PlantedScore:
     """How well one method recovered one family; intervals over the repetitions."""
 
     family: str
-    method: str  # a method's name, or "y-model" for one given the truth
+    method: str  # a method's name, or "the planted risk": the best score there could be
     auc: Estimate  # against the planted truth of everybody, out of fold
     roc_gap: Estimate
     auc_gain: Estimate  # over the first method listed, paired by repetition
