@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from dcem.evaluate.results import EVERYBODY, Judgement, TableComparison, Target
-from dcem.report.panels import (dashed, diagonal, group_line, key_of_groups, panels, plain_marks, thinned, unit_axes)
+from dcem.report.panels import (
     dashed,
     diagonal,
+    group_line,
     key_of_groups,
     panels,
     plain_marks,
