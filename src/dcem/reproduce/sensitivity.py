@@ -9,7 +9,7 @@ import pandas as pd
 
 from dcem.benchmark import published
 from dcem.methods import theory
-from dcem.report.style import GRID, INK, MUTED, PAPER, group_colour, new_figure
+from dcem.report.style import GRID, INK, PAPER, group_colour, new_figure
 from dcem.report.theory_figures import m_step_contours
 from dcem.reproduce.picture import Picture, in_style, tick, watermark
 from dcem.reproduce.points import ARTIFICIAL

@@ -1,0 +1,184 @@
+"""Paired differences, ranks, seeds, the summary and the claims: numbers that can be worked out."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from dcem.benchmark.files import load
+from dcem.reproduce import EXHIBITS, claim_tests, robustness, summary, tradeoff
+from dcem.reproduce.sources import Recorded, Runs, narrowed
+from dcem.reproduce.spread import Spread
+
+PHASES = np.arange(0, 360, 30.0)
+
+
+def rows(values: dict[str, np.ndarray], **more: object) -> pd.DataFrame:
+    """One row a phase and method; the gap is a tenth of the AUC."""
+    parts = [
+        pd.DataFrame({"method": name, "phase": PHASES, "auc": auc, "roc_gap": auc / 10})
+        for name, auc in values.items()
+    ]
+    return pd.concat(parts, ignore_index=True).assign(q_y=0.5, k=1.0, q_t=2.0, **more)
+
+
+def test_paired_differences_are_paired():
+    hard = np.linspace(0.5, 0.8, 12)  # boundaries differ much, methods by a constant
+    table = robustness.paired_differences(rows({"dcem": hard, "y-obs": hard - 0.03}))
+    auc = table.set_index("metric").loc["auc"]
+    assert auc["difference"] == pytest.approx(-0.03)
+    assert auc["low"] == pytest.approx(-0.03)  # no spread is left
+    assert auc["says"] == "worse than DCEM"
+    assert table.set_index("metric").loc["roc_gap", "says"] == "better than DCEM"
+
+
+def test_an_interval_that_holds_zero_is_unclear_and_covers_as_it_should():
+    rng = np.random.default_rng(1)
+    covered = []
+    for seed in range(60):
+        noise = rng.normal(0.0, 0.02, 12)
+        frame = rows({"dcem": np.full(12, 0.7), "y-obs": 0.71 + noise})
+        one = robustness.paired_differences(frame, n_resamples=400, random_state=seed)
+        auc = one.set_index("metric").loc["auc"]
+        covered.append(auc["low"] <= 0.01 <= auc["high"])
+        assert (auc["says"] == "unclear") == (auc["low"] <= 0 <= auc["high"])
+    assert 0.8 <= np.mean(covered) <= 1  # 95 % nominal; a percentile bootstrap of 12 is short
+
+
+def test_settings_share_their_boundaries_when_pooled():
+    """The same difference at every setting is no further evidence: the interval stays as wide."""
+    noise = np.random.default_rng(0).normal(0.01, 0.02, 12)
+    one = rows({"dcem": np.full(12, 0.7), "y-obs": 0.7 + noise})
+    many = pd.concat([one.assign(k=k) for k in (1.0, 2.0, 3.0)])
+    alone = robustness.paired_differences(one).query("metric == 'auc'").iloc[0]
+    pooled = robustness.paired_differences(many).query("metric == 'auc' and k == 'all'").iloc[0]
+    assert pooled["high"] - pooled["low"] == pytest.approx(alone["high"] - alone["low"], rel=0.1)
+
+
+def test_ranks_leave_the_oracle_out():
+    base = np.full(12, 0.7)
+    frame = rows({"y-model": base + 0.2, "dcem": base, "y-obs": base - 0.1, "self": base + 0.05})
+    table = robustness.ranks(frame).query("statistic == 'median'").set_index(["metric", "method"])
+    assert "y-model" not in table.index.get_level_values("method")
+    assert table.loc[("auc", "self"), "mean_rank"] == 1
+    assert table.loc[("roc_gap", "y-obs"), "mean_rank"] == 1
+    assert table.loc[("auc", "y-obs"), "times_first"] == 0
+
+
+def test_seeds_give_a_t_interval_of_medians():
+    rng = np.random.default_rng(0)
+    draws = [rng.normal(0.8, 0.01, 12) for _ in range(5)]
+    parts = [
+        rows({"dcem": one, "y-obs": one - 0.1}, seed=seed, stream="independent")
+        for seed, one in enumerate(draws)
+    ]
+    frame = pd.concat(parts)
+    table = robustness.over_seeds(robustness.independent(frame)).set_index(["method", "metric"])
+    medians = [np.median(d) for d in draws]
+    low, high = stats.t.interval(0.95, 4, np.mean(medians), stats.sem(medians))
+    one = table.loc[("dcem", "auc")]
+    assert (one["median_low"], one["median_high"]) == pytest.approx((low, high))
+    paired = table.loc[("y-obs", "auc")]
+    assert paired["minus_dcem"] == pytest.approx(-0.1)
+    assert paired["minus_dcem_high"] == pytest.approx(-0.1)  # draws share their luck
+    assert one["seeds"] == 5
+
+
+@pytest.mark.parametrize(
+    ("metric", "q_y", "k", "q_t", "words"),
+    [
+        ("auc", 0.5, 1, 2, ("best",)),
+        ("auc", 0.5, 0.5, 2, ("best", "similar")),
+        ("roc_gap", 0.5, 1 / 3, 0.5, ("similar", "worse")),
+        ("auc", 0.5, 1 / 3, 0.5, ("similar",)),
+        ("auc", 0.5, 0.25, 2, ("worse",)),
+        ("auc", 0.5, 1, 0.5, ()),
+        ("auc", 1.0, 1, 2, ()),  # equal prevalence: nothing is said
+    ],
+)
+def test_what_the_summary_says(metric, q_y, k, q_t, words):
+    assert summary.says(metric, q_y, k, q_t) == words
+
+
+def test_best_similar_and_worse_have_a_margin_and_ignore_the_oracle():
+    def verdict(auc: float) -> str:
+        spreads = {
+            ("y-model", "auc"): Spread.of([0.99]),
+            ("dcem", "auc"): Spread.of([auc]),
+            ("self", "auc"): Spread.of([0.70]),
+            ("y-obs", "auc"): Spread.of([0.60]),
+        }
+        found = summary.judge(spreads, "auc", "median")
+        assert found is not None
+        assert found["best_baseline"] == "self"
+        return str(found["verdict"])
+
+    assert [verdict(a) for a in (0.72, 0.705, 0.695, 0.68)] == [
+        "best",
+        "similar",
+        "similar",
+        "worse",
+    ]
+    assert summary.judge({("dcem", "auc"): Spread.of([0.7])}, "auc", "median") is None
+
+
+def test_a_claim_answers_only_where_there_are_numbers():
+    test = claim_tests.first("auc", "worst")
+    assert test(claim_tests.Evidence()) == claim_tests.NO_ANSWER
+    spreads = {
+        ("y-model", "auc"): Spread.of([0.9, 0.9]),
+        ("dcem", "auc"): Spread.of([0.7, 0.8]),
+        ("self", "auc"): Spread.of([0.6, 0.95]),
+    }
+    text, holds = test(claim_tests.Evidence(simulation=spreads))
+    assert (text, holds) == ("DCEM .700, SELF .600", True)
+    assert claim_tests.first("auc", "median")(claim_tests.Evidence(simulation=spreads))[1] is False
+    tightest = claim_tests.first("auc", "range")(claim_tests.Evidence(simulation=spreads))
+    assert tightest == ("DCEM .100, SELF .350", True)
+
+
+def test_windows_pool_one_seed_of_independent_draws_at_the_papers_k():
+    frame = pd.concat(
+        [
+            rows({"dcem": np.full(12, 0.85)}, seed=seed, stream=stream).assign(k=k)
+            for seed in (0, 1)
+            for stream in ("independent", "published")
+            for k in (0.1, 1.0, 4.0)
+        ]
+    )
+    assert len(tradeoff.pooled(frame)) == 12
+    assert len(tradeoff.pooled(frame, every_k=True)) == 36
+    table = tradeoff.windows(tradeoff.pooled(frame), "auc", "roc_gap", (0.825, 0.875), ["dcem"])
+    assert table["n"].item() == 12
+    assert table["published_mean"].item() == 0.028
+
+
+NEEDS = {
+    (need.preset, tuple(need.where.items()), need.methods): need
+    for exhibit in EXHIBITS
+    for need in exhibit.needs
+    if need.preset and not need.optional
+}
+
+
+@pytest.mark.parametrize(
+    "need", NEEDS.values(), ids=lambda need: f"{need.preset} {dict(need.where)}"
+)
+def test_every_need_can_be_run(need):
+    """The preset has the setting, all 12 boundaries (11 policies) of it, and the methods."""
+    benchmark = narrowed(load(need.preset), need)
+    over, expected = ("beta", 11) if need.preset == "sepsis" else ("phase", 12)
+    assert len({task[over] for task in benchmark.tasks}) == expected
+    if need.where:
+        assert len(benchmark.tasks) == expected
+    assert {m.name for m in benchmark.methods} >= set(need.methods)
+
+
+def test_calibration_is_computed_once_and_then_read(recorded, tmp_path):
+    from dcem.reproduce import find, reproduce
+
+    (tmp_path / "calibration.csv").write_bytes((recorded / "calibration.csv").read_bytes())
+    (one,) = reproduce(find(["calibration"]), Runs(tmp_path), tmp_path)
+    assert one.origins == ("calibration.csv",)
+    written = pd.read_csv(tmp_path / "figure8-calibration.csv")
+    assert len(written) == len(Recorded(recorded).table("calibration"))
