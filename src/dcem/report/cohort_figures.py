@@ -71,6 +71,11 @@ def draw_flow(flow: Mapping[str, Any]) -> Drawing:
             "Published counts are those of the full release under the same rule, where known."
             if any(count is not None for count in published)
             else ""
+        )
+        + (
+            " Where steps are told together, a number between them would give a small count away."
+            if any(len(stage["steps"]) > 1 for stage in flow["stages"])
+            else ""
         ),
     )
 
@@ -95,6 +100,7 @@ def draw_distributions(quality: Mapping[str, Any]) -> Drawing:
                 ax.stairs(heights, edges, color=group_colour(code), lw=1.6, label=group)
         if not any(feature["distribution"].values()):
             ax.text(0.5, 0.5, "too few to show", transform=ax.transAxes, ha="center", color=MUTED)
+            ax.set_xticks([])
         ax.set_title(name, fontsize=9.5)
         ax.set_xlabel(feature["unit"], fontsize=8.5)
         ax.set_yticks([])

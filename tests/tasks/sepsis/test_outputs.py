@@ -15,6 +15,7 @@ from dcem.cli.sepsis import app
 from dcem.report.cohort_figures import draw_distributions, draw_flow, render_cohort, save_figure
 from dcem.tasks._sepsis.artificial import COLUMNS, write_artificial
 from dcem.tasks._sepsis.cohort import CohortBuild, build_cohort
+from dcem.tasks._sepsis.flow import STEPS
 from dcem.tasks._sepsis.sources import TABLES
 
 
@@ -108,6 +109,16 @@ def test_a_shared_page_has_no_small_counts(demo: Path, tmp_path: Path) -> None:
         assert not set(_integers(content)) & stays
 
 
+def test_steps_between_hidden_counts_are_told_together(demo: Path, tmp_path: Path) -> None:
+    flow = build_cohort(demo, tmp_path / "cohort.parquet").flow
+    together = [stage for stage in flow["stages"] if len(stage["steps"]) > 1]
+    assert [(stage["removed"], stage["left"]) for stage in together] == [(50, 40), (24, 16)]
+    assert [step for stage in flow["stages"] for step in stage["steps"]] == list(STEPS)
+    text = " ".join(words(draw_flow(flow).figure))
+    assert "50 in these" in text
+    assert "withheld left" not in text
+
+
 def _integers(content: object) -> list[int]:
     if isinstance(content, dict):
         return [n for value in content.values() for n in _integers(value)]
@@ -121,6 +132,10 @@ def test_small_counts_on_request(demo_builds: dict) -> None:
     page = render_cohort(built.flow, built.quality)
     assert "Small counts are shown" in page
     assert "&lt;10" not in page
+    assert "withheld" not in page
+    assert len(built.flow["stages"]) == len(STEPS)
+    for content in (built.flow, built.quality):
+        assert not {"<10", "withheld"} & set(re.findall(r'"([^"]*)"', json.dumps(content)))
 
 
 @pytest.mark.parametrize("ending", ["svg", "png"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dcem.disclosure import Shown, Sum
+from dcem.disclosure import WITHHELD, Shown, Sum
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,6 +147,7 @@ def describe_flow(shown: dict[str, Shown], about: dict[str, Any]) -> dict[str, A
         "build": about,
         "all_stays": pair("all_stays"),
         "steps": steps,
+        "stages": _stages(shown),
         "flags_on_their_own": {step: pair(f"flag:{step}") for step in EXCLUSIONS},
         "cohort": {name: pair(name) for name in _COHORT_2018},
         "study": {
@@ -163,3 +164,22 @@ def describe_flow(shown: dict[str, Shown], about: dict[str, Any]) -> dict[str, A
             },
         },
     }
+
+
+def _stages(shown: dict[str, Shown]) -> list[dict[str, Any]]:
+    """Steps told together: up to the next one after which the number left may be shown.
+
+    The steps between two numbers that are shown removed their difference, and a reader may have it.
+    """
+    stages: list[dict[str, Any]] = []
+    before, steps = shown["all_stays"], list[str]()
+    for step in STEPS:
+        steps.append(step)
+        left = shown[f"left:{step}"]
+        if isinstance(left, int) or step == list(STEPS)[-1]:
+            known = isinstance(before, int) and isinstance(left, int)
+            alone = shown[f"removed:{step}"] if len(steps) == 1 else WITHHELD
+            removed = before - left if known and len(steps) > 1 else alone  # type: ignore[operator]
+            stages.append({"steps": steps, "removed": removed, "left": left})
+            before, steps = left, []
+    return stages
