@@ -9,6 +9,26 @@ from dcem.tasks._sepsis.artificial_rules_sofa import sofa
 from dcem.tasks._sepsis.artificial_world import NOON, World
 
 MINUTE = 1 / 60
+# The published list, a second time: a name that the query lost has a patient who misses it.
+LISTED = """
+adoxa, ala-tet, alodox, amikacin, amikin, amoxicillin, ampicillin, augmentin, avelox, avidoxy,
+axetil, azactam, azithromycin, aztreonam, bactocill, bactrim, bethkis, biaxin, bicillin l-a,
+cayston, cedax, cefaclor, cefadroxil, cefazolin, cefdinir, cefditoren, cefepime, cefotaxime,
+cefotetan, cefoxitin, cefpodoxime, cefprozil, ceftazidime, ceftibuten, ceftin, cefuroxime,
+cephalexin, chloramphenicol, cipro, claforan, clarithromycin, clavulanate, cleocin, clindamycin,
+cubicin, dicloxacillin, doryx, doxycycline, duricef, dynacin, ery-tab, eryc, eryped, erythrocin,
+erythromycin, factive, flagyl, fortaz, furadantin, garamycin, gentamicin, kanamycin, keflex,
+ketek, levaquin, lincocin, macrobid, macrodantin, maxipime, mefoxin, metronidazole, minocin,
+minocycline, monodox, monurol, morgidox, moxatag, moxifloxacin, myrac, nafcillin sodium, nicazel
+doxy 30, nitrofurantoin, noroxin, ocudox, ofloxacin, omnicef, oracea, oraxyl, oxacillin,
+panixine, pc pen vk, pce dispertab, pediazole, penicillin, periostat, pfizerpen, piperacillin,
+primsol, proquin, raniclor, rifadin, rifampin, rocephin, septra, smz-tmp, solodyn, spectracef,
+streptomycin sulfate, sulfadiazine, sulfamethoxazole, sulfatrim, sulfisoxazole, suprax,
+synercid, tazicef, tazobactam, tetracycline, timentin, tobi, tobramycin, trimethoprim, unasyn,
+vancocin, vancomycin, vantin, vibativ, vibra-tabs, vibramycin, zinacef, zithromax, zmax, zosyn,
+zyvox
+"""
+UNLISTED = ("CefTRIAXone", "Meropenem", "Imipenem", "Ertapenem", "Linezolid", "Daptomycin")
 _Hours = float | None
 
 
@@ -114,8 +134,7 @@ def antibiotic_names(world: World) -> None:
         ("any case", "vaNComycin A2", "IV", "MAIN", True),
         ("as an additive", "Vancomycin A3", "IV", "ADDITIVE", True),
         ("as a base", "Vancomycin A4", "IV", "BASE", False),
-        ("ceftriaxone is not listed", "CefTRIAXone A5", "IV", "MAIN", False),
-        ("meropenem is not listed", "Meropenem A6", "IV", "MAIN", False),
+        *((f"{drug} is not listed", f"{drug} A5", "IV", "MAIN", False) for drug in UNLISTED),
         ("no antibiotic", "Furosemide A7", "IV", "MAIN", False),
         ("route unknown", "Vancomycin A8", None, "MAIN", False),
         ("a word with eye", "Ciprofloxacin A9", "BOTH EYES", "MAIN", False),
@@ -129,6 +148,9 @@ def antibiotic_names(world: World) -> None:
     for case, drug, route, drug_type, counts in cases:
         stay = world.patient(rule, case).cultured(at=4).prescribed(drug, 0, route, drug_type)
         stay.expect(suspicion_time=stay.date(0) if counts else None)
+    for drug in " ".join(LISTED.split()).split(", "):
+        stay = world.patient(rule, f"{drug} is listed").cultured(at=4)
+        stay.prescribed(f"Some {drug.title()}", 0, "IV").expect(suspicion_time=stay.date(0))
     for route in ("OU", "OS", "OD", "AU", "AS", "AD", "TP"):
         stay = world.patient(rule, f"route {route}").cultured(at=4)
         stay.prescribed(f"Ofloxacin {route}-only", 0, route).expect(suspicion_time=None)
