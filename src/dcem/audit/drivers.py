@@ -13,6 +13,7 @@ column recorded *after* the decision to test can top the list because it is its 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,9 @@ from dcem.audit.results import Driver
 from dcem.metrics.estimate import Estimate
 from dcem.problem import SelectiveLabels
 
-ROWS = 20_000  # held-out rows, over all folds
+ROWS = 10_000  # held-out rows, over all folds
+MOVED = 2_000  # of them to show the direction
+DESCRIBED = 15  # columns whose direction is described, the most important ones
 CATEGORIES = 12  # a column with no more distinct values is described by its categories
 GROUP = "(group)"
 
@@ -41,7 +44,13 @@ def find_drivers(
     rows = np.arange(len(problem))
     if len(rows) > ROWS:
         rows = np.sort(rng.choice(rows, ROWS, replace=False))
-    asked = _Held(testing, fold[rows], features.take(rows), problem.tested[rows])
+    asked = _Held(
+        testing.models,
+        fold[rows],
+        features.take(rows),
+        problem.tested[rows],
+        people.weight[rows],
+    )
     names = list(sources) + [GROUP] * (features.n_groups if features.group is not None else 0)
     labels = [*problem.feature_names, *(problem.group_names if GROUP in names else ())]
     part = People(people.weight[rows], None, len(rows))
@@ -55,30 +64,43 @@ def find_drivers(
         shuffled = asked.X.copy()
         shuffled[:, columns] = asked.X[rng.permutation(len(rows))][:, columns]
         rise = part.mean(asked.losses(shuffled) - base)
-        reach = Z * part.error(rise.influence)
-        found.append(
-            Driver(
-                column=source,
-                loss=Estimate(
-                    1000 * rise.value, 1000 * (rise.value - reach), 1000 * (rise.value + reach)
-                ),
-                share=rise.value / explained if explained > 0 else float("nan"),
-                direction=_direction(asked, columns, [labels[c] for c in columns], source, part),
-            )
+        found.append((source, columns, rise.value, Z * part.error(rise.influence)))
+    found.sort(key=lambda item: -item[2])
+    few = asked.some(MOVED)
+    return tuple(
+        Driver(
+            column=source,
+            loss=Estimate(1000 * rise, 1000 * (rise - reach), 1000 * (rise + reach)),
+            share=rise / explained if explained > 0 else float("nan"),
+            direction=_direction(few, columns, [labels[c] for c in columns], source)
+            if rank < DESCRIBED
+            else "",
         )
-    return tuple(sorted(found, key=lambda driver: -driver.loss.value))
+        for rank, (source, columns, rise, reach) in enumerate(found)
+    )
 
 
+@dataclass(frozen=True)
 class _Held:
     """Held-out rows, each asked of the model that has not seen it."""
 
-    def __init__(self, fit: CrossFit, fold: np.ndarray, X: np.ndarray, tested: np.ndarray) -> None:
-        self.models, self.X, self.tested = fit.models, X, tested
-        self.of_fold = [np.flatnonzero(fold == number) for number in range(len(fit.models))]
+    models: tuple[Any, ...]
+    fold: np.ndarray
+    X: np.ndarray
+    tested: np.ndarray
+    weight: np.ndarray
+
+    def some(self, most: int) -> _Held:
+        """Evenly spaced rows of these."""
+        step = slice(None, None, -(-len(self.X) // most))
+        return _Held(
+            self.models, self.fold[step], self.X[step], self.tested[step], self.weight[step]
+        )
 
     def probability(self, X: np.ndarray) -> np.ndarray:
         found = np.empty(len(X))
-        for model, rows in zip(self.models, self.of_fold, strict=True):
+        for number, model in enumerate(self.models):
+            rows = np.flatnonzero(self.fold == number)
             if len(rows):
                 found[rows] = _of_testing(model, X[rows])
         return found
@@ -94,15 +116,13 @@ def _of_testing(model: Any, X: np.ndarray) -> np.ndarray:
     return np.asarray(model.predict_proba(X)[:, 1])
 
 
-def _direction(
-    asked: _Held, columns: list[int], labels: list[str], source: str, people: People
-) -> str:
+def _direction(asked: _Held, columns: list[int], labels: list[str], source: str) -> str:
     """In words: what the predicted share tested does as the column changes."""
 
     def rate(values: np.ndarray) -> float:
         moved = asked.X.copy()
         moved[:, columns] = values
-        return 100 * people.mean(asked.probability(moved)).value
+        return 100 * float(np.average(asked.probability(moved), weights=asked.weight))
 
     block = asked.X[:, columns]
     patterns, count = np.unique(block, axis=0, return_counts=True)

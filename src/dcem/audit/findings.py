@@ -143,7 +143,8 @@ def _testing(audit: Audit) -> Iterator[Finding]:
             "the difference away",
             f"Something unrecorded that explains {percent(found.breakdown.value)} of what the "
             f"features leave open both of belonging to group {found.group} and of being tested "
-            f"would account for all of it ({percent(found.breakdown.with_interval)}: for its interval). "
+            f"would account for all of it ({percent(found.breakdown.with_interval)} for its "
+            "interval). "
             + (
                 "No measured column is that strong on both."
                 if not weak

@@ -7,8 +7,8 @@ dealt into folds; a fold is predicted by models fitted on the others.
 
 Two learners compete, logistic regression and gradient boosted trees, and the one with the smaller
 log loss on the held-out rows predicts (a discrete super learner: van der Laan, Polley and Hubbard
-2007). Large tables are fitted on a random part of each training side, at most `row_budget` rows;
-*all* rows are predicted, a chunk at a time.
+2007). Large tables are fitted on a random part of each training side, at most `row_budget` rows and
+three million numbers; *all* rows are predicted, a chunk at a time.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from dcem.problem import SelectiveLabels
 
 CHUNK = 250_000  # rows predicted at once
 JUDGED = 20_000  # held-out rows a fold that decide between the learners
+SMALL = 20_000  # up to so many rows, all folds decide between the learners; beyond, the first
+CELLS = 3_000_000  # rows times columns that a model is fitted to, at most
 TINY = 1e-6
 
 
@@ -77,26 +79,32 @@ def cross_fit(
     Every row is predicted, or those in the mask `predict`; rows left out are NaN.
     """
     folds = np.unique(fold)
-    fitted: dict[str, list[Any]] = {name: [] for name in LEARNERS}
+    most = min(row_budget, CELLS // (features.X.shape[1] + features.n_groups))
+    contest = folds if among.sum() <= SMALL else folds[:1]  # a large part decides for all
+    fitted: dict[str, dict[int, Any]] = {name: {} for name in LEARNERS}
     loss: dict[str, list[float]] = {name: [] for name in LEARNERS}
-    for held_out in folds:
-        training = _some(np.flatnonzero(among & (fold != held_out)), row_budget, rng)
-        judged = _some(np.flatnonzero(among & (fold == held_out)), JUDGED, rng)
-        inside, outside = features.take(training), features.take(judged)
-        weight = people.weight[training]
-        seed = int(rng.integers(2**31))
+    seeds = {held_out: int(rng.integers(2**31)) for held_out in folds}
+
+    def train(name: str, held_out: int) -> None:
+        draw = np.random.default_rng(seeds[held_out])
+        rows = _some(np.flatnonzero(among & (fold != held_out)), most, draw)
+        fitted[name][held_out] = _fit(
+            name, features.take(rows), target[rows], people.weight[rows], seeds[held_out]
+        )
+
+    for held_out in contest:
+        rows = _some(np.flatnonzero(among & (fold == held_out)), JUDGED, rng)
+        outside = features.take(rows)
         for name in LEARNERS:
-            model = _fit(name, inside, target[training], weight, seed)
-            fitted[name].append(model)
-            loss[name].append(
-                _log_loss(
-                    _predict(model, outside, n_classes), target[judged], people.weight[judged]
-                )
-            )
+            train(name, held_out)
+            guessed = _predict(fitted[name][held_out], outside, n_classes)
+            loss[name].append(_log_loss(guessed, target[rows], people.weight[rows]))
     best = min(LEARNERS, key=lambda name: float(np.nanmean(loss[name])))
+    for held_out in folds[len(contest) :]:
+        train(best, held_out)
     probability = np.full((len(target), n_classes), np.nan)
-    for model, held_out in zip(fitted[best], folds, strict=True):
-        here = fold == held_out
+    for held_out in folds:
+        here, model = fold == held_out, fitted[best][held_out]
         rows = np.flatnonzero(here if predict is None else here & predict)
         for start in range(0, len(rows), CHUNK):
             part = rows[start : start + CHUNK]
@@ -105,7 +113,7 @@ def cross_fit(
         probability[:, 1] if n_classes == 2 else probability,
         LEARNERS[best],
         float(np.nanmean(loss[best])),
-        tuple(fitted[best]),
+        tuple(fitted[best][held_out] for held_out in folds),
     )
 
 
@@ -139,7 +147,7 @@ def _fit(name: str, X: np.ndarray, y: np.ndarray, weight: np.ndarray, seed: int)
             )
             return model.fit(X, y, logisticregression__sample_weight=weight)
         model = HistGradientBoostingClassifier(
-            max_iter=150,
+            max_iter=120 if y.max() == 1 else 40,
             learning_rate=0.1,
             max_leaf_nodes=15,
             min_samples_leaf=20,

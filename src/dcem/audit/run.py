@@ -23,8 +23,7 @@ from dcem.audit.testing import risk_curves, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
 from dcem.problem import SelectiveLabels
 
-ROW_BUDGET = 100_000  # rows a nuisance model is fitted to, at most
-FOLDS = 5
+ROW_BUDGET = 50_000  # rows a nuisance model is fitted to, at most
 
 
 def audit(
@@ -60,7 +59,7 @@ def audit(
     tested = problem.tested
     varies = bool(tested.any() and not tested.all())
     grouped = len(counts) > 1
-    n_folds = min(FOLDS, max(2, people.n_people // 20))
+    n_folds = 2 if people.n_people < 100 else 5 if people.n_people < 20_000 else 3
     fold = deal_folds(people, len(problem), n_folds, rng)
     everyone = np.ones(len(problem), bool)
     learners: dict[str, str] = {}
