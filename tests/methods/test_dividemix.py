@@ -152,7 +152,7 @@ def test_protected_positives_are_never_doubted():
 @pytest.mark.parametrize("probability", [0.0, 1.0])
 def test_an_empty_part_costs_nothing_and_stays_finite(variant, probability, monkeypatch):
     """All labels clean, or none: the mean over no rows must not become NaN."""
-    monkeypatch.setattr(DivideMix, "_split", lambda self, z, rows: torch.full_like(z, probability))
+    monkeypatch.setattr(DivideMix, "_split", lambda self, z, *_: torch.full_like(z, probability))
     fitted = DivideMix(**SMALL, variant=variant).fit_problem(problem(60))
     assert torch.isfinite(fitted.fleet_.flat).all()
 

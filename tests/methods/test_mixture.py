@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.cluster import KMeans
 from sklearn.mixture import GaussianMixture
 
-from dcem.methods.mixture import _two_means, fit_two_normals
+from dcem.methods.mixture import _k_means, _two_means, fit_two_normals
 
 
 def samples(n: int = 400) -> torch.Tensor:
@@ -104,3 +105,25 @@ def test_a_constant_sample_gives_finite_numbers():
     fitted = fit_two_normals(x, torch.ones_like(x))
     assert torch.isfinite(fitted.mean).all()
     assert torch.isfinite(fitted.probability_of_lower(x)).all()
+
+
+def test_random_starts_end_where_those_of_scikit_learn_end_and_as_often():
+    rng = np.random.default_rng(0)
+    bulk, shoulder = rng.normal(0.01, 0.01, 2000), rng.uniform(0.05, 0.2, 1880)
+    sample = np.concatenate([bulk, shoulder, rng.uniform(0.4, 0.9, 120)])  # two stable splits
+    runs = 150
+    theirs = [
+        KMeans(2, n_init=1, random_state=seed).fit(sample[:, None]).cluster_centers_.mean()
+        for seed in range(runs)
+    ]
+    x = torch.from_numpy(sample).expand(runs, -1)
+    padded = torch.cat([x, torch.full((runs, 7), 55.0)], 1)
+    weight = torch.cat([torch.ones_like(x), torch.zeros(runs, 7)], 1)
+    ours = _k_means(padded, weight, torch.from_numpy(rng.uniform(size=(runs, 3))))[:, 0].numpy()
+    above = [np.mean(sample[:, None] > np.asarray(splits), axis=0) for splits in (theirs, ours)]
+    small, large = (np.mean(shares < 0.1) for shares in above)  # how often the few stand alone
+    assert 0.05 < small < 0.95
+    assert abs(small - large) < 0.15
+    for few in (True, False):  # and each of the two is the same split
+        ends = [np.median(shares[(shares < 0.1) == few]) for shares in above]
+        assert abs(ends[0] - ends[1]) < 0.02

@@ -24,6 +24,7 @@ MIXTURES: dict[str, dict[str, Any]] = {
     "published": {"max_iter": 100, "tol": 1e-3, "reg_covar": 1e-6},
     "corrected": {"max_iter": 10, "tol": 1e-2, "reg_covar": 5e-4},
 }
+MIXTURE_STREAM = 1  # of the random numbers; partners in mixing take stream 0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -49,7 +50,7 @@ class DivideMix(NetworkClassifier):
     mixture that is kept from collapsing (its variances get 5e-4 added). "published": one split for
     both networks, from the loss of the *sum* of their logits; the sharpened mean prediction as the
     target of *every* row, so that observed labels only decide the split; scikit-learn's default
-    mixture.
+    mixture, whose random start decides, at some decision boundaries, what all of it ends in.
 
     Parameters
     ----------
@@ -118,30 +119,34 @@ class DivideMix(NetworkClassifier):
 
         first = trainer(lambda flat, rows: _warm_up_loss(architecture, flat, rows))
         first.run(min(self.warm_up, self.steps))
+        noise = Noise(seeds, data.device, rows.X.dtype)
         per_split = 1
         if data.batch_size is not None and data.batch_size < len(rows):
             per_split = math.ceil(len(rows) / data.batch_size)
-            rows.columns["clean"] = self._split(margin(fleet.logits(rows.X)), rows)
-        second = trainer(_Mixing(self, architecture, seeds, rows))
+            rows.columns["clean"] = self._split(margin(fleet.logits(rows.X)), rows, noise)
+        second = trainer(_Mixing(self, architecture, seeds, rows, noise))
         second.load_state(first.state())
         for done in range(self.warm_up, self.steps, per_split):
             if per_split > 1 and done > self.warm_up:
-                rows["clean"].copy_(self._split(margin(fleet.logits(rows.X)), rows))
+                rows["clean"].copy_(self._split(margin(fleet.logits(rows.X)), rows, noise))
             second.run(min(per_split, self.steps - done))
             if data.progress is not None:
                 data.progress(done + 1, self.steps)
-        clean = self._split(margin(fleet.logits(rows.X)), rows)
+        clean = self._split(margin(fleet.logits(rows.X)), rows, noise)
         clean = clean.unflatten(0, (-1, 2)).mean(1).cpu().numpy()
         return Trained(fleet, [{"n_iter_": self.steps, "clean_": one} for one in clean])
 
-    def _split(self, z: Tensor, rows: Rows) -> Tensor:
+    def _split(self, z: Tensor, rows: Rows, noise: Noise) -> Tensor:
         """Probability that each label is clean by each network's own view, `[2K, N]`, from the
         log-odds `z` of all rows."""
         y, weight = rows["y"].expand_as(z), rows["weight"].expand_as(z)
         if self.variant == "published":
             z = z.unflatten(0, (-1, 2)).sum(1)  # [K, N]: the sum of a pair's logits
             loss = (softplus(z) - y[::2] * z).detach()
-            clean = _low_loss(loss, weight[::2], MIXTURES["published"]).repeat_interleave(2, 0)
+            draws = torch.arange(3, device=z.device)
+            chance = noise.uniform(draws, stream=MIXTURE_STREAM)[::2]  # [K, 3]
+            settings = MIXTURES["published"] | {"chance": chance}
+            clean = _low_loss(loss, weight[::2], settings).repeat_interleave(2, 0)
         else:
             loss = (softplus(z) - y * z).detach()
             clean = _low_loss(loss, weight, MIXTURES["corrected"])
@@ -151,9 +156,15 @@ class DivideMix(NetworkClassifier):
 class _Mixing:
     """The objective after the warm-up: split, guess, mix, and compare."""
 
-    def __init__(self, method: DivideMix, architecture: Architecture, seeds: list[int], rows: Rows):
-        self.method, self.architecture = method, architecture
-        self.noise = Noise(seeds, rows.X.device, rows.X.dtype)
+    def __init__(
+        self,
+        method: DivideMix,
+        architecture: Architecture,
+        seeds: list[int],
+        rows: Rows,
+        noise: Noise,
+    ):
+        self.method, self.architecture, self.noise = method, architecture, noise
         self.shares = _mixing_shares(method, seeds, rows.X)  # [steps, 2K]
         self.slots = slots_of(torch.atleast_2d(rows["weight"]))
 
@@ -162,7 +173,7 @@ class _Mixing:
         with torch.no_grad():
             z = margin(self.architecture.logits(flat, rows.X))  # [2K, N]
             clean = rows.get("clean")
-            clean = method._split(z, rows) if clean is None else clean
+            clean = method._split(z, rows, self.noise) if clean is None else clean
             clean = _swap(clean)  # each network learns from the split of the other
             X, target = self._mix(rows, self._targets(z, clean, rows))
         z = margin(self.architecture.logits(flat, X))

@@ -16,7 +16,7 @@ validation rows, where the label is known: it sees overfitting, which the other 
 
 from __future__ import annotations
 
-import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -94,7 +94,8 @@ def run_em(
         Called after each iteration with its number (from 0) and the fleet.
     resume
         A file that is written after each iteration and read at the start: a run that was killed
-        goes on after its last whole iteration.
+        goes on after its last whole iteration. Where iterations are so short that writing would
+        take more than a tenth of the time, some are skipped; a run that `progress` ends is saved.
     """
     teacher = (first_q or fleet).clone()  # the networks of the E-step
     initial = fleet.clone()
@@ -122,8 +123,8 @@ def run_em(
     )
     rule = Patience(fleet.flat, settings.patience, min_delta=0.0)
     history: History = [{name: [] for name in LOSSES} for _ in range(len(fleet))]
-    identity = _identity(settings, seeds, train, initial) if resume is not None else ""
-    start = _resume(resume, identity, trainer, rule, history)
+    saves = None if resume is None else _Saves(resume, _identity(settings, seeds, train, initial))
+    start = 0 if saves is None else saves.resume(trainer, rule, history)
     for iteration in range(start, settings.max_iter):
         active = rule.active.tolist()
         if not any(active):
@@ -144,11 +145,17 @@ def run_em(
             for record, value, on in zip(history, values.tolist(), active, strict=True):
                 if on:
                     record[name].append(value)
-        _save(resume, identity, trainer, rule, history, iteration + 1)
-        if on_iteration is not None:
-            on_iteration(iteration, fleet)
-        if progress is not None:
-            progress(iteration + 1, settings.max_iter)
+        if saves is not None:
+            saves.offer(trainer, rule, history, iteration + 1)
+        try:
+            if on_iteration is not None:
+                on_iteration(iteration, fleet)
+            if progress is not None:
+                progress(iteration + 1, settings.max_iter)
+        except BaseException:
+            if saves is not None:
+                saves.write(trainer, rule, history, iteration + 1)
+            raise
     if settings.keep == "best":
         rule.restore(fleet.flat)
     return EMResult(
@@ -183,41 +190,46 @@ def _identity(settings: EMSettings, seeds: list[int], train: Rows, initial: Flee
     return f"{settings} seeds={seeds} rows={digest.hexdigest()}"
 
 
-def _save(
-    path: Path | None,
-    identity: str,
-    trainer: Trainer,
-    rule: Patience,
-    history: History,
-    done: int,
-) -> None:
-    if path is None:
-        return
-    state: dict[str, Any] = trainer.state()
-    meta = {
-        "identity": identity,
-        "iterations_done": done,
-        "steps_done": state.pop("steps_done"),
-        "history": history,
-    }
-    rule_state = {f"rule.{name}": tensor for name, tensor in rule.state().items()}
-    checkpoint.write(path, state | rule_state, json.loads(json.dumps(meta)))
+class _Saves:
+    """The checkpoint of one run: written whole, as often as it is worth it."""
 
+    def __init__(self, path: Path, identity: str):
+        self._path, self._identity = path, identity
+        self._next = 0.0  # when a checkpoint is due again
+        self._written = 0  # iterations in the file
 
-def _resume(
-    path: Path | None,
-    identity: str,
-    trainer: Trainer,
-    rule: Patience,
-    history: History,
-) -> int:
-    """Load the last checkpoint of this very run, if there is one; the iterations it had done."""
-    found = checkpoint.read(path) if path is not None else None
-    if found is None or found[1]["identity"] != identity:
-        return 0
-    tensors, meta = found
-    trainer.load_state(tensors | {"steps_done": meta["steps_done"]})
-    rule.load_state({name: tensors[f"rule.{name}"] for name in rule.state()})
-    for record, saved in zip(history, meta["history"], strict=True):
-        record.update(saved)
-    return int(meta["iterations_done"])
+    def offer(self, trainer: Trainer, rule: Patience, history: History, done: int) -> None:
+        """Write after `done` iterations, unless that would cost more than a tenth of the time."""
+        started = time.monotonic()
+        if started >= self._next:
+            self.write(trainer, rule, history, done)
+            ended = time.monotonic()
+            self._next = ended + 9 * (ended - started)
+
+    def write(self, trainer: Trainer, rule: Patience, history: History, done: int) -> None:
+        """Write what `done` iterations have led to."""
+        if done == self._written:
+            return
+        state: dict[str, Any] = trainer.state()
+        meta = {
+            "identity": self._identity,
+            "iterations_done": done,
+            "steps_done": state.pop("steps_done"),
+            "history": history,
+        }
+        rule_state = {f"rule.{name}": tensor for name, tensor in rule.state().items()}
+        checkpoint.write(self._path, state | rule_state, meta)
+        self._written = done
+
+    def resume(self, trainer: Trainer, rule: Patience, history: History) -> int:
+        """Load the last checkpoint of this very run, if any; the iterations it had done."""
+        found = checkpoint.read(self._path)
+        if found is None or found[1]["identity"] != self._identity:
+            return 0
+        tensors, meta = found
+        trainer.load_state(tensors | {"steps_done": meta["steps_done"]})
+        rule.load_state({name: tensors[f"rule.{name}"] for name in rule.state()})
+        for record, saved in zip(history, meta["history"], strict=True):
+            record.update(saved)
+        self._written = int(meta["iterations_done"])
+        return self._written
