@@ -69,8 +69,13 @@ def fit_propensity(
         return Rows(with_group(part.X, part["group"], n_groups), columns)
 
     def objective(flat: Tensor, part: Rows) -> Tensor:
-        X = with_group(part.X, part["group"], n_groups) if minibatches else part.X
-        return cross_entropy(architecture.logits(flat, X), part)
+        if not minibatches:
+            return cross_entropy(architecture.logits(flat, part.X), part)
+        if flat.device.type == "cpu":
+            logits = logits_by_group(architecture, flat, part.X, part["group"], n_groups)
+        else:
+            logits = architecture.logits(flat, with_group(part.X, part["group"], n_groups))
+        return cross_entropy(logits, part)
 
     learn = rows(train)
     architecture = MLP(train.X.shape[-1] * n_groups + n_groups - 1, settings.hidden)
@@ -93,6 +98,51 @@ def fit_propensity(
     if settings.keep == "best":
         rule.restore(fleet.flat)
     return fleet
+
+
+def for_group(architecture: MLP, flat: Tensor, code: int, n_groups: int) -> tuple[MLP, Tensor]:
+    """The propensity networks as they treat one group: the same logits from the features alone.
+
+    With the group fixed, each interaction is either a feature again or zero, so that its weights
+    can be added to the feature's once instead of multiplied for every row.
+    """
+    (weight, bias), *rest = architecture.layers(flat)  # [M, out, G d + G - 1], [M, out]
+    n_inputs = (weight.shape[-1] - (n_groups - 1)) // n_groups
+    own, shift = weight[..., :n_inputs], bias
+    if code > 0:
+        own = own + weight[..., code * n_inputs : (code + 1) * n_inputs]
+        shift = shift + weight[..., n_groups * n_inputs + code - 1]
+    pieces = [own, shift, *(piece for layer in rest for piece in layer)]
+    small = MLP(n_inputs, architecture.sizes[1:-1], architecture.n_outputs)
+    return small, torch.cat([piece.reshape(len(flat), -1) for piece in pieces], dim=1)
+
+
+def logits_by_group(
+    architecture: MLP, flat: Tensor, X: Tensor, group: Tensor, n_groups: int
+) -> Tensor:
+    """Logits `[M, N, k]` of rows with their groups, without the interactions ever being written.
+
+    Rows are sorted by group, and each group goes through the networks as they treat it: a G-th of
+    the work. `X` is `[N, d]` or `[M, N, d]`, `group` `[N]` or `[M, N]`.
+    """
+    networks = [for_group(architecture, flat, code, n_groups) for code in range(n_groups)]
+    out = []
+    for m in range(len(flat)):
+        codes = group if group.dim() == 1 else group[m]
+        order = torch.argsort(codes)
+        parts = (X if X.dim() == 2 else X[m])[order].split(
+            torch.bincount(codes, minlength=n_groups).tolist()
+        )
+        logits = torch.cat(
+            [
+                small.logits(own[m : m + 1], part)
+                for (small, own), part in zip(networks, parts, strict=True)
+                if len(part)
+            ],
+            dim=1,
+        )
+        out.append(logits[:, torch.argsort(order)])
+    return torch.cat(out)
 
 
 def log_odds(fleet: Fleet, rows: Rows, n_groups: int) -> Tensor:

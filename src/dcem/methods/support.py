@@ -21,13 +21,13 @@ import pandas as pd
 import torch
 
 from dcem.engine import MLP, Fleet
-from dcem.methods.propensity import positive_probability, with_group
+from dcem.methods.propensity import for_group, positive_probability, with_group
 
 CLUSTERS = 256
 SMALLEST = 10  # rows a cluster
 SAMPLE = 50_000  # tested rows looked at, at most
 UNLIKELY = 0.01  # a testing probability below this is no support
-BLOCK = 4096
+BLOCK = 1024  # rows whose distances stay in the cache
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ class Support:
         out = np.empty((len(X), n_groups))
         for code in range(n_groups):
             if isinstance(propensity, Fleet) and isinstance(propensity.architecture, MLP):
-                network = for_group(propensity, code, n_groups)
+                flat = propensity.flat
+                network = Fleet(*for_group(propensity.architecture, flat, code, n_groups))
                 out[:, code] = network.predict(torch.from_numpy(X)).mean(0).double().numpy()
                 continue
             group = torch.full((len(X),), code)
@@ -95,38 +96,18 @@ class Support:
         return out
 
 
-def for_group(propensity: Fleet, code: int, n_groups: int) -> Fleet:
-    """The propensity networks as they treat one group: the same numbers from the features alone.
-
-    With the group fixed, each interaction is either a feature again or zero, so that its weights
-    can be added to the feature's once instead of multiplied for every row.
-    """
-    architecture = propensity.architecture
-    assert isinstance(architecture, MLP)
-    (weight, bias), *rest = architecture.layers(propensity.flat)  # [M, out, G d + G - 1], [M, out]
-    n_inputs = (weight.shape[-1] - (n_groups - 1)) // n_groups
-    own, shift = weight[..., :n_inputs], bias
-    if code > 0:
-        own = own + weight[..., code * n_inputs : (code + 1) * n_inputs]
-        shift = shift + weight[..., n_groups * n_inputs + code - 1]
-    pieces = [own, shift, *(piece for layer in rest for piece in layer)]
-    flat = torch.cat([piece.reshape(len(propensity), -1) for piece in pieces], dim=1)
-    return Fleet(MLP(n_inputs, architecture.sizes[1:-1], architecture.n_outputs), flat)
-
-
 def _nearest(rows: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest center of each row, and the distance to it; block by block.
-
-    Single precision finds the center, double precision measures the distance to it.
-    """
+    """The nearest center of each row, and the distance to it; block by block."""
     nearest, distance = np.empty(len(rows), np.int64), np.empty(len(rows))
     # |x - c|^2 = |x|^2 - 2 x c + |c|^2, of which the first part is the same for all centers
-    twice = np.ascontiguousarray(-2 * centers.T, dtype=np.float32)
-    norm = (centers.astype(np.float64) ** 2).sum(1).astype(np.float32)
+    centers = centers.astype(rows.dtype, copy=False)
+    twice = torch.from_numpy(np.ascontiguousarray(-2 * centers.T))
+    norm = torch.from_numpy((centers.astype(np.float64) ** 2).sum(1).astype(rows.dtype))
     for start in range(0, len(rows), BLOCK):
         block = rows[start : start + BLOCK]
-        best = (block.astype(np.float32, copy=False) @ twice + norm).argmin(1)
+        best = torch.addmm(norm, torch.from_numpy(block), twice).numpy().argmin(1)
         nearest[start : start + BLOCK] = best
-        difference = block.astype(np.float64) - centers[best]
+        # From the difference itself: the sum above would lose the digits of a small distance.
+        difference = block - centers[best]
         distance[start : start + BLOCK] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
     return nearest, distance

@@ -72,7 +72,7 @@ def predict_file(
         return _scored(model, batch, keep, start)
 
     with writing(out) as write:
-        for scored in in_order(one, _numbered(read_batches(path, needed))):
+        for scored in in_order(one, _numbered(read_batches(path, needed, verbatim=keep))):
             write(scored)
             counts["rows"] += scored.num_rows
             like = np.asarray(scored.column("like_tested"))
@@ -185,4 +185,5 @@ def _open(path: Path, name: str, schema: pa.Schema) -> list[Any]:
     import pyarrow.csv
 
     file = pa.output_stream(path, compression="gzip" if name.endswith(".gz") else None)
-    return [pyarrow.csv.CSVWriter(file, schema), file]
+    plain = pyarrow.csv.WriteOptions(quoting_style="needed")
+    return [pyarrow.csv.CSVWriter(file, schema, write_options=plain), file]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 
 from dcem import methods
 from dcem.checks import InputError
+from dcem.engine import Fleet
 from dcem.methods import ModelFileError, NetworkClassifier
 from dcem.methods.persistence import read_table_description, save
 from dcem.tasks import Encoder, Roles, Source, UserTable
@@ -78,7 +80,7 @@ class TableModel:
 
     def score_prepared(self, rows: np.ndarray) -> Scores:
         """Scores of rows that `prepare` made."""
-        members = self.estimator.fleet_.predict(torch.from_numpy(rows)).numpy()  # [members, n]
+        members = self.networks.predict(torch.from_numpy(rows)).numpy()  # [members, n]
         support = self.estimator.support_.of(rows, self.propensity)
         return Scores(
             members.mean(axis=0, dtype=np.float64),
@@ -87,6 +89,12 @@ class TableModel:
             support["testing_probability"].to_numpy(),
             support["supported"].to_numpy(),
         )
+
+    @cached_property
+    def networks(self) -> Fleet:
+        """The outcome networks in the precision they were trained in: for scores by the million."""
+        fleet = self.estimator.fleet_
+        return Fleet(fleet.architecture, fleet.flat.to(getattr(torch, self.estimator.dtype)))
 
     @property
     def propensity(self) -> Any:

@@ -11,7 +11,7 @@ import errno
 import gzip
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -26,7 +26,7 @@ from dcem.checks import InputError
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 DELIMITERS = ",;\t|"
 BLOCK_BYTES = 8 << 20  # of CSV text a batch
-BATCH_ROWS = 65_536
+BATCH_ROWS = 32_768
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,25 @@ def read_whole(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def read_batches(
-    path: Path, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS
+    path: Path,
+    columns: Sequence[str] | None = None,
+    *,
+    verbatim: Collection[str] = (),
+    rows: int = BATCH_ROWS,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows in order, a batch at a time; memory does not grow with the file."""
+    """The rows in order, a batch at a time; memory does not grow with the file.
+
+    Text in a Parquet file comes as codes into its distinct values, as it is stored, except for the
+    columns in `verbatim`.
+    """
     header = read_header(path)
     with readable(path):
         if is_parquet(path):
             import pyarrow.parquet
 
-            file = pyarrow.parquet.ParquetFile(path, pre_buffer=False)
+            schema = pyarrow.parquet.read_schema(path)
+            text = [f.name for f in schema if pa.types.is_string(f.type) and f.name not in verbatim]
+            file = pyarrow.parquet.ParquetFile(path, read_dictionary=text, pre_buffer=False)
             yield from file.iter_batches(batch_size=rows, columns=columns)
             return
         import pyarrow.csv

@@ -1,0 +1,127 @@
+"""Probabilities of being tested next: what must hold whatever the table."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dcem.checks import InputError
+from dcem.scoring import allocate, next_tests
+from dcem.scoring.allocation import floor
+
+from .conftest import visits
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.integers(1, 200),
+    st.floats(0.001, 1.2),
+    st.integers(1, 6),
+    st.integers(0, 10_000),
+    st.booleans(),
+)
+def test_sum_bounds_and_floor(n, share, n_groups, seed, spiky):
+    rng = np.random.default_rng(seed)
+    gain = rng.random(n) ** (20 if spiky else 1)
+    group = rng.integers(0, n_groups, n)
+    budget = share * n
+    probability = allocate(gain, group, budget)
+    assert probability.sum() == pytest.approx(min(budget, n), rel=1e-9)
+    assert (probability > 0).all()
+    assert (probability <= 1 + 1e-12).all()
+    if budget < n:
+        assert (probability >= floor(group, budget) - 1e-12).all()
+        for g in np.unique(group):  # a tenth of an even share over groups, unless people run out
+            people = (group == g).sum()
+            least = min(0.5 * people, 0.1 * budget / len(np.unique(group)))
+            assert probability[group == g].sum() >= least - 1e-9
+
+
+def test_more_gain_more_probability_and_order_does_not_matter():
+    rng = np.random.default_rng(0)
+    gain, group = rng.random(500), np.zeros(500, int)
+    probability = allocate(gain, group, 60)
+    order = np.argsort(gain)
+    assert (np.diff(probability[order]) >= 0).all()
+    shuffled = rng.permutation(500)
+    np.testing.assert_allclose(allocate(gain[shuffled], group[shuffled], 60), probability[shuffled])
+
+
+def test_nothing_to_gain_is_dealt_out_evenly():
+    np.testing.assert_allclose(allocate(np.zeros(10), np.zeros(10, int), 2), 0.2)
+
+
+@pytest.mark.parametrize("budget", [0, -1, np.nan, np.inf])
+def test_a_budget_is_a_positive_number(budget):
+    with pytest.raises(InputError, match="budget"):
+        allocate(np.ones(3), np.zeros(3, int), budget)
+
+
+@pytest.fixture
+def found(model, table_file):
+    return next_tests(model, table_file, 100)
+
+
+def test_only_the_untested_and_all_of_them(found):
+    frame = visits()
+    untested = frame.index[frame["result"] == "not ordered"]
+    assert list(found.table["row"]) == list(untested)
+    assert list(found.table["patient"]) == list(frame.loc[untested, "patient"])
+    assert found.table["probability"].sum() == pytest.approx(100)
+    assert (found.table["probability"] > 0).all()
+    assert found.by_group["expected_tests"].sum() == pytest.approx(100)
+    assert found.by_group["untested"].sum() == len(untested)
+    assert found.rows == len(frame)
+
+
+def test_the_group_that_is_tested_less_gets_more(found):
+    rate = found.by_group["expected_tests"] / found.by_group["untested"]
+    assert rate["B"] > 1.15 * rate["A"]
+    of_b = found.table[found.table["group"] == "B"]
+    assert of_b["reason"].str.contains("tested less in this group").mean() > 0.5
+    of_a = found.table[found.table["group"] == "A"]
+    assert of_a["reason"].str.contains("tested less in this group").mean() < 0.05
+
+
+def test_people_unlike_the_tested_get_more_and_are_told_so(model, tmp_path):
+    frame = visits(400, seed=7).assign(result="not ordered")
+    frame.loc[:19, "lactate"] = 400.0
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    table = next_tests(model, tmp_path / "p.csv", 40).table
+    far = table["row"] < 20
+    assert table.loc[far, "reason"].str.contains("unlike anybody tested").all()
+    assert table.loc[far, "probability"].mean() > table.loc[~far, "probability"].mean()
+
+
+def test_rows_in_another_order_give_the_same_people_the_same(model, table_file, found, tmp_path):
+    shuffled = visits().sample(frac=1, random_state=1)
+    shuffled.to_parquet(tmp_path / "p.parquet", index=False)
+    other = next_tests(model, tmp_path / "p.parquet", 100).table.set_index("patient")
+    mine = found.table.set_index("patient")
+    pd.testing.assert_series_equal(
+        other.loc[mine.index, "probability"], mine["probability"], rtol=1e-4
+    )
+
+
+def test_without_label_or_group_it_says_what_it_could_not_do(model, tmp_path):
+    frame = visits(100).drop(columns=["result", "race"])
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    found = next_tests(model, tmp_path / "p.csv", 10)
+    assert len(found.table) == 100
+    assert any("everybody counts as untested" in note for note in found.notes)
+    assert any("disparity does not count" in note for note in found.notes)
+
+
+def test_a_group_nobody_knows_was_never_tested(model, tmp_path):
+    frame = visits(200, seed=9).assign(result="not ordered")
+    frame.loc[:9, "race"] = "C"
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    table = next_tests(model, tmp_path / "p.csv", 20).table
+    assert (table.loc[table["group"] == "C", "shortfall"] == 1).all()
+
+
+def test_everybody_tested_is_an_answer(model, tmp_path):
+    visits(100).assign(result="high").to_csv(tmp_path / "p.csv", index=False)
+    with pytest.raises(InputError, match="nobody is left to test"):
+        next_tests(model, tmp_path / "p.csv", 10)

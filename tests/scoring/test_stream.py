@@ -1,0 +1,114 @@
+"""Files of any length: order, columns, formats, and nothing half-written."""
+
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dcem.scoring.stream as stream
+from dcem.checks import InputError
+from dcem.scoring import predict_file
+
+from .conftest import visits
+
+
+def write(frame: pd.DataFrame, path):
+    if path.suffix == ".parquet":
+        frame.to_parquet(path, index=False, row_group_size=400)
+    else:
+        frame.to_csv(path, index=False)
+    return path
+
+
+def read(path) -> pd.DataFrame:
+    return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+def test_scores_in_the_order_of_the_rows(model, tmp_path, suffix, monkeypatch):
+    monkeypatch.setattr("dcem.tasks._table.reading.BLOCK_BYTES", 4096)  # many batches
+    frame = visits(3000, seed=3)
+    path = write(frame, tmp_path / f"people{suffix}")
+    done = predict_file(model, path, tmp_path / f"scores{suffix}")
+    scores = read(tmp_path / f"scores{suffix}")
+    assert list(scores) == ["patient", "score", "score_spread", "distance", "like_tested"]
+    assert list(scores["patient"]) == list(frame["patient"])
+    expected = model.score(frame)
+    np.testing.assert_allclose(scores["score"], expected.score, atol=1e-6)
+    np.testing.assert_array_equal(scores["like_tested"], expected.like_tested)
+    assert done == {"rows": 3000, "unlike_tested": int((~expected.like_tested).sum())}
+    assert {p.name for p in tmp_path.iterdir()} == {f"people{suffix}", f"scores{suffix}"}
+
+
+def test_csv_and_parquet_give_the_same(model, tmp_path):
+    frame = visits(500, seed=4)
+    frame.loc[:20, "ward"] = None
+    for suffix in (".csv", ".parquet"):
+        predict_file(model, write(frame, tmp_path / f"p{suffix}"), tmp_path / f"s{suffix}")
+    one, other = (read(tmp_path / f"s{suffix}") for suffix in (".csv", ".parquet"))
+    np.testing.assert_allclose(one["score"], other["score"], atol=1e-6)
+
+
+def test_carried_columns_and_the_row_number(model, tmp_path):
+    frame = visits(50, seed=4)
+    path = write(frame, tmp_path / "p.csv")
+    predict_file(model, path, tmp_path / "s.csv", keep=["ward", "age"])
+    assert list(read(tmp_path / "s.csv"))[:3] == ["ward", "age", "score"]
+    path = write(frame.drop(columns=["patient", "race", "result"]), tmp_path / "q.csv")
+    predict_file(model, path, tmp_path / "s.csv")
+    assert list(read(tmp_path / "s.csv")["row"]) == list(range(50))
+
+
+def test_refusals_come_before_the_work(model, tmp_path):
+    frame = visits(50)
+    path = write(frame, tmp_path / "p.csv")
+    with pytest.raises(InputError, match="the table itself"):
+        predict_file(model, path, path)
+    with pytest.raises(InputError, match="must end in"):
+        predict_file(model, path, tmp_path / "s.xlsx")
+    with pytest.raises(InputError, match=r"no column 'pateint'\. Did you mean 'patient'\?"):
+        predict_file(model, path, tmp_path / "s.csv", keep=["pateint"])
+    path = write(frame.drop(columns="age"), tmp_path / "q.csv")
+    with pytest.raises(InputError, match="no column 'age'"):
+        predict_file(model, path, tmp_path / "s.csv")
+    assert not (tmp_path / "s.csv").exists()
+
+
+def test_a_failure_on_the_way_leaves_the_old_file(model, tmp_path, monkeypatch):
+    monkeypatch.setattr("dcem.tasks._table.reading.BLOCK_BYTES", 4096)
+    path = write(visits(2000), tmp_path / "p.csv")
+    path.write_text(path.read_text() + "P1,2,3\n")  # a line too short, at the end
+    (tmp_path / "s.csv").write_text("precious")
+    with pytest.raises(InputError, match="not a readable CSV file"):
+        predict_file(model, path, tmp_path / "s.csv")
+    assert (tmp_path / "s.csv").read_text() == "precious"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_in_order_keeps_order_and_stays_few_ahead():
+    running, most, lock = 0, 0, threading.Lock()
+    taken = []
+
+    def items():
+        for i in range(40):
+            taken.append(i)
+            yield i
+
+    def work(i: int) -> int:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.001 * (i % 3))
+        with lock:
+            running -= 1
+        return i
+
+    seen = []
+    for done in stream.in_order(work, items(), workers=3):
+        seen.append(done)
+        assert len(taken) <= len(seen) + 4  # never the whole file in memory
+    assert seen == list(range(40))
+    assert most <= 3

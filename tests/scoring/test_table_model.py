@@ -1,0 +1,88 @@
+"""A model of a table reads raw rows, and comes back from its folder as it was."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dcem.checks import InputError
+from dcem.methods import ModelFileError, make
+from dcem.scoring import TableModel, require_method
+from dcem.tasks import load_table
+
+from .conftest import ROLES, visits
+
+
+def test_scores_are_those_of_the_method(model, table_file):
+    X = load_table(table_file, ROLES).problem
+    scores = model.score(visits())
+    np.testing.assert_allclose(scores.score, model.estimator.predict_proba(X)[:, 1], atol=1e-6)
+    np.testing.assert_allclose(scores.spread, model.estimator.spread(X), atol=1e-6)
+    support = model.estimator.support(X)
+    np.testing.assert_allclose(scores.distance, support["distance"], rtol=1e-5)
+    np.testing.assert_array_equal(scores.like_tested, support["supported"])
+
+
+def test_the_group_is_not_needed_and_does_not_matter(model):
+    frame = visits()
+    with_group = model.score(frame)
+    without = model.score(frame.drop(columns=["race", "result", "patient"]))
+    np.testing.assert_array_equal(with_group.score, without.score)
+
+
+def test_the_folder_holds_model_encoder_and_roles(model, tmp_path):
+    model.save(tmp_path / "m")
+    names = {path.name for path in (tmp_path / "m").iterdir()}
+    assert names == {"model.safetensors", "model.json", "MODEL_CARD.md"}
+    again = TableModel.load(tmp_path / "m")
+    assert (again.encoder, again.roles, again.source) == (model.encoder, model.roles, model.source)
+    frame = visits(200, seed=5)
+    np.testing.assert_array_equal(again.score(frame).score, model.score(frame).score)
+    card = (tmp_path / "m" / "MODEL_CARD.md").read_text()
+    assert model.source.sha256 in card
+    assert "`ward` | category | `ward=ER`, `ward=ICU`, `ward=surgery`" in card
+    assert "P00001" not in card  # nobody in particular
+
+
+def test_a_changed_encoder_is_noticed(model, tmp_path):
+    model.save(tmp_path / "m")
+    file = tmp_path / "m" / "model.json"
+    file.write_text(file.read_text().replace("surgery", "Surgery"))
+    with pytest.raises(ModelFileError, match="altered after it was saved"):
+        TableModel.load(tmp_path / "m")
+
+
+def test_a_model_of_arrays_cannot_read_tables(model, tmp_path):
+    model.estimator.save(tmp_path / "m")
+    with pytest.raises(ModelFileError, match="fitted to arrays"):
+        TableModel.load(tmp_path / "m")
+
+
+def test_unseen_levels_and_strange_cells_are_no_disaster(model):
+    frame = visits(100, seed=1).astype({"age": object, "lactate": object})
+    frame.loc[0, "ward"] = "a ward nobody knows"
+    frame.loc[1, "age"] = "unknown"
+    frame.loc[2, "lactate"] = "<0.5"
+    assert np.isfinite(model.score(frame).score).all()
+
+
+def test_a_column_that_is_missing_is_named(model):
+    frame = visits(10).rename(columns={"lactate": "Lactat"})
+    with pytest.raises(InputError, match=r"no column 'lactate'\. Did you mean 'Lactat'\?"):
+        model.score(frame)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("y-model", "true outcome of everybody"), ("tested-only-plus-group", "group")]
+)
+def test_methods_that_need_what_nobody_has(name, why):
+    assert make(name)  # it exists
+    with pytest.raises(InputError, match=why):
+        require_method(name)
+
+
+def test_people_far_from_the_tested_are_told_apart(model):
+    frame = pd.concat([visits(50, seed=2)] * 2, ignore_index=True)
+    frame.loc[50:, "lactate"] = 400.0
+    like = model.score(frame).like_tested
+    assert like[:50].mean() > 0.8
+    assert not like[50:].any()
