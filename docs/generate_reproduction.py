@@ -6,6 +6,7 @@ A table whose results are not recorded says so.
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from dcem.reproduce import summary as summaries
 from dcem.reproduce import tables as appendix
 from dcem.reproduce import tradeoff as tradeoffs
 from dcem.reproduce.catalogue import ELSEWHERE, find
+from dcem.reproduce.picture import write
 from dcem.reproduce.points import brackets
 from dcem.reproduce.sources import Found
 from dcem.reproduce.spread import (
@@ -34,6 +36,7 @@ from dcem.reproduce.spread import (
 DOCS = Path(__file__).parent
 PAGE = DOCS / "reproduction.md"
 RESULTS = DOCS.parent / "results"
+PICTURES = ["figure2", "summary", "robustness"]
 BLOCK = re.compile(r"(<!-- begin (\S+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 
 
@@ -41,7 +44,8 @@ def markdown(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """A table; cells are written as they are."""
     head = list(head)
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+    text = "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+    return re.sub(r"\[([^]]*), ", "[\\1,\u00a0", text)  # a range is not broken over two lines
 
 
 def missing(*names: str) -> str:
@@ -377,6 +381,15 @@ def page(text: str, places: Page) -> str:
     return BLOCK.sub(fill, text)
 
 
+def draw(folder: Path, results: Path = RESULTS) -> None:
+    """The pictures of the page."""
+    source = Recorded(results)
+    for exhibit in find(PICTURES):
+        picture = exhibit.draw(*(source.rows(need) for need in exhibit.needs))
+        write(replace(picture, numbers={}), folder, f"reproduction-{exhibit.name}", ["png"])
+
+
 if __name__ == "__main__":
+    draw(DOCS / "img")
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), Page()), encoding="utf-8")
     print(f"wrote {PAGE.name}")

@@ -30,7 +30,7 @@ def test_every_place_is_filled_from_any_results(generator, recorded, tmp_path):
     assert len(generator.BLOCK.findall(text)) == 14
     full = generator.page(text, generator.Page(recorded))
     assert "Not recorded yet" not in full
-    assert "| τ = 0.1 | .791 [.762, .818] |" in full
+    assert "| τ = 0.1 | .791 [.762,\u00a0.818] |" in full
     (tmp_path / "empty").mkdir()
     empty = generator.page(text, generator.Page(tmp_path / "empty"))
     assert empty.count("Not recorded yet") >= 8

@@ -48,6 +48,11 @@ SELECTED = (
     *("sar-em", "tested-only", "dcem"),
 )
 ORACLE = "y-model"
+# What the paper's figures compare DCEM with; its tables have further estimators.
+BASELINES = (
+    *("y-obs", "group-0-only", "group-1-only", "peer-loss", "group-peer-loss", "truncated-lq"),
+    *("gjs", "self", "dividemix", "dragonnet", "sar-em", "tested-only"),
+)
 SETTING = ["q_y", "k", "q_t"]  # of the simulation
 
 
