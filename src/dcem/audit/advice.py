@@ -115,8 +115,10 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
         if name in _EVERYBODY_TESTED:
             return "defensible", "everybody was tested: an ordinary model of the outcome will do"
         return "not here", "everybody was tested: there is nothing to correct"
-    weak = [o.group for o in audit.overlap.values() if o.reason]
-    thin = not weak and is_thin(audit.overlap[EVERYBODY])
+    lost = bool(audit.overlap[EVERYBODY].reason)
+    weak = [o.group for o in audit.overlap.values() if o.reason and o.group != EVERYBODY]
+    but = f"; not for group {', '.join(weak)}" if weak else ""
+    thin = is_thin(audit.overlap[EVERYBODY])
     independence = audit.independence
     depends = independence is not None and independence.p_value < CLEAR  # False for NaN
     predictable = audit.calibration.auc if audit.calibration is not None else 0.5
@@ -130,11 +132,11 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
     if name in _NEVER:
         return "not here", _NEVER[name]
     if name in ("ipw", "dr-learner"):
-        if weak:
-            return "not here", f"no overlap ({', '.join(weak)}): a few rows would carry all weight"
+        if lost:
+            return "not here", "no overlap: a few rows would carry all weight"
         if thin:
-            return "with care", "thin overlap: the weights rest on few people"
-        return "defensible", "tested and untested people overlap, if features explain testing"
+            return "with care", f"thin overlap: the weights rest on few people{but}"
+        return "defensible", f"tested and untested people overlap, if features explain testing{but}"
     if name == "tested-only-plus-group":
         if depends:
             return "with care", (
@@ -142,11 +144,11 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
                 "needs the group, and it may learn the testing policy"
             )
         return "with care", "prediction needs the group, and nothing here says that it helps"
-    extrapolates = f"; it extrapolates where nobody was tested ({', '.join(weak)})" if weak else ""
+    extrapolates = "; it extrapolates where hardly anybody was tested" if lost else but
     if name == "tested-only":
-        if weak:
+        if lost:
             return "with care", f"right if features explain testing{extrapolates}"
-        return "defensible", "tested and untested people overlap, if features explain testing"
+        return "defensible", f"tested and untested people overlap, if features explain testing{but}"
     if name in ("dcem", "imputation-only", "no-causal-regularization"):
         if not audit.grouped:
             return "with care", f"made for groups that are tested differently{extrapolates}"
@@ -158,7 +160,7 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
         if name != "dcem":
             return "with care", f"a part of dcem, for comparison{extrapolates}"
         return (
-            "with care" if weak else "defensible",
+            "with care" if lost else "defensible",
             f"its assumption about group and outcome is not contradicted{extrapolates}",
         )
     return "with care", "no rule of this audit speaks of it; read its assumptions"

@@ -1,8 +1,10 @@
 """An audit that can be shared: small counts hidden, and the rates that would give them away.
 
-Counts of rows, tested, untested, positive and negative, per group and in total, are hidden together
-by `dcem.disclosure`. A rate is withheld with its count: 3 positives of 40 tested can be read off
-"7.5 %" as well. Histograms and curves are computed without bins of under ten people from the start.
+Counts of rows, tested, untested, positive and negative of each group are hidden together by
+`dcem.disclosure`. A rate is withheld with its count: 3 positives of 40 tested can be read off
+"7.5 %" as well. Where a group's count is hidden, totals are rounded to hundreds, so that
+subtracting the other groups from them shows nothing. Histograms and curves are computed without
+bins of under ten people from the start.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import replace
 from math import nan
 
 from dcem.audit.conclusions import conclude
-from dcem.audit.results import EVERYBODY, HIDDEN, Audit, GroupCounts, TestingRate
+from dcem.audit.results import HIDDEN, Audit, GroupCounts, TestingRate
 from dcem.disclosure import THRESHOLD, Shown, hide_small
 from dcem.metrics.estimate import Estimate
 
@@ -22,21 +24,15 @@ def shown_counts(audit: Audit, *, show_all: bool = False) -> dict[str, dict[str,
     """Group -> rows, tested, positive (and untested, negative) as a page may show them."""
     counts: dict[str, int] = {}
     sums: list[tuple[str, tuple[str, ...]]] = []
-    everything = [*audit.counts, audit.total] if audit.grouped else [audit.total]
-    for item in everything:
+    for item in audit.counts:
         name = item.group
         counts |= {f"{name}\0{key}": value for key, value in _cells(item).items()}
         sums.append((f"{name}\0rows", (f"{name}\0tested", f"{name}\0untested")))
         sums.append((f"{name}\0tested", (f"{name}\0positive", f"{name}\0negative")))
-    if audit.grouped:
-        for key in _cells(audit.total):
-            sums.append(
-                (f"{EVERYBODY}\0{key}", tuple(f"{item.group}\0{key}" for item in audit.counts))
-            )
     shown = hide_small(counts, sums, show_all=show_all)
     return {
         item.group: {key: shown[f"{item.group}\0{key}"] for key in _cells(item)}
-        for item in everything
+        for item in audit.counts
     }
 
 
@@ -44,12 +40,13 @@ def without_small_cells(audit: Audit) -> Audit:
     """The same audit; what would show a count under ten is NaN with the reason."""
     shown = shown_counts(audit)
 
+    exact = {item.group: _cells(item) for item in audit.counts}
+
     def hidden(group: str, *cells: str) -> bool:
-        # An empty cell is nobody's: a rate of exactly 0 or 1 may be told.
-        exact = {item.group: _cells(item) for item in (*audit.counts, audit.total)}
-        if group not in shown:
-            group = EVERYBODY
-        return any(isinstance(shown[group][cell], str) and exact[group][cell] > 0 for cell in cells)
+        # An empty cell is nobody's: a rate of exactly 0 or 1 may be told. Everybody is no group.
+        return group in shown and any(
+            isinstance(shown[group][cell], str) and exact[group][cell] > 0 for cell in cells
+        )
 
     def testing_of(rate: TestingRate) -> TestingRate:
         if not hidden(rate.group, "rows", "tested", "untested"):
@@ -64,6 +61,9 @@ def without_small_cells(audit: Audit) -> Audit:
         )
 
     outcome = ("tested", "positive", "negative")
+    withheld = tuple(
+        item.group for item in audit.counts if hidden(item.group, "rows", "untested", *outcome)
+    )
     b, c = audit.prevalence_sensitivity, audit.performance_sensitivity
     masked = replace(
         audit,
@@ -94,10 +94,13 @@ def without_small_cells(audit: Audit) -> Audit:
             for item in audit.prevalence
         ),
         counts=tuple(_masked(item, shown) for item in audit.counts),
-        total=_masked(audit.total, shown),
+        total=_rounded(audit.total) if withheld else audit.total,
+        configuration={**audit.configuration, **_about(audit.total)}
+        if withheld
+        else audit.configuration,
         overlap={
-            name: replace(item, tested=HIDDEN, effective=nan, heaviest=nan)
-            if hidden(name, "tested")
+            name: _without_shares(item, everything=hidden(name, "rows"))
+            if hidden(name, "rows", "tested")
             else item
             for name, item in audit.overlap.items()
         },
@@ -108,9 +111,7 @@ def without_small_cells(audit: Audit) -> Audit:
         ),
         performance_sensitivity=c
         and replace(c, auc={n: v for n, v in c.auc.items() if not hidden(n, *outcome)}),
-        withheld=tuple(
-            item.group for item in audit.counts if hidden(item.group, "rows", "untested", *outcome)
-        ),
+        withheld=withheld,
     )
     return conclude(masked)
 
@@ -131,8 +132,8 @@ def _cells(item: GroupCounts) -> dict[str, int]:
 
 
 def _masked(item: GroupCounts, shown: dict[str, dict[str, Shown]]) -> GroupCounts:
-    """Counts with -1 in place of the hidden ones; `people` follows the rows."""
-    cells = shown.get(item.group, shown[EVERYBODY])
+    """Counts with `HIDDEN` in place of the hidden ones; `people` follows the rows."""
+    cells = shown[item.group]
 
     def number(key: str) -> int:
         value = cells[key]
@@ -140,6 +141,17 @@ def _masked(item: GroupCounts, shown: dict[str, dict[str, Shown]]) -> GroupCount
 
     rows = number("rows")
     enough = rows >= 0 and item.people >= THRESHOLD
-    return GroupCounts(
-        item.group, rows, item.people if enough else HIDDEN, number("tested"), number("positive")
-    )
+    people = item.people if enough else HIDDEN
+    return GroupCounts(item.group, rows, people, number("tested"), number("positive"))
+
+
+def _rounded(total: GroupCounts) -> GroupCounts:
+    numbers = (total.rows, total.people, total.tested, total.positive)
+    return GroupCounts(total.group, *(round(number, -2) for number in numbers))
+
+
+def _about(total: GroupCounts) -> dict[str, str]:
+    return {
+        "rows": f"about {round(total.rows, -2):,}",
+        "people": f"about {round(total.people, -2):,}",
+    }

@@ -48,6 +48,12 @@ def percent(value: float) -> str:
     return f"{shown:.0f} %" if abs(shown) >= 10 else f"{shown:.1f} %"
 
 
+def points(estimate: Estimate) -> str:
+    """A difference of shares, in percentage points."""
+    value, low, high = (100 * v for v in (estimate.value, estimate.low, estimate.high))
+    return f"{value:+.1f} percentage points, {low:+.1f} to {high:+.1f}"
+
+
 def between(estimate: Estimate) -> str:
     """An interval in per cent."""
     return f"{percent(estimate.low)} to {percent(estimate.high)}"
@@ -91,7 +97,7 @@ def _extent(audit: Audit) -> Iterator[Finding]:
         yield Finding(
             "caution",
             "groups",
-            f"Nothing can be said about group {_listed(lost)}",
+            f"Too little is known about group {_listed(lost)}",
             "At equal features: "
             + "; ".join(
                 f"{rate.group}: {rate.difference.reason}"
@@ -118,7 +124,7 @@ def _testing(audit: Audit) -> Iterator[Finding]:
             f"Group {rate.group} is tested {'less' if less else 'more'} often than others with the "
             "same features",
             f"{percent(rate.equal.value)} against {percent(rate.others.value)} "
-            f"(difference {between(rate.difference)}; ratio {rate.ratio.value:.2f}, "
+            f"(difference {points(rate.difference)}; ratio {rate.ratio.value:.2f}, "
             f"{rate.ratio.low:.2f} to {rate.ratio.high:.2f}). Crude rate: "
             f"{percent(rate.crude.value)}. Recorded features do not explain the difference; "
             "something unrecorded might.",
@@ -251,7 +257,7 @@ def _outcome_test(audit: Audit) -> Iterator[Finding]:
             "yield",
             f"At equal testing probability, tests of group {item.group} are positive "
             f"{'more' if gap.value > 0 else 'less'} often",
-            f"By {100 * abs(gap.value):.1f} percentage points ({between(gap)}). "
+            f"Difference {points(gap)}. "
             + (
                 "Together with fewer tests at equal features, both signs point to a higher bar "
                 "for this group."
@@ -346,9 +352,9 @@ def _independence(audit: Audit) -> Iterator[Finding]:
         "note",
         "outcome",
         "No sign that the outcome depends on the group at equal features",
-        f"Among the tested, p = {found.p_value:.2g}. That is no proof: odds ratios up to "
-        f"{min(limits):.2f} (largest group) or {max(limits):.2f} (smallest) could have gone "
-        "unnoticed, and only tested people could be asked.",
+        f"Among the tested, p = {found.p_value:.2g}. That is no proof: depending on the group, "
+        f"odds ratios of {min(limits):.2f} to {max(limits):.2f} could have gone unnoticed, and only "
+        "tested people could be asked.",
     )
 
 

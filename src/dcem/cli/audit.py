@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,7 @@ from dcem.cli import _table_options as options
 
 if TYPE_CHECKING:
     from dcem.audit import Audit
+    from dcem.metrics.estimate import Estimate
     from dcem.tasks import UserTable
 
 
@@ -113,36 +114,81 @@ def audit(
 
 
 def show(found: Audit, console: Any) -> None:
-    """Print the main tables and the findings."""
+    """Print the main numbers, eighty columns wide, and the findings."""
     from rich.markup import escape
-    from rich.table import Table
+    from rich.padding import Padding
 
-    from dcem.report import audit_tables
+    from dcem.report import audit_tables as texts
 
-    tables = audit_tables.all_tables(found)
-    for name in ("testing", "prevalence", "sensitivity"):
-        if name not in tables:
-            continue
-        shown = tables[name]
-        columns = shown.columns if name != "sensitivity" else shown.columns[2:]
-        rows = [row if name != "sensitivity" else row[2:] for row in shown.rows]
-        grid = Table(title=f"\n{shown.title}", title_justify="left", box=None, pad_edge=False)
-        for column in columns:
-            grid.add_column(column, header_style="dim")
-        for row in rows:
-            grid.add_row(*map(escape, row))
-        console.print(grid)
+    by_group = {rate.group: rate for rate in found.testing}
+    rows = []
+    for item in found.counts:
+        rate = by_group[item.group]
+        rows.append(
+            (
+                item.group,
+                f"{texts.count(item.tested)} of {texts.count(item.rows)}",
+                _middle(rate.crude),
+                _middle(rate.equal),
+                _middle(rate.others),
+                texts.rate(rate.difference, sign=True).partition(":")[0],
+            )
+        )
+    columns = ("group", "tested", "crude", "equal features", "others", "difference")
+    kept = len(columns) if found.grouped else 3
+    _print_table(console, "Who is tested", columns[:kept], [row[:kept] for row in rows])
+    if found.prevalence:
+        _print_table(
+            console,
+            "How common is the outcome?",
+            ("group", "recorded", "tested only", "weighted", "doubly robust", "limits"),
+            [
+                (
+                    item.group,
+                    _middle(item.recorded),
+                    _middle(item.tested_only),
+                    _middle(item.weighted),
+                    texts.rate(item.doubly_robust).partition(":")[0],
+                    row[-1],
+                )
+                for item, row in zip(found.prevalence, texts.prevalence(found).rows, strict=True)
+            ],
+        )
+    breakdowns = texts.sensitivity(found)
+    _print_table(
+        console,
+        breakdowns.title,
+        breakdowns.columns[2:],
+        [tuple(cell.partition(": ")[0] for cell in row[2:]) for row in breakdowns.rows],
+    )
     console.print("\n[bold]Findings[/bold]")
     colours = {"serious": "red", "caution": "yellow", "note": "dim", "fine": "green"}
     for finding in found.findings:
-        mark = f"[{colours[finding.severity]}]{finding.severity:>7}[/]"
-        console.print(f"{mark}  [bold]{escape(finding.headline)}[/bold]")
-        console.print(f"         {escape(finding.text)}", style="dim", soft_wrap=False)
-    good = [m.name for m in found.methods if m.verdict == "defensible"]
-    care = [m.name for m in found.methods if m.verdict == "with care"]
-    console.print(
-        f"\nDefensible methods: {', '.join(good) or 'none'}; with care: {', '.join(care)}"
-    )
+        mark = f"[{colours[finding.severity]}]{finding.severity}[/]"
+        console.print(f"{mark}: [bold]{escape(finding.headline)}[/bold]")
+        console.print(Padding(escape(finding.text), (0, 0, 0, 4)), style="dim")
+    console.print("\n[bold]Methods[/bold]")
+    for verdict in ("defensible", "with care"):
+        named = [m.name for m in found.methods if m.verdict == verdict]
+        console.print(f"{verdict}: {', '.join(named) or 'none'}")
+
+
+def _print_table(
+    console: Any, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    grid = Table(title=f"\n{title}", title_justify="left", title_style="bold", box=None)
+    for number, column in enumerate(columns):
+        grid.add_column(column, header_style="dim", justify="right" if number else "left")
+    for row in rows:
+        grid.add_row(*map(escape, row))
+    console.print(grid)
+
+
+def _middle(estimate: Estimate) -> str:
+    return f"{100 * estimate.value:.1f} %" if estimate.estimable else "–"
 
 
 def describe(found: Audit, table: UserTable) -> Mapping[str, str]:
@@ -157,10 +203,11 @@ def describe(found: Audit, table: UserTable) -> Mapping[str, str]:
     }
     packages = ("dcem", "numpy", "scikit-learn", "scipy")
     return {
-        "file": f"{table.source.name}, {table.source.rows:,} rows, {table.source.columns} columns",
+        "file": f"{table.source.name}, {found.configuration['rows']} rows, "
+        f"{table.source.columns} columns",
         "SHA-256": table.source.sha256,
         **{name.replace("_", " "): value for name, value in roles.items()},
-        **found.configuration,
+        **{key: value for key, value in found.configuration.items() if key != "rows"},
         "learners": "; ".join(f"{what}: {who}" for what, who in found.learners.items()),
         "versions": ", ".join(
             [f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in packages)]

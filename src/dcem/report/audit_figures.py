@@ -14,6 +14,7 @@ from dcem.report.style import (
     FAINT,
     INK,
     MUTED,
+    RC,
     WARN,
     Drawing,
     group_colour,
@@ -25,8 +26,11 @@ MOST_GROUPS = 6  # as many as there are colours; the largest groups are drawn
 
 def draw_audit(audit: Audit) -> list[Drawing]:
     """Every figure that has something to show."""
+    import matplotlib
+
     parts = (risk, overlap, calibration, drivers, prevalence, *_SENSITIVITY)
-    return [drawing for part in parts for drawing in [part(audit)] if drawing is not None]
+    with matplotlib.rc_context(RC):
+        return [drawing for part in parts for drawing in [part(audit)] if drawing is not None]
 
 
 def _colours(audit: Audit) -> dict[str, str]:
@@ -88,11 +92,14 @@ def overlap(audit: Audit) -> Drawing | None:
     if not audit.overlap:
         return None
     colours = _colours(audit)
-    names = [n for n in audit.overlap if n in colours] or [EVERYBODY]
+    names = [n for n, o in audit.overlap.items() if n in colours and o.histogram.any()]
+    names = names if audit.grouped else [EVERYBODY]
+    if not names:
+        return None
     figure = new_figure(8.6, 0.75 + 0.95 * len(names))
     axes = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
     edges = np.arange(len(audit.bin_edges))  # one step a bin: small probabilities need the room
-    marks = [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1]
+    marks = [0, 0.01, 0.05, 0.2, 0.3, 0.5, 0.7, 1]
     places = [int(np.argmin(np.abs(audit.bin_edges - mark))) for mark in marks]
     for ax, name in zip(axes, names, strict=True):
         found, colour = audit.overlap[name], colours.get(name, ACCENT)

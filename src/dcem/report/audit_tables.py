@@ -23,7 +23,7 @@ class TextTable(NamedTuple):
 def rate(estimate: Estimate, sign: bool = False) -> str:
     """`16.2 % [15.9, 16.5]`, or that it is not estimable and why; `sign` for differences."""
     if not estimate.estimable:
-        return f"not estimable: {estimate.reason}"
+        return _absent(estimate)
     plus = "+" if sign else ""
     low, high = (f"{100 * v:{plus}.1f}" for v in (estimate.low, estimate.high))
     return f"{100 * estimate.value:{plus}.1f} % [{low}, {high}]"
@@ -32,8 +32,13 @@ def rate(estimate: Estimate, sign: bool = False) -> str:
 def ratio(estimate: Estimate) -> str:
     """`1.21 [1.10, 1.33]`."""
     if not estimate.estimable:
-        return f"not estimable: {estimate.reason}"
+        return _absent(estimate)
     return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
+def _absent(estimate: Estimate) -> str:
+    withheld = estimate.reason.startswith("withheld")
+    return "withheld" if withheld else f"not estimable: {estimate.reason}"
 
 
 def count(value: int) -> str:
@@ -47,7 +52,10 @@ def testing(audit: Audit) -> TextTable:
     rows = []
     for item in audit.counts:
         found = by_name[item.group]
-        cells = [item.group, count(item.rows), count(item.tested), rate(found.crude)]
+        counted = f"{count(item.tested)} of {count(item.rows)}"
+        if item.tested == HIDDEN and item.rows == HIDDEN:
+            counted = "withheld"
+        cells = [item.group, counted, rate(found.crude)]
         if audit.grouped:
             lost = not found.difference.estimable
             cells += [
@@ -56,12 +64,12 @@ def testing(audit: Audit) -> TextTable:
                 rate(found.difference, sign=True),
             ]
         rows.append(tuple(cells))
-    columns = ("group", "rows", "tested", "crude rate")
+    columns: tuple[str, ...] = ("group", "tested", "crude rate")
     if audit.grouped:
-        columns += ("at equal features", "others, same features", "difference")
+        columns += ("equal features", "others", "difference")
     note = (
-        "At equal features: the group and everybody else, averaged over the features that both "
-        "have (overlap weights). Each group is compared with all others together."
+        "Equal features: the group and all others together, averaged over the features that both "
+        "have (overlap weights), and the difference between them."
         if audit.grouped
         else ""
     )
@@ -95,11 +103,10 @@ def overlap(audit: Audit) -> TextTable:
     rows = [
         (
             name,
-            f"{100 * o.quantiles[0]:.1f} %",
-            f"{100 * o.quantiles[2]:.1f} %",
-            f"{100 * o.quantiles[4]:.1f} %",
-            f"{100 * o.under[HARDLY]:.1f} %",
-            f"{100 * o.under[SELDOM]:.1f} %",
+            *(
+                "withheld" if isnan(share) else f"{100 * share:.1f} %"
+                for share in (*o.quantiles[::2], o.under[HARDLY], o.under[SELDOM])
+            ),
             count(o.tested),
             "withheld" if isnan(o.effective) else f"{o.effective:,.0f}",
             "withheld" if isnan(o.heaviest) else f"{100 * o.heaviest:.0f} %",
@@ -111,9 +118,9 @@ def overlap(audit: Audit) -> TextTable:
         ("group", "5 %", "median", "95 %", "under 1 %", "under 5 %", "tested", "worth", "heaviest"),
         rows,
         "Quantiles of the probability of being tested, and the share of people for whom it is "
-        "under 1 % or 5 %: hardly anybody like them was tested. Worth: Kish's effective sample size of "
-        "the tests when they are weighted to represent everybody. Heaviest: the share of the "
-        "weight that the heaviest hundredth of the tests carries.",
+        "under 1 % or 5 %: hardly anybody like them was tested. Worth: Kish's effective sample "
+        "size of the tests when they are weighted to represent everybody. Heaviest: the share of "
+        "the weight that the heaviest hundredth of the tests carries.",
     )
 
 
@@ -132,7 +139,7 @@ def yields(audit: Audit) -> TextTable:
         )
         for item in audit.yields
     ]
-    columns = ("group", "positive of tested")
+    columns: tuple[str, ...] = ("group", "positive of tested")
     if audit.grouped:
         columns += ("against others", "at equal testing probability")
     return TextTable(
@@ -295,7 +302,8 @@ def lead(audit: Audit) -> str:
         if audit.withheld
         else ""
     )
+    about = "About " if audit.withheld else ""
     return (
-        f"{count(total.rows)} rows{groups}, {count(total.tested)} tested. Who was tested, can the "
-        f"tested speak for everybody, and what could overturn the answer?{hidden}"
+        f"{about}{count(total.rows)} rows{groups}, {count(total.tested)} tested. Who was tested, "
+        f"can the tested speak for everybody, and what could overturn the answer?{hidden}"
     )
