@@ -63,6 +63,10 @@ def wrong_column(tables: Path) -> None:
     edit(tables / "CHARTEVENTS.csv.gz", lambda text: text.replace('"VALUENUM"', '"VALUE_NUM"', 1))
 
 
+def renamed_column(tables: Path) -> None:
+    edit(tables / "LABEVENTS.csv.gz", lambda text: text.replace('"VALUENUM"', '"VALUE_NUMBER"', 1))
+
+
 def empty(tables: Path) -> None:
     edit(tables / "PRESCRIPTIONS.csv.gz", lambda text: text.partition("\n")[0] + "\n")
 
@@ -104,6 +108,7 @@ CASES = [
     (cut_in_the_header, ["CHARTEVENTS.csv.gz", "damaged"]),
     (not_gzip, ["PATIENTS.csv.gz", "damaged"]),
     (wrong_column, ["CHARTEVENTS.csv.gz", "'valuenum'", "'value_num'"]),
+    (renamed_column, ["LABEVENTS.csv.gz", "'valuenum'", "'value_number'"]),  # not 'valueuom'
     (empty, ["PRESCRIPTIONS.csv.gz", "no rows"]),
     (nothing_at_all, ["SERVICES.csv.gz", "empty"]),
     (text_for_a_number, ["ICUSTAYS.csv.gz", "icustay_id"]),

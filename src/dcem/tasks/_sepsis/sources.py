@@ -195,10 +195,13 @@ def _in_database(path: Path) -> Mimic:
 
 
 def _require(table: str, where: str, names: list[str]) -> None:
+    from dcem.tasks._sepsis.artificial import COLUMNS
+
     have = [name.lower() for name in names]
+    strange = [name for name in have if name not in COLUMNS[table].split()]
     for column in TABLES[table]:
         if column not in have:
-            guess = nearest(column, have)
+            guess = nearest(column, strange)
             hint = f" Did somebody rename it to {guess!r}?" if guess else ""
             raise InputError(
                 f"{where} has no column {column!r}.{hint} Its header has: {', '.join(have)}. "
