@@ -13,7 +13,7 @@ from dataclasses import replace
 from math import nan
 
 from dcem.audit.conclusions import conclude
-from dcem.audit.results import HIDDEN, Audit, GroupCounts, TestingRate
+from dcem.audit.results import HIDDEN, Audit, GroupCounts, Overlap, TestingRate
 from dcem.disclosure import THRESHOLD, Shown, hide_small
 from dcem.metrics.estimate import Estimate
 
@@ -151,7 +151,17 @@ def _rounded(total: GroupCounts) -> GroupCounts:
 
 
 def _about(total: GroupCounts) -> dict[str, str]:
-    return {
-        "rows": f"about {round(total.rows, -2):,}",
-        "people": f"about {round(total.people, -2):,}",
-    }
+    rounded = _rounded(total)
+    return {"rows": f"about {rounded.rows:,}", "people": f"about {rounded.people:,}"}
+
+
+def _without_shares(overlap: Overlap, *, everything: bool) -> Overlap:
+    found = replace(overlap, tested=HIDDEN, effective=nan, heaviest=nan)
+    if not everything:
+        return found
+    return replace(
+        found,
+        quantiles=(nan,) * len(overlap.quantiles),
+        under=dict.fromkeys(overlap.under, nan),
+        histogram=overlap.histogram * 0,
+    )

@@ -353,8 +353,8 @@ def _independence(audit: Audit) -> Iterator[Finding]:
         "outcome",
         "No sign that the outcome depends on the group at equal features",
         f"Among the tested, p = {found.p_value:.2g}. That is no proof: depending on the group, "
-        f"odds ratios of {min(limits):.2f} to {max(limits):.2f} could have gone unnoticed, and only "
-        "tested people could be asked.",
+        f"odds ratios of {min(limits):.2f} to {max(limits):.2f} could have gone unnoticed, and "
+        "only tested people could be asked.",
     )
 
 

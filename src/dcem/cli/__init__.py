@@ -35,6 +35,10 @@ COMMANDS = {
         "dcem.cli.next_tests:next_tests",
         "Give everybody untested a probability of being tested next, and say why.",
     ),
+    "audit": Entry(
+        "dcem.cli.audit:audit",
+        "Is my labelling biased? Who is tested at equal features, and what could overturn it.",
+    ),
     "benchmark": Entry(
         "dcem.cli.benchmark:app",
         "Run many methods on many tasks, resumably, and compare the results.",

@@ -1,0 +1,193 @@
+"""The whole audit on tables whose truth is known."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from dcem.audit import audit, to_plain, without_small_cells
+from dcem.audit.results import EVERYBODY
+from dcem.problem import SelectiveLabels
+from dcem.tasks import make_sinusoid
+
+from .conftest import make_world
+
+
+def serious(found) -> list[str]:
+    return [f.headline for f in found.findings if f.severity == "serious"]
+
+
+def about(found, word: str) -> list:
+    return [f for f in found.findings if f.about == word]
+
+
+def test_no_disparity_no_serious_finding(fair_audit) -> None:
+    """Group b is tested more often, because its feature is higher; at equal features it is not."""
+    assert not serious(fair_audit)
+    crude = {rate.group: rate.crude for rate in fair_audit.testing}
+    assert crude["b"].low > crude["a"].high
+    for rate in fair_audit.testing:
+        assert rate.difference.low < 0 < rate.difference.high
+    assert "No clear difference" in about(fair_audit, "testing")[0].headline
+
+
+def test_planted_disparity_is_found_and_measured(unfair, unfair_audit) -> None:
+    """The estimate is the truth: the mean difference under the overlap weights of the world."""
+    rate = {r.group: r for r in unfair_audit.testing}["b"]
+    x = unfair.problem.X[:, 0]
+    # P(b | x) from Bayes: normal densities shifted by 0.7, shares .3 and .7.
+    odds = 0.3 / 0.7 * np.exp(0.7 * x - 0.7**2 / 2)
+    weight = odds / (1 + odds) ** 2
+    gap = expit(-1.8 + 0.6 * x) - expit(-0.8 + 0.6 * x)
+    truth = np.average(gap, weights=weight)
+    assert rate.difference.low < truth < rate.difference.high
+    assert rate.difference.high - rate.difference.low < 0.08
+    assert any("Group b is tested less often" in headline for headline in serious(unfair_audit))
+
+
+def test_prevalence_of_everybody_and_each_group(unfair, unfair_audit) -> None:
+    problem, truth = unfair.problem, unfair.truth
+    parts = {EVERYBODY: np.ones(len(problem), bool)} | {
+        name: problem.group == code for code, name in enumerate(problem.group_names)
+    }
+    for item in unfair_audit.prevalence:
+        mine = parts[item.group]
+        real = truth[mine].mean()
+        assert item.doubly_robust.low < real < item.doubly_robust.high
+        assert item.weighted.low < real < item.weighted.high
+        assert item.bounds[0] <= real <= item.bounds[1]
+        assert item.recorded.high < real  # the untested are not all negative
+    everybody = unfair_audit.prevalence[0]
+    assert everybody.tested_only.low > truth.mean()  # the tested are sicker
+
+
+def test_independence_holds_and_breaks() -> None:
+    independent = audit(make_world(5000, seed=5).problem).independence
+    assert independent.p_value > 0.05
+    assert all(e.low < 1 < e.high for e in independent.odds_ratio.values())
+    assert all(1 < v < 3 for v in independent.detectable.values())
+    found = audit(make_world(5000, seed=5, group_effect=1.0).problem)
+    assert found.independence.p_value < 1e-4
+    b = found.independence.odds_ratio["b"]
+    assert b.low < np.exp(1.0) < b.high
+    assert any("depends on the group" in headline for headline in serious(found))
+    dcem = next(m for m in found.methods if m.name == "dcem")
+    assert dcem.verdict == "with care"
+
+
+def test_published_simulation_has_no_overlap() -> None:
+    """The sinusoid task tests by a steep rule: most people had no chance of it."""
+    task = make_sinusoid(stream="independent", random_state=1, n_train=3000)
+    found = audit(task.train)
+    assert any("cannot speak for everybody" in headline for headline in serious(found))
+    assert not found.prevalence[0].doubly_robust.estimable
+    assert "testing probability under 1 %" in found.prevalence[0].doubly_robust.reason
+    low, high = found.prevalence[0].bounds
+    assert low < task.truth["train"].mean() < high
+    assert next(m for m in found.methods if m.name == "ipw").verdict == "not here"
+
+
+def test_a_group_of_three_stays_and_says_why(unfair) -> None:
+    problem = unfair.problem
+    group = np.array(problem.group_names)[problem.group].astype("<U8")
+    group[:3] = "three"
+    found = audit(
+        SelectiveLabels.from_arrays(problem.X[:3000], problem.y_obs[:3000], group=group[:3000])
+    )
+    rate = next(r for r in found.testing if r.group == "three")
+    assert rate.difference.reason == "fewer than 30 people in the group"
+    assert any("three" in f.headline for f in about(found, "groups"))
+    assert next(p for p in found.prevalence if p.group == "three").doubly_robust.reason
+
+
+def test_everybody_tested(fair) -> None:
+    with pytest.warns(UserWarning, match="tested"):
+        problem = SelectiveLabels.from_arrays(
+            fair.problem.X[:800], fair.truth[:800], group=fair.problem.group[:800]
+        )
+    found = audit(problem)
+    assert about(found, "testing")[0].headline == "Everybody was tested"
+    assert not serious(found)
+    assert found.prevalence[0].doubly_robust.value == pytest.approx(fair.truth[:800].mean())
+    assert next(m for m in found.methods if m.name == "tested-only").verdict == "defensible"
+
+
+def test_nobody_tested(fair) -> None:
+    p = fair.problem
+    nobody = SelectiveLabels(
+        X=p.X[:500], y_obs=np.full(500, np.nan), tested=np.zeros(500, bool), group=p.group[:500],
+        id=None, weight=None, feature_names=p.feature_names, group_names=p.group_names,
+        row=p.row[:500],
+    )  # fmt: skip
+    found = audit(nobody)
+    assert serious(found) == ["Nobody was tested"]
+    assert {m.verdict for m in found.methods} == {"not here"}
+
+
+def test_without_groups_it_is_an_audit_of_overlap(fair) -> None:
+    p = fair.problem
+    found = audit(SelectiveLabels.from_arrays(p.X[:2000], p.y_obs[:2000]))
+    assert any(f.headline == "No groups were given" for f in found.findings)
+    assert list(found.overlap) == [EVERYBODY]
+    assert found.independence is None
+    assert found.prevalence_sensitivity.breakdown.value > 1
+    assert found.performance_sensitivity.breakdown.conclusion.endswith("better than chance")
+
+
+def test_weights_count(unfair) -> None:
+    """Rows counted twice by weight give the rates of rows that stand there twice."""
+    p = unfair.problem.subset(np.arange(1500))
+    weight = np.where(p.tested, 2.0, 1.0)
+    weighted = SelectiveLabels.from_arrays(p.X, p.y_obs, group=p.group, weight=weight)
+    twice = np.concatenate([np.arange(1500), np.flatnonzero(p.tested)])
+    repeated = SelectiveLabels.from_arrays(
+        p.X[twice], p.y_obs[twice], group=p.group[twice], id=twice
+    )
+    one, two = audit(weighted), audit(repeated)
+    for a, b in zip(one.testing, two.testing, strict=True):
+        assert a.crude.value == pytest.approx(b.crude.value)
+    assert one.prevalence[0].recorded.value == pytest.approx(two.prevalence[0].recorded.value)
+
+
+def test_copies_of_a_person_add_no_certainty(unfair) -> None:
+    p = unfair.problem.subset(np.arange(1000))
+    again = np.tile(np.arange(1000), 3)
+    with_id = SelectiveLabels.from_arrays(
+        p.X[again], p.y_obs[again], group=p.group[again], id=again
+    )
+    crude = audit(p).testing[0].crude
+    copied = audit(with_id).testing[0].crude
+    assert copied.low == pytest.approx(crude.low, abs=2e-3)
+    assert copied.high == pytest.approx(crude.high, abs=2e-3)
+
+
+def test_same_seed_same_audit(fair) -> None:
+    part = fair.problem.subset(np.arange(600))
+    assert to_plain(audit(part, random_state=3)) == to_plain(audit(part, random_state=3))
+
+
+def test_missing_values_and_columns_without_any(unfair) -> None:
+    p = unfair.problem.subset(np.arange(1500))
+    X = np.column_stack([p.X, np.full(1500, np.nan), np.ones(1500)])
+    X[::7, 0] = np.nan
+    found = audit(SelectiveLabels.from_arrays(X, p.y_obs, group=p.group))
+    assert found.testing[0].difference.estimable
+    assert next(d for d in found.drivers if d.column == "x3").direction == "the same for everybody"
+
+
+def test_shared_audit_hides_small_cells(unfair) -> None:
+    problem = unfair.problem
+    group = np.array(problem.group_names)[problem.group].astype("<U8")
+    few = np.flatnonzero(problem.tested)[:14]
+    group[few[:8]], group[few[8:]] = "eight", "six"
+    exact = audit(SelectiveLabels.from_arrays(problem.X, problem.y_obs, group=group))
+    shared = without_small_cells(exact)
+    assert set(shared.withheld) == {"eight", "six"}
+    for name in ("eight", "six"):
+        counts = next(c for c in shared.counts if c.group == name)
+        assert counts.rows == counts.tested == counts.positive == -1
+        rate = next(r for r in shared.testing if r.group == name)
+        assert not rate.crude.estimable
+        assert np.isnan(shared.overlap[name].quantiles).all()
+    assert shared.total.rows % 100 == 0
+    kept = next(c for c in shared.counts if c.group == "a")
+    assert kept == next(c for c in exact.counts if c.group == "a")
