@@ -257,6 +257,10 @@ def sepsis(world: World) -> None:
             start = NOON.replace(hour=hour, minute=30)
             stay = world.patient(rule, f"at {hour}:30, culture on day {day}", start=start)
             stay.cultured(day=day).expect(cultured=counts)
+        # Beyond a day, and on a date that is beyond it too.
+        for at, counts in ((-24, 1), (24, 1), (24.6 if hour else -24.6, 0)):
+            stay = world.patient(rule, f"at {hour}:30, culture {at} h later", start=start)
+            stay.cultured(at=at).expect(cultured=counts)
 
     rule = "first charttime"
     stay = world.patient(rule, "any item, even marked wrong").charted(999_999, 1, at=-9.5, error=1)

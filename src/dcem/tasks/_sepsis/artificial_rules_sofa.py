@@ -202,7 +202,7 @@ def gases(world: World) -> None:
     for case, po2, specimen, score in cases:
         world.patient(rule, case).gas(po2=po2, specimen=specimen).expect(respiration=score)
     # At PO2 50 it is .795 sure; a saturation of 100 within 2 h makes that .698.
-    saturations: tuple[tuple[str, float, int, int | None], ...] = (
+    saturations: tuple[tuple[str, float, int | None, int | None], ...] = (
         ("saturation 2 h before", -1.0, 0, None),
         ("saturation older than 2 h", -1 - MINUTE, 0, 2),
         ("saturation after the gas", 1 + MINUTE, 0, 2),
@@ -257,7 +257,7 @@ def gases(world: World) -> None:
             stay.expect(respiration=kept)
 
     rule = "oxygen fraction"
-    fractions: tuple[tuple[str, float, float, int, int | None], ...] = (
+    fractions: tuple[tuple[str, float, float, int | None, int | None], ...] = (
         ("charted as a share", 0.5, 0.5, 0, 2),
         ("charted in percent", 50, 0.5, 0, 2),
         ("charted as a flow", 15, 0.5, 0, None),
@@ -266,6 +266,7 @@ def gases(world: World) -> None:
         ("charted 4 h before", 50, -3.0, 0, 2),
         ("charted earlier", 50, -3 - MINUTE, 0, None),
         ("charted, marked wrong", 50, 0.5, 1, None),
+        ("charted, error unknown is no error", 50, 0.5, None, 2),
         ("charted over 100", 101, 0.5, 0, None),
     )
     for case, number, at, error, score in fractions:
@@ -325,6 +326,10 @@ def ventilation(world: World) -> None:
     stay = breathing("and a new one begins after it", 2.5, 0, 2, 3, 4)
     stay.procedure(EXTUBATION, at=2).expect(respiration=2)
 
+    stay = breathing("a new one, whatever is charted between", 2.7, 0, 1, 3, 4)
+    stay.procedure(EXTUBATION, at=2).charted(OXYGEN_DEVICE, at=2.5, text="None")
+    stay.expect(respiration=2)
+
     # Two extubations at one time are one row, unless one of them was the patient's own doing; then
     # the second begins a spell, and the rows of that time leave the first.
     for other, score in ((225_477, 4), (225_468, 2)):
@@ -342,10 +347,15 @@ def ventilation(world: World) -> None:
     for at in (0, 2):
         stay.charted(VENTILATOR, 8, at=at, text=None)
     stay.expect(respiration=2)
-    stay = breathing("rows marked wrong", 1)
-    for at in (0, 2):
-        stay.charted(VENTILATOR, 8, at=at, error=1)
-    stay.expect(respiration=2)
+    marks: tuple[tuple[str, int | None, int], ...] = (
+        ("marked wrong", 1, 2),
+        ("whose error is unknown", None, 4),
+    )
+    for case, error, score in marks:
+        stay = breathing(f"rows {case}", 1)
+        for at in (0, 2):
+            stay.charted(VENTILATOR, 8, at=at, error=error)
+        stay.expect(respiration=score)
     for item in (
         223849, 224684, 224685, 224686, 224695, 224696, 224697, 224746, 224747, 226873, 224738,
         224419, 224750, 227187, 224705, 224706, 224707, 224709, 220339, 224700, 224701, 224702,
