@@ -109,3 +109,84 @@ def test_a_group_of_three_stays(tmp_path):
         table = load_table(tmp_path / "t.csv", ROLES)
     assert table.problem.group_names == ("A", "B", "C")
     assert (table.problem.group == 2).sum() == 3
+
+
+@pytest.mark.parametrize("spelling", [{1: "1.0", 0: "0.0"}, {1: "1", 0: "0"}, {1: "Y", 0: "n"}])
+def test_labels_that_need_no_explanation(tmp_path, spelling):
+    frame = messy()
+    truth = np.random.default_rng(1).random(N) < 0.3
+    frame["result"] = np.where(frame["result"] == "not ordered", "", truth)
+    frame["result"] = frame["result"].map({"True": spelling[1], "False": spelling[0], "": ""})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    problem = load_table(tmp_path / "t.csv", Roles(label="result", exclude=("patient",))).problem
+    np.testing.assert_array_equal(problem.tested, frame["result"] != "")
+    np.testing.assert_array_equal(problem.y_obs == 1, frame["result"] == spelling[1])
+
+
+def test_numbers_as_positive_values_whatever_their_spelling(tmp_path):
+    frame = messy()
+    frame["result"] = frame["result"].map({"high": "2.0", "normal": "0.0", "not ordered": "-1.0"})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    roles = Roles(label="result", positive=("2",), untested_value=("-1",))
+    table = load_table(tmp_path / "t.csv", roles)
+    np.testing.assert_array_equal(table.problem.y_obs == 1, frame["result"] == "2.0")
+    np.testing.assert_array_equal(table.problem.tested, frame["result"] != "-1.0")
+
+
+def test_truth_is_kept_apart(tmp_path):
+    frame = messy()
+    frame["truth"] = np.random.default_rng(2).choice(["high", "normal"], N)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    from dataclasses import replace
+
+    table = load_table(tmp_path / "t.csv", replace(ROLES, truth="truth"))
+    np.testing.assert_array_equal(table.truth, frame["truth"] == "high")
+    assert not any(name.startswith("truth") for name in table.problem.feature_names)
+
+
+def test_crossed_groups_weights_and_lists_with_commas(tmp_path):
+    frame = messy()
+    frame["weight"] = np.random.default_rng(3).random(N) + 0.5
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    from dataclasses import replace
+
+    table = load_table(
+        tmp_path / "t.csv",
+        replace(ROLES, group=("race,ward",), weight="weight", exclude=("age,code",)),
+    )
+    assert table.roles.group == ("race", "ward")
+    assert table.problem.n_groups == 8
+    assert table.problem.group_names[0] == "A & ER"
+    np.testing.assert_allclose(table.problem.weight, frame["weight"])
+    roles = {column.name: column.role for column in table.columns}
+    assert (roles["age"], roles["weight"], roles["ward"]) == ("excluded", "weight", "group")
+    assert not {"age", "ward=ICU", "weight"} & set(table.problem.feature_names)
+    seen = load_table(tmp_path / "t.csv", replace(ROLES, group_as_feature=True))
+    assert "race=B" in seen.problem.feature_names
+
+
+def test_groups_of_a_batch_are_those_of_the_table(tmp_path):
+    from dcem.tasks import group_codes, read_batches, tested_rows
+
+    frame = messy()
+    frame["band"] = np.where(np.arange(N) % 7 == 0, np.nan, np.arange(N) % 3)  # 0.0, 1.0, 2.0
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    from dataclasses import replace
+
+    with pytest.warns(DataWarning, match="'band' is missing"):
+        table = load_table(tmp_path / "t.csv", replace(ROLES, group=("race", "band")))
+    problem = table.problem
+    (batch,) = read_batches(tmp_path / "t.csv")
+    codes, names = group_codes(batch, table.roles)
+    expected = [problem.group_names[g] for g in problem.group]
+    assert [names[code] for code in codes] == expected
+    np.testing.assert_array_equal(tested_rows(batch, table.roles), problem.tested)
+
+
+def test_semicolons_quotes_and_a_mark_at_the_start(tmp_path):
+    frame = messy()
+    frame.loc[0, "ward"] = 'a "quoted"\nward; with all of it'
+    frame.to_csv(tmp_path / "t.csv", index=False, sep=";", encoding="utf-8-sig")
+    table = load_table(tmp_path / "t.csv", ROLES)
+    assert table.source.rows == N
+    assert table.columns[0].name == "visit_id"

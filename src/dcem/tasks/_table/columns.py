@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -85,15 +85,19 @@ def guess(
         return Guess("unknown", 0.0, 0, None, f"{column.type} values cannot be read")
     if values.is_date(column):
         return _guess_date(name, values.days(column, None), None, "")
-    if values.is_number(column) and not is_category:
-        return _guess_number(name, values.numbers(column, missing), keep, "")
+    if values.is_number(column):
+        numbers = values.numbers(column, missing)
+        return _guess_codes(name, numbers) if is_category else _guess_number(name, numbers, keep)
     text = values.coded(column, missing)
     counts = text.counts()
+    found = _number_in_text(text, counts)
+    if found is not None:
+        numbers, note = text.take(found[0], np.nan), found[1]
+        if not is_category:
+            return _guess_number(name, numbers, keep, note)
+        if not note:
+            return _guess_codes(name, numbers)
     if not is_category:
-        found = _number_in_text(text, counts)
-        if found is not None:
-            numbers, note = found
-            return _guess_number(name, text.take(numbers, np.nan), keep, note)
         if _is_yes_no(text):
             return _guess_boolean(name, text, counts)
         known = values.date_format(text.values)
@@ -114,7 +118,7 @@ def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray,
     A few words among numbers ("hemolyzed") are missing values; words with digits ("V57") mean that
     all of them are codes.
     """
-    if any(re.match(r"^0\d", value) for value in text.values):  # 007 is no number
+    if any(re.match(r"^0\d", value) for value in text.values):  # 007 is a code
         return None
     numbers = values.parsed(text.values)
     bad = [v for v, number in zip(text.values, numbers, strict=True) if np.isnan(number)]
@@ -134,7 +138,17 @@ def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray,
     return numbers, note
 
 
-def _guess_number(name: str, numbers: np.ndarray, keep: bool, note: str) -> Guess:
+def _guess_codes(name: str, numbers: np.ndarray) -> Guess:
+    """Numbers as the levels of a category, however they were spelled."""
+    codes, found = pd.factorize(numbers)  # -1 where missing
+    text = values.Coded(codes, tuple(values.plainly([repr(v) for v in found.tolist()])))
+    as_category = _guess_category(name, text, text.counts(), keep=True)
+    if as_category.encoding is None:
+        return as_category
+    return replace(as_category, encoding=replace(as_category.encoding, from_numbers=True))
+
+
+def _guess_number(name: str, numbers: np.ndarray, keep: bool, note: str = "") -> Guess:
     absent = np.isnan(numbers)
     present = numbers[~absent] if absent.any() else numbers
     n, share = len(numbers), float(absent.mean()) if len(numbers) else 0.0
@@ -144,15 +158,15 @@ def _guess_number(name: str, numbers: np.ndarray, keep: bool, note: str) -> Gues
         return Guess("constant", share, len(found), None, constant)
     whole = bool((present == np.floor(present)).all())
     if len(found) == 1:  # the one value tells nothing, that it is missing may
-        level = values._spell(float(found[0]))
-        return Guess("category", share, 1, Encoding(name, "category", (level,), missing=True), note)
+        (level,) = values.plainly([repr(float(found[0]))])
+        encoding = Encoding(name, "category", (level,), missing=True, from_numbers=True)
+        return Guess("category", share, 1, encoding, note)
     if whole and not keep and _names_rows(name, n, len(present), len(found)):
         return Guess("identifier", share, len(found), None, _IDENTIFIER)
     if whole and 2 < len(found) <= MOST_CODES and CODE_NAME.search(name):
-        text = values.Coded(_spread(codes, absent), tuple(values._spell(float(v)) for v in found))
-        coded = _guess_category(name, text, counts, keep)
-        note = "; ".join(filter(None, [coded.note, "codes, by its name"]))
-        return Guess(coded.kind, share, len(found), coded.encoding, note)
+        codes_guess = _guess_codes(name, numbers)
+        note = "; ".join(filter(None, [codes_guess.note, "codes, by its name"]))
+        return replace(codes_guess, note=note)
     return Guess("number", share, len(found), Encoding(name, "number"), note)
 
 
@@ -164,13 +178,6 @@ def _names_rows(name: str, n: int, present: int, distinct: int) -> bool:
     if ID_NAME.search(name):
         return distinct > DISTINCT * n
     return distinct == present == n >= SMALL_TABLE
-
-
-def _spread(codes: np.ndarray, absent: np.ndarray) -> np.ndarray:
-    """Codes of the present rows, among -1 for the others."""
-    out = np.full(len(absent), -1, np.int64)
-    out[~absent] = codes
-    return out
 
 
 def _constant(n: int, absent: int, counts: np.ndarray, spelled: list[str]) -> str | None:

@@ -40,6 +40,8 @@ class Encoding:
         Of a category: the levels with an indicator of their own.
     other, missing
         Of a category: whether rarer levels, and missing values, have an indicator.
+    from_numbers
+        Of a category: whether its levels are numbers, so that "3.0" is the level "3".
     date_format
         Of a date that is stored as text.
     """
@@ -49,6 +51,7 @@ class Encoding:
     levels: tuple[str, ...] = ()
     other: bool = False
     missing: bool = False
+    from_numbers: bool = False
     date_format: str | None = None
 
     @property
@@ -84,7 +87,8 @@ class Encoding:
         nowhere = n_marks  # a level that has no indicator: all of them stay 0
         rest = len(self.levels) if self.other else nowhere
         absent = n_marks - 1 if self.missing else nowhere
-        marks = text.take(np.array([place.get(v, rest) for v in text.values], np.int64), absent)
+        found = values.plainly(text.values) if self.from_numbers else text.values
+        marks = text.take(np.array([place.get(v, rest) for v in found], np.int64), absent)
         if self.is_single:
             out[:, 0] = marks == 1
             unknown = marks == nowhere

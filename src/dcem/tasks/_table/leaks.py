@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 AUC_LIMIT = 0.9
+EXACT = 0.9999
 BINS = 20
 FEWEST = 50  # rows that a value needs to be called tested only
 NEARLY_ALL = 0.995  # share of its rows that is tested
@@ -40,6 +41,8 @@ def suspicion(codes: np.ndarray, names: list[str], tested: np.ndarray) -> str:
     share = looked / np.maximum(rows, 1)
     found = []
     area = _auc(share, looked, rows - looked)
+    if area > EXACT:
+        return "it says exactly who was tested (if it is the decision itself, name it: --tested)"
     if area >= AUC_LIMIT:
         found.append(f"it alone predicts who was tested with an AUC of {area:.2f}")
     only = (rows >= FEWEST) & (share >= NEARLY_ALL)

@@ -18,7 +18,7 @@ NOT_DONE = {"none", "not done", "not tested", "untested", "unknown", "not measur
 
 def read_label(column: pa.ChunkedArray, roles: Roles) -> tuple[np.ndarray, Roles]:
     """The label [n], NaN where nobody looked; and the roles with their values split at commas."""
-    text = values.coded(column, roles.missing)
+    text = _plain(values.coded(column, roles.missing))
     positive = _known("--positive", roles.positive, text.values, roles.label)
     untested = _known("--untested-value", roles.untested_value, text.values, roles.label)
     both = set(positive) & set(untested)
@@ -51,7 +51,7 @@ def read_tested(column: pa.ChunkedArray, roles: Roles) -> np.ndarray:
 def read_truth(column: pa.ChunkedArray, roles: Roles) -> np.ndarray:
     """Everybody's true outcome [n], 0 or 1, coded as the label is or as yes and no."""
     name = str(roles.truth)
-    text = values.coded(column, roles.missing)
+    text = _plain(values.coded(column, roles.missing))
     positive = [value for value in roles.positive if value in text.values]
     per_value = np.array(_meaning(list(text.values), positive, name), dtype=float)
     return checks.check_binary(text.take(per_value, np.nan), name).astype(np.int64)
@@ -75,6 +75,13 @@ def _meaning(observed: list[str], positive: Sequence[str], name: str) -> list[fl
         f"--positive VALUE (several are allowed); the others then mean no.{hint} Understood "
         "without it: 1 and 0, yes and no, true and false, positive and negative."
     )
+
+
+def _plain(text: values.Coded) -> values.Coded:
+    """A column of numbers with 1.0 spelled as 1."""
+    if not values.all_numbers([v for v in text.values if v.casefold() not in NOT_DONE]):
+        return text
+    return values.Coded(text.codes, tuple(values.plainly(text.values)))
 
 
 def _known(option: str, given: Sequence[str], present: Sequence[str], name: str) -> tuple[str, ...]:

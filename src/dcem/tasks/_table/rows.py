@@ -29,13 +29,17 @@ def group_codes(batch: Any, roles: Roles) -> tuple[np.ndarray, tuple[str, ...]] 
     """Group codes [n] and their names, crossed as in fitting; None if a group column is absent."""
     if not roles.group or any(name not in batch.schema.names for name in roles.group):
         return None
-    coded = [values.coded(_column(batch, name), roles.missing) for name in roles.group]
+    coded = [_spelled(values.coded(_column(batch, name), roles.missing)) for name in roles.group]
     codes, names = _with_missing(coded[0])
     for text in coded[1:]:
         more, more_names = _with_missing(text)
         codes = codes * len(more_names) + more
         names = [f"{a} & {b}" for a in names for b in more_names]
     return codes, tuple(names)
+
+
+def _spelled(text: values.Coded) -> values.Coded:
+    return values.Coded(text.codes, tuple(values.plainly(text.values)))
 
 
 def _with_missing(text: values.Coded) -> tuple[np.ndarray, list[str]]:

@@ -117,6 +117,21 @@ def _spell(value: object) -> str:
     return str(value).strip()
 
 
+def plainly(values: Sequence[str]) -> list[str]:
+    """Numbers in text as a person would write them: "3.0" is "3"; other text as it is."""
+    found = parsed(values)
+    return [
+        v if np.isnan(number) or not v[-1:].isdigit() or LIMIT.match(v) else _spell(float(number))
+        for v, number in zip(values, found, strict=True)
+    ]
+
+
+def all_numbers(values: Sequence[str]) -> bool:
+    """Whether every text is a number, and none is a code such as 007."""
+    codes = any(re.match(r"^0\d", value) for value in values)
+    return bool(values) and not codes and not np.isnan(parsed(values)).any()
+
+
 def numbers(column: pa.ChunkedArray, missing: Collection[str] = ()) -> np.ndarray:
     """A column as float64 [n]; NaN where it is missing, infinite, or no number."""
     if is_number(column) and not missing:

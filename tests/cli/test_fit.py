@@ -1,0 +1,206 @@
+"""`dcem fit`, `predict`, `next-tests`: from a messy file to scores, and every wrong turn."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from dcem.cli import app
+
+
+def visits(n: int = 800) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    age = rng.integers(18, 95, n)
+    tested = rng.random(n) < 0.5
+    ill = rng.random(n) < 1 / (1 + np.exp(-(age - 60) / 10))
+    return pd.DataFrame(
+        {
+            "patient": [f"P{i:04d}" for i in range(n)],
+            "age": age,
+            "lactate": rng.gamma(2, 1, n).round(2),
+            "ward": rng.choice(["ICU", "ER", "surgery"], n),
+            "race": rng.choice(["A", "B"], n),
+            "cultured": tested.astype(int),
+            "sepsis": np.where(tested, ill.astype(float), np.nan),
+        }
+    )
+
+
+def run(*arguments: object):
+    # wide, so that a sentence stays on its line
+    return CliRunner().invoke(app, [*map(str, arguments)], env={"COLUMNS": "300"})
+
+
+def fit(path, *more: object, label: str = "sepsis", out="model"):
+    return run("fit", path, "--label", label, "--out", path.parent / out, "--members", 1, *more)
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "visits.csv"
+    visits().to_csv(file, index=False)
+    return file
+
+
+def refused(result, *said: str) -> None:
+    text = " ".join(result.output.split())
+    assert result.exit_code == 2, text
+    assert "Traceback" not in text
+    for words in said:
+        assert words in text, text
+
+
+def test_fit_predict_next_tests(path):
+    roles = ("--tested", "cultured", "--group", "race", "--id", "patient")
+    result = fit(path, *roles, "--method", "tested-only")
+    assert result.exit_code == 0, result.output
+    for words in ("ward", "3 indicators", "lactate", "number", "Fitted in"):
+        assert words in result.output
+    folder = path.parent
+    assert {p.name for p in folder.iterdir()} == {"visits.csv", "model"}
+
+    people = visits().drop(columns=["race", "cultured", "sepsis"])
+    people.to_parquet(folder / "people.parquet", index=False)
+    result = run("predict", folder / "model", folder / "people.parquet", "-o", folder / "s.csv")
+    assert result.exit_code == 0, result.output
+    assert "Scored 800 rows" in result.output
+    scores = pd.read_csv(folder / "s.csv")
+    assert list(scores["patient"]) == list(people["patient"])
+    assert scores["score"].corr(people["age"]) > 0.5
+
+    who = folder / "who.csv"
+    result = run("next-tests", folder / "model", path, "--budget", 40, "--out", who)
+    assert result.exit_code == 0, result.output
+    assert "a single network" in result.output
+    assert "no model of who is tested" in result.output
+    listed = pd.read_csv(who)
+    assert listed["probability"].sum() == pytest.approx(40)
+    assert len(listed) == visits()["sepsis"].isna().sum()
+    everything = run("predict", folder / "model", path, "--keep", "all", "-o", folder / "s.parquet")
+    assert everything.exit_code == 0, everything.output
+    assert list(pd.read_parquet(folder / "s.parquet"))[:7] == list(visits())
+
+
+def test_a_wrong_column_name_gets_the_nearest(path):
+    refused(fit(path, "--group", "Race"), "no column 'Race'. Did you mean 'race'?")
+    refused(fit(path, label="sepsys"), "visits.csv", "Did you mean 'sepsis'?")
+    refused(fit(path, "--exclude", "age,lactat"), "no column 'lactat'. Did you mean 'lactate'?")
+    assert not (path.parent / "model").exists()
+
+
+def test_yes_and_no_are_understood(path):
+    frame = visits()
+    frame["sepsis"] = frame["sepsis"].map({1.0: "Yes", 0.0: "No"})
+    frame["cultured"] = frame["cultured"].map({1: "yes", 0: "no"})
+    frame.to_csv(path, index=False)
+    result = fit(path, "--tested", "cultured", "--method", "tested-only")
+    assert result.exit_code == 0, result.output
+    positive = int((frame["sepsis"] == "Yes").sum())
+    assert f"{positive:,} (" in result.output
+
+
+def test_other_words_ask_which_mean_yes(path):
+    frame = visits()
+    frame["sepsis"] = frame["sepsis"].map({1.0: "found", 0.0: "clear"}).fillna("not done")
+    frame.to_csv(path, index=False)
+    refused(fit(path), "'found'", "'clear'", "--positive VALUE", "--untested-value 'not done'")
+    refused(
+        fit(path, "--positive", "fond"),
+        "--positive 'fond' does not occur in column 'sepsis'. Did you mean 'found'?",
+    )
+    refused(
+        fit(path, "--positive", "found,clear", "--untested-value", "not done"),
+        "Only one class among the tested",
+    )
+
+
+def test_tested_that_contradicts_the_label(path):
+    frame = visits()
+    frame.loc[frame.index[frame["sepsis"] == 1][:3], "cultured"] = 0
+    frame.to_csv(path, index=False)
+    refused(fit(path, "--tested", "cultured"), "'sepsis' is 1 although 'cultured' is 0 in 3 of 800")
+    frame = visits()
+    frame.loc[frame.index[frame["cultured"] == 0][:2], "cultured"] = 1
+    frame.to_csv(path, index=False)
+    refused(fit(path, "--tested", "cultured"), "missing although 'cultured' is 1 in 2 of 800 rows")
+    refused(fit(path, "--tested", "ward"), "'ward' should say yes or no")
+
+
+def test_a_group_of_three_is_kept_with_a_note(path):
+    frame = visits()
+    frame.loc[:2, "race"] = "C"
+    frame.to_csv(path, index=False)
+    result = fit(path, "--group", "race", "--method", "tested-only")
+    assert result.exit_code == 0, result.output
+    assert "Fewer than 10 rows in group 'C'" in " ".join(result.output.split())
+    card = (path.parent / "model" / "MODEL_CARD.md").read_text()
+    assert "| C | withheld | withheld | withheld |" in card
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("t.csv", b"", "empty"),
+        ("t.csv", b"sepsis,b\n1,2\n3\n", "not a readable CSV"),
+        ("t.csv", b"a,a\n1,2\n", "duplicate column names"),
+        ("t.csv", b"sepsis,b\n", "no rows"),
+        ("t.csv", b"sepsis,b\n1,\xff\xfe\n0,2\n", "UTF"),
+        ("t.csv.gz", b"nothing zipped", "not a complete gzip"),
+        ("t.parquet", b"PAR1 no more", "not a readable Parquet"),
+        ("t.xlsx", b"x", "unknown kind of file"),
+    ],
+)
+def test_unreadable_files(tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content)
+    refused(fit(tmp_path / name), name, said)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    refused(fit(tmp_path / "absent.csv"), "absent.csv: no such file")
+    refused(run("predict", tmp_path / "m", tmp_path / "t.csv", "-o", "s.csv"), "no saved model")
+
+
+def test_methods_and_places_are_refused_before_reading(path):
+    refused(fit(path, "--method", "y-model"), "learns from the true outcome of everybody")
+    refused(fit(path, "--method", "dcme"), "Did you mean 'dcem'?")
+    (path.parent / "thesis").mkdir()
+    (path.parent / "thesis" / "chapter1.tex").write_text("precious")
+    refused(fit(path, out="thesis"), "something other than a saved model")
+    assert (path.parent / "thesis" / "chapter1.tex").read_text() == "precious"
+
+
+def test_a_column_filled_in_by_the_test_is_pointed_out(path):
+    frame = visits()
+    frame["culture_site"] = np.where(frame["cultured"] == 1, "blood", None)
+    frame.to_csv(path, index=False)
+    result = fit(path, "--exclude", "cultured", "--method", "tested-only")
+    text = " ".join(result.output.split())
+    assert "column 'culture_site' may have been recorded after the decision to test" in text
+    assert "--exclude culture_site" in text
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_ctrl_c_leaves_nothing_half_written(path):
+    before = {p.name for p in path.parent.iterdir()}
+    arguments = ["fit", path, "--label", "sepsis", "--out", path.parent / "model"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from dcem.cli import main; main()", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in process.stdout:
+        if line.startswith("Fitting"):
+            break
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    assert {p.name for p in path.parent.iterdir()} == before
