@@ -1,6 +1,7 @@
--- How many rows does each table have? (CHARTEVENTS is counted as it is read.)
+-- How many rows does each table have, CHARTEVENTS aside?
 --
 -- Reading every file to its end also finds the one that was cut short before hours are spent.
+-- CHARTEVENTS is counted while it is read.
 SELECT 'icustays' AS name, count(*) AS rows FROM mimic.icustays
 UNION ALL SELECT 'admissions', count(*) FROM mimic.admissions
 UNION ALL SELECT 'patients', count(*) FROM mimic.patients
