@@ -47,8 +47,8 @@ class DivideMix(NetworkClassifier):
     them, since a positive label comes from a test; doubtful zeros remain a guess.
 
     *Variants.* "corrected" follows its authors: each network's own losses, refined labels, a
-    mixture that is kept from collapsing (its variances get 5e-4 added). "published": one split for
-    both networks, from the loss of the *sum* of their logits; the sharpened mean prediction as the
+    mixture that is kept from collapsing (its variances get 5e-4 added). "published": both networks
+    are split by the same losses, those of the *sum* of their logits; the sharpened mean prediction as the
     target of *every* row, so that observed labels only decide the split; scikit-learn's default
     mixture, whose random start decides, at some decision boundaries, what all of it ends in.
 
@@ -141,12 +141,12 @@ class DivideMix(NetworkClassifier):
         log-odds `z` of all rows."""
         y, weight = rows["y"].expand_as(z), rows["weight"].expand_as(z)
         if self.variant == "published":
-            z = z.unflatten(0, (-1, 2)).sum(1)  # [K, N]: the sum of a pair's logits
-            loss = (softplus(z) - y[::2] * z).detach()
+            # the same losses for both, by the sum of the pair's logits; only the starts differ
+            z = z.unflatten(0, (-1, 2)).sum(1).repeat_interleave(2, 0)
             draws = torch.arange(3, device=z.device)
-            chance = noise.uniform(draws, stream=MIXTURE_STREAM)[::2]  # [K, 3]
+            chance = noise.uniform(draws, stream=MIXTURE_STREAM)  # [2K, 3]
             settings = MIXTURES["published"] | {"chance": chance}
-            clean = _low_loss(loss, weight[::2], settings).repeat_interleave(2, 0)
+            clean = _low_loss((softplus(z) - y * z).detach(), weight, settings)
         else:
             loss = (softplus(z) - y * z).detach()
             clean = _low_loss(loss, weight, MIXTURES["corrected"])

@@ -1,0 +1,74 @@
+"""Turn a benchmark store into the recorded runs: one CSV a question, with its provenance beside it.
+
+    dcem benchmark run shown --out STORE          # and the other presets below, into one store
+    python results/from_store.py STORE [--sepsis STORE]
+
+`tables.csv` holds five presets, told apart by the column `benchmark`; `methods.csv` is the part of
+`shown.csv` at the four settings whose published points the project carries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from _record import HERE
+
+from dcem.benchmark.reading import results
+
+TABLES = ("ablation", "causal-estimators", "initialization", "overlap", "temperature")
+PRESETS: dict[str, tuple[str, ...]] = {
+    "shown": ("shown",),
+    "tables": TABLES,
+    "grid": ("grid",),
+    "seeds": ("seeds",),
+    "repairs": ("repairs",),
+}
+CARRIED = {(1.0, 0.5), (1.0, 1.0), (1.0, 2.0), (2.0, 2.0)}  # k, q_t
+# What is the same in all rows of a file, or can be had from the others, goes into the JSON.
+IN_JSON = ["versions", "cell", "fit_seed", "roc_gap_grid", "memory_mb", "finished"]
+
+
+def write(name: str, table: pd.DataFrame, presets: tuple[str, ...]) -> None:
+    """Write one file and how it came about."""
+    seconds = table.groupby("device")["seconds"].sum().round(1)
+    commands = [f"dcem benchmark run {preset} --out STORE" for preset in presets]
+    about: dict[str, Any] = {
+        "command": "; ".join([*commands, "python results/from_store.py STORE"]),
+        "date": table["finished"].str[:10].max(),
+        "rows": len(table),
+        "seconds_of_training_by_device": seconds.to_dict(),
+        "versions": sorted(table["versions"].unique()),
+    }
+    shown = table.drop(columns=[column for column in IN_JSON if column in table])
+    shown = shown.dropna(axis=1, how="all")
+    for suffix, text in (
+        (".csv", shown.to_csv(index=False, float_format="%.6g")),
+        (".json", json.dumps(about, indent=2) + "\n"),
+    ):
+        temporary = HERE / f".{name}{suffix}.tmp"
+        temporary.write_text(text)
+        temporary.replace(HERE / f"{name}{suffix}")
+    print(f"wrote {name}.csv: {len(table)} rows")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("store", type=Path)
+    parser.add_argument("--sepsis", type=Path, help="store of the runs on artificial patients")
+    options = parser.parse_args()
+    for name, presets in PRESETS.items():
+        table = pd.concat([results(options.store, preset) for preset in presets])
+        write(name, table, presets)
+        if name == "shown":
+            here = [pair in CARRIED for pair in zip(table["k"], table["q_t"], strict=True)]
+            write("methods", table[here], presets)
+    if options.sepsis is not None:
+        write("sepsis_artificial", results(options.sepsis), ("sepsis-figure4",))
+
+
+if __name__ == "__main__":
+    main()
