@@ -47,7 +47,7 @@ CHANGES: dict[str, tuple[str, str]] = {
     "or -> and": (r"\bOR\b", "AND"),
     "not -> ": (r"\bNOT (?!NULL|BETWEEN|IN)", ""),
     "not in -> in": (r"\bNOT (?=BETWEEN|IN)", ""),
-    "a word": (r"'([^'\n]+)'", r"'\1~'"),
+    "a word": (r"(?<!THEN )'([^'\n]+)'", r"'\1~'"),  # after THEN it is a name, not a rule
     "a number": (r"(?<![\w.'])\d+\.?\d*(?![\w.'])", ""),
 }
 

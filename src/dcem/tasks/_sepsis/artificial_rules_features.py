@@ -184,11 +184,16 @@ def cleaning(world: World) -> None:
         stay = world.patient(rule, f"{item} of {number:g}", ordinary=False).charted(item, number)
         stay.expect(**{column: published})
         stay.expect("corr24 cleaned", **{column: cleaned})
-    for heart, kept in ((299, True), (300, False)):
+    for heart, kept in ((299, True), (300, False), (0.5, True)):
         stay = world.patient(rule, f"heart rate {heart}", ordinary=False)
         stay.charted(HEART, heart).charted(PRESSURE, 100)
         stay.expect(first_shock_index_age=heart / 100 * AGE)
         stay.expect("corr24 cleaned", first_shock_index_age=heart / 100 * AGE if kept else None)
+    for pressure, kept in ((399, True), (400, False)):
+        stay = world.patient(rule, f"shock index at pressure {pressure}", ordinary=False)
+        stay.charted(HEART, 100).charted(PRESSURE, pressure)
+        stay.expect(first_shock_index_age=100 / pressure * AGE)
+        stay.expect("corr24 cleaned", first_shock_index_age=100 / pressure * AGE if kept else None)
     stay = world.patient(rule, "an entry marked wrong", ordinary=False).charted(220277, 97)
     stay.charted(220546, 99, error=1).expect(max_wbc=99)
     stay.expect("corr24 cleaned", max_wbc=None)

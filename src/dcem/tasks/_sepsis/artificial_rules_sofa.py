@@ -177,6 +177,8 @@ def consciousness(world: World) -> None:
     gcs(world.patient(rule, "at 24 h"), 24, 1, 1, 1).expect(cns=4)
     stay = gcs(world.patient(rule, "wrong entries are dropped"), 0, 5, 6, 4)
     stay.charted(220739, 1, at=1, error=1).expect(cns=0)
+    stay = gcs(world.patient(rule, "error unknown is no error"), 0, 5, 6, 4)
+    stay.charted(220739, 1, at=1, error=None).expect(cns=2)  # 5 + 6 + 1
     gcs(world.patient(rule, "before admission"), -MINUTE, 1, 1, 1).expect(cns=None)
     gcs(world.patient(rule, "after the first day"), 24 + MINUTE, 1, 1, 1).expect(cns=None)
 
