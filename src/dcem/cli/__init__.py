@@ -23,6 +23,10 @@ COMMANDS = {
         "dcem.cli.simulate:simulate",
         "Write a simulated table with selectively collected labels.",
     ),
+    "compare": Entry(
+        "dcem.cli.compare:compare",
+        "Compare methods on a table, without its truth.",
+    ),
     "fit": Entry(
         "dcem.cli.fit:fit",
         "Fit a method to a table and write the model to a folder.",

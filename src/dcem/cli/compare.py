@@ -1,0 +1,187 @@
+"""`dcem compare`: which method serves a user's own table, judged without its truth."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dcem.cli import _table_options as options
+
+if TYPE_CHECKING:
+    from dcem.evaluate.results import Estimate, TableComparison
+
+
+def compare(
+    table: options.Table,
+    label: options.Label,
+    tested: options.Tested = None,
+    group: options.Group = None,
+    id: options.Id = None,
+    weight: options.Weight = None,
+    truth: options.Truth = None,
+    exclude: options.Exclude = None,
+    category: options.Category = None,
+    include: options.Include = None,
+    positive: options.Positive = None,
+    untested_value: options.UntestedValue = None,
+    missing: options.Missing = None,
+    group_as_feature: options.GroupAsFeature = False,
+    methods: Annotated[
+        str, typer.Option(help="Methods, with commas; the first is what others are compared with.")
+    ] = "y-obs,tested-only,ipw,dcem,sar-em",
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    max_rows: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Row budget: of longer tables, people are drawn up to it; 0: all rows."
+        ),
+    ] = 20_000,
+    planted: Annotated[
+        int, typer.Option(min=0, help="Repetitions of planted outcomes, at least 2; 0: none.")
+    ] = 4,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of rows, folds, networks, resamples.")] = 0,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write the report here: one HTML file.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for comparison.csv, comparison.md and .json."),
+    ] = None,
+) -> None:
+    """Compare methods on a table, without its truth.
+
+    Every method scores people it was not fitted to. It is judged among the tested; for everybody,
+    by inverse-propensity and doubly robust estimates, each with interval and assumption, or "not
+    estimable" and why; and against outcomes planted in the table's own features.
+    """
+    from rich.console import Console
+
+    from dcem.evaluate import compare_table
+    from dcem.evaluate.fitting import check_methods
+    from dcem.tasks import load_table
+
+    console = Console(highlight=False)
+    names = check_methods([name.strip() for name in methods.split(",") if name.strip()])
+    roles = options.read_roles(
+        label=label,
+        tested=tested,
+        group=group,
+        id=id,
+        weight=weight,
+        truth=truth,
+        exclude=exclude,
+        category=category,
+        include=include,
+        positive=positive,
+        untested_value=untested_value,
+        missing=missing,
+        group_as_feature=group_as_feature,
+    )
+    with console.status(f"reading {table} ..."):
+        read = load_table(table, roles)
+    options.show_columns(read, console)
+    console.print()
+    console.print(read.problem.summary(), markup=False)
+    console.print()
+    begun = time.perf_counter()
+    with console.status("starting ...") as status:
+
+        def progress(doing: str) -> None:
+            status.update(f"{doing} ... ({time.perf_counter() - begun:.0f} s)")
+            if not console.is_terminal:
+                console.print(f"  {time.perf_counter() - begun:4.0f} s  {doing}", markup=False)
+
+        comparison = compare_table(
+            read.problem,
+            names,
+            truth=read.truth,
+            folds=folds,
+            max_rows=max_rows or None,
+            planted=planted,
+            random_state=seed,
+            data={
+                "file": read.source.name,
+                "sha256": read.source.sha256,
+                "rows": f"{read.source.rows:,}",
+                "columns": str(read.source.columns),
+            },
+            progress=progress,
+        )
+    show(comparison, console)
+    written = write(comparison, report, out)
+    console.print(f"\nDone in {time.perf_counter() - begun:.0f} seconds.")
+    for path in written:
+        console.print(f"  {path}", style="bold", soft_wrap=True)
+
+
+def show(comparison: TableComparison, console: Any) -> None:
+    """Print the comparison: one table a target, the answer of planted outcomes, the warnings."""
+    from rich.table import Table
+
+    for target in comparison.targets:
+        console.print(f"\n[bold]{target.name.capitalize()}[/bold]. {target.assumption}")
+        if not target.available:
+            console.print(f"  not estimable: {target.reason}", markup=False)
+            continue
+        grid = Table(box=None, pad_edge=False, header_style="dim")
+        for column in ("method", "AUC", "gain", "ROC gap", "by chance", "risk overstated by"):
+            grid.add_column(column, justify="left" if column == "method" else "right")
+        for method in comparison.methods:
+            judged = method.judgements[target.key]
+            gain = judged.auc_gain
+            grid.add_row(
+                method.name,
+                _cell(judged.auc),
+                "" if gain is None else _cell(gain),
+                _cell(judged.roc_gap),
+                ""
+                if judged.gap_by_chance != judged.gap_by_chance
+                else f"{judged.gap_by_chance:.3f}",
+                _cell(judged.calibration_in_the_large["everybody"]),
+            )
+        console.print(grid)
+    console.print()
+    for sentence in comparison.sentences:
+        console.print(f"- {sentence.replace('`', '')}", markup=False)
+    if comparison.planted:
+        console.print("\n[bold]Outcomes planted in this table: who recovers them?[/bold]")
+        for sentence in comparison.planted.sentences:
+            console.print(f"- {sentence.replace('`', '')}", markup=False)
+    for warning in comparison.warnings:
+        console.print(f"\n[yellow]note:[/yellow] {warning.replace('`', '')}")
+
+
+def write(comparison: TableComparison, report: Path | None, out: Path | None) -> list[Path]:
+    """Write what was asked for, each file whole; returns the paths."""
+    import json
+
+    from dcem.report.compare_page import comparison_to_markdown, render_comparison
+    from dcem.report.files import write_text
+
+    files: dict[Path, str] = {}
+    if report is not None:
+        files[report] = render_comparison(comparison)
+    if out is not None:
+        told = {
+            "sentences": comparison.sentences,
+            "planted": comparison.planted.sentences if comparison.planted else (),
+            "warnings": comparison.warnings,
+            "configuration": comparison.configuration,
+            "versions": comparison.versions,
+            "data": comparison.data,
+        }
+        files[out / "comparison.csv"] = comparison.to_frame().to_csv(index=False)
+        files[out / "comparison.md"] = comparison_to_markdown(comparison)
+        files[out / "comparison.json"] = json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+    for path, text in files.items():
+        write_text(path, text)
+    return list(files)
+
+
+def _cell(estimate: Estimate) -> str:
+    if not estimate.estimable:
+        return "not estimable"
+    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
