@@ -83,6 +83,19 @@ def test_sepsis_needs_a_cohort_and_is_known_by_its_content(cohort):
     assert [one.cell.id for one in again] == [one.cell.id for one in plan]
 
 
+def test_a_file_that_is_no_cohort_is_named(tmp_path):
+    (tmp_path / "wrong.parquet").write_text("nothing")
+    with pytest.raises(InputError, match=r"wrong\.parquet cannot be read as a cohort"):
+        expand(load("sepsis-figure4", cohort=str(tmp_path / "wrong.parquet")))
+
+
+def test_the_sepsis_presets_share_their_cells(cohort):
+    plans = [expand(load(name, cohort=str(cohort)))[0] for name in ("sepsis", "sepsis-figure4")]
+    whole, one = ({planned.cell.id for planned in plan} for plan in plans)
+    assert one < whole
+    assert len(one) == 110
+
+
 def test_presets_are_those_of_the_paper():
     named = {"figure2", "shown", "grid", "ablation", "causal-estimators", "overlap", "temperature"}
     assert named | {"initialization", "sepsis"} <= set(preset_names())

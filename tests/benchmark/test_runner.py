@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet
 import pytest
 
 from dcem import metrics
@@ -290,6 +291,26 @@ def test_sepsis_cells_run_and_hide_where_the_cohort_lies(cohort, tmp_path):
     assert sorted(frame["beta"].unique()) == [0.0, 0.5]
     assert (frame["cohort"] == "cohort.parquet").all()
     assert frame["phase"].isna().all()
+    assert "artificial" not in frame
+
+
+def test_results_from_artificial_patients_say_so(cohort, tmp_path):
+    table = pyarrow.parquet.read_table(cohort)
+    mark = {b"dcem_sepsis": b'{"artificial": true}'}
+    pyarrow.parquet.write_table(table.replace_schema_metadata(mark), cohort)
+    file = tmp_path / "sepsis.toml"
+    file.write_text(
+        """
+        [[tasks]]
+        kind = "sepsis"
+        beta = [0, 1]
+        [[methods]]
+        name = "y-obs"
+        params = {steps = 5}
+        """
+    )
+    run(load(file, cohort=str(cohort)), tmp_path / "out", device="cpu")
+    assert results(tmp_path / "out")["artificial"].tolist() == [True, True]
 
 
 # -- several processes ------------------------------------------------------------------------
