@@ -146,7 +146,7 @@ class Runs:
         if summary.failed:
             notes.append(f"{summary.failed} fits failed: see 'dcem benchmark status'.")
         rows = matching(results(find_store(self.out)), need)
-        return Found(rows, STORE, self._artificial(need), tuple(notes))
+        return Found(rows, STORE if len(rows) else "", self._artificial(need), tuple(notes))
 
     def _artificial(self, need: Need) -> bool:
         if need.preset != "sepsis" or self.cohort is None:
