@@ -107,7 +107,7 @@ def _demo(folder: Path) -> str:
     return render(made_up_demo(), [draw_task(small)])
 
 
-def _comparison(**options: bool) -> Callable[[Path], str]:
+def _comparison(**options: Any) -> Callable[[Path], str]:
     def write(folder: Path) -> str:
         from made_up import made_up_comparison
 
@@ -151,11 +151,22 @@ def _leaderboard(folder: Path) -> str:
     return leaderboard(folder / "cells.csv")
 
 
+def _audit(folder: Path) -> str:
+    from dcem.audit import audit, without_small_cells
+    from dcem.report.audit_page import render_audit
+    from dcem.tasks import make_sinusoid
+
+    task = make_sinusoid(stream="independent", random_state=0, n_train=400, n_test=50)
+    found = without_small_cells(audit(task.train, random_state=0))
+    return render_audit(found, "Audit of a simulated table", {"seed": "0"})
+
+
 WRITERS: dict[str, Callable[[Path], str]] = {
     "demo": _demo,
     "comparison": _comparison(),
-    "comparison-truth": _comparison(truth=True),
-    "comparison-no-overlap": _comparison(estimable=False),
+    "comparison-truth": _comparison(truth=True, n_methods=2),
+    "comparison-no-overlap": _comparison(estimable=False, n_methods=2),
+    "audit": _audit,
     "cohort": _cohort,
     "leaderboard": _leaderboard,
 }

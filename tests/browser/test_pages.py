@@ -6,8 +6,14 @@ from itertools import pairwise
 import pytest
 
 PAGES = [
-    "demo", "comparison", "comparison-truth", "comparison-no-overlap", "cohort", "leaderboard"
-]  # fmt: skip
+    "demo",
+    "comparison",
+    "comparison-truth",
+    "comparison-no-overlap",
+    "audit",
+    "cohort",
+    "leaderboard",
+]
 REPORTS = [name for name in PAGES if name != "leaderboard"]  # pages with the common shell
 DECORATION = {"artificial"}  # written across figures, faint on purpose
 

@@ -59,6 +59,7 @@ RC: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
+    "axes.unicode_minus": False,  # as in the text, and so that numbers can be pasted
     "axes.linewidth": 0.8,
     "grid.color": GRID,
     "grid.linewidth": 0.8,
