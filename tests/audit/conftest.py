@@ -35,9 +35,7 @@ def make_world(
     """
     rng = np.random.default_rng(seed)
     people = -(-n // rows_a_person)
-    group = rng.choice(len(names), people, p=[0.5, 0.3, 0.2][: len(names)]).repeat(rows_a_person)[
-        :n
-    ]
+    group = rng.choice(3, people, p=[0.5, 0.3, 0.2]).repeat(rows_a_person)[:n]
     own = rng.normal(size=people).repeat(rows_a_person)[:n]
     x = np.stack([own + 0.7 * (group == 1), rng.normal(size=n)], axis=1)
     testing = expit(base + 0.6 * x[:, 0] + disparity * (group == 1))

@@ -63,7 +63,8 @@ def test_prevalence_of_everybody_and_each_group(unfair, unfair_audit) -> None:
 def test_independence_holds_and_breaks() -> None:
     independent = audit(make_world(5000, seed=5).problem).independence
     assert independent.p_value > 0.05
-    assert all(e.low < 1 < e.high for e in independent.odds_ratio.values())
+    b = independent.odds_ratio["b"]
+    assert b.low < 1 < b.high
     assert all(1 < v < 3 for v in independent.detectable.values())
     found = audit(make_world(5000, seed=5, group_effect=1.0).problem)
     assert found.independence.p_value < 1e-4
@@ -76,7 +77,7 @@ def test_independence_holds_and_breaks() -> None:
 
 def test_published_simulation_has_no_overlap() -> None:
     """The sinusoid task tests by a steep rule: most people had no chance of it."""
-    task = make_sinusoid(stream="independent", random_state=1, n_train=3000)
+    task = make_sinusoid(stream="independent", random_state=1, n_train=1500)
     found = audit(task.train)
     assert any("cannot speak for everybody" in headline for headline in serious(found))
     assert not found.prevalence[0].doubly_robust.estimable
@@ -91,7 +92,7 @@ def test_a_group_of_three_stays_and_says_why(unfair) -> None:
     group = np.array(problem.group_names)[problem.group].astype("<U8")
     group[:3] = "three"
     found = audit(
-        SelectiveLabels.from_arrays(problem.X[:3000], problem.y_obs[:3000], group=group[:3000])
+        SelectiveLabels.from_arrays(problem.X[:1200], problem.y_obs[:1200], group=group[:1200])
     )
     rate = next(r for r in found.testing if r.group == "three")
     assert rate.difference.reason == "fewer than 30 people in the group"
@@ -125,7 +126,7 @@ def test_nobody_tested(fair) -> None:
 
 def test_without_groups_it_is_an_audit_of_overlap(fair) -> None:
     p = fair.problem
-    found = audit(SelectiveLabels.from_arrays(p.X[:2000], p.y_obs[:2000]))
+    found = audit(SelectiveLabels.from_arrays(p.X[:1500], p.y_obs[:1500]))
     assert any(f.headline == "No groups were given" for f in found.findings)
     assert list(found.overlap) == [EVERYBODY]
     assert found.independence is None
@@ -151,9 +152,8 @@ def test_weights_count(unfair) -> None:
 def test_copies_of_a_person_add_no_certainty(unfair) -> None:
     p = unfair.problem.subset(np.arange(1000))
     again = np.tile(np.arange(1000), 3)
-    with_id = SelectiveLabels.from_arrays(
-        p.X[again], p.y_obs[again], group=p.group[again], id=again
-    )
+    rows = p.subset(again)
+    with_id = SelectiveLabels.from_arrays(rows.X, rows.y_obs, group=rows.group, id=again)
     crude = audit(p).testing[0].crude
     copied = audit(with_id).testing[0].crude
     assert copied.low == pytest.approx(crude.low, abs=2e-3)
@@ -166,10 +166,12 @@ def test_same_seed_same_audit(fair) -> None:
 
 
 def test_missing_values_and_columns_without_any(unfair) -> None:
-    p = unfair.problem.subset(np.arange(1500))
-    X = np.column_stack([p.X, np.full(1500, np.nan), np.ones(1500)])
+    p = unfair.problem.subset(np.arange(900))
+    X = np.column_stack([p.X, np.full(900, np.nan), np.ones(900)])
     X[::7, 0] = np.nan
-    found = audit(SelectiveLabels.from_arrays(X, p.y_obs, group=p.group))
+    with pytest.warns(UserWarning, match="Constant or entirely missing"):
+        problem = SelectiveLabels.from_arrays(X, p.y_obs, group=p.group)
+    found = audit(problem)
     assert found.testing[0].difference.estimable
     assert next(d for d in found.drivers if d.column == "x3").direction == "the same for everybody"
 

@@ -95,7 +95,7 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
 
 
 def _strength(b: Breakdown) -> str:
-    return "any size" if b.with_interval == inf else f"{b.with_interval:.2g}"
+    return "any size" if b.with_interval == inf else f"{b.with_interval:.2f}"
 
 
 def advise(audit: Audit) -> tuple[MethodAdvice, ...]:

@@ -400,7 +400,7 @@ def _fragile(b: Breakdown, about: str) -> Finding:
 
 
 def _times(value: float) -> str:
-    return "any size" if value == inf else f"over {value:.0f}" if value >= 100 else f"{value:.2g}"
+    return "any size" if value == inf else f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
 
 
 def _listed(names: list[str]) -> str:

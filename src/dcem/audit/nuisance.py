@@ -25,6 +25,7 @@ from dcem.problem import SelectiveLabels
 CHUNK = 250_000  # rows predicted at once
 JUDGED = 20_000  # held-out rows a fold that decide between the learners
 SMALL = 20_000  # up to so many rows, all folds decide between the learners; beyond, the first
+LARGE = 5_000  # rows from which trees hold some out to know when to stop
 CELLS = 3_000_000  # rows times columns that a model is fitted to, at most
 TINY = 1e-6
 
@@ -135,6 +136,9 @@ def _fit(name: str, X: np.ndarray, y: np.ndarray, weight: np.ndarray, seed: int)
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    empty = np.isnan(X).all(axis=0)
+    if empty.any():  # trees refuse a column without a single value
+        X = np.where(empty, 0.0, X)
     if len(np.unique(y)) < 2:
         return DummyClassifier(strategy="prior").fit(X, y)
     with warnings.catch_warnings():
@@ -146,18 +150,18 @@ def _fit(name: str, X: np.ndarray, y: np.ndarray, weight: np.ndarray, seed: int)
                 LogisticRegression(C=1.0, max_iter=200),
             )
             return model.fit(X, y, logisticregression__sample_weight=weight)
+        large = len(y) >= LARGE and np.bincount(y).min() >= 50
+        most = 120 if y.max() == 1 else 40
         model = HistGradientBoostingClassifier(
-            max_iter=120 if y.max() == 1 else 40,
+            max_iter=most if large else 40,  # few rows: few, small trees instead of held-out rows
+            max_leaf_nodes=15 if large else 8,
             learning_rate=0.1,
-            max_leaf_nodes=15,
             min_samples_leaf=20,
             l2_regularization=1.0,
-            early_stopping=np.bincount(y).min() >= 50,
+            early_stopping=large,
             n_iter_no_change=8,
             random_state=seed,
         )
-        if not model.early_stopping:
-            model.set_params(max_iter=40)
         return model.fit(X, y, sample_weight=weight)
 
 

@@ -27,7 +27,7 @@ from dcem.metrics.estimate import Estimate
 from dcem.problem import SelectiveLabels
 
 STRENGTHS = np.exp(np.linspace(0, np.log(10), 11))
-BINS = 400  # scores are ranked in so many steps; the error is far below that of sampling
+BINS = 200  # scores are ranked in so many steps; the error is far below that of sampling
 
 
 class RankedScore:

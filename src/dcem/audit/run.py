@@ -59,7 +59,7 @@ def audit(
     tested = problem.tested
     varies = bool(tested.any() and not tested.all())
     grouped = len(counts) > 1
-    n_folds = 2 if people.n_people < 100 else 5 if people.n_people < 20_000 else 3
+    n_folds = 2 if people.n_people < 100 else 5 if people.n_people < 2_000 else 3
     fold = deal_folds(people, len(problem), n_folds, rng)
     everyone = np.ones(len(problem), bool)
     learners: dict[str, str] = {}
