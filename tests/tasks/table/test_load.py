@@ -57,7 +57,7 @@ def test_kinds_roles_and_features(path):
     kinds = {column.name: (column.role, column.kind) for column in table.columns}
     assert kinds == {
         "visit_id": ("left out", "identifier"),
-        "patient": ("id", "category"),
+        "patient": ("id", "identifier"),
         "age": ("feature", "number"),
         "lactate": ("feature", "number"),
         "ward": ("feature", "category"),

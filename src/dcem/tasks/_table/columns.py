@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -85,8 +86,12 @@ def guess(
         return Guess("unknown", 0.0, 0, None, f"{column.type} values cannot be read")
     if values.is_date(column):
         return _guess_date(name, values.days(column, None), None, "")
-    if values.is_number(column):
-        numbers = values.numbers(column, missing)
+    numbers = (
+        values.numbers(column, missing)
+        if values.is_number(column)
+        else values.plain_numbers(column, missing)
+    )
+    if numbers is not None:
         return _guess_codes(name, numbers) if is_category else _guess_number(name, numbers, keep)
     text = values.coded(column, missing)
     counts = text.counts()
@@ -154,7 +159,7 @@ def _guess_number(name: str, numbers: np.ndarray, keep: bool, note: str = "") ->
     n, share = len(numbers), float(absent.mean()) if len(numbers) else 0.0
     codes, found = pd.factorize(present)
     counts = np.bincount(codes, minlength=len(found))
-    if (constant := _constant(n, int(absent.sum()), counts, [f"{v:g}" for v in found])) is not None:
+    if (constant := _constant(n, int(absent.sum()), counts, found)) is not None:
         return Guess("constant", share, len(found), None, constant)
     whole = bool((present == np.floor(present)).all())
     if len(found) == 1:  # the one value tells nothing, that it is missing may
@@ -180,23 +185,24 @@ def _names_rows(name: str, n: int, present: int, distinct: int) -> bool:
     return distinct == present == n >= SMALL_TABLE
 
 
-def _constant(n: int, absent: int, counts: np.ndarray, spelled: list[str]) -> str | None:
+def _constant(n: int, absent: int, counts: np.ndarray, found: Any) -> str | None:
     """Why a column tells no rows apart, or None if it does."""
     if absent == n:
         return "missing in every row"
     most = int(counts.argmax())
     differ = n - int(counts[most])
+    value = f"{found[most]:g}" if isinstance(found[most], float) else repr(found[most])
     if differ == 0:
-        return f"{spelled[most]!r} in every row"
+        return f"{value} in every row"
     if differ < FEWEST and n >= SMALL_TABLE:
-        return f"{spelled[most]!r} in all but {differ} rows"
+        return f"{value} in all but {differ} row{'s' * (differ > 1)}"
     return None
 
 
 def _guess_boolean(name: str, text: values.Coded, counts: np.ndarray) -> Guess:
     share = float((text.codes < 0).mean())
     absent = len(text.codes) - int(counts.sum())
-    constant = _constant(len(text.codes), absent, counts, list(text.values))
+    constant = _constant(len(text.codes), absent, counts, text.values)
     if constant is not None:
         return Guess("constant", share, len(text.values), None, constant)
     return Guess("boolean", share, len(text.values), Encoding(name, "boolean"))
@@ -216,7 +222,7 @@ def _guess_category(name: str, text: values.Coded, counts: np.ndarray, keep: boo
     n, present, distinct = len(text.codes), int(counts.sum()), len(text.values)
     absent = n - present
     share = absent / n if n else 0.0
-    if (constant := _constant(n, absent, counts, list(text.values))) is not None:
+    if (constant := _constant(n, absent, counts, text.values)) is not None:
         return Guess("constant", share, distinct, None, constant)
     if distinct > max(MOST_LEVELS, DISTINCT * present) and not keep:
         return Guess("identifier", share, distinct, None, _IDENTIFIER)

@@ -21,6 +21,7 @@ from dcem.tasks._table.reading import Source
 from dcem.tasks._table.roles import Roles
 
 SMALL_GROUP = 10
+LEAK_ROWS = 200_000  # about as many are looked at for signs of a leak
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +108,15 @@ def _understand(
 ) -> tuple[tuple[Column, ...], Encoder]:
     """Every column's kind, and the encoder of those that become features."""
     columns, encodings = [], []
+    looked_at = np.arange(0, len(tested), max(1, len(tested) // LEAK_ROWS))
+    sampled = len(looked_at) < len(tested)
     for name in table.column_names:
         role, raw = roles.of(name), table.column(name)
+        if role == "id":  # whatever it looks like; a million names are not worth a look
+            person = values.coded(raw, roles.missing)
+            absent = float((person.codes < 0).mean())
+            columns.append(Column(name, role, "identifier", absent, len(person.values)))
+            continue
         forced = name in roles.category
         found = guess(name, raw, roles.missing, is_category=forced, keep=name in roles.include)
         is_feature = role == "feature" or (role == "group" and roles.group_as_feature)
@@ -119,7 +127,8 @@ def _understand(
             column = replace(column, role="left out" if role == "feature" else role)
         else:
             encodings.append(found.encoding)
-            flag = leaks.suspicion(*_cells(raw, found, roles), tested)
+            cells = _cells(raw.take(pa.array(looked_at)) if sampled else raw, found, roles)
+            flag = leaks.suspicion(*cells, tested[looked_at] if sampled else tested)
             column = replace(column, encoded=found.encoding.features, flag=flag)
         columns.append(column)
     if not encodings:

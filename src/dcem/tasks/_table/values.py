@@ -97,14 +97,17 @@ def coded(column: pa.ChunkedArray, missing: Collection[str] = ()) -> Coded:
     array = dictionary.combine_chunks() if isinstance(dictionary, pa.ChunkedArray) else dictionary
     if isinstance(array, pa.ChunkedArray):  # no rows
         return Coded(np.empty(0, np.int64), ())
-    spelled = [_spell(value) for value in array.dictionary.to_pylist()]
-    absent = {"", *missing}
-    index: dict[str, int] = {}
-    lookup = np.array(
-        [-1 if s in absent else index.setdefault(s, len(index)) for s in spelled] + [-1], np.int64
-    )
+    spelled = array.dictionary
+    if is_text(column):
+        spelled = pc.utf8_trim_whitespace(spelled.cast(pa.string()))
+    else:
+        spelled = pa.array([_spell(value) for value in spelled.to_pylist()], pa.string())
+    absent = pc.is_in(spelled, pa.array(["", *missing], pa.string()))
+    # Two spellings that differ in blanks alone are one value: the distinct ones are coded again.
+    known = pc.if_else(absent, pa.scalar(None, pa.string()), spelled).dictionary_encode()
+    lookup = np.append(known.indices.fill_null(-1).to_numpy(zero_copy_only=False), -1)
     raw = array.indices.fill_null(len(spelled)).to_numpy(zero_copy_only=False)
-    return Coded(lookup[raw], tuple(index))
+    return Coded(lookup.astype(np.int64)[raw], tuple(known.dictionary.to_pylist()))
 
 
 def _spell(value: object) -> str:
@@ -144,6 +147,15 @@ def numbers(column: pa.ChunkedArray, missing: Collection[str] = ()) -> np.ndarra
         values = text.take(parsed(text.values), np.nan)
     values[np.isinf(values)] = np.nan
     return values
+
+
+def plain_numbers(column: pa.ChunkedArray, missing: Collection[str]) -> np.ndarray | None:
+    """Text to numbers in one sweep, if every cell is a number or missing and none a code (007)."""
+    if not is_text(column) or pa.types.is_dictionary(column.type):
+        return None
+    if pc.any(pc.match_substring_regex(column, r"^\s*0\d|^[nN]")).as_py():
+        return None
+    return _cast(column, missing)
 
 
 def _cast(column: pa.ChunkedArray, missing: Collection[str]) -> np.ndarray | None:
