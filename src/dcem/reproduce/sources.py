@@ -90,11 +90,12 @@ class Recorded:
                 continue
             rows = matching(table, need)
             if len(rows):
-                return Found(rows, f"{name}.csv", artificial=name.endswith("_artificial"))
+                named = name.endswith("_artificial")
+                return Found(rows, f"{name}.csv", artificial=named or made_up(rows))
         if self._store is not None:
             rows = matching(self._store, need)
             if len(rows):
-                return Found(rows, STORE)
+                return Found(rows, STORE, artificial=made_up(rows))
         names = " or ".join(f"{name}.csv" for name in need.recorded)
         return Found(
             pd.DataFrame(), notes=(f"Ours is not recorded: no {names} here ({need.command}).",)
@@ -154,6 +155,11 @@ class Runs:
         from dcem.tasks import load_sepsis
 
         return bool(load_sepsis(self.cohort).params["artificial"])
+
+
+def made_up(rows: pd.DataFrame) -> bool:
+    """Whether any result is from artificial patients, as the benchmark records it."""
+    return "artificial" in rows and bool(rows["artificial"].eq(True).any())
 
 
 def narrowed(benchmark: Benchmark, need: Need) -> Benchmark:
