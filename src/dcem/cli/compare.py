@@ -31,7 +31,7 @@ def compare(
     group_as_feature: options.GroupAsFeature = False,
     methods: Annotated[
         str, typer.Option(help="Methods, with commas; the first is what others are compared with.")
-    ] = "y-obs,tested-only,ipw,dcem,sar-em",
+    ] = "y-obs,tested-only,ipw,peer-loss,dcem",
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     max_rows: Annotated[
         int,

@@ -2,6 +2,7 @@
 
 * :func:`paired_differences` compares scores on the same resampled people, where the truth is known.
 * :class:`Evaluator` judges scores where most of the truth is missing.
+* :func:`compare_on_truth` fits methods and judges them on a known truth, as in a simulation.
 * :func:`compare_table` fits methods to a table, fold by fold, and judges them so.
 * :func:`plant` hides outcomes of its own making in a table's features, and sees who finds them.
 """
@@ -11,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dcem.evaluate.compare import compare_table
+    from dcem.evaluate.known_truth import compare_on_truth
     from dcem.evaluate.missing_labels import Evaluator
     from dcem.evaluate.paired import paired_differences
     from dcem.evaluate.planted import plant
 
-__all__ = ["Evaluator", "compare_table", "paired_differences", "plant"]
+__all__ = ["Evaluator", "compare_on_truth", "compare_table", "paired_differences", "plant"]
 
 # Loaded on first use: whoever draws results needs neither scikit-learn nor torch.
 _HOME = {
     "Evaluator": "missing_labels",
+    "compare_on_truth": "known_truth",
     "compare_table": "compare",
     "paired_differences": "paired",
     "plant": "planted",

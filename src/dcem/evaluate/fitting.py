@@ -15,7 +15,7 @@ from dcem.evaluate.results import History
 from dcem.methods.registry import METHODS
 from dcem.problem import SelectiveLabels
 
-DEFAULT_METHODS = ("y-obs", "tested-only", "ipw", "dcem", "sar-em")
+DEFAULT_METHODS = ("y-obs", "tested-only", "ipw", "peer-loss", "dcem")
 Progress = Callable[[str], None]
 _LOSSES = {
     "train_loss": "training",
@@ -94,7 +94,7 @@ def out_of_fold(
         score=score,
         seconds=time.perf_counter() - begun,
         fills_in=hasattr(fitted[0], "pseudo_labels_"),
-        history=_history(fitted[0]),
+        history=history_of(fitted[0]),
     )
 
 
@@ -104,7 +104,8 @@ def _group_of(model: Any, rows: SelectiveLabels) -> dict[str, Any]:
     return {"sensitive_features": np.asarray(rows.group_names)[rows.group]}
 
 
-def _history(model: Any) -> History | None:
+def history_of(model: Any) -> History | None:
+    """The course of an EM fit; None for methods that do not iterate."""
     course = getattr(model, "history_", None)
     if not isinstance(course, Mapping) or not hasattr(model, "best_iter_"):
         return None

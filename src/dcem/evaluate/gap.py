@@ -49,16 +49,16 @@ class Ranking:
             mass[self.chosen] for mass in (masses.positive, masses.negative)
         )
         sorted_rank = rank[order]
-        self._ends = np.append(sorted_rank[1:] != sorted_rank[:-1], True)  # last of each tie
+        starts = np.append(True, sorted_rank[1:] != sorted_rank[:-1])[: len(sorted_rank)]
+        self._tie = np.cumsum(starts)  # people of equal score share a number
 
     def curve(self, members: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
         """True positive rate on the grid [501] of the ordered rows `members` (positions)."""
         p, q = self.positive[members], self.negative[members]
         if weight is not None:
             p, q = p * weight[members], q * weight[members]
-        # a tie may be split over groups; what counts is where the next of its members starts
-        tie = np.cumsum(self._ends)[members] - self._ends[members]
-        ends = np.append(tie[1:] != tie[:-1], True)
+        tie = self._tie[members]
+        ends = np.append(tie[1:] != tie[:-1], True)  # a curve bends between scores, not within one
         tpr, fpr = (_rising(np.cumsum(mass)[ends]) for mass in (p, q))
         return np.interp(GRID, np.append(0.0, fpr), np.append(0.0, tpr))
 

@@ -10,9 +10,9 @@ outcome may be of a kind that was not tried.
 Families of outcomes, P(Y=1 | x) = sigmoid(a + b z(x)), with z of mean 0 and standard deviation 1,
 b the spread of the log-odds that the table's outcome model predicts, and a for its prevalence:
 
-* *linear*: z is a random direction in the standardised features.
-* *smooth*: z is a sum of random cosine waves over the features.
-* *interactions*: z is a sum of random two-way rules (both of two features high, or not).
+* *linear*: z is a random direction in `FEATURES` of the standardised features.
+* *smooth*: z is a sum of random cosine waves over as many.
+* *interactions*: z is a sum of random two-way rules (one of two features high, but not both).
 * *outcome-dependent testing*: linear, but a positive's odds of being tested are `GAMMA` times those
   of a negative with the same features, each group's testing rate kept. Nothing in the features
   explains that, and the assumption behind every method fails.
@@ -43,7 +43,9 @@ from dcem.problem import SelectiveLabels
 GAMMA = 4.0
 CEILING = "the planted risk"  # the name under which the best possible score stands
 TRAIN_SHARE = 0.7
-MAX_ROWS = 4_000
+MAX_ROWS = 3_000
+BATCH = 1_024
+FEATURES = 8  # that an outcome depends on: as with real ones, most columns do not matter
 _SPREADS = (0.5, 4.0)  # b is kept between these
 
 FAMILIES = (
@@ -91,7 +93,7 @@ def plant(
         max_rows: rows of a planted table, drawn anew each time.
         level: of the intervals over repetitions (Student's t).
         random_state: seed of everything.
-        params: for every method, besides the defaults.
+        params: for every method, besides the defaults (and batches of 1,024 rows).
         progress: told in words what is being done.
     """
     if repetitions < 2:
@@ -111,7 +113,10 @@ def plant(
         if progress:
             progress(f"planted outcomes: fitting {name}")
         scores[name] = fit_and_score(
-            name, [(task.train, task.test) for task in tasks], random_state, params
+            name,
+            [(task.train, task.test) for task in tasks],
+            random_state,
+            {"batch_size": BATCH, **(params or {})},
         )[0]
     found = {
         name: np.array([_measure(task, s) for task, s in zip(tasks, of, strict=True)])
@@ -206,25 +211,35 @@ def standardised(X: np.ndarray) -> np.ndarray:
     return clipped
 
 
+def _few(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Some columns, those that vary among many people rather than those of a rare trait."""
+    varies = X.var(axis=0)
+    count = min(FEATURES, X.shape[1])
+    few: np.ndarray = X[:, rng.choice(X.shape[1], count, replace=False, p=varies / varies.sum())]
+    return few
+
+
 def _linear(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    z: np.ndarray = X @ rng.normal(size=X.shape[1])
+    few = _few(X, rng)
+    z: np.ndarray = few @ rng.normal(size=few.shape[1])
     return z
 
 
 def _smooth(X: np.ndarray, rng: np.random.Generator, waves: int = 12) -> np.ndarray:
-    # frequencies of about one wave over the range of the features taken together
-    frequency = rng.normal(size=(X.shape[1], waves)) * 1.5 / np.sqrt(max(X.shape[1], 1))
+    few = _few(X, rng)
+    # about one wave over the range of the features taken together
+    frequency = rng.normal(size=(few.shape[1], waves)) * 1.5 / np.sqrt(few.shape[1])
     phase = rng.uniform(0, 2 * np.pi, waves)
-    z: np.ndarray = np.cos(X @ frequency + phase) @ rng.normal(size=waves)
+    z: np.ndarray = np.cos(few @ frequency + phase) @ rng.normal(size=waves)
     return z
 
 
-def _interactions(X: np.ndarray, rng: np.random.Generator, rules: int = 20) -> np.ndarray:
+def _interactions(X: np.ndarray, rng: np.random.Generator, rules: int = 8) -> np.ndarray:
+    few = _few(X, rng)
     z = np.zeros(len(X))
     for _ in range(rules):
-        one, other = rng.integers(X.shape[1], size=2)
-        high = (X[:, one] > rng.choice(X[:, one])) ^ (X[:, other] > rng.choice(X[:, other]))
-        z += rng.normal() * high
+        one, other = (few[:, i] for i in rng.integers(few.shape[1], size=2))
+        z += rng.normal() * ((one > rng.choice(one)) ^ (other > rng.choice(other)))
     return z
 
 
