@@ -5,7 +5,7 @@ from made_up import made_up_comparison
 from made_up_demo import made_up_demo
 
 from dcem.evaluate.results import TableComparison
-from dcem.report.results import Comparison
+from dcem.evaluate.truth_results import Comparison
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from math import nan
 
 import pytest
 
+from dcem.evaluate.results import Estimate
 from dcem.report.figures import draw_all
 from dcem.report.html import render
-from dcem.report.results import Estimate
 from dcem.report.style import PALETTE, inline_svg
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}

@@ -2,14 +2,8 @@
 
 import numpy as np
 
-from dcem.report.results import (
-    Comparison,
-    Curve,
-    Estimate,
-    GroupCounts,
-    History,
-    MethodResult,
-)
+from dcem.evaluate.results import Curve, Estimate, GroupCounts, History
+from dcem.evaluate.truth_results import Comparison, MethodResult
 
 
 def method(name, auc, gap, *, chance=0.02, gain=None, change=None, truth=False, history=None):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dcem.evaluate.results import History
+from dcem.evaluate.truth_results import Comparison
 from dcem.report.panels import thinned
-from dcem.report.results import Comparison, History
 from dcem.report.style import (
     ACCENT,
     FAINT,

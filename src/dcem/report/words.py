@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from math import isnan
 
-from dcem.report.results import Comparison, Estimate, GroupCounts, MethodResult
+from dcem.evaluate.results import Estimate, GroupCounts
+from dcem.evaluate.truth_results import Comparison, MethodResult
 
 
 def number(value: float, digits: int = 3) -> str:
