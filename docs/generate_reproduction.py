@@ -192,7 +192,11 @@ class Page:
             ("auc", "roc_gap", tradeoffs.AUC_EDGES, "tested-only"),
             ("roc_gap", "auc", tradeoffs.GAP_EDGES, "self"),
         ):
-            means = tradeoffs.windows(rows, by, of, edges, (rival, "dcem"))
+            common = tradeoffs.in_common(rows, (rival, "dcem"))
+            if common.empty:
+                parts.append(f"*{METHOD_NAMES[rival]} is not recorded yet (`results/grid.csv`).*")
+                continue
+            means = tradeoffs.windows(common, by, of, edges, (rival, "dcem"))
             lines = []
             for (low, high), part in means.groupby(["low", "high"]):
                 one = part.set_index("method")
@@ -205,9 +209,8 @@ class Page:
                 lines.append((window, *cells, " / ".join(printed) if "–" not in printed else ""))
             head = (f"{METRIC_NAMES[by]}", "DCEM", METHOD_NAMES[rival], "printed in the paper")
             what = f"{METRIC_NAMES[of]} at similar {METRIC_NAMES[by]}"
-            parts.append(f"**Mean {what}**\n\n{markdown(head, lines)}")
-        settings = len(rows.groupby(["q_y", "k", "q_t"]))
-        parts.append(f"{settings} settings, {len(rows)} fits of four methods, independent draws.")
+            cells = f"{len(common.groupby(['q_y', 'k', 'q_t']))} settings, {len(common)} fits"
+            parts.append(f"**Mean {what}** ({cells})\n\n{markdown(head, lines)}")
         return "\n\n".join(parts)
 
     def overlap(self) -> str:
@@ -250,9 +253,14 @@ class Page:
         parts = [self._statements(checked)]
         pool = tradeoffs.pooled(grid.rows, every_k=True)
         if len(pool):
-            over = summaries.statements(summaries.check({"grid": summaries.settings_of(pool)}))
-            text = "Over the whole grid, against tested-only, y-obs and SELF alone:"
-            parts += [text, self._statements(over)]
+            checked_grid = summaries.check({"grid": summaries.settings_of(pool)})
+            rivals = [n for n in METHOD_NAMES if n in set(pool["method"]) - {"dcem", "y-model"}]
+            text = (
+                f"Over the {len(checked_grid.groupby(['q_y', 'k', 'q_t']))} settings of the grid "
+                "where DCEM is recorded, package defaults on draws of their own, against "
+                f"{' and '.join(METHOD_NAMES[n] for n in rivals)} alone:"
+            )
+            parts += [text, self._statements(summaries.statements(checked_grid))]
         else:
             parts.append("The whole grid: " + missing("grid"))
         return "\n\n".join(parts)
@@ -267,11 +275,25 @@ class Page:
         head = ("the paper says", "side", "by", "settings", "best", "similar", "worse")
         return markdown(head, rows)
 
+    def _claims(self) -> pd.DataFrame:
+        ours = claims.our_evidence(*self.found["claims"])
+        return claims.check(claims.published_evidence(), ours)
+
+    def verdicts(self) -> str:
+        """How many claims hold, and which do not."""
+        table = self._claims()
+        parts = []
+        for side, words in (("published", "the paper's own figures"), ("ours", "our runs")):
+            holds = table[f"{side}_holds"].dropna().astype(bool)
+            failing = table.loc[holds.index[~holds], ["claim", "where"]]
+            text = f"- In {words}, {holds.sum()} of the {len(holds)} that can be checked hold"
+            names = [f"{claim} ({where})" for claim, where in failing.itertuples(index=False)]
+            parts.append(text + (f"; not: {'; '.join(names)}." if names else "."))
+        return "\n".join(parts)
+
     def claims(self) -> str:
         """Every claim with both answers."""
-        table = claims.check(
-            claims.published_evidence(), claims.our_evidence(*self.found["claims"])
-        )
+        table = self._claims()
         marks = {True: "holds: ", False: "**does not hold**: ", None: ""}
         rows = [
             (r.where, r.claim, r.printed, marks[r.published_holds] + r.published_figures,
@@ -288,6 +310,7 @@ class Page:
             return missing("shown")
         paired, order = robustness.paired_differences(rows), robustness.ranks(rows)
         whole = paired[paired["k"] == "all"]
+        settings = len(rows.groupby(["q_y", "k", "q_t"]))
         lines = []
         for name in METHOD_NAMES:
             cells: list[str] = []
@@ -296,7 +319,8 @@ class Page:
                 if len(one):
                     r = one.iloc[0]
                     text = f"{number(r['difference'])} [{number(r['low'])}, {number(r['high'])}]"
-                    cells.append(text + (" unclear" if r["says"] == "unclear" else ""))
+                    text += " unclear" if r["says"] == "unclear" else ""
+                    cells.append(text + (f" ({r['n']} settings)" if r["n"] < settings else ""))
                 else:
                     cells.append("")
                 rank = order[
@@ -307,7 +331,6 @@ class Page:
                 cells.append(f"{rank['mean_rank'].iloc[0]:.1f}" if len(rank) else "")
             if any(cells):
                 lines.append((METHOD_NAMES[name], *cells))
-        settings = len(rows.groupby(["q_y", "k", "q_t"]))
         head = ("", "AUC minus DCEM's", "mean rank", "gap minus DCEM's", "mean rank")
         return f"{settings} settings, 12 boundaries each:\n\n{markdown(head, lines)}"
 

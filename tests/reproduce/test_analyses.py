@@ -8,7 +8,7 @@ from scipy import stats
 from dcem.benchmark.files import load
 from dcem.reproduce import EXHIBITS, claim_tests, robustness, summary, tradeoff
 from dcem.reproduce.sources import Recorded, Runs, narrowed
-from dcem.reproduce.spread import Spread
+from dcem.reproduce.spread import Spread, complete
 
 PHASES = np.arange(0, 360, 30.0)
 
@@ -182,3 +182,21 @@ def test_calibration_is_computed_once_and_then_read(recorded, tmp_path):
     assert one.origins == ("calibration.csv",)
     written = pd.read_csv(tmp_path / "figure8-calibration.csv")
     assert len(written) == len(Recorded(recorded).table("calibration"))
+
+
+def test_like_is_compared_with_like_while_a_run_is_under_way():
+    """A method with a few boundaries of a setting has no median there; pools use common data."""
+    base = np.full(12, 0.7)
+    frame = rows({"dcem": base, "y-obs": base - 0.1, "self": base + 0.2})
+    partial = frame[(frame["method"] != "self") | (frame["phase"] < 90)]
+    assert set(complete(partial)["method"]) == {"dcem", "y-obs"}
+    judged = summary.judge(summary.settings_of(partial)[0.5, 1.0, 2.0], "auc", "median")
+    assert judged is not None
+    assert judged["verdict"] == "best"
+    common = tradeoff.in_common(partial, ("self", "dcem"))
+    assert len(common) == 6  # three boundaries of each
+    other = pd.concat([frame, rows({"dcem": base, "y-obs": base}).assign(k=2.0)])
+    assert set(robustness.ranks(other)["method"]) == {"dcem", "y-obs"}
+    paired = robustness.paired_differences(other).set_index(["method", "metric", "k"])
+    assert ("self", "auc", "all") not in paired.index  # recorded at one setting only
+    assert paired.loc[("y-obs", "auc", "all"), "n"] == 2

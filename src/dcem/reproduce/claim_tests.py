@@ -17,6 +17,7 @@ from dcem.reproduce.spread import (
     Spread,
     Spreads,
 )
+from dcem.reproduce.tradeoff import FEW
 
 Answer = tuple[str, bool | None]  # the numbers in words; whether the sentence holds
 NO_ANSWER: Answer = ("", None)
@@ -92,6 +93,7 @@ def every_window(
         if frame.empty:
             return NO_ANSWER
         column = "mean_roc_gap" if kind == "auc" else "mean_auc"
+        frame = frame[frame["n"] >= FEW]
         wide = frame.pivot_table(index=["low", "high"], columns="method", values=column)
         if "dcem" not in wide or rival not in wide:
             return NO_ANSWER

@@ -17,6 +17,7 @@ from dcem.report.words import number
 from dcem.reproduce.picture import Picture, in_style, tick, watermark
 from dcem.reproduce.sources import Found
 from dcem.reproduce.spread import (
+    BASELINES,
     METHOD_NAMES,
     METRIC_NAMES,
     METRICS,
@@ -49,7 +50,7 @@ def simulation(
     """ROC gap and AUC of every method at one setting of the simulation."""
     theirs = published_spreads(published.figures(), q_y=q_y, k=k, q_t=q_t)
     title = f"Simulation at q_y {_fraction(q_y)}, k {_fraction(k)}, q_t {_fraction(q_t)}"
-    return _points(found, theirs, title, "phase", methods or tuple(METHOD_NAMES))
+    return _points(found, theirs, title, "phase", methods or (ORACLE, *BASELINES, "dcem"))
 
 
 def sepsis(found: Found, k: float, q_t: float = 1.5) -> Picture:

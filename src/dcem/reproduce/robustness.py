@@ -26,6 +26,7 @@ from dcem.reproduce.spread import (
     METRICS,
     ORACLE,
     SETTING,
+    complete,
     our_rows,
 )
 from dcem.reproduce.summary import published_settings, settings_of
@@ -54,6 +55,7 @@ def paired_differences(
     """Method minus DCEM at every boundary: mean with interval, by setting and over all settings."""
     rng = np.random.default_rng(random_state)
     found = []
+    rows = complete(rows)
     for metric in METRICS if len(rows) else ():
         cube = rows.pivot_table(index=[*SETTING, "phase"], columns="method", values=metric)
         if "dcem" not in cube:
@@ -72,12 +74,9 @@ def paired_differences(
             for place, mean, many in zip(places, np.nanmean(values, 1), by_setting, strict=True):
                 found.append(_row(method, metric, place, mean, many, values.shape[1]))
             if len(places) > 1:
-                pooled = np.nanmean(values)
-                found.append(
-                    _row(
-                        method, metric, ("all",) * 3, pooled, np.nanmean(by_setting, 0), len(places)
-                    )
-                )
+                whole = np.nanmean(by_setting, axis=0)
+                mean = np.nanmean(values)
+                found.append(_row(method, metric, ("all",) * 3, mean, whole, len(places)))
     return pd.DataFrame(found)
 
 
@@ -101,14 +100,19 @@ def _row(
 
 
 def ranks(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean rank over settings, by median and by worst case; 1 is best, the oracle is left out."""
+    """Mean rank over settings, by median and by worst case; 1 is best.
+
+    The oracle is left out, and so are methods that are not recorded at every setting.
+    """
     table = spread_table(rows)
     table = table[(table["side"] == "ours") & (table["method"] != ORACLE)] if len(table) else table
     found = []
     for metric in METRICS if len(table) else ():
         part = table[table["metric"] == metric]
-        complete = part.groupby(SETTING)["method"].transform("nunique") == part["method"].nunique()
-        part = part[complete]
+        everywhere = part.groupby("method")["median"].transform("size") == len(
+            part.groupby(SETTING)
+        )
+        part = part[everywhere]
         for statistic in ("median", "worst"):
             wide = part.pivot_table(index=SETTING, columns="method", values=statistic)
             order = (-BETTER[metric] * wide).rank(axis=1)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dcem.report.style import GRID, INK, MUTED, group_colour, new_figure
 from dcem.reproduce.picture import tick
-from dcem.reproduce.spread import METHOD_NAMES, METRIC_NAMES, METRICS, SETTING
+from dcem.reproduce.spread import METHOD_NAMES, METRIC_NAMES, METRICS, ORACLE, SETTING
 
 
 def draw(paired: pd.DataFrame, order: pd.DataFrame, draws: pd.DataFrame) -> Any:
@@ -46,7 +46,8 @@ def _draw_paired(
             ax.plot([row["low"], row["high"]], [height] * 2, color=colour, lw=2.2)
             face = "white" if row["says"] == "unclear" else colour
             ax.plot(row["difference"], height, "o", color=colour, mfc=face, ms=6)
-        rank = _rank(order, metric, name)
+        settings = part["n"].max() if len(part) else 0
+        rank = _rank(order, metric, name) or ("" if name == ORACLE else f"{settings} settings")
         ax.text(
             1.0, height, rank, transform=ax.get_yaxis_transform(), fontsize=8.5, ha="right",
             va="center", color=MUTED,

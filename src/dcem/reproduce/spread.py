@@ -97,6 +97,17 @@ def our_rows(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.drop_duplicates(["method", "q_y", "k", "q_t", "phase", "beta"])
 
 
+def complete(rows: pd.DataFrame, over: str = "phase") -> pd.DataFrame:
+    """Rows of methods that have, at a setting, every boundary that any method has there.
+
+    A run in progress has methods with a few boundaries: their median is not comparable.
+    """
+    if rows.empty:
+        return rows
+    counts = rows.groupby([*SETTING, "method"])[over].transform("nunique")
+    return rows[counts == rows.groupby(SETTING)[over].transform("nunique")]
+
+
 def spreads_of(rows: pd.DataFrame, by: str = "method") -> Spreads:
     """Ours, over all rows of a setting."""
     if rows.empty:

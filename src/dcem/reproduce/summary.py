@@ -29,6 +29,7 @@ from dcem.reproduce.spread import (
     SETTING,
     Spread,
     Spreads,
+    complete,
     our_rows,
     published_spreads,
     spreads_of,
@@ -118,12 +119,12 @@ def statements(checked: pd.DataFrame) -> pd.DataFrame:
 
 
 def settings_of(rows: pd.DataFrame) -> dict[tuple[float, float, float], Spreads]:
-    """Spreads of every setting in a table of rows."""
+    """Spreads of every setting in a table of rows, of methods that are complete there."""
     if rows.empty:
         return {}
     return {
         (float(place[0]), round(float(place[1]), 4), float(place[2])): spreads_of(part)
-        for place, part in _groups(rows)
+        for place, part in _groups(complete(rows))
     }
 
 

@@ -23,6 +23,7 @@ from dcem.reproduce.spread import METHOD_NAMES, METRIC_NAMES
 POOLED_K = (0.25, 1 / 3, 0.5, 1.0, 2.0, 3.0)  # k 0.1 is never shown, at k 4 everybody is tested
 AUC_EDGES = (0.675, 0.725, 0.775, 0.825, 0.875, 1.0)
 GAP_EDGES = (0.0, 0.02, 0.04, 0.06, 0.08)
+FEW = 10  # fits in a window that are not worth a histogram, or a claim
 # The only means that the paper prints: of the gap, for AUC in (.825, .875).
 PRINTED = {("roc_gap", 0.825, "dcem"): 0.028, ("roc_gap", 0.825, "tested-only"): 0.050}
 STREAM_NOTE = (
@@ -46,11 +47,21 @@ def pooled(rows: pd.DataFrame, *, every_k: bool = False) -> pd.DataFrame:
     return rows[keep].drop_duplicates(["method", "q_y", "k", "q_t", "phase"])
 
 
+def in_common(rows: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """Fits of these methods on data sets that all of them were fitted to: like with like."""
+    if rows.empty:
+        return rows
+    rows = rows[rows["method"].isin(methods)]
+    seen = rows.groupby(["q_y", "k", "q_t", "phase"])["method"].transform("nunique")
+    return rows[seen == len(methods)]
+
+
 def windows(
     rows: pd.DataFrame, by: str, of: str, edges: Sequence[float], methods: Sequence[str]
 ) -> pd.DataFrame:
-    """Mean and number of fits of each method in each window of `by`."""
+    """Mean and number of fits of each method in each window of `by`, on common data sets."""
     found = []
+    rows = in_common(rows, methods)
     for low, high in pairwise(edges):
         for method in methods:
             values = _inside(rows, by, of, low, high, method)
@@ -91,18 +102,20 @@ def self_tradeoff(found: Found) -> Picture:
 def _tradeoff(
     found: Found, by: str, of: str, edges: Sequence[float], methods: Sequence[str]
 ) -> Picture:
-    rows = pooled(found.rows)
+    rows = in_common(pooled(found.rows), methods)
     means = windows(rows, by, of, edges, methods)
     settings = len(rows.groupby(["q_y", "k", "q_t"])) if len(rows) else 0
     other = METHOD_NAMES[methods[0]]
     title = f"{METRIC_NAMES[of]} of DCEM and {other} at similar {METRIC_NAMES[by]}"
     caption = (
-        f"{title}: share of fits, all k, q_y and q_t pooled ({settings} settings). "
+        f"{title}: share of fits, all k, q_y and q_t pooled ({settings} settings, of which both "
+        "methods are recorded). "
         "Dashed: mean. Dotted: mean printed in the paper, where it prints one."
     )
     notes = (*found.notes, STREAM_NOTE) if len(rows) else found.notes
     if len(found.rows) and rows.empty:
-        notes = (*notes, f"{found.origin} has no fits on independent draws to pool.")
+        names = " and ".join(METHOD_NAMES[name] for name in methods)
+        notes = (*notes, f"{found.origin} has no fits of {names} on common independent draws.")
     if rows.empty:
         return Picture(None, {}, caption, notes)
     figure = in_style(lambda: _draw(title, rows, means, by, of, edges, methods))
@@ -126,34 +139,35 @@ def _draw(
     panels = len(edges) - 1
     figure = new_figure(2.1 * panels + 0.6, 3.4)
     axes = figure.subplots(1, panels, sharey=True, sharex=True)
-    bins = np.linspace(0, 0.16, 17) if of == "roc_gap" else np.linspace(0.3, 0.95, 27)
+    bins = np.linspace(0, 0.2, 21) if of == "roc_gap" else np.linspace(0.3, 0.95, 27)
     looks = {methods[0]: (group_colour(1), "////"), methods[1]: (group_colour(3), None)}
     for ax, low, high in zip(axes, edges[:-1], edges[1:], strict=True):
         for place, method in enumerate(methods):
             values = np.clip(_inside(rows, by, of, low, high, method), bins[0], bins[-1])
             colour, hatch = looks[method]
-            if len(values):
+            if len(values) >= FEW:
                 ax.hist(
                     values, bins, weights=np.full(len(values), 1 / len(values)),
                     histtype="stepfilled", facecolor=colour if hatch is None else "none",
                     edgecolor=colour, hatch=hatch, alpha=0.55, lw=1.2,
                 )  # fmt: skip
             one = means[(means["low"] == low) & (means["method"] == method)].iloc[0]
-            if one["n"]:
+            if one["n"] >= FEW:
                 ax.axvline(one[f"mean_{of}"], color=colour, ls=(0, (5, 3)), lw=1.8)
             if not np.isnan(one["published_mean"]):
                 ax.axvline(one["published_mean"], color=colour, ls=":", lw=1.8)
             text = f"{METHOD_NAMES[method]} {number(one[f'mean_{of}'])} (n {one['n']})"
             ax.text(
                 0.98, 0.97 - 0.085 * place, text, transform=ax.transAxes, ha="right", va="top",
-                fontsize=8.5, color=colour, fontweight="bold",
+                fontsize=8, color=colour, fontweight="bold", zorder=5,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.9},
             )  # fmt: skip
         top = f"over {number(low)}" if high >= 1 else f"{number(low)} to {number(high)}"
         ax.set_title(f"{METRIC_NAMES[by]} {top}", fontsize=9.5)
         ax.grid(axis="y", color=GRID)
         ax.set_axisbelow(True)
         ax.xaxis.set_major_formatter(tick)
-        ax.margins(y=0.22)
+        ax.margins(y=0.3)
         ax.set_xlim(bins[0], bins[-1])
     axes[0].set_ylabel("share of fits")
     figure.supxlabel(METRIC_NAMES[of], fontsize=10, color=MUTED)
