@@ -13,7 +13,7 @@ from dataclasses import replace
 from math import nan
 
 from dcem.audit.conclusions import conclude
-from dcem.audit.results import HIDDEN, Audit, GroupCounts, Overlap, TestingRate
+from dcem.audit.results import EVERYBODY, HIDDEN, Audit, GroupCounts, Overlap, TestingRate
 from dcem.disclosure import THRESHOLD, Shown, hide_small
 from dcem.metrics.estimate import Estimate
 
@@ -101,6 +101,8 @@ def without_small_cells(audit: Audit) -> Audit:
         overlap={
             name: _without_shares(item, everything=hidden(name, "rows"))
             if hidden(name, "rows", "tested")
+            else replace(item, tested=round(item.tested, -2))
+            if name == EVERYBODY and withheld
             else item
             for name, item in audit.overlap.items()
         },

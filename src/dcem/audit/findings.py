@@ -140,22 +140,22 @@ def _testing(audit: Audit) -> Iterator[Finding]:
         )
     found = audit.testing_sensitivity
     if found is not None and any(rate.group == found.group for rate in clear):
+        at = found.breakdown
         strongest = max((min(b.with_group, b.with_testing) for b in found.benchmarks), default=0.0)
-        weak = found.breakdown.with_interval < max(strongest, 0.01)
+        reached = at.with_interval < strongest
+        scale = (
+            "A measured column is that strong, so an unmeasured one might be."
+            if reached
+            else f"No measured column is that strong on both (the strongest: {percent(strongest)})."
+        )
         yield Finding(
-            "caution" if weak else "note",
+            "caution" if reached or at.with_interval < 0.01 else "note",
             "testing",
-            f"It takes an unmeasured cause of strength {percent(found.breakdown.value)} to explain "
-            "the difference away",
-            f"Something unrecorded that explains {percent(found.breakdown.value)} of what the "
-            f"features leave open both of belonging to group {found.group} and of being tested "
-            f"would account for all of it ({percent(found.breakdown.with_interval)} for its "
-            "interval). "
-            + (
-                "No measured column is that strong on both."
-                if not weak
-                else "Measured columns are about that strong, so an unmeasured one might be."
-            ),
+            f"It takes an unmeasured cause of strength {percent(at.value)} to explain the "
+            "difference away",
+            f"Something unrecorded that explains {percent(at.value)} of what the features leave "
+            f"open both of belonging to group {found.group} and of being tested would account for "
+            f"all of it ({percent(at.with_interval)} for its interval). {scale}",
         )
 
 

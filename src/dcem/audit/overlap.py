@@ -27,7 +27,9 @@ HARDLY = 0.01  # a probability of being tested under which "hardly anybody like 
 SELDOM = 0.05
 TOO_MANY = 0.10  # share of people below HARDLY beyond which weighting gives no estimate
 FLOOR = HARDLY  # probabilities in weights are taken as at least this
-BIN_EDGES = np.concatenate([[0, 0.01, 0.02, 0.035], np.arange(0.05, 1.0001, 0.05)])
+BIN_EDGES = np.array(
+    [0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
+)  # finer where probabilities are small
 
 
 def describe_overlap(

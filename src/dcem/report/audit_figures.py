@@ -61,7 +61,8 @@ def risk(audit: Audit) -> Drawing | None:
     ax = figure.subplots()
     for curve in curves:
         colour = colours.get(curve.group, ACCENT)
-        ax.fill_between(curve.risk, curve.low, curve.high, color=colour, alpha=0.16, lw=0)
+        faint = 0.16 if len(curves) <= 3 else 0.08
+        ax.fill_between(curve.risk, curve.low, curve.high, color=colour, alpha=faint, lw=0)
         label = curve.group if audit.grouped else "everybody"
         ax.plot(curve.risk, curve.tested, "o-", color=colour, lw=2, ms=4.5, label=label)
     ax.set(xlabel="risk that the features predict", ylabel="share tested")
@@ -99,7 +100,7 @@ def overlap(audit: Audit) -> Drawing | None:
     figure = new_figure(8.6, 0.75 + 0.95 * len(names))
     axes = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
     edges = np.arange(len(audit.bin_edges))  # one step a bin: small probabilities need the room
-    marks = [0, 0.01, 0.05, 0.2, 0.3, 0.5, 0.7, 1]
+    marks = [0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1]
     places = [int(np.argmin(np.abs(audit.bin_edges - mark))) for mark in marks]
     for ax, name in zip(axes, names, strict=True):
         found, colour = audit.overlap[name], colours.get(name, ACCENT)

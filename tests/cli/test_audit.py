@@ -1,0 +1,61 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """People of two groups, two rows each; group b is tested half as often at equal features."""
+    rng = np.random.default_rng(0)
+    n = 1200
+    group = np.repeat(rng.choice(["a", "b"], n // 2), 2)
+    age = rng.normal(50, 10, n).round(1)
+    tested = rng.random(n) < np.where(group == "b", 0.2, 0.4)
+    y = np.where(rng.random(n) < 0.3, "high", "normal")
+    frame = pd.DataFrame(
+        {
+            "person": np.arange(n) // 2,
+            "group": group,
+            "age": age,
+            "ward": rng.choice(["icu", "er", "other"], n),
+            "result": np.where(tested, y, "None"),
+        }
+    )
+    path = tmp_path_factory.mktemp("audit") / "people.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_audit_from_file_to_page(dcem, table, tmp_path) -> None:
+    roles = "--label result --positive high --untested-value None --group group --id person"
+    done = dcem(
+        "audit", table, *roles.split(), "--report", "out/a.html", "--json", "a.json", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Group b is tested less often than others with the same features" in done.stdout
+    assert "serious" in done.stdout
+    page = (tmp_path / "out" / "a.html").read_text()
+    assert "Audit of the labels in people.csv" in page
+    assert str(tmp_path) not in page
+    assert "# Audit of the labels in people.csv" in (tmp_path / "out" / "a.md").read_text()
+    numbers = json.loads((tmp_path / "a.json").read_text())
+    b = next(rate for rate in numbers["testing"] if rate["group"] == "b")
+    assert b["difference"]["high"] < 0
+    assert len(numbers["made"]["SHA-256"]) == 64
+
+
+def test_wrong_column_writes_nothing(dcem, table, tmp_path) -> None:
+    done = dcem("audit", table, "--label", "reslt", "--report", tmp_path / "a.html")
+    assert done.returncode == 2
+    assert "result" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_nobody_tested_is_told(dcem, tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"x": np.arange(50.0), "y": ["None"] * 50}).to_csv(path, index=False)
+    done = dcem("audit", path, "--label", "y", "--positive", "yes", "--untested-value", "None")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
