@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from dcem.checks import InputError
 from dcem.scoring import allocate, next_tests
 from dcem.scoring.allocation import floor
+from dcem.scoring.next_tests import shortfall
 
 from .conftest import visits
 
@@ -79,9 +80,20 @@ def test_the_group_that_is_tested_less_gets_more(found):
     rate = found.by_group["expected_tests"] / found.by_group["untested"]
     assert rate["B"] > 1.15 * rate["A"]
     of_b = found.table[found.table["group"] == "B"]
-    assert of_b["reason"].str.contains("tested less in this group").mean() > 0.5
+    assert of_b["reason"].str.contains("this group is tested less").all()
     of_a = found.table[found.table["group"] == "A"]
-    assert of_a["reason"].str.contains("tested less in this group").mean() < 0.05
+    assert not of_a["reason"].str.contains("this group is tested less").any()
+    # tested with 30 % instead of 60 %, and people of group B are two in five
+    assert of_b["shortfall"].iloc[0] == pytest.approx(1 - 0.3 / (0.6 * 0.6 + 0.4 * 0.3), abs=0.08)
+
+
+def test_a_few_people_do_not_make_a_disparity():
+    rates = pd.DataFrame({"group": ["big"] * 5000 + ["tiny"] * 3})
+    rates["own_rate"] = np.where(rates["group"] == "big", 0.1, 0.0)
+    rates["average_rate"] = 0.2
+    found = shortfall(rates)
+    assert found[0] == pytest.approx(0.5, abs=0.01)
+    assert found[-1] < 0.1
 
 
 def test_people_unlike_the_tested_get_more_and_are_told_so(model, tmp_path):
@@ -119,6 +131,17 @@ def test_a_group_nobody_knows_was_never_tested(model, tmp_path):
     frame.to_csv(tmp_path / "p.csv", index=False)
     table = next_tests(model, tmp_path / "p.csv", 20).table
     assert (table.loc[table["group"] == "C", "shortfall"] == 1).all()
+
+
+def test_a_small_group_keeps_a_minimum_and_is_told_so(model, tmp_path):
+    frame = visits(1000, seed=9).assign(result="not ordered")
+    frame["race"] = np.where(frame.index < 20, "B", "A")
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    found = next_tests(model, tmp_path / "p.csv", 50)
+    assert found.by_group.loc["B", "expected_tests"] >= 0.1 * 50 / 2
+    minimum = found.table["reason"].str.contains("keeps a minimum")
+    assert minimum[found.table["group"] == "B"].any()
+    assert not minimum[found.table["group"] == "A"].any()
 
 
 def test_everybody_tested_is_an_answer(model, tmp_path):

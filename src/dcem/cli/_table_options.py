@@ -116,7 +116,11 @@ def show_columns(table: UserTable, console: Any) -> None:
     )
     grid = Grid(box=None, pad_edge=False, header_style="dim")
     for heading in ("column", "role", "kind", "missing", "becomes", "note"):
-        grid.add_column(heading, justify="right" if heading == "missing" else "left")
+        grid.add_column(
+            heading,
+            justify="right" if heading == "missing" else "left",
+            no_wrap=heading in ("column", "role", "kind", "missing"),
+        )
     for column in table.columns:
         missing = "" if column.missing == 0 else _share(column.missing)
         note = "[yellow]see below[/yellow]" if column.flag else escape(column.note)

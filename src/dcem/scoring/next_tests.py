@@ -4,7 +4,9 @@ Three things make a test worth more, each measured between 0 and 1 and counted a
 
 * *uncertainty*: the score is near one half, and the networks disagree;
 * *distance*: the person is unlike anybody tested, so that the score is extrapolation;
-* *disparity*: people with the same features are tested less in this person's group than on average.
+* *disparity*: this person's group is tested less than the same people would be on average over the
+  groups. Features are held equal, but the comparison is of the group as a whole: what a network
+  says of single people in a small group is mostly noise.
 
 They are added up, and `allocate` turns them into probabilities with a floor for every person and
 every group. The estimand they are made for: with the probability of each person recorded, later
@@ -24,17 +26,19 @@ import pyarrow as pa
 
 from dcem import checks
 from dcem.checks import InputError
-from dcem.scoring.allocation import allocate
+from dcem.scoring.allocation import allocate, floor
 from dcem.scoring.stream import in_order
 from dcem.scoring.table_model import TableModel
 from dcem.tasks import group_codes, read_batches, read_header, tested_rows
 
 NOTABLE = 0.5  # a measure from here on is a reason
+PRIOR = 10  # expected tests that a group must stand out against before it counts
 REASONS = {
     "score": "the score is close to one half",
     "spread": "the networks disagree",
     "distance": "unlike anybody tested so far",
-    "disparity": "people like this are tested less in this group",
+    "disparity": "this group is tested less at equal features",
+    "minimum": "this small group keeps a minimum of tests",
 }
 NO_REASON = "everybody keeps a chance"
 
@@ -48,8 +52,7 @@ class NextTests:
     table
         One row for each untested person in the order of the file: `row` (position in the file),
         the identifier, `group` if there is one, `score`, `score_spread`, `distance`, `shortfall`
-        (how much less people like this are tested in their group, 0 to 1), `probability` and
-        `reason`.
+        (how much less the group is tested at equal features, 0 to 1), `probability` and `reason`.
     by_group
         Untested people and expected tests per group.
     rows
@@ -90,14 +93,18 @@ def next_tests(
         if progress is not None:
             progress(rows)
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    frame["shortfall"] = shortfall(frame)
+    frame = frame.drop(columns=["own_rate", "average_rate"], errors="ignore")
     untested = frame[frame.pop("untested")] if len(frame) else frame
     if len(untested) == 0:
         raise InputError(f"{path}: nobody is left to test: every row of the table was tested.")
     untested = untested.rename_axis("row").reset_index()
     measures = gains(untested)
     group = pd.factorize(untested["group"])[0] if "group" in untested else np.zeros(len(untested))
-    probability = allocate(measures.sum(axis=1).to_numpy(), np.asarray(group), budget)
-    table = untested.assign(probability=probability, reason=reasons(untested))
+    group = np.asarray(group)
+    probability = allocate(measures.sum(axis=1).to_numpy(), group, budget)
+    mostly_floor = floor(group, budget) > probability / 2
+    table = untested.assign(probability=probability, reason=reasons(untested, mostly_floor))
     keyed = untested["group"] if "group" in untested else pd.Series("all", index=untested.index)
     by_group = pd.DataFrame({"untested": 1, "expected_tests": probability}).groupby(keyed).sum()
     return NextTests(table, by_group.rename_axis("group"), rows, notes)
@@ -115,14 +122,18 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def reasons(rows: pd.DataFrame) -> np.ndarray:
-    """In words, what speaks for testing each row; several reasons are joined."""
+def reasons(rows: pd.DataFrame, mostly_floor: np.ndarray) -> np.ndarray:
+    """In words, what speaks for testing each row; several reasons are joined.
+
+    `mostly_floor [n]` marks rows that owe their probability to the floor of their group.
+    """
     strong = np.stack(
         [
             _doubt(rows) >= 0.9,  # a score between about a third and two thirds
             _disagreement(rows) >= NOTABLE,
             rows["distance"].to_numpy() > 1,
-            rows["shortfall"].to_numpy() >= 0.2,
+            rows["shortfall"].to_numpy() >= 0.1,
+            mostly_floor,
         ],
         axis=1,
     )
@@ -160,41 +171,47 @@ def _look(model: TableModel, batch: pa.RecordBatch) -> dict[str, Any]:
     known = model.roles.id
     if known is not None and known in batch.schema.names:
         out[known] = batch.column(known).to_pandas().to_numpy()
-    shortfall = np.zeros(batch.num_rows)
     groups = group_codes(batch, model.roles)
     if groups is not None:
         codes, names = groups
         out["group"] = np.array(names, dtype=object)[codes]
-        shortfall = _shortfall(model, rows, codes, names)
+        out["own_rate"], out["average_rate"] = _rates(model, rows, codes, names)
     out |= {
         "score": scores.score,
         "score_spread": scores.spread,
         "distance": scores.distance,
-        "shortfall": shortfall,
         "untested": ~tested_rows(batch, model.roles),
     }
     return out
 
 
-def _shortfall(
-    model: TableModel, rows: np.ndarray, codes: np.ndarray, names: tuple[str, ...]
-) -> np.ndarray:
-    """How much less people like this are tested in their own group than on average, 0 to 1.
+def shortfall(rows: pd.DataFrame) -> np.ndarray:
+    """How much less each row's group is tested than its people would be on average, 0 to 1.
 
-    A group that the model has never seen has never been tested: 1.
+    Expected tests of the group's people by its own policy, against those by the average policy;
+    both with a few tests added, so that three people do not stand out. A group that the model has
+    never seen has never been tested: 1.
     """
+    if "group" not in rows:
+        return np.zeros(len(rows))
+    sums = rows.groupby("group")[["own_rate", "average_rate"]].sum(min_count=1)
+    ratio = (sums["own_rate"] + PRIOR) / (sums["average_rate"] + PRIOR)
+    return rows["group"].map((1 - ratio.fillna(0.0)).clip(0, 1)).to_numpy(np.float64)
+
+
+def _rates(
+    model: TableModel, rows: np.ndarray, codes: np.ndarray, names: tuple[str, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """P(tested) in the own group (NaN if the model does not know it) and averaged over groups."""
     known = {name: code for code, name in enumerate(model.estimator.group_names_)}
     own = np.array([known.get(name, -1) for name in names])[codes]
     support = model.estimator.support_
     if model.propensity is None:
-        rate = _crude_rates(model)
-        mine = np.append(rate, 0.0)[own]
-        average = np.full(len(own), rate @ support.group_shares)
+        each = np.broadcast_to(_crude_rates(model), (len(own), len(known)))
     else:
         each = support.testing_probability(rows, model.propensity)  # [n, G]
-        average = each @ support.group_shares
-        mine = np.where(own >= 0, each[np.arange(len(own)), np.maximum(own, 0)], 0.0)
-    return np.clip(1 - mine / np.maximum(average, 1e-12), 0, 1)
+    mine = np.where(own >= 0, each[np.arange(len(own)), np.maximum(own, 0)], np.nan)
+    return mine, each @ support.group_shares
 
 
 def _crude_rates(model: TableModel) -> np.ndarray:
