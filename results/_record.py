@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import sys
 import time
@@ -44,7 +43,10 @@ def provenance(seconds: float, **more: Any) -> dict[str, Any]:
 
 def _plain(argument: str) -> str:
     """An argument without the folders of the machine it ran on."""
-    return os.path.join("results", Path(argument).name) if argument.endswith(".py") else argument
+    if "/" not in argument:
+        return argument
+    name = Path(argument).name
+    return f"results/{name}" if name.endswith(".py") else name
 
 
 def kept(name: str, out: Path, again: Sequence[str]) -> list[dict[str, Any]]:
