@@ -87,6 +87,24 @@ def test_figures_and_tables_fit_a_wide_screen_without_scrolling(name, pages, sho
     assert hidden == []
 
 
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_letter_of_a_figure_is_cut_off(name, pages, show) -> None:
+    page = show(pages(name)).page
+    cut = page.evaluate(
+        """() => {
+             document.querySelectorAll(".view").forEach(e => e.style.display = "block");
+             return [...document.querySelectorAll("figure svg")].flatMap(svg => {
+               const frame = svg.getBoundingClientRect();
+               return [...svg.querySelectorAll("text")].filter(text => {
+                 const b = text.getBoundingClientRect();
+                 return b.left < frame.left - 3 || b.right > frame.right + 3 ||
+                        b.top < frame.top - 3 || b.bottom > frame.bottom + 3;
+               }).map(text => svg.querySelector("title").textContent + ": " + text.textContent);
+             }); }"""
+    )
+    assert cut == []
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_headings_and_names_for_those_who_listen(name, pages, show) -> None:
     page = show(pages(name)).page

@@ -45,9 +45,10 @@ def judgement(target: str, auc: float, rng: np.random.Generator, first: bool) ->
     power = [(1 - auc) / auc * factor for factor in (0.9, 1.0, 1.15, 1.3)]
     risk = np.linspace(0.03, 0.6, 10)
 
-    def points(bias: float) -> CalibrationPoints:
-        seen = np.clip(risk * bias + rng.normal(0, 0.01, 10), 0, 1)
-        return CalibrationPoints(risk, seen, seen - 0.04, seen + 0.04, np.full(10, 0.1))
+    def points(bias: float, bins: int = 10) -> CalibrationPoints:
+        seen = np.clip(risk * bias + rng.normal(0, 0.01, 10), 0, 1)[:bins]
+        low, high = seen - 0.04, seen + 0.04
+        return CalibrationPoints(risk[:bins], seen, low, high, np.full(bins, 0.1))
 
     threshold = np.linspace(0.02, 0.5, 25)
     benefit = 0.18 * (1 - threshold / 0.55)
@@ -74,7 +75,7 @@ def judgement(target: str, auc: float, rng: np.random.Generator, first: bool) ->
             g: Curve(rise, rise ** max(p, 0.05)) for g, p in zip(GROUPS, power, strict=True)
         },
         calibration_curves={EVERYBODY: points(0.9)}
-        | {g: points(0.8 + 0.1 * i) for i, g in enumerate(GROUPS)},
+        | {g: points(0.8 + 0.1 * i, 10 if i < 3 else 0) for i, g in enumerate(GROUPS)},
         decision_curve=DecisionCurve(
             threshold,
             benefit,
@@ -126,8 +127,8 @@ def made_up_comparison(
                 },
                 testing_by_score={
                     g: TestingByScore(
-                        np.linspace(0.05, 0.7, 10),
-                        (rate := np.linspace(0.1, 0.5 - 0.08 * i, 10)),
+                        np.linspace(0.05, 0.7, 10 if i < 3 else 0),  # the last is too small
+                        (rate := np.linspace(0.1, 0.5 - 0.08 * i, 10 if i < 3 else 0)),
                         rate - 0.03,
                         rate + 0.03,
                     )

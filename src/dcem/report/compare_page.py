@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from dcem.evaluate.results import TableComparison
 from dcem.report import compare_tables as tables
@@ -41,7 +41,7 @@ def render_comparison(comparison: TableComparison, title: str = "") -> str:
         others=list(tables.other_tables(comparison)),
         nuisances=tables.nuisance_table(comparison),
         planted=list(tables.planted_tables(comparison)),
-        scorers=_scorers(comparison),
+        scorers=_scorers(comparison, drawings),
         care=CARE,
         facts=_facts(comparison),
     )
@@ -112,9 +112,9 @@ def _drawings(comparison: TableComparison) -> Iterator[Drawing]:
             yield from filter(None, [draw(comparison, target)])
 
 
-def _scorers(comparison: TableComparison) -> list[str]:
+def _scorers(comparison: TableComparison, drawn: Collection[str]) -> list[str]:
     """Whose risk to show testing against: the method that models testing first, if it is there."""
-    names = [m.name for m in comparison.methods if m.testing_by_score]
+    names = [m.name for m in comparison.methods if f"testing-{m.name}" in drawn]
     return sorted(names, key=lambda name: name != "dcem")
 
 

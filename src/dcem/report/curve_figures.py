@@ -27,7 +27,7 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
     if not judged:
         return None
     names = [group.name for group in comparison.groups]
-    with panels(list(judged), 3.1, sharex=True, sharey=True) as (figure, axes):
+    with panels(list(judged), sharex=True, sharey=True) as (figure, axes):
         for ax, one in zip(axes, judged.values(), strict=True):
             diagonal(ax)
             curves = {g: thinned(one.roc_curves[g]) for g in names if g in one.roc_curves}
@@ -67,7 +67,7 @@ def calibration(comparison: TableComparison, target: Target) -> Drawing | None:
     curves = [c for one in judged.values() for c in one.calibration_curves.values()]
     most = [max(c.predicted.max(), min(c.observed.max(), 1.0)) for c in curves if len(c.predicted)]
     end = min(1.0, 1.08 * float(max(most, default=1.0)))
-    with panels(list(judged), 3.1, sharex=True, sharey=True) as (figure, axes):
+    with panels(list(judged), sharex=True, sharey=True) as (figure, axes):
         for ax, one in zip(axes, judged.values(), strict=True):
             diagonal(ax, end)
             for name, points in one.calibration_curves.items():

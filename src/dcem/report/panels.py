@@ -17,15 +17,19 @@ LONGEST_NAME = 26  # letters of a group's name in a key
 
 @contextmanager
 def panels(
-    titles: Sequence[str], height: float = 2.9, **sharing: bool
+    titles: Sequence[str], height: float | None = None, **sharing: bool
 ) -> Iterator[tuple[Any, list[Any]]]:
-    """A figure with a panel for each title, in rows of up to four, all drawn in one style."""
+    """A figure with a panel for each title, in rows of up to four, all drawn in one style.
+
+    Without a height, panels have room for a square.
+    """
     import matplotlib
 
     columns = len(titles) if len(titles) <= 4 else min(4, -(-len(titles) // 2))
     rows = -(-len(titles) // columns)
     with matplotlib.rc_context(RC):
-        figure = new_figure(min(WIDTH, 3.4 * columns), height * rows + 0.5)
+        width = min(WIDTH, 3.6 * columns)
+        figure = new_figure(width, (height or width / columns + 0.4) * rows + 0.5)
         figure.get_layout_engine().set(wspace=0.05, hspace=0.06)
         grid = figure.subplots(rows, columns, squeeze=False, **sharing)
         axes = list(grid.flat)
@@ -58,9 +62,14 @@ def key_of_groups(figure: Any, names: Sequence[str], extra: Sequence[Any] = ()) 
         Line2D([], [], **group_line(code), lw=2.2, label=shortened(name))
         for code, name in enumerate(names)
     ]
+    entries = [*handles, *extra]
+    longest = max(len(entry.get_label()) for entry in entries)
+    columns = max(1, int(11.5 * figure.get_figwidth() / (longest + 7)))  # letters an inch
+    rows = -(-len(entries) // columns)
+    figure.set_figheight(figure.get_figheight() + 0.22 * (rows - 1))
     figure.legend(
-        handles=[*handles, *extra], loc="outside lower left", ncols=5, fontsize=9.5,
-        handlelength=1.9, columnspacing=1.4,
+        handles=entries, loc="outside lower left", ncols=columns, fontsize=9.5, handlelength=1.9,
+        columnspacing=1.4,
     )  # fmt: skip
 
 
@@ -91,7 +100,7 @@ def plain_marks(*axes: Any) -> None:
     from matplotlib.ticker import MaxNLocator
 
     for axis in axes:
-        axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+        axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         axis.set_major_formatter(lambda value, _: f"{value:.3g}".replace("0.", ".", 1))
 
 

@@ -14,12 +14,13 @@ from dcem.report.words import number, percent
 
 def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing | None:
     """The share tested against predicted risk, a line for each group."""
-    if not method.testing_by_score:
+    lines = {name: line for name, line in method.testing_by_score.items() if len(line.score)}
+    if not lines:
         return None
     names = [group.name for group in comparison.groups]
     with panels([""], 3.4) as (figure, (ax,)):
         figure.set_figwidth(7.2)
-        for name, line in method.testing_by_score.items():
+        for name, line in lines.items():
             colour = group_colour(names.index(name))
             ax.fill_between(line.score, line.low, line.high, color=colour, alpha=0.16, lw=0)
             look = group_line(names.index(name))
@@ -35,7 +36,7 @@ def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing 
         f"{name}: from {percent(float(line.tested[0]), 1)} at a risk of "
         f"{number(float(line.score[0]), 2)} to {percent(float(line.tested[-1]), 1)} at "
         f"{number(float(line.score[-1]), 2)}."
-        for name, line in method.testing_by_score.items()
+        for name, line in lines.items()
     ]
     return Drawing(
         figure,
@@ -54,7 +55,7 @@ def overlap(comparison: TableComparison) -> Drawing:
     names = [group.name for group in comparison.groups]
     with panels([""], 2.9) as (figure, (ax,)):
         figure.set_figwidth(7.2)
-        ax.axvspan(0, shown.floor, color=WARN, alpha=0.16, lw=0)
+        ax.axvline(shown.floor, color=WARN, lw=1.2, ls=(0, (4, 3)))
         _stairs(ax, shown.probability, names)
         ax.set(xlim=(0, 1), xlabel="estimated probability of being tested")
         ax.set_ylabel("share of the group")
@@ -70,8 +71,8 @@ def overlap(comparison: TableComparison) -> Drawing:
         "overlap",
         "Could everybody have been tested?",
         said,
-        f"{said} What is said of everybody rests on the tested in each region; in the red strip "
-        "hardly anybody was.",
+        f"{said} What is said of everybody rests on the tested in each region; left of the "
+        "red line hardly anybody was.",
     )
 
 
