@@ -37,18 +37,17 @@ REPAIRS = """\
 
 Median [worst] over 12 decision boundaries at q_y 1/2, k 1, q_t 2, on the paper's data sets. *As
 published* is `published(name)`; *default* is `make(name)`, that is the corrected variant together
-with what every method of this package does unless told otherwise: standardised features, stopping by
-held-out tested rows, the best weights instead of the last. So a row shows all that changes for a
-user, not one repair alone; where a method has no variants, it shows the common part. "Worst" is the
+with what every method of this package does unless told otherwise: standardised features, stopping
+by held-out rows, the best weights instead of the last. So a row shows all that changes for a user,
+not one repair alone; where a method has no variants, it shows the common part. "Worst" is the
 lowest AUC and the largest gap. Recorded in `results/methods.csv` and `results/repairs.csv`.
 
 """
 
 NOTES = {
     "ipw": "clipped, normalised weights: the worst boundary gains, the median hardly moves",
-    "dr-learner": "",
     "dragonnet": "effect on testing instead of on the record, for everybody: no better",
-    "peer-loss": "gradients flow through the peer term: no longer y-obs, higher median, lower worst",
+    "peer-loss": "gradients flow through the peer term: not y-obs any more, higher median, lower worst",
     "group-peer-loss": "gradients flow, rates estimated: higher median, lower worst, larger gap",
     "truncated-lq": "other k and q (.5, .7); no longer ranks against the truth, at a large gap",
     "self": "rounds compared by probabilities, dropped rows kept for consistency: no better here",
