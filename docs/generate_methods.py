@@ -47,7 +47,7 @@ lowest AUC and the largest gap. Recorded in `results/methods.csv` and `results/r
 NOTES = {
     "ipw": "clipped, normalised weights: the worst boundary gains, the median hardly moves",
     "dragonnet": "effect on testing instead of on the record, for everybody: no better",
-    "peer-loss": "gradients flow through the peer term: not y-obs any more, higher median, lower worst",
+    "peer-loss": "gradients flow: no longer y-obs; higher median, lower worst",
     "group-peer-loss": "gradients flow, rates estimated: higher median, lower worst, larger gap",
     "truncated-lq": "other k and q (.5, .7); no longer ranks against the truth, at a large gap",
     "self": "rounds compared by probabilities, dropped rows kept for consistency: no better here",
