@@ -1,6 +1,7 @@
 """Do the intervals without truth hold what they promise?
 
     python results/coverage.py run --diabetes diabetes130.csv.gz
+    python results/coverage.py run --diabetes diabetes130.csv.gz --resume    (after a time limit)
     python results/coverage.py show
 
 Tables whose truth is known are censored by a testing policy, and a score is judged without the
@@ -225,10 +226,13 @@ def repeat(cell: Cell, seed: int, path: str) -> list[dict[str, Any]]:
     return rows
 
 
-def run(path: str, out: Path, repetitions: int, jobs: int, only: str) -> None:
+def run(
+    path: str, out: Path, repetitions: int, jobs: int, only: str, before: pd.DataFrame | None
+) -> None:
     cells = [cell for cell in CELLS if only in cell.table]
+    first = 0 if before is None else int(before["repetitions"].min())
     # Samples in the outer loop: cells of different cost then fill all cores to the end.
-    tasks = [(cell, seed, path) for seed in range(repetitions) for cell in cells]
+    tasks = [(cell, seed, path) for seed in range(first, repetitions) for cell in cells]
     begin = time.perf_counter()
     rows: list[dict[str, Any]] = []
     os.environ["OMP_NUM_THREADS"] = "1"  # read by the workers: one core each
@@ -239,12 +243,40 @@ def run(path: str, out: Path, repetitions: int, jobs: int, only: str) -> None:
                 # written as it goes: what a time limit ends is a run with fewer repetitions
                 record(
                     "coverage",
-                    summarise(pd.DataFrame(rows)).to_dict("records"),
+                    together(before, summarise(pd.DataFrame(rows))).to_dict("records"),
                     out,
                     time.perf_counter() - begin,
                     rows_a_repetition=ROWS,
                     workers=jobs,
+                    first_repetition=first,
                 )
+
+
+def together(before: pd.DataFrame | None, after: pd.DataFrame) -> pd.DataFrame:
+    """Two summaries of different repetitions as one."""
+    if before is None:
+        return after
+    keys = [*Cell.__dataclass_fields__, "target", "metric"]
+    pair = before.merge(after, on=keys, suffixes=("", "_after"), validate="one_to_one")
+    merged = pair[keys].copy()
+    for count in ("repetitions", "covered", "not_estimable"):
+        merged[count] = pair[count] + pair[f"{count}_after"]
+    merged["truth"] = _weighed(pair, "truth", pair["repetitions"], pair["repetitions_after"])
+    n, m = (pair[f"repetitions{s}"] - pair[f"not_estimable{s}"] for s in ("", "_after"))
+    for mean in ("bias", "width"):
+        merged[mean] = _weighed(pair, mean, n, m)
+    square = {
+        s: pair[f"sd{s}"] ** 2 * (k - 1).clip(lower=0) / k + pair[f"bias{s}"] ** 2
+        for s, k in (("", n), ("_after", m))
+    }
+    second = _weighed(pd.DataFrame({"square": square[""], "square_after": square["_after"]}),
+                      "square", n, m)  # fmt: skip
+    merged["sd"] = ((second - merged["bias"] ** 2) * (n + m) / (n + m - 1)) ** 0.5
+    return rated(merged)
+
+
+def _weighed(pair: pd.DataFrame, name: str, n: pd.Series, m: pd.Series) -> pd.Series:
+    return (pair[name].fillna(0) * n + pair[f"{name}_after"].fillna(0) * m) / (n + m)
 
 
 def summarise(table: pd.DataFrame) -> pd.DataFrame:
@@ -261,6 +293,11 @@ def summarise(table: pd.DataFrame) -> pd.DataFrame:
         sd=("error", "std"),
         width=("width", "mean"),
     ).reset_index()
+    return rated(summary)
+
+
+def rated(summary: pd.DataFrame) -> pd.DataFrame:
+    """With coverage, and width against that of the same cell with full truth."""
     full = summary[summary["target"] == "truth"].set_index([*Cell.__dataclass_fields__, "metric"])
     index = pd.MultiIndex.from_frame(summary[[*Cell.__dataclass_fields__, "metric"]])
     summary["coverage"] = summary["covered"] / summary["repetitions"]
@@ -287,10 +324,12 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", default="", help="only tables whose name contains this")
+    parser.add_argument("--resume", action="store_true", help="go on after the recorded ones")
     parser.add_argument("--out", type=Path, default=HERE)
     options = parser.parse_args()
     if options.action == "run":
-        run(options.diabetes, options.out, options.repetitions, options.jobs, options.only)
+        before = pd.read_csv(options.out / "coverage.csv") if options.resume else None
+        run(options.diabetes, options.out, options.repetitions, options.jobs, options.only, before)
     show(options.out)
 
 

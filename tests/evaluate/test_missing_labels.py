@@ -302,6 +302,20 @@ class TestEvaluator:
             assert not judge.auc(target, score).estimable
             assert "overlap" in judge.auc(target, score).reason
 
+    @pytest.mark.parametrize("rule", ["box", "checkerboard"])
+    def test_a_rule_that_never_tests_some_is_seen_through_smooth_models(self, rule: str) -> None:
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(2000, 3))
+        inside = {
+            "box": (X[:, 0] > 0) & (X[:, 1] < 0.5),
+            "checkerboard": (X[:, 0] > 0) ^ (X[:, 1] > 0),
+        }[rule]
+        y = rng.random(2000) < 1 / (1 + np.exp(-X[:, 2]))
+        seen = np.where(inside & (rng.random(2000) < 0.7), y, np.nan)
+        judge = Evaluator(SelectiveLabels.from_arrays(X, seen))
+        assert not judge.overlap.estimable
+        assert "no overlap" in judge.overlap.reason
+
     def test_truth_reaches_its_own_target_alone(self) -> None:
         problem, y, e, risk, score = make_problem(300)
         other = np.where(problem.tested, y, 1 - y)

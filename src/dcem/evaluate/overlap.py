@@ -5,6 +5,8 @@ tested there is nobody to stand for them, and any number is an extrapolation by 
 interval that does not know it. So population estimates are refused, with the reason, if
 
 * more than `MOST_HARDLY_EVER` of the people have an estimated probability of a test under `FLOOR`,
+* in the tenth, fifth, three tenths or half of people least likely to be tested, so few were that
+  the 95 % upper limit of their rate lies under `FLOOR` (models that smooth predict no such rates),
 * the effective number of tested people, (sum w)^2 / sum w^2 of the weights w = 1/e, is under
   `FEWEST_EFFECTIVE`,
 * or fewer than `FEWEST` people were tested positive, or negative.
@@ -16,12 +18,14 @@ nothing the intervals widen by themselves, as the weights do.
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import chi2
 
 from dcem.evaluate.nuisances import FLOOR
 from dcem.evaluate.results import Histogram, Overlap
 from dcem.problem import SelectiveLabels
 
 MOST_HARDLY_EVER = 0.10
+LEAST_LIKELY = (0.1, 0.2, 0.3, 0.5)  # shares of people that are looked at
 FEWEST_EFFECTIVE = 30
 FEWEST = 10  # people of a class: intervals, and the privacy of the few, need as many
 
@@ -61,6 +65,12 @@ def no_overlap(problem: SelectiveLabels, testing: np.ndarray, rows: np.ndarray) 
             f"no overlap: {100 * share:.0f} % of people had a chance of under "
             f"{100 * FLOOR:g} % of being tested"
         )
+    for part in LEAST_LIKELY:
+        if _upper_rate(problem.tested[rows], testing[rows], part) < FLOOR:
+            return (
+                f"no overlap: of the {100 * part:.0f} % of people least likely to be tested, under "
+                f"{100 * FLOOR:g} % were"
+            )
     _, people = effective(problem, testing, rows)
     if people < FEWEST_EFFECTIVE:
         return f"hardly any overlap: the tested stand for the rest like only {people:.0f} people"
@@ -71,6 +81,15 @@ def hardly_ever(problem: SelectiveLabels, testing: np.ndarray, rows: np.ndarray)
     """Share of people whose probability of a test is under `FLOOR`."""
     weight = _weight(problem)[rows]
     return float(np.average(testing[rows] < FLOOR, weights=weight)) if weight.any() else 0.0
+
+
+def _upper_rate(tested: np.ndarray, testing: np.ndarray, part: float) -> float:
+    """95 % upper limit (Poisson) of the testing rate among those least likely to be tested."""
+    count = int(part * len(tested))
+    if count == 0:
+        return 1.0
+    least = np.argpartition(testing, count - 1)[:count]
+    return float(chi2.ppf(0.95, 2 * (tested[least].sum() + 1)) / 2 / count)
 
 
 def effective(
