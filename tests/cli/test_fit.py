@@ -120,6 +120,10 @@ def test_other_words_ask_which_mean_yes(path):
     )
 
 
+def test_a_measurement_is_no_label(path):
+    refused(fit(path, label="lactate"), "'lactate' holds a measurement", "above the limit")
+
+
 def test_tested_that_contradicts_the_label(path):
     frame = visits()
     frame.loc[frame.index[frame["sepsis"] == 1][:3], "cultured"] = 0

@@ -145,5 +145,7 @@ def _becomes(column: Any) -> str:
     if not column.encoded:
         return ""
     if len(column.encoded) == 1:
-        return str(column.encoded[0])
+        return {"date": "days", "number": "itself", "boolean": "0 or 1"}.get(
+            column.kind, str(column.encoded[0])
+        )
     return f"{len(column.encoded)} indicators"

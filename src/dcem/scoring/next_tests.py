@@ -100,8 +100,9 @@ def next_tests(
         raise InputError(f"{path}: nobody is left to test: every row of the table was tested.")
     untested = untested.rename_axis("row").reset_index()
     measures = gains(untested)
-    group = pd.factorize(untested["group"])[0] if "group" in untested else np.zeros(len(untested))
-    group = np.asarray(group)
+    group = np.zeros(len(untested), np.int64)
+    if "group" in untested:
+        group = pd.factorize(untested["group"])[0]
     probability = allocate(measures.sum(axis=1).to_numpy(), group, budget)
     mostly_floor = floor(group, budget) > probability / 2
     table = untested.assign(probability=probability, reason=reasons(untested, mostly_floor))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -71,9 +72,11 @@ def load_table(path: str | Path, roles: Roles) -> UserTable:
         tested = None
         if roles.tested is not None:
             tested = outcome.read_tested(table.column(roles.tested), roles)
-        looked = checks.resolve_tested(
-            label, tested, label_name=roles.label, tested_name=roles.tested or "tested"
-        )[1]
+        with warnings.catch_warnings():  # what there is to say is said by the problem below
+            warnings.simplefilter("ignore", checks.DataWarning)
+            looked = checks.resolve_tested(
+                label, tested, label_name=roles.label, tested_name=roles.tested or "tested"
+            )[1]
         columns, encoder = _understand(table, roles, looked)
         problem = SelectiveLabels.from_arrays(
             encoder.transform(table),

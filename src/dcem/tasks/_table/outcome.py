@@ -65,11 +65,14 @@ def _meaning(observed: list[str], positive: Sequence[str], name: str) -> list[fl
     if said is not None or not observed:
         return [] if said is None else list(said)
     looks = [value for value in observed if value.casefold() in NOT_DONE]
-    hint = (
-        f" If {looks[0]!r} means that nobody looked: --untested-value {looks[0]!r}."
-        if looks
-        else ""
+    hint = f" If {looks[0]!r} means that nobody looked: --untested-value {looks[0]!r}." * bool(
+        looks
     )
+    if len(observed) > 12 and values.all_numbers([v for v in observed if v not in looks]):
+        raise InputError(
+            f"Column {name!r} holds a measurement ({_shown(observed, 3)}), not yes and no. Add a "
+            f"column that says who is above the limit that counts, and give that.{hint}"
+        )
     raise InputError(
         f"Column {name!r} holds {_shown(observed)}; which of these mean yes? Say so with "
         f"--positive VALUE (several are allowed); the others then mean no.{hint} Understood "
