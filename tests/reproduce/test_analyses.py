@@ -167,7 +167,7 @@ NEEDS = {
 def test_every_need_can_be_run(need):
     """The preset has the setting, all 12 boundaries (11 policies) of it, and the methods."""
     benchmark = narrowed(load(need.preset), need)
-    over, expected = ("beta", 11) if need.preset == "sepsis" else ("phase", 12)
+    over, expected = ("beta", 11) if need.sepsis else ("phase", 12)
     assert len({task[over] for task in benchmark.tasks}) == expected
     if need.where:
         assert len(benchmark.tasks) == expected

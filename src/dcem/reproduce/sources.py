@@ -32,11 +32,16 @@ class Need:
     optional: bool = False  # read where it is, but nothing is run for it
 
     @property
+    def sepsis(self) -> bool:
+        """Whether it takes a cohort of patients."""
+        return self.preset.startswith("sepsis")
+
+    @property
     def command(self) -> str:
         """How to make the results."""
         if not self.preset:
             return f"python results/{self.recorded[0]}.py"
-        cohort = " --cohort COHORT.parquet" if self.preset == "sepsis" else ""
+        cohort = " --cohort COHORT.parquet" if self.sepsis else ""
         return f"dcem benchmark run {self.preset}{cohort} --out STORE"
 
 
@@ -123,7 +128,7 @@ class Runs:
 
         if need.optional:
             return Recorded(self.out).rows(need)
-        if need.preset == "sepsis" and self.cohort is None:
+        if need.sepsis and self.cohort is None:
             return Found(
                 pd.DataFrame(),
                 notes=(
@@ -147,14 +152,7 @@ class Runs:
         if summary.failed:
             notes.append(f"{summary.failed} fits failed: see 'dcem benchmark status'.")
         rows = matching(results(find_store(self.out)), need)
-        return Found(rows, STORE if len(rows) else "", self._artificial(need), tuple(notes))
-
-    def _artificial(self, need: Need) -> bool:
-        if need.preset != "sepsis" or self.cohort is None:
-            return False
-        from dcem.tasks import load_sepsis
-
-        return bool(load_sepsis(self.cohort).params["artificial"])
+        return Found(rows, STORE if len(rows) else "", made_up(rows), tuple(notes))
 
 
 def made_up(rows: pd.DataFrame) -> bool:
@@ -179,6 +177,6 @@ def matching(table: pd.DataFrame, need: Need) -> pd.DataFrame:
         keep &= (table[name].astype(float) - value).abs() < CLOSE if name in table else False
     if need.methods and "method" in table:
         keep &= table["method"].isin(need.methods)
-    if need.preset == "sepsis":
+    if need.sepsis:
         keep &= table["beta"].notna() if "beta" in table else False
     return table[keep].reset_index(drop=True)
