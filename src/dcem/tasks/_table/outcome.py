@@ -65,9 +65,9 @@ def _meaning(observed: list[str], positive: Sequence[str], name: str) -> list[fl
     if said is not None or not observed:
         return [] if said is None else list(said)
     looks = [value for value in observed if value.casefold() in NOT_DONE]
-    hint = f" If {looks[0]!r} means that nobody looked: --untested-value {looks[0]!r}." * bool(
-        looks
-    )
+    hint = ""
+    if looks:
+        hint = f" If {looks[0]!r} means that nobody looked: --untested-value {looks[0]!r}."
     if len(observed) > 12 and values.all_numbers([v for v in observed if v not in looks]):
         raise InputError(
             f"Column {name!r} holds a measurement ({_shown(observed, 3)}), not yes and no. Add a "
