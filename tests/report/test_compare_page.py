@@ -116,7 +116,19 @@ def test_names_from_the_table_are_escaped(text, table_comparison) -> None:
     assert "Hispanic &lt;b&gt;" in text
     table = comparison_to_markdown(replace(table_comparison, data={"file": "a|b"}))
     assert "# Methods compared on a|b" in table
-    assert "| Hispanic \\<b> |" in table
+    assert "| Hispanic \\<b> $1$ |" in table
+    assert ">Hispanic &lt;b&gt; $1$</text>" in text, "a name is not mathematics"
+
+
+def test_small_groups_do_not_just_vanish_from_figures(text) -> None:
+    assert "Not drawn, since there are too few people: other &amp; unknown." in text
+
+
+def test_what_has_no_number_is_one_sentence_not_a_table(table_comparison) -> None:
+    caption = f"AUC difference: {GROUPS[0]} minus {GROUPS[3]}"
+    text = comparison_to_markdown(table_comparison)
+    assert f"- {caption}: not estimable: one group has 7 positives, and 10 are needed." in text
+    assert f"**{caption}**" not in text
 
 
 def test_same_comparison_same_page() -> None:

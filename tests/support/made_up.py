@@ -25,7 +25,7 @@ from dcem.evaluate.results import (
     TestingByScore,
 )
 
-GROUPS = ("Caucasian", "AfricanAmerican", "Hispanic <b>", "other & unknown")
+GROUPS = ("Caucasian", "AfricanAmerican", "Hispanic <b> $1$", "other & unknown")
 TARGETS = (
     Target("tested", "among the tested", "Always right, of the tested."),
     Target("ipw", "everybody, weighted", "Right if the features explain who is tested."),

@@ -38,7 +38,8 @@ def render_comparison(comparison: TableComparison, title: str = "") -> str:
         groups=tables.groups_table(comparison),
         about_targets=tables.targets_table(comparison),
         headline=list(tables.headline_tables(comparison)),
-        others=list(tables.other_tables(comparison)),
+        others=_numbers(comparison),
+        unknown=_unknown(comparison),
         nuisances=tables.nuisance_table(comparison),
         planted=list(tables.planted_tables(comparison)),
         scorers=_scorers(comparison, drawings),
@@ -65,8 +66,9 @@ def comparison_to_markdown(comparison: TableComparison, title: str = "") -> str:
         for table in tables.planted_tables(comparison):
             lines += _markdown(table)
     lines += ["", "## All numbers", ""]
-    for table in [*tables.other_tables(comparison), tables.nuisance_table(comparison)]:
+    for table in [*_numbers(comparison), tables.nuisance_table(comparison)]:
         lines += _markdown(table)
+    lines += [*(f"- {_plain(sentence)}" for sentence in _unknown(comparison)), ""]
     lines += ["## Read this with care", "", *(f"- {sentence}" for sentence in CARE), ""]
     lines += ["## How it was made", ""]
     lines += [f"- {key}: {value}" for key, value in _facts(comparison).items()]
@@ -110,6 +112,15 @@ def _drawings(comparison: TableComparison) -> Iterator[Drawing]:
             curve_figures.decision_curves,
         ):
             yield from filter(None, [draw(comparison, target)])
+
+
+def _numbers(comparison: TableComparison) -> list[Table]:
+    every = tables.other_tables(comparison)
+    return [table for table in every if tables.without_numbers(table) is None]
+
+
+def _unknown(comparison: TableComparison) -> list[str]:
+    return list(filter(None, map(tables.without_numbers, tables.other_tables(comparison))))
 
 
 def _scorers(comparison: TableComparison, drawn: Collection[str]) -> list[str]:

@@ -177,6 +177,15 @@ def other_tables(comparison: TableComparison) -> Iterator[Table]:
         yield by_target(comparison, caption, partial(_entry, attribute, key, digits))
 
 
+def without_numbers(table: Table) -> str | None:
+    """Why a table holds not one number, in a sentence that can stand in its place; else None."""
+    cells = [cell for row in table.rows for cell in row[1:]]
+    if not all(cell.startswith("not estimable") or cell in ("–", "reference") for cell in cells):
+        return None
+    reasons = dict.fromkeys(cell for cell in cells if cell.startswith("not estimable"))
+    return f"{table.caption}: {'; '.join(reasons) or 'not estimable'}."
+
+
 def nuisance_table(comparison: TableComparison) -> Table:
     """The models that the population estimates lean on, judged out of fold."""
     return Table(

@@ -12,6 +12,7 @@ from dcem.report.panels import (
     diagonal,
     group_line,
     key_of_groups,
+    left_out,
     panels,
     plain_marks,
     thinned,
@@ -27,6 +28,7 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
     if not judged:
         return None
     names = [group.name for group in comparison.groups]
+    drawn: set[str] = set()
     with panels(list(judged), sharex=True, sharey=True) as (figure, axes):
         for ax, one in zip(axes, judged.values(), strict=True):
             diagonal(ax)
@@ -36,6 +38,7 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
                 grid = np.union1d(first.fpr, second.fpr)
                 between = [np.interp(grid, c.fpr, c.tpr) for c in (first, second)]
                 ax.fill_between(grid, *between, color=ACCENT, alpha=0.28, lw=0)
+            drawn |= set(curves)
             for name, curve in curves.items():
                 ax.plot(curve.fpr, curve.tpr, **group_line(names.index(name)), lw=1.7)
             unit_axes(ax)
@@ -43,7 +46,7 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
             gap = number(one.roc_gap.value) if one.roc_gap.estimable else "not estimable"
             ax.text(0.97, 0.04, f"gap {gap}", ha="right", fontsize=9.5, color=ACCENT)
             ax.set(xlabel="false positive rate", ylabel="true positive rate")
-        key_of_groups(figure, names)
+        key_of_groups(figure, names, drawn)
     return Drawing(
         figure,
         f"roc-{target.key}",
@@ -54,7 +57,7 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
         ),
         "A curve nearer the top left ranks people better. Shaded: the area between the curves of "
         "the two groups that lie furthest apart, the ROC gap. A gap is never quite zero; the table "
-        f"says what it would be by chance. {target.assumption}",
+        f"says what it would be by chance. {target.assumption}{left_out(names, drawn)}",
     )
 
 
@@ -67,11 +70,13 @@ def calibration(comparison: TableComparison, target: Target) -> Drawing | None:
     curves = [c for one in judged.values() for c in one.calibration_curves.values()]
     most = [max(c.predicted.max(), min(c.observed.max(), 1.0)) for c in curves if len(c.predicted)]
     end = min(1.0, 1.08 * float(max(most, default=1.0)))
+    drawn: set[str] = set()
     with panels(list(judged), sharex=True, sharey=True) as (figure, axes):
         for ax, one in zip(axes, judged.values(), strict=True):
             diagonal(ax, end)
             for name, points in one.calibration_curves.items():
-                if name != EVERYBODY:
+                if name != EVERYBODY and len(points.predicted) > 1:
+                    drawn.add(name)
                     look = group_line(names.index(name))
                     ax.plot(points.predicted, points.observed, **look, lw=1.2, alpha=0.9)
             everybody = one.calibration_curves.get(EVERYBODY)
@@ -85,7 +90,7 @@ def calibration(comparison: TableComparison, target: Target) -> Drawing | None:
             error = number(one.calibration_error.value)
             if one.calibration_error.estimable:
                 ax.text(0.97, 0.04, f"error {error}", ha="right", transform=ax.transAxes)
-        key_of_groups(figure, names, [_dot("everybody, with interval")])
+        key_of_groups(figure, names, drawn, [_dot("everybody, with interval")])
     return Drawing(
         figure,
         f"calibration-{target.key}",
@@ -98,7 +103,7 @@ def calibration(comparison: TableComparison, target: Target) -> Drawing | None:
         "Points on the dashed line: what was predicted is what happened. Below it, risks are "
         "overstated; above it, understated. Each point is a bin of equal numbers of people; bins "
         "of fewer than ten are left out, and the group lines have no intervals: read them as "
-        "hints.",
+        "hints." + left_out(names, drawn),
     )
 
 

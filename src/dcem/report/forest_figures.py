@@ -19,7 +19,7 @@ from dcem.report.style import (
     INK,
     MUTED,
     PAPER,
-    RC,
+    PLAIN,
     WARN,
     Drawing,
     new_figure,
@@ -50,7 +50,7 @@ def forest(comparison: TableComparison) -> Drawing:
             ("ROC gap", lambda judged: judged.roc_gap),
         ]
     step = 0.8 / max(len(targets), 1)
-    with matplotlib.rc_context(RC):
+    with matplotlib.rc_context(PLAIN):
         figure = new_figure(WIDTH, 1.3 + (0.2 * len(targets) + 0.16) * len(methods))
         figure.get_layout_engine().set(wspace=0.06)
         axes = figure.subplots(1, len(pictures), sharey=True, squeeze=False)[0]
@@ -108,7 +108,7 @@ def planted_forest(comparison: TableComparison) -> Drawing | None:
         return None
     names = list(dict.fromkeys(score.method for score in planted.scores))
     known = {method.name for method in comparison.methods}
-    with matplotlib.rc_context(RC):
+    with matplotlib.rc_context(PLAIN):
         figure = new_figure(WIDTH, 1.1 + 0.36 * len(names))
         figure.get_layout_engine().set(wspace=0.06)
         axes = figure.subplots(1, len(planted.families), sharey=True, sharex=True, squeeze=False)[0]

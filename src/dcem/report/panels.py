@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from dcem.evaluate.results import Curve
-from dcem.report.style import FAINT, INK, RC, group_colour, new_figure
+from dcem.report.style import FAINT, INK, PLAIN, group_colour, new_figure
 
 WIDTH = 9.6  # inches of a figure as wide as the page
 LONGEST_NAME = 26  # letters of a group's name in a key
@@ -27,7 +27,7 @@ def panels(
 
     columns = len(titles) if len(titles) <= 4 else min(4, -(-len(titles) // 2))
     rows = -(-len(titles) // columns)
-    with matplotlib.rc_context(RC):
+    with matplotlib.rc_context(PLAIN):
         width = min(WIDTH, 3.6 * columns)
         figure = new_figure(width, (height or width / columns + 0.4) * rows + 0.5)
         figure.get_layout_engine().set(wspace=0.05, hspace=0.06)
@@ -54,16 +54,19 @@ def group_line(code: int) -> dict[str, Any]:
     return {"color": group_colour(code), "ls": dashes[code // 6 % len(dashes)]}
 
 
-def key_of_groups(figure: Any, names: Sequence[str], extra: Sequence[Any] = ()) -> None:
-    """Which colour is which group, under the panels."""
+def key_of_groups(
+    figure: Any, names: Sequence[str], drawn: Collection[str], extra: Sequence[Any] = ()
+) -> None:
+    """Which colour is which group, under the panels, for the groups that are drawn."""
     from matplotlib.lines import Line2D
 
     handles = [
         Line2D([], [], **group_line(code), lw=2.2, label=shortened(name))
         for code, name in enumerate(names)
+        if name in drawn
     ]
     entries = [*handles, *extra]
-    longest = max(len(entry.get_label()) for entry in entries)
+    longest = max((len(entry.get_label()) for entry in entries), default=0)
     columns = max(1, int(11.5 * figure.get_figwidth() / (longest + 7)))  # letters an inch
     rows = -(-len(entries) // columns)
     figure.set_figheight(figure.get_figheight() + 0.22 * (rows - 1))
@@ -73,9 +76,16 @@ def key_of_groups(figure: Any, names: Sequence[str], extra: Sequence[Any] = ()) 
     )  # fmt: skip
 
 
+def left_out(names: Sequence[str], drawn: Collection[str]) -> str:
+    """A sentence on the groups that a figure does not show; small groups must not just vanish."""
+    missing = [name for name in names if name not in drawn]
+    return f" Not drawn, since there are too few people: {', '.join(missing)}." if missing else ""
+
+
 def shortened(name: str) -> str:
-    """A name that fits into a key."""
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    """A name that fits into a key; one that begins with an underscore would be left out of it."""
+    name = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return f"\N{HAIR SPACE}{name}" if name.startswith("_") else name
 
 
 def diagonal(ax: Any, end: float = 1.0) -> None:

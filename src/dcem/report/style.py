@@ -68,6 +68,7 @@ RC: dict[Any, Any] = {
     "figure.facecolor": "none",
     "legend.frameon": False,
 }
+PLAIN = {**RC, "text.parse_math": False}  # for names from a user's table: a $ is a $
 
 
 def group_colour(code: int) -> str:
