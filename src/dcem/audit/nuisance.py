@@ -25,6 +25,7 @@ from dcem.problem import SelectiveLabels
 CHUNK = 250_000  # rows predicted at once
 JUDGED = 20_000  # held-out rows a fold that decide between the learners
 SMALL = 20_000  # up to so many rows, all folds decide between the learners; beyond, the first
+MOST_CLASSES = 10  # trees grow one tree a class and step; beyond, logistic regression alone
 LARGE = 5_000  # rows from which trees hold some out to know when to stop
 CELLS = 3_000_000  # rows times columns that a model is fitted to, at most
 TINY = 1e-6
@@ -93,14 +94,15 @@ def cross_fit(
             name, features.take(rows), target[rows], people.weight[rows], seeds[held_out]
         )
 
+    competing = list(LEARNERS) if n_classes <= MOST_CLASSES else ["logistic"]
     for held_out in contest:
         rows = _some(np.flatnonzero(among & (fold == held_out)), JUDGED, rng)
         outside = features.take(rows)
-        for name in LEARNERS:
+        for name in competing:
             train(name, held_out)
             guessed = _predict(fitted[name][held_out], outside, n_classes)
             loss[name].append(_log_loss(guessed, target[rows], people.weight[rows]))
-    best = min(LEARNERS, key=lambda name: float(np.nanmean(loss[name])))
+    best = min(competing, key=lambda name: float(np.nanmean(loss[name])))
     for held_out in folds[len(contest) :]:
         train(best, held_out)
     probability = np.full((len(target), n_classes), np.nan)
