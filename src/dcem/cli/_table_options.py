@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dcem.tasks import Roles, UserTable
 
 PANEL = "What the columns mean"
+WIDE = 100  # columns of a terminal
 LIST = "Repeat it, or give a list with commas."
 
 
@@ -115,17 +116,17 @@ def show_columns(table: UserTable, console: Any) -> None:
         f"[bold]{escape(source.name)}[/bold]: {source.rows:,} rows, {source.columns} columns"
     )
     grid = Grid(box=None, pad_edge=False, header_style="dim")
+    wide = console.width >= WIDE
     for heading in ("column", "role", "kind", "missing", "becomes", "note"):
-        grid.add_column(
-            heading,
-            justify="right" if heading == "missing" else "left",
-            no_wrap=heading in ("column", "role", "kind", "missing"),
-        )
+        if heading != "role" or wide:  # in a narrow window, a role stands in the place of the kind
+            side: Any = "right" if heading == "missing" else "left"
+            grid.add_column(heading, justify=side, no_wrap=heading != "note")
     for column in table.columns:
         missing = "" if column.missing == 0 else _share(column.missing)
         note = "[yellow]see below[/yellow]" if column.flag else escape(column.note)
         dim = column.role in ("excluded", "left out")
-        cells = (column.name or "(no name)", column.role, column.kind, missing, _becomes(column))
+        what = (column.role, column.kind) if wide else (_part_of(column),)
+        cells = (column.name or "(no name)", *what, missing, _becomes(column))
         grid.add_row(*map(escape, cells), note, style="dim" if dim else None)
     console.print(grid)
     for column in table.columns:
@@ -137,6 +138,10 @@ def show_columns(table: UserTable, console: Any) -> None:
             )
 
 
+def _part_of(column: Any) -> str:
+    return str(column.kind if column.role == "feature" else column.role)
+
+
 def _share(missing: float) -> str:
     return "<0.1 %" if missing < 0.001 else f"{missing:.1%}".replace("%", " %")
 
@@ -144,8 +149,6 @@ def _share(missing: float) -> str:
 def _becomes(column: Any) -> str:
     if not column.encoded:
         return ""
-    if len(column.encoded) == 1:
-        return {"date": "days", "number": "itself", "boolean": "0 or 1"}.get(
-            column.kind, str(column.encoded[0])
-        )
-    return f"{len(column.encoded)} indicators"
+    simple = {"date": "days", "number": "itself", "boolean": "0 or 1"}
+    many = len(column.encoded)
+    return simple.get(column.kind, f"{many} indicator{'s' * (many > 1)}")

@@ -170,12 +170,12 @@ def _guess_number(name: str, numbers: np.ndarray, keep: bool, note: str = "") ->
         return Guess("identifier", share, len(found), None, _IDENTIFIER)
     if whole and 2 < len(found) <= MOST_CODES and CODE_NAME.search(name):
         codes_guess = _guess_codes(name, numbers)
-        note = "; ".join(filter(None, [codes_guess.note, "codes, by its name"]))
+        note = "; ".join(filter(None, [codes_guess.note, "codes, by name"]))
         return replace(codes_guess, note=note)
     return Guess("number", share, len(found), Encoding(name, "number"), note)
 
 
-_IDENTIFIER = "a value of its own in most rows; --include keeps it"
+_IDENTIFIER = "a value a row; --include keeps it"
 
 
 def _names_rows(name: str, n: int, present: int, distinct: int) -> bool:
@@ -239,7 +239,7 @@ def _guess_category(name: str, text: values.Coded, counts: np.ndarray, keep: boo
         return Guess("constant", share, distinct, None, f"{levels[0]!r} in nearly all rows")
     if distinct > len(levels):
         rare = distinct - len(levels)
-        notes.append(f"{rare:,} rare level{'s' * (rare > 1)} as one")
+        notes.append(f"{rare:,} rare as one")
     if doubtful := [v for v in text.values if v.casefold() in values.NOT_A_NUMBER - {"-", "."}]:
-        notes.append(f"{doubtful[0]!r} counts as a level; --missing {doubtful[0]} if it is none")
+        notes.append(f"{doubtful[0]!r} is a level; or --missing {doubtful[0]}")
     return Guess("category", share, distinct, encoding, "; ".join(notes))
