@@ -87,6 +87,21 @@ def test_a_failure_on_the_way_leaves_the_old_file(model, tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def test_an_interruption_leaves_the_old_file(model, tmp_path, monkeypatch):
+    monkeypatch.setattr("dcem.tasks._table.reading.BLOCK_BYTES", 4096)
+    path = write(visits(2000), tmp_path / "p.csv")
+    (tmp_path / "s.csv").write_text("precious")
+
+    def stop(rows: int) -> None:
+        assert any(p.name.endswith(".partial") for p in tmp_path.iterdir())
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        predict_file(model, path, tmp_path / "s.csv", progress=stop)
+    assert (tmp_path / "s.csv").read_text() == "precious"
+    assert {p.name for p in tmp_path.iterdir()} == {"p.csv", "s.csv"}
+
+
 def test_in_order_keeps_order_and_stays_few_ahead():
     running, most, lock = 0, 0, threading.Lock()
     taken = []
