@@ -83,7 +83,9 @@ def groups_table(comparison: TableComparison) -> Table:
         columns[: 1 + len(kinds)],
         [
             (name, *(cell(row, kind, of[kind]) for kind in kinds))
-            for row, name in enumerate([*(group.name for group in groups), "all together"])
+            for row, name in enumerate(
+                [*(group.name for group in groups), *["all together"] * (len(groups) > 1)]
+            )
         ],
     )
 

@@ -22,6 +22,12 @@ from dcem.report.style import ACCENT, FAINT, GRID, INK, MUTED, Drawing
 from dcem.report.words import number, with_interval
 
 
+_ABOUT_THE_GAP = (
+    "Shaded: the area between the curves of the two groups that lie furthest apart, the ROC gap. A "
+    "gap is never quite zero; the table says what it would be by chance. "
+)
+
+
 def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
     """One panel a method: a curve for each group, the area between the two furthest shaded."""
     judged = _judged(comparison, target, "roc_curves")
@@ -43,8 +49,9 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
                 ax.plot(curve.fpr, curve.tpr, **group_line(names.index(name)), lw=1.7)
             unit_axes(ax)
             ax.text(0.97, 0.14, f"AUC {number(one.auc.value)}", ha="right", fontsize=9.5)
-            gap = number(one.roc_gap.value) if one.roc_gap.estimable else "not estimable"
-            ax.text(0.97, 0.04, f"gap {gap}", ha="right", fontsize=9.5, color=ACCENT)
+            if len(names) > 1:
+                gap = number(one.roc_gap.value) if one.roc_gap.estimable else "not estimable"
+                ax.text(0.97, 0.04, f"gap {gap}", ha="right", fontsize=9.5, color=ACCENT)
             ax.set(xlabel="false positive rate", ylabel="true positive rate")
         key_of_groups(figure, names, drawn)
     return Drawing(
@@ -55,9 +62,9 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
             f"{name}: AUC {with_interval(one.auc)}, ROC gap {with_interval(one.roc_gap)}."
             for name, one in judged.items()
         ),
-        "A curve nearer the top left ranks people better. Shaded: the area between the curves of "
-        "the two groups that lie furthest apart, the ROC gap. A gap is never quite zero; the table "
-        f"says what it would be by chance. {target.assumption}{left_out(names, drawn)}",
+        "A curve nearer the top left ranks people better. "
+        + ("" if len(names) == 1 else _ABOUT_THE_GAP)
+        + f"{target.assumption}{left_out(names, drawn)}",
     )
 
 
