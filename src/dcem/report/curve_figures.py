@@ -21,7 +21,6 @@ from dcem.report.panels import (
 from dcem.report.style import ACCENT, FAINT, GRID, INK, MUTED, Drawing
 from dcem.report.words import number, with_interval
 
-
 _ABOUT_THE_GAP = (
     "Shaded: the area between the curves of the two groups that lie furthest apart, the ROC gap. A "
     "gap is never quite zero; the table says what it would be by chance. "
