@@ -75,12 +75,13 @@ def test_fit_predict_next_tests(path):
     assert scores["score"].corr(people["age"]) > 0.5
 
     who = folder / "who.csv"
-    result = run("next-tests", folder / "model", path, "--budget", 40, "--out", who)
+    result = run("next-tests", folder / "model", path, "--budget=40", "-o", who, "--draw-seed=1")
     assert result.exit_code == 0, result.output
     assert "a single network" in result.output
     assert "no model of who is tested" in result.output
     listed = pd.read_csv(who)
     assert listed["probability"].sum() == pytest.approx(40)
+    assert listed["drawn"].sum() == 40
     assert len(listed) == visits()["sepsis"].isna().sum()
     everything = run("predict", folder / "model", path, "--keep", "all", "-o", folder / "s.parquet")
     assert everything.exit_code == 0, everything.output

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dcem.checks import InputError
-from dcem.scoring import allocate, next_tests
+from dcem.scoring import allocate, draw, next_tests
 from dcem.scoring.allocation import floor
 from dcem.scoring.next_tests import shortfall
 
@@ -51,6 +51,16 @@ def test_more_gain_more_probability_and_order_does_not_matter():
 
 def test_nothing_to_gain_is_dealt_out_evenly():
     np.testing.assert_allclose(allocate(np.zeros(10), np.zeros(10, int), 2), 0.2)
+
+
+def test_a_draw_keeps_the_budget_and_the_probabilities():
+    rng = np.random.default_rng(3)
+    probability = allocate(rng.random(60) ** 3, rng.integers(0, 2, 60), 12)
+    drawn = np.stack([draw(probability, seed) for seed in range(4000)])
+    assert (drawn.sum(axis=1) == 12).all()
+    error = np.sqrt(probability * (1 - probability) / 4000)
+    assert (np.abs(drawn.mean(axis=0) - probability) < 4.5 * error + 1e-12).all()
+    np.testing.assert_array_equal(draw(probability, 7), draw(probability, 7))
 
 
 @pytest.mark.parametrize("budget", [0, -1, np.nan, np.inf])

@@ -15,6 +15,14 @@ def next_tests(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="List to write: .csv, .csv.gz or .parquet.")
     ],
+    draw_seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Also draw with these probabilities, from this seed: adds the column `drawn`.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Give everybody untested a probability of being tested next, and say why.
 
@@ -26,7 +34,7 @@ def next_tests(
     from rich.console import Console
     from rich.table import Table
 
-    from dcem.scoring import TableModel, next_tests, require_output, write_frame
+    from dcem.scoring import TableModel, draw, next_tests, require_output, write_frame
 
     console = Console(highlight=False)
     require_output(out, table)
@@ -35,10 +43,12 @@ def next_tests(
         found = next_tests(
             fitted, table, budget, progress=lambda rows: status.update(f"{rows:,} rows ...")
         )
-    write_frame(found.table, out)
+    people = found.table
+    if draw_seed is not None:
+        people = people.assign(drawn=draw(people["probability"].to_numpy(), draw_seed))
+    write_frame(people, out)
     for note in found.notes:
         console.print(f"[yellow]note:[/yellow] {note}")
-    people = found.table
     console.print(
         f"{len(people):,} of {found.rows:,} rows are untested; {people['probability'].sum():,.0f} "
         f"tests, probabilities from {people['probability'].min():.2g} to "

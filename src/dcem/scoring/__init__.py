@@ -5,7 +5,7 @@ raw rows. `predict_file` scores files of any length in bounded memory; `next_tes
 who was not tested a probability of being tested next.
 """
 
-from dcem.scoring.allocation import allocate
+from dcem.scoring.allocation import allocate, draw
 from dcem.scoring.next_tests import NextTests, next_tests
 from dcem.scoring.stream import predict_file, require_output, write_frame
 from dcem.scoring.table_model import Scores, TableModel, fit_table, require_method
@@ -15,6 +15,7 @@ __all__ = [
     "Scores",
     "TableModel",
     "allocate",
+    "draw",
     "fit_table",
     "next_tests",
     "predict_file",

@@ -49,6 +49,22 @@ def floor(group: np.ndarray, budget: float) -> np.ndarray:
     return np.minimum(FLOOR_MOST, evenly + of_group)
 
 
+def draw(probability: np.ndarray, random_state: int | np.random.Generator) -> np.ndarray:
+    """Who is drawn [n]: each with exactly that probability, in all as many as they sum to.
+
+    Systematic sampling: people are laid side by side in random order, each as long as their
+    probability, and whoever lies under a mark at every whole step from a random start is drawn.
+    The number drawn is the sum, rounded down or up.
+    """
+    rng = np.random.default_rng(random_state)
+    order = rng.permutation(len(probability))
+    ends = np.cumsum(probability[order]) + rng.random()
+    starts = np.concatenate([ends[:1] - probability[order[:1]], ends[:-1]])
+    drawn = np.empty(len(probability), dtype=bool)
+    drawn[order] = np.floor(ends) > np.floor(starts)
+    return drawn
+
+
 def _fill(least: np.ndarray, gain: np.ndarray, budget: float) -> np.ndarray:
     """`min(1, least + c gain)` with the c at which the sum is the budget.
 
