@@ -88,6 +88,20 @@ class TestCompare:
         )
         assert not one[~rest]["value"].equals(two[~rest]["value"])
 
+    def test_without_groups_and_with_weights(
+        self, task: tuple[SelectiveLabels, np.ndarray]
+    ) -> None:
+        problem, _ = task
+        alone = SelectiveLabels.from_arrays(
+            problem.X, problem.y_obs, weight=np.random.default_rng(0).uniform(0.5, 2, len(problem))
+        )
+        found = quick(alone)
+        judged = found.methods[0].judgements["dr"]
+        assert judged.auc.estimable
+        assert not judged.roc_gap.estimable
+        assert judged.auc_differences == {}
+        assert len(found.sentences) == 3
+
     def test_no_overlap_is_said(self) -> None:
         made = make_sinusoid(
             stream="independent", random_state=0, n_train=2000, n_validation=2, n_test=2

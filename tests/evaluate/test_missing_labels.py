@@ -327,6 +327,15 @@ class TestEvaluator:
             assert judges[0].auc(target, score) == judges[1].auc(target, score)
         assert judges[0].auc("truth", score) != judges[1].auc("truth", score)
 
+    def test_a_perfect_score_is_not_certain(self) -> None:
+        y = np.repeat([0.0, 1.0], 20)
+        full = SelectiveLabels.from_arrays(np.zeros((40, 1)), y, tested=np.ones(40))
+        judge = Evaluator(full, nuisances=exact(full, np.ones(40), np.full(40, 0.5)))
+        found = judge.auc("tested", y)
+        assert found.value == found.high == 1
+        assert 0.8 < found.low < 0.9  # twenty of twenty
+        assert judge.precision_at_capacity("tested", y, 0.25).low < 0.8  # ten of ten
+
     def test_targets_carry_their_assumptions(self) -> None:
         problem, _, e, risk, _ = make_problem(300)
         judge = Evaluator(problem, nuisances=exact(problem, e, risk))

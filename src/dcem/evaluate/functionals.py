@@ -52,17 +52,35 @@ class Functional:
             return nan
         return sqrt(float(summed @ summed) * people / (people - 1))
 
-    def estimate(self, person: np.ndarray, level: float, *, share: bool = False) -> Estimate:
-        """With its normal interval; of a `share`, on the log-odds scale, so it stays in (0, 1)."""
+    def estimate(
+        self, person: np.ndarray, level: float, *, share: bool = False, behind: int = 0
+    ) -> Estimate:
+        """With its normal interval; of a `share`, on the log-odds scale, so it stays in (0, 1).
+
+        At 0 or 1 no row moves a share any more and the error would be 0: Wilson's interval for
+        `behind` people then says how little that proves.
+        """
+        if share and (self.value <= 0 or self.value >= 1):
+            value = float(np.clip(self.value, 0, 1))
+            return Estimate(value, *wilson(value, max(behind, 1), level))
         error = self.standard_error(person)
         if not isfinite(self.value) or not isfinite(error):
             return Estimate(nan, reason="too few people stand behind it")
         reach = norm.ppf((1 + level) / 2) * error
-        if share and 0 < self.value < 1:
+        if share:
             reach /= self.value * (1 - self.value)
             middle = logit(self.value)
             return Estimate(self.value, float(expit(middle - reach)), float(expit(middle + reach)))
         return Estimate(self.value, self.value - reach, self.value + reach)
+
+
+def wilson(share: float, people: int, level: float) -> tuple[float, float]:
+    """Wilson's interval of a share among so many people."""
+    z = float(norm.ppf((1 + level) / 2))
+    room = z * z / people
+    middle = (share + room / 2) / (1 + room)
+    reach = z / (1 + room) * sqrt(share * (1 - share) / people + room / (4 * people))
+    return max(middle - reach, 0.0), min(middle + reach, 1.0)
 
 
 def auc(score: np.ndarray, masses: Masses) -> Functional:

@@ -242,16 +242,9 @@ def testing_by_score(evaluator: Evaluator, score: np.ndarray) -> dict[str, Testi
             if any(0 < count < FEWEST for count in (tested, int(here.sum()) - tested)):
                 continue
             if here.any():
-                low, high = _wilson(tested, int(here.sum()), evaluator.level)
+                low, high = functionals.wilson(
+                    tested / here.sum(), int(here.sum()), evaluator.level
+                )
                 points.append((score[rows][here].mean(), tested / here.sum(), low, high))
         curves[name] = TestingByScore(*np.array(points).reshape(-1, 4).T)
     return curves
-
-
-def _wilson(part: int, whole: int, level: float) -> tuple[float, float]:
-    """Wilson's interval of a share."""
-    z = float(norm.ppf((1 + level) / 2))
-    share, room = part / whole, z * z / whole
-    middle = (share + room / 2) / (1 + room)
-    reach = z / (1 + room) * np.sqrt(share * (1 - share) / whole + room / (4 * whole))
-    return float(middle - reach), float(middle + reach)

@@ -131,7 +131,8 @@ class Evaluator:
     def auc(self, target: str, score: np.ndarray, group: str | None = None) -> Estimate:
         """AUC of everybody or of one group."""
         why = self.lacking(target, group)
-        return self._estimate(self.auc_of(target, score, group), why, share=True)
+        rarer = min(self._people(target, group, positive) for positive in (True, False))
+        return self._estimate(self.auc_of(target, score, group), why, share=True, behind=rarer)
 
     def auc_gain(self, target: str, score: np.ndarray, reference: np.ndarray) -> Estimate:
         """AUC of a score minus that of another on the same people."""
@@ -168,14 +169,22 @@ class Evaluator:
     def precision_at_capacity(self, target: str, rank: np.ndarray, capacity: float) -> Estimate:
         """Share of positives among the `capacity` share of people ranked highest."""
         value = functionals.precision_at_capacity(rank, self.masses[target], capacity)
-        return self._estimate(value, self.lacking(target), share=True)
+        behind = round(capacity * len(np.unique(self.person[self.masses[target].total > 0])))
+        return self._estimate(value, self.lacking(target), share=True, behind=behind)
 
     def prevalence(self, target: str, group: str | None = None) -> Estimate:
         """Share of positives."""
         value = functionals.prevalence(self.masses[target].among(self.rows_of(group)))
         return self._estimate(value, self.lacking(target, group), share=True)
 
-    def _estimate(self, value: Functional, why: str, *, share: bool = False) -> Estimate:
+    def _people(self, target: str, group: str | None, positive: bool) -> int:
+        """How many people are known to be positive (or not) behind a target."""
+        known = self.problem.y_obs if target != "truth" or self.truth is None else self.truth
+        return len(np.unique(self.person[self.rows_of(group) & (known == int(positive))]))
+
+    def _estimate(
+        self, value: Functional, why: str, *, share: bool = False, behind: int = 0
+    ) -> Estimate:
         if why:
             return Estimate(nan, reason=why)
-        return value.estimate(self.person, self.level, share=share)
+        return value.estimate(self.person, self.level, share=share, behind=behind)
