@@ -43,8 +43,8 @@ from dcem.problem import SelectiveLabels
 GAMMA = 4.0
 CEILING = "the planted risk"  # the name under which the best possible score stands
 TRAIN_SHARE = 0.7
-MAX_ROWS = 3_000
-BATCH = 1_024
+MAX_ROWS = 6_000
+BATCH = 512
 FEATURES = 8  # that an outcome depends on: as with real ones, most columns do not matter
 _SPREADS = (0.5, 4.0)  # b is kept between these
 
@@ -93,7 +93,7 @@ def plant(
         max_rows: rows of a planted table, drawn anew each time.
         level: of the intervals over repetitions (Student's t).
         random_state: seed of everything.
-        params: for every method, besides the defaults (and batches of 1,024 rows).
+        params: for every method, besides the defaults (and batches of 512 rows).
         progress: told in words what is being done.
     """
     if repetitions < 2:
