@@ -24,6 +24,7 @@ from dcem import checks
 from dcem.tasks._table import values
 
 OTHER, MISSING = "(other)", "(missing)"
+BLOCK = 65_536  # rows encoded at a time: their features stay in the cache
 
 
 @dataclass(frozen=True)
@@ -129,11 +130,13 @@ class Encoder:
         """
         table = as_arrow(table, self.columns)
         out = np.empty((table.num_rows, len(self.feature_names)), dtype)
-        start = 0
-        for encoding in self.encodings:
-            stop = start + len(encoding.features)
-            encoding.encode(table.column(encoding.name), self.missing, out[:, start:stop])
-            start = stop
+        for first in range(0, table.num_rows, BLOCK):
+            block, rows = table.slice(first, BLOCK), out[first : first + BLOCK]
+            start = 0
+            for encoding in self.encodings:
+                stop = start + len(encoding.features)
+                encoding.encode(block.column(encoding.name), self.missing, rows[:, start:stop])
+                start = stop
         return out
 
     def to_plain(self) -> dict[str, Any]:
