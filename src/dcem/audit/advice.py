@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf, isnan
 
-from dcem.audit.findings import CLEAR, clear_disparities, percent
+from dcem.audit.outcome_findings import CLEAR, clear_disparities
 from dcem.audit.overlap import HARDLY, is_thin
 from dcem.audit.results import EVERYBODY, Assumption, Audit, Breakdown, MethodAdvice
+from dcem.audit.wording import percent
 
 RANDOM = 0.55  # an AUC of the testing model up to which testing is about random
 
@@ -108,10 +109,9 @@ def advise(audit: Audit) -> tuple[MethodAdvice, ...]:
 
 
 def _verdict(name: str, audit: Audit) -> tuple[str, str]:
-    total = audit.total
-    if total.tested == 0:
+    if audit.extent == "nobody":
         return "not here", "nobody was tested"
-    if total.tested == total.rows:
+    if audit.extent == "everybody":
         if name in _EVERYBODY_TESTED:
             return "defensible", "everybody was tested: an ordinary model of the outcome will do"
         return "not here", "everybody was tested: there is nothing to correct"

@@ -101,7 +101,7 @@ def without_small_cells(audit: Audit) -> Audit:
         overlap={
             name: _without_shares(item, everything=hidden(name, "rows"))
             if hidden(name, "rows", "tested")
-            else replace(item, tested=round(item.tested, -2))
+            else replace(item, tested=_hundreds(item.tested))
             if name == EVERYBODY and withheld
             else item
             for name, item in audit.overlap.items()
@@ -149,7 +149,11 @@ def _masked(item: GroupCounts, shown: dict[str, dict[str, Shown]]) -> GroupCount
 
 def _rounded(total: GroupCounts) -> GroupCounts:
     numbers = (total.rows, total.people, total.tested, total.positive)
-    return GroupCounts(total.group, *(round(number, -2) for number in numbers))
+    return GroupCounts(total.group, *map(_hundreds, numbers))
+
+
+def _hundreds(number: int) -> int:
+    return max(round(number, -2), 100)
 
 
 def _about(total: GroupCounts) -> dict[str, str]:

@@ -234,6 +234,7 @@ class MethodAdvice:
 class Audit:
     """Everything an audit found. What could not be done is None or empty; findings say so."""
 
+    extent: str  # who was tested: "nobody", "everybody" or "some"
     counts: tuple[GroupCounts, ...]
     total: GroupCounts
     testing: tuple[TestingRate, ...]

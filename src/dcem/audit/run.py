@@ -118,6 +118,7 @@ def audit(
     )
     prevalence = prevalences(problem, people, probability, unseen, overlap)
     found = Audit(
+        extent="some" if varies else "everybody" if tested.all() else "nobody",
         counts=counts,
         total=total,
         testing=rates,
