@@ -111,7 +111,7 @@ class TestCompare:
         assert not found.methods[0].judgements["dr"].auc.estimable
         assert found.methods[0].judgements["tested"].auc.estimable
         assert any("not estimable" in warning for warning in found.warnings)
-        assert "among the tested" in " ".join(found.sentences)
+        assert "Among the tested, `y-obs`" in " ".join(found.sentences)
 
     def test_a_method_that_needs_the_truth_is_refused(
         self, task: tuple[SelectiveLabels, np.ndarray]

@@ -1,4 +1,4 @@
-"""The recorded coverage experiment: what it says, and that two parts of a run add up to the whole."""
+"""The recorded coverage experiment: what it says, and that two parts of a run make the whole."""
 
 import importlib.util
 import sys

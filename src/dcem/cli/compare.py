@@ -121,28 +121,32 @@ def show(comparison: TableComparison, console: Any) -> None:
     """Print the comparison: one table a target, the answer of planted outcomes, the warnings."""
     from rich.table import Table
 
+    from dcem.report import words
+
     for target in comparison.targets:
         console.print(f"\n[bold]{target.name.capitalize()}[/bold]. {target.assumption}")
         if not target.available:
             console.print(f"  not estimable: {target.reason}", markup=False)
             continue
         grid = Table(box=None, pad_edge=False, header_style="dim")
-        for column in ("method", "AUC", "gain", "ROC gap", "by chance", "risk overstated by"):
+        for column in ("method", "AUC", "gain", "ROC gap", "chance"):  # 80 columns wide
             grid.add_column(column, justify="left" if column == "method" else "right")
         for method in comparison.methods:
             judged = method.judgements[target.key]
-            gain = judged.auc_gain
             grid.add_row(
                 method.name,
                 _cell(judged.auc),
-                "" if gain is None else _cell(gain),
+                "" if judged.auc_gain is None else _cell(judged.auc_gain),
                 _cell(judged.roc_gap),
-                ""
-                if judged.gap_by_chance != judged.gap_by_chance
-                else f"{judged.gap_by_chance:.3f}",
-                _cell(judged.calibration_in_the_large["everybody"]),
+                words.number(judged.gap_by_chance),
             )
         console.print(grid)
+    console.print(
+        f"\n{100 * comparison.level:g} % intervals. gain: in AUC over {comparison.methods[0].name}, "
+        "same people. chance: what the gap\nstays under, 19 times in 20, if groups are dealt out at "
+        "random.",
+        style="dim",
+    )
     console.print()
     for sentence in comparison.sentences:
         console.print(f"- {sentence.replace('`', '')}", markup=False)
@@ -182,6 +186,6 @@ def write(comparison: TableComparison, report: Path | None, out: Path | None) ->
 
 
 def _cell(estimate: Estimate) -> str:
-    if not estimate.estimable:
-        return "not estimable"
-    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+    from dcem.report import words
+
+    return words.with_interval(estimate) if estimate.estimable else "not estimable"

@@ -21,7 +21,11 @@ from dcem.evaluate.results import (
     Target,
 )
 
-PREFERRED = ("truth", "dr", "tested")
+PREFERRED = {
+    "truth": "Against the truth",
+    "dr": "Among everybody (doubly robust)",
+    "tested": "Among the tested",
+}
 MANY = 10  # counts under it are not given away in a sentence
 
 
@@ -37,7 +41,7 @@ def conclude(
     first, *others = methods
     leader = first.judgements[chosen.key]
     sentences.append(
-        f"Judged {chosen.name}, `{first.name}` has an AUC of {_with_interval(leader.auc)}."
+        f"{PREFERRED[chosen.key]}, `{first.name}` has an AUC of {_with_interval(leader.auc)}."
     )
     for method in others:
         sentences.append(about_ranking(method, first, chosen.key))
