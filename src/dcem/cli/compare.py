@@ -141,10 +141,10 @@ def show(comparison: TableComparison, console: Any) -> None:
                 words.number(judged.gap_by_chance),
             )
         console.print(grid)
+    first = comparison.methods[0].name
     console.print(
-        f"\n{100 * comparison.level:g} % intervals. gain: in AUC over {comparison.methods[0].name}, "
-        "same people. chance: what the gap\nstays under, 19 times in 20, if groups are dealt out at "
-        "random.",
+        f"\n{100 * comparison.level:g} % intervals. gain: in AUC over {first}, same people. "
+        "chance: what the gap\nstays under, 19 times in 20, if groups are dealt out at random.",
         style="dim",
     )
     console.print()
