@@ -43,10 +43,12 @@ def dependence(gamma: float, seed: int) -> list[dict[str, Any]]:
     rng = np.random.default_rng([seed, round(1000 * gamma)])
     group = rng.integers(0, 2, ROWS)
     x = rng.normal(size=(ROWS, 3)) + 0.4 * group[:, None] * [1, 0, 0]
-    tested = rng.random(ROWS) < expit(-0.7 + 0.6 * x[:, 0] - 0.6 * group)
+    # Group 0 is tested the more, the higher its risk; group 1 the less: gamma bends their ROC
+    # curves in opposite directions.
+    tested = rng.random(ROWS) < expit(-0.3 + np.where(group == 0, 1.0, -0.7) * x[:, 0])
     seen = -0.6 + x[:, 0] - 0.6 * x[:, 1]
     truth = rng.random(ROWS) < expit(seen + np.where(tested, 0, np.log(gamma)))
-    score = seen + 1.5 * group * rng.normal(size=ROWS)  # poorer in group 1
+    score = seen + 0.8 * group * rng.normal(size=ROWS)  # poorer in group 1
     problem = SelectiveLabels.from_arrays(x, np.where(tested, truth, np.nan), group=group)
     people = People.of(problem)
     fold = deal_folds(people, ROWS, 3, rng)
