@@ -3,6 +3,7 @@
     python results/coverage.py run --diabetes diabetes130.csv.gz
     python results/coverage.py run --diabetes diabetes130.csv.gz --resume    (after a time limit)
     python results/coverage.py show
+    python results/coverage.py bound     (widths if both models were known, simulated cells)
 
 Tables whose truth is known are censored by a testing policy, and a score is judged without the
 truth of the untested, as on a user's table. How often does the 95 % interval contain the value in
@@ -317,9 +318,41 @@ def show(out: Path) -> None:
         print(wide.round(3).to_string())
 
 
+def bound() -> None:
+    """What no estimator can undercut by much: widths with known models, over full truth."""
+    from dcem.evaluate import Evaluator
+    from dcem.evaluate.nuisances import Nuisances
+    from dcem.tasks import make_sinusoid
+
+    for cell in CELLS:
+        if cell.table != "simulated" or cell.overlap == "no" or cell.scores != "fixed":
+            continue
+        task = make_sinusoid(
+            k=cell.tested / 0.25, testing_slope=cell.slope, stream="independent",
+            random_state=1, n_train=2, n_validation=2, n_test=100_000,
+        )  # fmt: skip
+        problem, score = task.test, fixed_score(cell, "")[0](task.test.X)
+        known = Nuisances(
+            task.process.testing_probability(problem.X, problem.group),
+            task.process.outcome_probability(problem.X),
+            (),  # type: ignore[arg-type]
+        )
+        judge = Evaluator(problem, truth=task.truth["test"], nuisances=known)
+        widths = [
+            [
+                e.high - e.low
+                for e in (judge.auc(t, score), *judge.auc_differences(t, score).values())
+            ]
+            for t in ("dr", "truth")
+        ]
+        ratios = [f"{a / b:.2f}" for a, b in zip(*widths, strict=True)]
+        print(f"slope {cell.slope:g}, {100 * cell.tested:.0f} % tested: AUC {ratios[0]} times,"
+              f" difference {ratios[1]} times")  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("action", choices=["run", "show"])
+    parser.add_argument("action", choices=["run", "show", "bound"])
     parser.add_argument("--diabetes", default="", help="diabetes130.csv.gz (UCI, CC BY 4.0)")
     parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -327,6 +360,9 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true", help="go on after the recorded ones")
     parser.add_argument("--out", type=Path, default=HERE)
     options = parser.parse_args()
+    if options.action == "bound":
+        bound()
+        return
     if options.action == "run":
         before = pd.read_csv(options.out / "coverage.csv") if options.resume else None
         run(options.diabetes, options.out, options.repetitions, options.jobs, options.only, before)
