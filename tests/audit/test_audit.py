@@ -1,5 +1,8 @@
 """The whole audit on tables whose truth is known."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -193,3 +196,10 @@ def test_shared_audit_hides_small_cells(unfair) -> None:
     assert shared.total.rows % 100 == 0
     kept = next(c for c in shared.counts if c.group == "a")
     assert kept == next(c for c in exact.counts if c.group == "a")
+
+
+def test_the_page_about_it_runs(capsys) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
+    code = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    exec(compile("\n".join(code), str(page), "exec"), {})
+    assert "serious" in capsys.readouterr().out
