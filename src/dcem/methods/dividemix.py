@@ -48,9 +48,9 @@ class DivideMix(NetworkClassifier):
 
     *Variants.* "corrected" follows its authors: each network's own losses, refined labels, a
     mixture that is kept from collapsing (its variances get 5e-4 added). "published": both networks
-    are split by the same losses, those of the *sum* of their logits; the sharpened mean prediction as the
-    target of *every* row, so that observed labels only decide the split; scikit-learn's default
-    mixture, whose random start decides, at some decision boundaries, what all of it ends in.
+    are split by the same losses, those of the *sum* of their logits; the sharpened mean prediction
+    is the target of *every* row, so that observed labels only decide the split; scikit-learn's
+    default mixture, whose random start decides, at some boundaries, what all of it ends in.
 
     Parameters
     ----------
