@@ -125,7 +125,9 @@ def _direction(asked: _Held, columns: list[int], labels: list[str], source: str)
         return 100 * float(np.average(asked.probability(moved), weights=asked.weight))
 
     block = asked.X[:, columns]
-    patterns, count = np.unique(block, axis=0, return_counts=True)
+    filled = np.where(np.isnan(block), np.inf, block)  # to numpy, no two missing values are equal
+    patterns, count = np.unique(filled, axis=0, return_counts=True)
+    patterns = np.where(np.isinf(patterns), np.nan, patterns)
     if len(patterns) == 1:
         return "the same for everybody"
     if len(patterns) <= CATEGORIES or len(columns) > 2:
