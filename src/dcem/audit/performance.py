@@ -34,7 +34,9 @@ class RankedScore:
     """A score in steps of about equal mass, ready to be judged against any pseudo-outcomes."""
 
     def __init__(self, score: np.ndarray, people: People) -> None:
-        edges = np.unique(np.quantile(score, np.linspace(0, 1, BINS + 1)[1:-1]))
+        edges = np.unique(score)  # few values: exactly these steps
+        if len(edges) > BINS:
+            edges = np.unique(np.quantile(score, np.linspace(0, 1, BINS + 1)[1:-1]))
         self.step = np.searchsorted(edges, score, side="left")
         self.n_steps = len(edges) + 1
         self.people = people
