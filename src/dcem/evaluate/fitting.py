@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import itertools
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed, parallel_config
 
 from dcem import checks, methods
 from dcem.evaluate.results import History
@@ -17,6 +20,7 @@ from dcem.problem import SelectiveLabels
 
 DEFAULT_METHODS = ("y-obs", "tested-only", "ipw", "peer-loss", "dcem")
 Progress = Callable[[str], None]
+WORTH_A_PROCESS = 10_000  # rows to fit to, in all: below, starting processes takes longer
 _LOSSES = {
     "train_loss": "training",
     "validation_loss": "validation, everybody",
@@ -57,22 +61,51 @@ def describe(name: str) -> str:
     return (inspect.getdoc(METHODS[name]) or name).splitlines()[0]
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """The scores of rows that a model did not see, and what is told of the model."""
+
+    score: np.ndarray  # [rows] probability
+    fills_in: bool
+    history: History | None
+
+
 def fit_and_score(
     name: str,
     parts: Sequence[tuple[SelectiveLabels, SelectiveLabels]],
     random_state: int,
     params: Mapping[str, Any] | None = None,
-) -> tuple[list[np.ndarray], list[Any]]:
-    """Fit a method to the first of each pair, all at once; score the second.
+) -> list[Fitted]:
+    """Fit a method to the first of each pair and score the second.
 
-    Returns the scores of each pair and the fitted models.
+    Where batches make every pair a fit of its own, the pairs are shared out over the cores.
     """
     model = methods.make(name, random_state=random_state, **(params or {}))
+    workers = min(os.cpu_count() or 1, len(parts))
+    if workers == 1 or sum(len(train) for train, _ in parts) < WORTH_A_PROCESS:
+        return _fit_and_score(model, parts)
+    shares = [list(range(start, len(parts), workers)) for start in range(workers)]
+    # one thread each: small products gain nothing from more
+    with parallel_config("loky", n_jobs=workers, inner_max_num_threads=1):
+        done = Parallel()(
+            delayed(_fit_and_score)(model, [parts[i] for i in share]) for share in shares
+        )
+    by_position = dict(zip(itertools.chain(*shares), itertools.chain(*done), strict=True))
+    return [by_position[i] for i in range(len(parts))]
+
+
+def _fit_and_score(
+    model: Any, parts: Sequence[tuple[SelectiveLabels, SelectiveLabels]]
+) -> list[Fitted]:
     fitted = methods.fit_many(model, [train for train, _ in parts])
     return [
-        one.predict_proba(rows, **_group_of(one, rows))[:, 1]
+        Fitted(
+            one.predict_proba(rows, **_group_of(one, rows))[:, 1],
+            hasattr(one, "pseudo_labels_"),
+            history_of(one),
+        )
         for one, (_, rows) in zip(fitted, parts, strict=True)
-    ], fitted
+    ]
 
 
 def out_of_fold(
@@ -82,19 +115,19 @@ def out_of_fold(
     random_state: int,
     params: Mapping[str, Any] | None = None,
 ) -> OutOfFold:
-    """Score every row by a model of the other folds; the folds train as one fleet."""
+    """Score every row by a model of the other folds."""
     begun = time.perf_counter()
     numbers = np.unique(fold)
     parts = [(problem.subset(fold != k), problem.subset(fold == k)) for k in numbers]
-    scores, fitted = fit_and_score(name, parts, random_state, params)
+    fitted = fit_and_score(name, parts, random_state, params)
     score = np.empty(len(problem))
-    for k, values in zip(numbers, scores, strict=True):
-        score[fold == k] = values
+    for k, one in zip(numbers, fitted, strict=True):
+        score[fold == k] = one.score
     return OutOfFold(
         score=score,
         seconds=time.perf_counter() - begun,
-        fills_in=hasattr(fitted[0], "pseudo_labels_"),
-        history=history_of(fitted[0]),
+        fills_in=fitted[0].fills_in,
+        history=fitted[0].history,
     )
 
 

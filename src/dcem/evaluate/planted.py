@@ -112,12 +112,13 @@ def plant(
     for name in methods:
         if progress:
             progress(f"planted outcomes: fitting {name}")
-        scores[name] = fit_and_score(
+        fitted = fit_and_score(
             name,
             [(task.train, task.test) for task in tasks],
             random_state,
             {"batch_size": BATCH, **(params or {})},
-        )[0]
+        )
+        scores[name] = [one.score for one in fitted]
     found = {
         name: np.array([_measure(task, s) for task, s in zip(tasks, of, strict=True)])
         for name, of in scores.items()
