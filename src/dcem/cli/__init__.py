@@ -41,7 +41,8 @@ COMMANDS = {
     ),
     "audit": Entry(
         "dcem.cli.audit:audit",
-        "Is my labelling biased? Who is tested, at equal features, and what could overturn the answer.",
+        "Is my labelling biased? Who is tested, at equal features, and what could overturn the "
+        "answer.",
     ),
     "benchmark": Entry(
         "dcem.cli.benchmark:app",
