@@ -113,7 +113,7 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
         return "not here", "nobody was tested"
     if audit.extent == "everybody":
         if name in _EVERYBODY_TESTED:
-            return "defensible", "everybody was tested: an ordinary model of the outcome will do"
+            return "with care", "right if everybody was really tested, which the table cannot tell"
         return "not here", "everybody was tested: there is nothing to correct"
     lost = bool(audit.overlap[EVERYBODY].reason)
     weak = [o.group for o in audit.overlap.values() if o.reason and o.group != EVERYBODY]

@@ -101,9 +101,7 @@ def without_small_cells(audit: Audit) -> Audit:
         overlap={
             name: _without_shares(item, everything=hidden(name, "rows"))
             if hidden(name, "rows", "tested")
-            else replace(item, tested=_hundreds(item.tested))
-            if name == EVERYBODY and withheld
-            else item
+            else _without_few(item, exact.get(name, _cells(audit.total))["rows"], bool(withheld))
             for name, item in audit.overlap.items()
         },
         # The limits of a group's curve are its recorded rate, and that plus its untested.
@@ -159,6 +157,19 @@ def _hundreds(number: int) -> int:
 def _about(total: GroupCounts) -> dict[str, str]:
     rounded = _rounded(total)
     return {"rows": f"about {rounded.rows:,}", "people": f"about {rounded.people:,}"}
+
+
+def _without_few(overlap: Overlap, rows: int, rounded: bool) -> Overlap:
+    """Shares of fewer than ten people withheld; of everybody, what follows a rounded total."""
+    under = {
+        level: nan if 0 < share * rows < THRESHOLD else share
+        for level, share in overlap.under.items()
+    }
+    if overlap.group != EVERYBODY or not rounded or overlap.tested <= 0:
+        return replace(overlap, under=under)
+    tested = _hundreds(overlap.tested)
+    worth = overlap.effective * tested / overlap.tested  # the share it is of the tests stays
+    return replace(overlap, under=under, tested=tested, effective=worth)
 
 
 def _without_shares(overlap: Overlap, *, everything: bool) -> Overlap:

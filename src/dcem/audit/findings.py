@@ -18,6 +18,7 @@ from dcem.audit.results import EVERYBODY, SEVERITIES, Audit, Finding
 from dcem.audit.wording import listed, percent, points
 
 FOUR_FIFTHS = 0.8  # a ratio of rates beyond which a disparity counts as serious
+COMPATIBLE = 0.05  # a difference that may still be there, and "fine" be said
 
 
 def find(audit: Audit) -> tuple[Finding, ...]:
@@ -38,11 +39,11 @@ def _extent(audit: Audit) -> Iterator[Finding]:
         )
     elif audit.extent == "everybody":
         yield Finding(
-            "note",
+            "caution",
             "testing",
-            "Everybody was tested",
-            "No label is missing, so no label was selected. If untested people were recorded as "
-            "negative, say who was tested (`--tested`), and audit again.",
+            "Everybody counts as tested",
+            "No label is missing. If untested people were recorded as negative, that is the bias "
+            "itself, and nothing below shows it: say who was tested (`--tested`) and audit again.",
         )
     elif total.tested < 100:
         yield Finding(
@@ -99,7 +100,7 @@ def _testing(audit: Audit) -> Iterator[Finding]:
     if usable and not clear:
         widest = max(max(abs(r.difference.low), abs(r.difference.high)) for r in usable)
         yield Finding(
-            "fine",
+            "fine" if widest <= COMPATIBLE else "note",
             "testing",
             "No clear difference in testing at equal features",
             f"No group's rate differs clearly from that of others with the same features. "

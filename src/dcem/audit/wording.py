@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 from dcem.metrics.estimate import Estimate
 
 
 def percent(value: float) -> str:
     """A share in per cent, with a decimal where it is small."""
+    if isnan(value):
+        return "a share not shown"
     shown = 100 * value
     return f"{shown:.0f} %" if abs(shown) >= 10 else f"{shown:.1f} %"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 import numpy as np
 
 from dcem.audit.overlap import HARDLY
@@ -88,7 +90,8 @@ def overlap(audit: Audit) -> Drawing | None:
         ax.spines["left"].set_visible(False)
         ax.set_ylim(0, max(found.histogram.max(), 1e-9) * 1.05)
         ax.set_xlim(0, edges[-1])
-        said = f"{name}\n{100 * found.under[HARDLY]:.1f} % under 1 %"
+        share = found.under[HARDLY]
+        said = name if isnan(share) else f"{name}\n{100 * share:.1f} % under 1 %"
         ax.text(1.01, 0.5, said, transform=ax.transAxes, va="center", fontsize=9.5, color=INK)
     axes[-1].set_xticks(places, [f"{100 * mark:g} %" for mark in marks])
     axes[-1].set_xlabel("probability of being tested, given features and group (uneven scale)")
@@ -98,8 +101,12 @@ def overlap(audit: Audit) -> Drawing | None:
         "Who could have been tested",
         "Distribution of the probability of being tested. "
         + "; ".join(
-            f"{n}: median {100 * audit.overlap[n].quantiles[2]:.1f} %, "
-            f"{100 * audit.overlap[n].under[HARDLY]:.1f} % of people under 1 %"
+            f"{n}: median {100 * audit.overlap[n].quantiles[2]:.1f} %"
+            + (
+                ""
+                if isnan(share := audit.overlap[n].under[HARDLY])
+                else f", {100 * share:.1f} % of people under 1 %"
+            )
             for n in names
         )
         + ".",
