@@ -1,13 +1,17 @@
 """A model of a table reads raw rows, and comes back from its folder as it was."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from dcem.checks import InputError
+from dcem.checks import DataWarning, InputError
 from dcem.methods import ModelFileError, make
 from dcem.scoring import TableModel, require_method
-from dcem.tasks import load_table
+from dcem.scoring.table_model import _shareable
+from dcem.tasks import Source, load_table
 
 from .conftest import ROLES, visits
 
@@ -41,6 +45,42 @@ def test_the_folder_holds_model_encoder_and_roles(model, tmp_path):
     assert model.source.sha256 in card
     assert "`ward` | category | `ward=ER`, `ward=ICU`, `ward=surgery`" in card
     assert "P00001" not in card  # nobody in particular
+
+
+@pytest.mark.parametrize("few", [[3], [2, 3]])
+def test_the_size_of_a_small_group_does_not_follow_from_the_total(few, tmp_path):
+    frame = visits(600)
+    frame["race"] = np.resize(["A", "B"], 600)
+    first = 0
+    for name, people in zip("CD", few, strict=False):
+        frame.loc[first : first + people - 1, "race"] = name
+        first += people
+    frame.to_csv(tmp_path / "visits.csv", index=False)
+    with pytest.warns(DataWarning, match="Fewer than"):
+        table = load_table(tmp_path / "visits.csv", ROLES)
+    estimator = make("tested-only", n_members=1, random_state=0)
+    estimator.fit_problem(table.problem)
+    model = TableModel(estimator, table.encoder, table.roles, table.source)
+    for folder in ("saved", "saved_again"):
+        model.save(tmp_path / folder)
+        written = json.loads((tmp_path / folder / "model.json").read_text())
+        rows = written["training_counts"]["rows"]
+        shown = [count for count in rows if isinstance(count, (int, float))]
+        assert len(shown) == 2
+        assert written["table"]["source"]["rows"] == 600 == round(sum(shown), -2)
+        card = (tmp_path / folder / "MODEL_CARD.md").read_text()
+        assert "about 600 rows (rounded" in card
+        assert "| C | withheld | withheld | withheld |" in card
+        model = TableModel.load(tmp_path / folder)
+
+
+def test_the_rounded_total_does_not_depend_on_the_hidden_size():
+    source = Source("visits.csv", 0, 5, "")
+    said = set()
+    for hidden in range(1, 10):  # 541 and 9 are 550: rounded up, unlike 541 and 8
+        counts = pd.DataFrame({"rows": [541, hidden], "tested": [200, 0], "positive": [90, 0]})
+        said.add(_shareable(replace(source, rows=541 + hidden), counts).rows)
+    assert said == {500}
 
 
 def test_a_changed_encoder_is_noticed(model, tmp_path):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 from dcem import methods
 from dcem.checks import InputError
 from dcem.engine import Fleet
 from dcem.methods import ModelFileError, NetworkClassifier
+from dcem.methods.model_card import without_small_cells
 from dcem.methods.persistence import read_table_description, save
 from dcem.tasks import Encoder, Roles, Source, UserTable
 
@@ -103,11 +105,15 @@ class TableModel:
         return model[0] if isinstance(model, list) else model
 
     def save(self, folder: str | Path) -> None:
-        """Write the model folder, encoder and roles included."""
+        """Write the model folder, encoder and roles included.
+
+        Where the size of a group is withheld, the rows of the table are rounded to hundreds:
+        the other groups subtracted from their exact number would show it.
+        """
         described = {
             "encoder": self.encoder.to_plain(),
             "roles": self.roles.to_plain(),
-            "source": asdict(self.source),
+            "source": asdict(_shareable(self.source, self.estimator.training_counts_)),
         }
         save(self.estimator, folder, table=described, about_table=_section(self))
 
@@ -160,9 +166,27 @@ def require_method(name: str) -> None:
     raise InputError(f"{name!r} {why}. Choose one of: {', '.join(usable)}.")
 
 
+def _shareable(source: Source, counts: pd.DataFrame) -> Source:
+    """The table as a saved model may describe it, next to `counts` without small cells.
+
+    Rounded is what the groups shown add up to, not what all do: near the edge between two hundreds
+    the second would still narrow a hidden size down.
+    """
+    withheld = without_small_cells(counts)["rows"].isna()
+    if not withheld.any():
+        return source
+    hidden = int(counts["rows"][withheld].sum())  # 0 of a model that was loaded: rounded already
+    return replace(source, rows=round((source.rows - hidden) / 100) * 100)
+
+
 def _section(model: TableModel) -> str:
     """The model card's section about the table."""
     source, roles = model.source, model.roles
+    shown = _shareable(source, model.estimator.training_counts_)
+    rows = f"{source.rows:,} rows"
+    if without_small_cells(model.estimator.training_counts_)["rows"].isna().any():
+        about = f"about {shown.rows:,}" if shown.rows else "fewer than 100"
+        rows = f"{about} rows (rounded, since the size of a group is withheld)"
     means = {
         "label": roles.label,
         "tested": roles.tested or f"where `{roles.label}` is known",
@@ -185,8 +209,7 @@ def _section(model: TableModel) -> str:
         [
             "## The table",
             "",
-            f"`{source.name}`: {source.rows:,} rows, {source.columns} columns; SHA-256 "
-            f"`{source.sha256}`.",
+            f"`{source.name}`: {rows}, {source.columns} columns; SHA-256 `{source.sha256}`.",
             "",
             *(f"- {role}: {what}" for role, what in means.items() if what),
             "",
