@@ -5,8 +5,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import Result
+from typer.testing import CliRunner
 
 from dcem.checks import InputError
+from dcem.cli import app
 from dcem.evaluate import compare_table, plant
 from dcem.evaluate.advice import leading
 from dcem.evaluate.compare import within_budget
@@ -191,37 +194,71 @@ class TestPlanted:
 
 
 class TestCommand:
-    def test_from_a_file_to_a_report(self, tmp_path: Path) -> None:
-        from typer.testing import CliRunner
-
-        from dcem.cli import app
-
+    @pytest.fixture
+    def people(self, tmp_path: Path) -> Path:
         made = make_sinusoid(
             k=2, testing_slope=5, stream="independent", random_state=0,
             n_train=600, n_validation=2, n_test=2,
         )  # fmt: skip
         frame = made.to_frame().query("split == 'train'").drop(columns=["split", "tested"])
+        frame["recorded_later"] = frame["label"].map({0.0: "no", 1.0: "yes"})
         frame.to_csv(tmp_path / "people.csv", index=False)
-        result = CliRunner().invoke(
+        return tmp_path / "people.csv"
+
+    def run(self, people: Path, *more: object) -> Result:
+        return CliRunner().invoke(
             app,
             [
-                "compare", str(tmp_path / "people.csv"), "--label", "label", "--group", "group",
+                "compare", str(people), "--label", "label", "--group", "group",
                 "--methods", "y-obs,tested-only", "--folds", "2", "--planted", "0",
-                "--report", str(tmp_path / "out" / "report.html"), "--out", str(tmp_path / "out"),
+                *map(str, more),
             ],
+            env={"COLUMNS": "200"},
+        )  # fmt: skip
+
+    def test_from_a_file_to_a_report(self, people: Path, tmp_path: Path) -> None:
+        result = self.run(
+            people, "--exclude", "recorded_later", "--out", tmp_path / "out",
+            "--report", tmp_path / "out" / "report.html",
         )  # fmt: skip
         assert result.exit_code == 0, result.output
         assert "Everybody, doubly robust" in result.output
         written = sorted(path.name for path in (tmp_path / "out").iterdir())
-        assert written == ["comparison.csv", "comparison.json", "comparison.md", "report.html"]
+        assert written == [
+            "comparison.csv", "comparison.json", "comparison.md", "report.html", "report.md",
+        ]  # fmt: skip
         table = pd.read_csv(tmp_path / "out" / "comparison.csv")
         assert set(table["target"]) == {"tested", "ipw", "dr"}
 
+    def test_a_report_alone_tells_roles_and_doubtful_columns(
+        self, people: Path, tmp_path: Path
+    ) -> None:
+        result = self.run(people, "--positive", "1", "--report", tmp_path / "new" / "c.html")
+        assert result.exit_code == 0, result.output
+        assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["c.html", "c.md"]
+        text = (tmp_path / "new" / "c.md").read_text()
+        _, made = text.split("## How it was made")
+        for line in ("- file: people.csv", "- label: label", "- positive: 1", "- group: group"):
+            assert f"\n{line}\n" in made
+        assert "Column 'recorded_later' may have been recorded after the decision" in text
+        assert "recorded_later" in (tmp_path / "new" / "c.html").read_text()
+
+    def test_places_are_refused_before_anything_is_read(self, tmp_path: Path) -> None:
+        absent = tmp_path / "absent.csv"
+        (tmp_path / "file").write_text("precious")
+        for option, place, said in (
+            ("--report", tmp_path, "is a folder"),
+            ("--report", tmp_path / "file" / "r.html", "file is a file"),
+            ("--report", tmp_path / "r.md", "Name the page r.html"),
+            ("--out", tmp_path / "file", "file is a file"),
+        ):
+            result = self.run(absent, option, place)
+            assert result.exit_code == 2
+            assert said in " ".join(result.output.split())
+        assert "absent.csv" in self.run(absent, "--report", tmp_path / "a" / "b" / "r.html").output
+        assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
     def test_an_oracle_is_refused_before_anything_is_read(self, tmp_path: Path) -> None:
-        from typer.testing import CliRunner
-
-        from dcem.cli import app
-
         result = CliRunner().invoke(
             app, ["compare", str(tmp_path / "none.csv"), "--label", "y", "--methods", "y-model"]
         )

@@ -106,6 +106,25 @@ def read_roles(
     )
 
 
+def describe(table: UserTable) -> dict[str, str]:
+    """The file, its hash and the roles that were given, for the end of a report."""
+    told = {
+        "file": table.source.name,
+        "SHA-256": table.source.sha256,
+        "rows": f"{table.source.rows:,}",
+        "columns": str(table.source.columns),
+    }
+    for name, value in table.roles.to_plain().items():
+        text = ", ".join(value) if isinstance(value, list) else str(value)
+        told[name.replace("_", " ")] = "yes" if value is True else text
+    return told
+
+
+def suspicious(table: UserTable) -> dict[str, str]:
+    """Columns that may have been recorded after the decision, and the sign of it."""
+    return {column.name: column.flag for column in table.columns if column.flag}
+
+
 def show_columns(table: UserTable, console: Any) -> None:
     """Print how each column was understood, before anything is computed from it."""
     from rich.markup import escape

@@ -44,7 +44,11 @@ def compare(
     ] = 4,
     seed: Annotated[int, typer.Option(min=0, help="Seed of rows, folds, networks, resamples.")] = 0,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Write the report here: one HTML file.")
+        Path | None,
+        typer.Option(
+            "--report",
+            help="Write the report here: one HTML file, and the same as Markdown beside it.",
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -64,6 +68,7 @@ def compare(
     from dcem.tasks import load_table
 
     console = Console(highlight=False)
+    require_places(report, out)
     names = check_methods([name.strip() for name in methods.split(",") if name.strip()])
     roles = options.read_roles(
         label=label,
@@ -102,12 +107,8 @@ def compare(
             max_rows=max_rows or None,
             planted=planted,
             random_state=seed,
-            data={
-                "file": read.source.name,
-                "sha256": read.source.sha256,
-                "rows": f"{read.source.rows:,}",
-                "columns": str(read.source.columns),
-            },
+            data=options.describe(read),
+            suspicious=options.suspicious(read),
             progress=progress,
         )
     show(comparison, console)
@@ -119,6 +120,7 @@ def compare(
 
 def show(comparison: TableComparison, console: Any) -> None:
     """Print the comparison: one table a target, the answer of planted outcomes, the warnings."""
+    from rich.markup import escape
     from rich.table import Table
 
     from dcem.report import words
@@ -155,7 +157,24 @@ def show(comparison: TableComparison, console: Any) -> None:
         for sentence in comparison.planted.sentences:
             console.print(f"- {sentence.replace('`', '')}", markup=False)
     for warning in comparison.warnings:
-        console.print(f"\n[yellow]note:[/yellow] {warning.replace('`', '')}")
+        console.print(f"\n[yellow]note:[/yellow] {escape(warning.replace('`', ''))}")
+
+
+def require_places(report: Path | None, out: Path | None) -> None:
+    """Refuse at once what could not be written in the end."""
+    from dcem.checks import InputError
+    from dcem.report.files import require_file_place, require_folder_place
+
+    if report is not None:
+        if report.suffix.lower() == ".md":
+            raise InputError(
+                f"{report}: the report is an HTML page, and its Markdown version is written beside "
+                f"it. Name the page {report.with_suffix('.html').name}."
+            )
+        require_file_place(report)
+        require_file_place(report.with_suffix(".md"))
+    if out is not None:
+        require_folder_place(out)
 
 
 def write(comparison: TableComparison, report: Path | None, out: Path | None) -> list[Path]:
@@ -168,6 +187,7 @@ def write(comparison: TableComparison, report: Path | None, out: Path | None) ->
     files: dict[Path, str] = {}
     if report is not None:
         files[report] = render_comparison(comparison)
+        files[report.with_suffix(".md")] = comparison_to_markdown(comparison)
     if out is not None:
         told = {
             "sentences": comparison.sentences,

@@ -54,6 +54,7 @@ def compare_table(
     random_state: int = 0,
     params: Mapping[str, Any] | None = None,
     data: Mapping[str, str] | None = None,
+    suspicious: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> TableComparison:
     """Fit methods to a table, fold by fold, and judge them without (or with) the truth.
@@ -74,6 +75,8 @@ def compare_table(
         params: parameters for every method besides their defaults, such as `{"batch_size": None}`
             (all rows a step; otherwise batches of 2,048).
         data: what the report says about where the rows came from.
+        suspicious: columns that may have been recorded after the decision to test, and the sign of
+            it; the warnings name them.
         progress: told in words what is being done.
     """
     names = check_methods(methods)
@@ -134,6 +137,7 @@ def compare_table(
             groups,
             total,
             len(problem),
+            suspicious or {},
         ),
         configuration={
             "methods": ", ".join(names),

@@ -213,7 +213,7 @@ class TableComparison:
     warnings: tuple[str, ...]  # what a reader must know before believing a number
     configuration: Mapping[str, str]
     versions: Mapping[str, str]
-    data: Mapping[str, str] = field(default_factory=dict)  # file name, sha256, rows, columns
+    data: Mapping[str, str] = field(default_factory=dict)  # file, hash, roles
 
     def target(self, key: str) -> Target:
         """The target of that key."""

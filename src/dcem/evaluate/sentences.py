@@ -7,7 +7,7 @@ tested, and say which.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan
 
 from dcem.evaluate.results import (
@@ -129,9 +129,15 @@ def warn(
     groups: Sequence[GroupCounts],
     rows: int,
     rows_used: int,
+    suspicious: Mapping[str, str],
 ) -> tuple[str, ...]:
     """What a reader must know before believing a number."""
-    warnings = []
+    warnings = [
+        f"Column {name!r} may have been recorded after the decision to test: {sign}. If so, what "
+        "is seen here overstates what a model could do at that time; leave it out: "
+        f"--exclude {name}"
+        for name, sign in suspicious.items()
+    ]
     if not overlap.estimable:
         warnings.append(
             f"What holds for everybody is not estimable here ({overlap.reason}). The numbers among "

@@ -71,7 +71,7 @@ def comparison_to_markdown(comparison: TableComparison, title: str = "") -> str:
     lines += [*(f"- {_plain(sentence)}" for sentence in _unknown(comparison)), ""]
     lines += ["## Read this with care", "", *(f"- {sentence}" for sentence in CARE), ""]
     lines += ["## How it was made", ""]
-    lines += [f"- {key}: {value}" for key, value in _facts(comparison).items()]
+    lines += [f"- {_plain(key)}: {_plain(value)}" for key, value in _facts(comparison).items()]
     return "\n".join([*lines, ""])
 
 

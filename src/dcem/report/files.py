@@ -10,6 +10,24 @@ import os
 import tempfile
 from pathlib import Path
 
+from dcem.checks import InputError
+
+
+def require_file_place(path: Path) -> None:
+    """Refuse before the work is done a place that no file could be written to after it."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder. Give the name of a file to write.")
+    require_folder_place(path.parent)
+
+
+def require_folder_place(folder: Path) -> None:
+    """Refuse a folder that is not writable or could not be created; its parents need not exist."""
+    nearest = next((p for p in (folder, *folder.absolute().parents) if p.exists()), Path("/"))
+    if not nearest.is_dir():
+        raise InputError(f"{folder} cannot be a folder: {nearest} is a file.")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(f"{folder} cannot be written to: no permission to write in {nearest}.")
+
 
 def write_text(path: Path, text: str) -> None:
     """Write a UTF-8 text file in one step, with the permissions any new file would get."""
