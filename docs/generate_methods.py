@@ -30,6 +30,10 @@ published("dcem", task)          # with every choice behind the published number
 `variant="corrected"`, the default, is a method as its own authors meant it; `variant="published"`
 is what produced the paper's figures. Where the two agree there is no such parameter.
 
+*Time* is that of a fit cut down to 10 steps, or 5 rounds of 10, relative to `y-obs` for the same
+networks and rows (`results/method_times.csv`): what a step costs with everything around it. Whole fits
+differ further by how many steps and rounds they take.
+
 """
 
 REPAIRS = """\
@@ -102,8 +106,11 @@ def paragraphs(cls: type) -> dict[str, str]:
 
 def page() -> str:
     """The whole page."""
-    head = ["| name | in a sentence | variants | needs the truth | predicts with the group |"]
-    head.append("|---|---|---|---|---|")
+    head = [
+        "| name | in a sentence | variants | needs the truth | predicts with the group | time |"
+    ]
+    head.append("|---|---|---|---|---|---:|")
+    times = pd.read_csv(RESULTS / "method_times.csv").set_index("method")["relative"]
     sections = []
     for name, cls in METHODS.items():
         method: Any = cls()
@@ -118,7 +125,7 @@ def page() -> str:
         head.append(
             f"| [`{name}`](#{name}) | {parts['summary']} | {'yes' if len(variants) > 1 else ''} "
             f"| {when([one.uses_truth for one in variants])} "
-            f"| {when([one.needs_group for one in variants])} |"
+            f"| {when([one.needs_group for one in variants])} | {times[name]:g} |"
         )
         lines = [f"## {name}", f"`dcem.methods.{cls.__module__.split('.')[-1]}.{cls.__name__}`"]
         lines += [parts.pop("summary")]
