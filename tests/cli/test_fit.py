@@ -190,6 +190,21 @@ def test_a_column_filled_in_by_the_test_is_pointed_out(path):
     assert "--exclude culture_site" in text
 
 
+def test_a_column_that_says_the_label_is_pointed_out_and_truth_is_no_feature(path):
+    frame = visits()
+    frame["truth"] = frame["sepsis"].fillna(0).astype(int)
+    frame["ward"] = np.where(frame["truth"] == 1, "ICU", "ER")
+    frame.to_csv(path, index=False)
+    result = fit(path, "--tested", "cultured", "--truth", "truth", "--method", "tested-only")
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.output.split())
+    assert "among the tested it says the label itself (AUC 1.00)" in text
+    assert "--exclude ward" in text
+    frame.drop(columns=["truth", "sepsis"]).to_csv(path, index=False)
+    scored = run("predict", path.parent / "model", path, "-o", path.parent / "s.csv")
+    assert scored.exit_code == 0, scored.output
+
+
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_ctrl_c_leaves_nothing_half_written(path):
     before = {p.name for p in path.parent.iterdir()}

@@ -19,6 +19,15 @@ def fit(
     group: options.Group = None,
     id: options.Id = None,
     weight: options.Weight = None,
+    truth: Annotated[
+        str | None,
+        typer.Option(
+            help="Column with everybody's true outcome, if it exists: no feature, used for nothing "
+            "here.",
+            rich_help_panel=options.PANEL,
+            show_default=False,
+        ),
+    ] = None,
     exclude: options.Exclude = None,
     category: options.Category = None,
     include: options.Include = None,
@@ -56,6 +65,7 @@ def fit(
         group=group,
         id=id,
         weight=weight,
+        truth=truth,
         exclude=exclude,
         category=category,
         include=include,

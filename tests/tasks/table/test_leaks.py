@@ -1,6 +1,7 @@
 """Columns that follow the decision are pointed out; what drives it is not."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dcem.tasks._table.leaks import bands, levels, suspicion
@@ -18,8 +19,6 @@ def of_number(values, tested) -> str:
 
 
 def of_text(values, tested) -> str:
-    import pandas as pd
-
     codes, names = pd.factorize(values)
     return suspicion(*levels(codes, tuple(map(str, names))), tested)
 
@@ -38,6 +37,33 @@ def test_values_that_only_the_test_brings(rng):
     said = of_text(drug, tested)
     assert "'started' hardly ever occurs without the test" in said
     assert "AUC" not in said
+
+
+def test_a_column_that_is_the_label_in_other_words(rng):
+    tested = rng.random(N) < 0.3
+    ill = rng.random(N) < 0.2
+    label = np.where(tested, ill.astype(float), np.nan)
+    code = np.where(ill, "A41", rng.choice(["J18", "N39"], N))  # of everybody, tested or not
+    names = pd.factorize(code)
+    cells = levels(names[0], tuple(names[1]))
+    assert suspicion(*cells, tested, label) == (
+        "among the tested it says the label itself (AUC 1.00)"
+    )
+    assert suspicion(*cells, tested) == ""
+    few = tested & (np.cumsum(tested & ill) <= 15)  # too few positives to say
+    assert suspicion(*cells, few, np.where(few, label, np.nan)) == ""
+
+
+def test_strong_risk_factors_are_left_alone(rng):
+    severity = rng.normal(size=N)
+    ill = rng.random(N) < 1 / (1 + np.exp(2 - 4 * severity))  # AUC about .94
+    tested = rng.random(N) < 0.3
+    assert suspicion(*bands(severity), tested, np.where(tested, ill, np.nan)) == ""
+    for _ in range(50):  # forty tested people and twenty bands of noise
+        noise, handful = bands(rng.normal(size=N)), np.zeros(N, bool)
+        handful[rng.choice(N, 40, replace=False)] = True
+        label = np.where(handful, np.cumsum(handful) % 2, np.nan)
+        assert suspicion(*noise, handful, label) == ""
 
 
 def test_plausible_drivers_are_left_alone(rng):

@@ -2,11 +2,13 @@
 
 Such a column (the result of a follow-up test, the drug that the result led to) lets a model read
 the decision, or its outcome, off a value that does not exist when the model is to be used. A table
-has no clock, but it gives two hints, both about one column alone and the decision:
+has no clock, but it gives three hints, each about one column alone:
 
 * the column nearly determines who was tested: its AUC for `tested` is .9 or more. What drives
   testing in practice (symptoms, age, the ward) stays below; results of the test do not;
-* some of its values hardly ever occur without the test: they are filled in by it.
+* some of its values hardly ever occur without the test: they are filled in by it;
+* among the tested, the column nearly determines the label: its AUC is .98 or more. Risk factors do
+  not reach that; the label in other words does.
 
 A hint is no proof, and its absence proves nothing: a drug that is changed *because of* the result
 may be only weakly related to testing. Only a person who knows when each column is written can tell.
@@ -20,6 +22,8 @@ import numpy as np
 import pandas as pd
 
 AUC_LIMIT = 0.9
+LABEL_AUC_LIMIT = 0.98
+LABEL_FEWEST = 20  # positives, and negatives, among the tested: cells cannot fit so many by chance
 EXACT = 0.9999
 BINS = 20
 FEWEST = 50  # rows that a value needs to be called tested only
@@ -27,22 +31,42 @@ NEARLY_ALL = 0.995  # share of its rows that is tested
 PART = 0.1  # of all tested rows that such values must cover
 
 
-def suspicion(codes: np.ndarray, names: list[str], tested: np.ndarray) -> str:
+def suspicion(
+    codes: np.ndarray, names: list[str], tested: np.ndarray, label: np.ndarray | None = None
+) -> str:
     """Why a column may follow the decision, or an empty text.
 
     `codes [n]` cut the column into cells (levels, or bands of numbers; missing is one of them),
-    which `names` describe.
+    which `names` describe; `label [n]` is 0 or 1 where somebody was tested.
     """
+    told = [] if label is None else _says_the_label(codes[tested], len(names), label[tested] == 1)
+    return "; ".join([*_says_who_was_tested(codes, names, tested), *told])
+
+
+def _says_the_label(codes: np.ndarray, cells: int, positive: np.ndarray) -> list[str]:
+    """The third hint; codes and label [n] of the tested alone."""
+    if min(positive.sum(), (~positive).sum()) < LABEL_FEWEST:
+        return []
+    rows = np.bincount(codes, minlength=cells).astype(float)
+    ill = np.bincount(codes[positive], minlength=cells).astype(float)
+    area = _auc(ill / np.maximum(rows, 1), ill, rows - ill)
+    if area < LABEL_AUC_LIMIT:
+        return []
+    return [f"among the tested it says the label itself (AUC {area:.2f})"]
+
+
+def _says_who_was_tested(codes: np.ndarray, names: list[str], tested: np.ndarray) -> list[str]:
+    """The first two hints."""
     rate = float(tested.mean())
     if not 0 < rate < 1:
-        return ""
+        return []
     rows = np.bincount(codes, minlength=len(names)).astype(float)
     looked = np.bincount(codes[tested], minlength=len(names)).astype(float)
     share = looked / np.maximum(rows, 1)
     found = []
     area = _auc(share, looked, rows - looked)
     if area > EXACT:
-        return "it says exactly who was tested (if it is the decision itself, name it: --tested)"
+        return ["it says exactly who was tested (if it is the decision itself, name it: --tested)"]
     if area >= AUC_LIMIT:
         found.append(f"it alone predicts who was tested with an AUC of {area:.2f}")
     only = (rows >= FEWEST) & (share >= NEARLY_ALL)
@@ -52,7 +76,7 @@ def suspicion(codes: np.ndarray, names: list[str], tested: np.ndarray) -> str:
         which = ", ".join(repr(names[i]) for i in np.flatnonzero(surprising)[:3])
         many = " and others" if surprising.sum() > 3 else ""
         found.append(f"{which}{many} hardly ever occurs without the test")
-    return "; ".join(found)
+    return found
 
 
 def bands(values: np.ndarray) -> tuple[np.ndarray, list[str]]:

@@ -77,7 +77,7 @@ def load_table(path: str | Path, roles: Roles) -> UserTable:
             looked = checks.resolve_tested(
                 label, tested, label_name=roles.label, tested_name=roles.tested or "tested"
             )[1]
-        columns, encoder = _understand(table, roles, looked)
+        columns, encoder = _understand(table, roles, looked, label)
         problem = SelectiveLabels.from_arrays(
             encoder.transform(table),
             label,
@@ -107,12 +107,14 @@ def load_table(path: str | Path, roles: Roles) -> UserTable:
 
 
 def _understand(
-    table: pa.Table, roles: Roles, tested: np.ndarray
+    table: pa.Table, roles: Roles, tested: np.ndarray, label: np.ndarray
 ) -> tuple[tuple[Column, ...], Encoder]:
     """Every column's kind, and the encoder of those that become features."""
     columns, encodings = [], []
     looked_at = np.arange(0, len(tested), max(1, len(tested) // LEAK_ROWS))
     sampled = len(looked_at) < len(tested)
+    if sampled:
+        tested, label = tested[looked_at], label[looked_at]
     for name in table.column_names:
         role, raw = roles.of(name), table.column(name)
         if role == "id":  # whatever it looks like; a million names are not worth a look
@@ -131,7 +133,7 @@ def _understand(
         else:
             encodings.append(found.encoding)
             cells = _cells(raw.take(pa.array(looked_at)) if sampled else raw, found, roles)
-            flag = leaks.suspicion(*cells, tested[looked_at] if sampled else tested)
+            flag = leaks.suspicion(*cells, tested, label)
             column = replace(column, encoded=found.encoding.features, flag=flag)
         columns.append(column)
     if not encodings:
