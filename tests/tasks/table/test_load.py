@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dcem.checks import DataWarning
-from dcem.tasks import Encoder, Roles, load_table
+from dcem.checks import DataWarning, InputError
+from dcem.tasks import Encoder, Roles, load_table, read_batches
 
 N = 1200
 
@@ -190,3 +190,24 @@ def test_semicolons_quotes_and_a_mark_at_the_start(tmp_path):
     table = load_table(tmp_path / "t.csv", ROLES)
     assert table.source.rows == N
     assert table.columns[0].name == "visit_id"
+
+
+@pytest.mark.parametrize("read", [lambda p: load_table(p, ROLES), lambda p: list(read_batches(p))])
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("12345,P00077,81", "row 1,202 (the header is row 1) has 3 columns, the header 11. The "
+         "file may be truncated."),
+        ("12345,P00077,81" + ",x" * 9, "has 12 columns, the header 11. A value that holds the "),
+        ('12345,"P00077,81', "has 2 columns, the header 11. The file may be truncated."),
+    ],
+)  # fmt: skip
+def test_a_broken_line_is_located_and_not_quoted(read, line, said, tmp_path):
+    path = tmp_path / "visits.csv"
+    messy().to_csv(path, index=False)
+    path.write_text(path.read_text() + line + "\n")
+    with pytest.raises(InputError) as error:
+        read(path)
+    assert said in str(error.value)
+    assert "P00077" not in str(error.value)
+    assert "12345" not in str(error.value)

@@ -10,6 +10,7 @@ import csv
 import errno
 import gzip
 import os
+import re
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -49,7 +50,13 @@ def read_whole(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
             return pyarrow.parquet.read_table(path, columns=columns)
         import pyarrow.csv
 
-        return pyarrow.csv.read_csv(path, **_csv_options(path, header, columns))
+        options = _csv_options(path, header, columns)
+        try:
+            return pyarrow.csv.read_csv(path, **options)
+        except pa.ArrowInvalid:  # read by several threads, none of which knows the row's number
+            for _ in pyarrow.csv.open_csv(path, **options):
+                pass
+            raise
 
 
 def read_batches(
@@ -116,7 +123,11 @@ def is_parquet(path: Path) -> bool:
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Say of a file that cannot be read which file, and what is wrong with it."""
+    """Say of a file that cannot be read which file, and what is wrong with it.
+
+    A parser quotes the line it stumbled over. That line is somebody's record, so its place is told
+    and not its content.
+    """
     kind = "Parquet" if is_parquet(path) else "CSV"
     try:
         yield
@@ -128,11 +139,27 @@ def readable(path: Path) -> Iterator[None]:
         known = str(error).startswith(str(path))
         raise error if known else InputError(f"{path}: {error}") from None
     except pa.ArrowException as error:
-        raise InputError(f"{path}: not a readable {kind} file: {_first_sentence(error)}") from None
+        why = _first_sentence(error) if is_parquet(path) else _parse_failure(str(error))
+        raise InputError(f"{path}: not a readable {kind} file: {why}") from None
     except OSError as error:
         if error.filename is not None:
             raise
         raise InputError(f"{path}: not a readable {kind} file: {_first_sentence(error)}") from None
+
+
+def _parse_failure(message: str) -> str:
+    """What Arrow says of a CSV, without the line that it quotes."""
+    found = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
+    if found is None:
+        return "it cannot be split into rows. Look for a quote that is never closed."
+    row, expected, got = (int(number or 0) for number in found.groups())
+    where = f"row {row:,} (the header is row 1)" if row else "a row"
+    hint = (
+        "The file may be truncated."
+        if got < expected
+        else "A value that holds the delimiter must be quoted."
+    )
+    return f"{where} has {got} columns, the header {expected}. {hint}"
 
 
 def _first_sentence(error: Exception) -> str:
