@@ -1,7 +1,9 @@
 """Models on disk: what is refused, what is left out, what the card says."""
 
 import json
+import os
 import re
+import stat
 
 import numpy as np
 import pandas as pd
@@ -208,6 +210,16 @@ def test_the_card_says_what_and_withholds_small_counts(table, saved):
     assert re.search(r"\| many \| 193 \| \d+ \| \d+ \|", card)
     assert "| few | withheld | withheld | withheld |" in card
     assert "0x" not in card  # no addresses of functions
+
+
+def test_all_files_have_the_permissions_of_a_new_file(table, tmp_path):
+    model = fit(table)
+    old = os.umask(0o027)
+    try:
+        model.save(tmp_path / "m")
+    finally:
+        os.umask(old)
+    assert {stat.S_IMODE(p.stat().st_mode) for p in (tmp_path / "m").iterdir()} == {0o640}
 
 
 def test_counts_that_give_a_small_one_away_are_withheld():

@@ -134,6 +134,8 @@ def save(
         description["sha256"] = _content_hash(description)
         text = json.dumps(description, indent=1, allow_nan=False)
         (temporary / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
+        # safetensors writes for the owner alone, whatever the umask says; others may need it too.
+        shutil.copymode(temporary / DESCRIPTION, temporary / TENSORS)
         card = model_card(estimator, counts, about_table)
         (temporary / CARD).write_text(card, encoding="utf-8")
         _put(temporary, folder)
