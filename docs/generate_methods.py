@@ -31,8 +31,8 @@ published("dcem", task)          # with every choice behind the published number
 is what produced the paper's figures. Where the two agree there is no such parameter.
 
 *Time* is that of a fit cut down to 10 steps, or 5 rounds of 10, relative to `y-obs` for the same
-networks and rows (`results/method_times.csv`): what a step costs with everything around it. Whole fits
-differ further by how many steps and rounds they take.
+networks and rows (`results/method_times.csv`): what a step costs with everything around it. Whole
+fits differ further by how many steps and rounds they take.
 
 """
 
