@@ -77,6 +77,14 @@ class People:
         value = float(weight @ values / total)
         return Moving(value, weight * (values - value) / total)
 
+    def quotient(self, above: np.ndarray, below: np.ndarray) -> Moving:
+        """The weighted sum of `above` over that of `below`, both [n]."""
+        total = float(self.weight @ below)
+        if total == 0:
+            return Moving(np.nan, np.zeros(len(above)))
+        value = float(self.weight @ above) / total
+        return Moving(value, self.weight * (above - value * below) / total)
+
     def error(self, influence: np.ndarray) -> float:
         """The standard error that goes with an influence."""
         if self.person is not None:

@@ -7,15 +7,23 @@ features are treated differently. The second is what a disparity in testing mean
 each person counts as much as the other side has people like them (overlap weights pi (1 - pi), with
 pi the probability of belonging to the group given the features). Where only one side has people,
 nothing can be compared, and nothing is. The estimand is the difference in testing rates averaged
-over this shared population. The estimate uses both models, of the group and of testing, and is
-right if the first is; its error is second order in theirs.
+over this shared population. It is estimated residual on residual: with e(x) the probability of
+being tested and A, T for belonging to the group and being tested,
+
+    difference = E[(T - e)(A - pi)] / E[(A - pi)^2].
+
+It is right if the model of the group is. And it is orthogonal: small errors of the two models enter
+as the square of the group model's and as the product of both, so that models that learn slowly do
+little harm. That holds for the *difference*; each of the two rates beside it moves in proportion to
+an error of the group model (both in the same direction), and is right if that model is.
 
 It fails where a cause of testing is missing from the features and differs between groups; how
 strong it would have to be is the first sensitivity analysis.
 
 F. Li, K. L. Morgan and A. M. Zaslavsky, "Balancing covariates via propensity score weighting",
-JASA 2018. H. Mao, L. Li and T. Greene, "Propensity score weighting analysis and treatment effect
-discovery", Statistical Methods in Medical Research 2019 (with the outcome model).
+JASA 2018 (the population). P. M. Robinson, "Root-N-consistent semiparametric regression",
+Econometrica 1988 (the estimate). J. D. Angrist, "Estimating the labor market impact of voluntary
+military service", Econometrica 1998 (its weights where the difference depends on the features).
 """
 
 from __future__ import annotations
@@ -63,15 +71,19 @@ def equal_features(
     """Testing rates of a group and of the others over their shared features, or why there is none.
 
     With h = pi (1 - pi): everybody's rate under h, plus what each side is tested beyond what its
-    features let expect.
+    features let expect. Both surpluses are per E[(A - pi)^2], which is E[h] if pi is right; their
+    difference then is the residual-on-residual estimate.
     """
     here, there = mine * (1 - member), ~mine * member
     for side, who in ((here, "its own people"), (there, "other people")):
         if kish((people.weight * side)[side > 0]) < FEWEST_PEOPLE:
             return f"hardly any of {who} have features that occur on both sides"
     common = people.mean(tested.astype(float), member * (1 - member))
-    surplus = tested - testing
-    return common + people.mean(surplus, here), common + people.mean(surplus, there)
+    surplus, spread = tested - testing, (mine - member) ** 2
+    return (
+        common + people.quotient(surplus * here, spread),
+        common + people.quotient(surplus * there, spread),
+    )
 
 
 def risk_curves(

@@ -46,7 +46,8 @@ def testing_sensitivity(
     if not usable:
         return None
     # Of two groups one mirrors the other; then it is told of the one that is tested less.
-    rate = min(usable, key=lambda r: (r.p_value, r.difference.value))
+    two = len(rates) == 2
+    rate = min(usable, key=lambda r: r.difference.value if two else r.p_value)
     code = problem.group_names.index(rate.group)
     mine = problem.group == code
     scale = bias_scale(problem, people, testing, mine - membership[:, code], rate.difference.value)
