@@ -2,6 +2,8 @@
 
 import threading
 import time
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,9 +11,11 @@ import pytest
 
 import dcem.scoring.stream as stream
 from dcem.checks import InputError
-from dcem.scoring import predict_file
+from dcem.methods import make
+from dcem.scoring import Predicted, TableModel, predict_file
+from dcem.tasks import load_table
 
-from .conftest import visits
+from .conftest import ROLES, visits
 
 
 def write(frame: pd.DataFrame, path):
@@ -38,7 +42,7 @@ def test_scores_in_the_order_of_the_rows(model, tmp_path, suffix, monkeypatch):
     expected = model.score(frame)
     np.testing.assert_allclose(scores["score"], expected.score, atol=1e-6)
     np.testing.assert_array_equal(scores["like_tested"], expected.like_tested)
-    assert done == {"rows": 3000, "unlike_tested": int((~expected.like_tested).sum())}
+    assert done == Predicted(3000, int((~expected.like_tested).sum()))
     assert {p.name for p in tmp_path.iterdir()} == {f"people{suffix}", f"scores{suffix}"}
 
 
@@ -49,6 +53,45 @@ def test_csv_and_parquet_give_the_same(model, tmp_path):
         predict_file(model, write(frame, tmp_path / f"p{suffix}"), tmp_path / f"s{suffix}")
     one, other = (read(tmp_path / f"s{suffix}") for suffix in (".csv", ".parquet"))
     np.testing.assert_allclose(one["score"], other["score"], atol=1e-6)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_columns_unlike_those_of_training_are_named(model, tmp_path, suffix, monkeypatch):
+    monkeypatch.setattr("dcem.tasks._table.reading.BLOCK_BYTES", 4096)  # many batches
+    frame = visits(1000, seed=3).astype({"age": object})
+    frame.loc[:39, "ward"] = "hospice"
+    frame.loc[:39, "age"] = "sixty"
+    few = predict_file(model, write(frame.astype({"age": str}), tmp_path / f"a{suffix}"),
+                       tmp_path / "s.csv")  # fmt: skip
+    assert few.notes == ()  # 4 %: happens
+    frame["ward"] = "hospice"
+    frame.loc[:299, "age"] = "sixty"
+    frame.loc[300:, "age"] = "NA"  # missing, as may be
+    many = predict_file(model, write(frame.astype({"age": str}), tmp_path / f"b{suffix}"),
+                        tmp_path / "s.csv")  # fmt: skip
+    assert many.notes == (
+        "age: 300 cells are no number, counted as missing.",
+        "ward: 100% of the values were never seen in training, counted as none of the known "
+        "levels.",
+    )
+
+
+def test_rare_levels_are_strange_only_where_there_are_more_of_them(tmp_path):
+    frame = visits(1000)
+    rare = np.arange(1000) % 5 == 0
+    frame.loc[rare, "ward"] = [f"ward {i}" for i in range(200)]  # a fifth, each of them once
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        table = load_table(write(frame, tmp_path / "p.csv"), replace(ROLES, include=("ward",)))
+    estimator = make("tested-only", n_members=1, random_state=0).fit_problem(table.problem)
+    fitted = TableModel(estimator, table.encoder, table.roles, table.source)
+    assert predict_file(fitted, tmp_path / "p.csv", tmp_path / "s.csv").notes == ()
+    frame.loc[:399, "ward"] = "hospice"
+    write(frame, tmp_path / "q.csv")
+    (note,) = predict_file(fitted, tmp_path / "q.csv", tmp_path / "s.csv").notes
+    assert note.startswith(
+        "ward: 52% of the values were rare or never seen in training, counted as"
+    )
 
 
 def test_carried_columns_and_the_row_number(model, tmp_path):

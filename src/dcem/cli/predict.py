@@ -31,6 +31,7 @@ def predict(
     who were tested; above 1: unlike all of them) and `like_tested`, in the order of the rows.
     """
     from rich.console import Console
+    from rich.markup import escape
 
     from dcem.scoring import TableModel, predict_file
     from dcem.tasks import read_header
@@ -48,10 +49,12 @@ def predict(
             progress=lambda rows: status.update(f"{rows:,} rows ..."),
         )
     seconds = time.perf_counter() - started
-    rows, unlike = done["rows"], done["unlike_tested"]
+    rows, unlike = done.rows, done.unlike_tested
     console.print(
         f"Scored {rows:,} rows in {seconds:.1f} seconds ({rows / seconds:,.0f} a second)."
     )
+    for note in done.notes:
+        console.print("[yellow]warning:[/yellow]", escape(note), soft_wrap=True)
     if unlike:
         console.print(
             f"{unlike:,} of them ({unlike / rows:.1%}) are unlike anybody tested (`like_tested` is "

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +30,25 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+@dataclass(frozen=True)
+class Predicted:
+    """What became of a file.
+
+    Attributes
+    ----------
+    rows
+        Rows scored.
+    unlike_tested
+        Those of them that are unlike anybody tested.
+    notes
+        Columns that do not look as they did in training: their scores rest on less than they seem.
+    """
+
+    rows: int
+    unlike_tested: int
+    notes: tuple[str, ...] = ()
+
+
 def predict_file(
     model: TableModel,
     path: str | Path,
@@ -36,7 +56,7 @@ def predict_file(
     *,
     keep: Sequence[str] | None = None,
     progress: Callable[[int], None] | None = None,
-) -> dict[str, int]:
+) -> Predicted:
     """Score every row of a .csv, .csv.gz or .parquet file and write the result.
 
     Parameters
@@ -46,11 +66,6 @@ def predict_file(
         has it; otherwise `row`, the position in the file from 0.
     progress
         Called with the number of rows written so far.
-
-    Returns
-    -------
-    dict
-        `rows`, and how many of them are `unlike_tested`.
     """
     path, out = Path(path), Path(out)
     require_output(out, path)
@@ -65,23 +80,25 @@ def predict_file(
             "it out of --keep."
         )
     needed = list(dict.fromkeys([*keep, *model.encoder.columns]))
-    counts = {"rows": 0, "unlike_tested": 0}
+    rows, unlike_tested = 0, 0
+    unread = np.zeros(len(model.encoder.columns), np.int64)
 
-    def one(start_and_batch: tuple[int, pa.RecordBatch]) -> pa.RecordBatch:
+    def one(start_and_batch: tuple[int, pa.RecordBatch]) -> tuple[pa.RecordBatch, np.ndarray]:
         start, batch = start_and_batch
         return _scored(model, batch, keep, start)
 
     with writing(out) as write:
-        for scored in in_order(one, _numbered(read_batches(path, needed, verbatim=keep))):
+        for scored, strange in in_order(one, _numbered(read_batches(path, needed, verbatim=keep))):
             write(scored)
-            counts["rows"] += scored.num_rows
+            rows += scored.num_rows
             like = np.asarray(scored.column("like_tested"))
-            counts["unlike_tested"] += int(len(like) - like.sum())
+            unlike_tested += int(len(like) - like.sum())
+            unread += strange
             if progress is not None:
-                progress(counts["rows"])
-        if counts["rows"] == 0:
+                progress(rows)
+        if rows == 0:
             raise InputError(f"{path}: the table has no rows.")
-    return counts
+    return Predicted(rows, unlike_tested, model.strange_columns(unread, rows))
 
 
 def carried(model: TableModel, header: Sequence[str]) -> tuple[str, ...]:
@@ -99,8 +116,9 @@ def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Recor
 
 def _scored(
     model: TableModel, batch: pa.RecordBatch, keep: Sequence[str], start: int
-) -> pa.RecordBatch:
-    scores = model.score(batch)
+) -> tuple[pa.RecordBatch, np.ndarray]:
+    prepared, unread = model.read(batch)
+    scores = model.score_prepared(prepared)
     columns = {name: batch.column(name) for name in keep}
     if not keep:
         columns["row"] = pa.array(np.arange(start, start + batch.num_rows))
@@ -110,7 +128,7 @@ def _scored(
         "distance": pa.array(scores.distance.astype(np.float32)),
         "like_tested": pa.array(scores.like_tested),
     }
-    return pa.RecordBatch.from_pydict(columns)
+    return pa.RecordBatch.from_pydict(columns), unread
 
 
 def in_order(work: Callable[[T], R], items: Iterable[T], workers: int | None = None) -> Iterator[R]:

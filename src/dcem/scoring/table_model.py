@@ -18,7 +18,9 @@ from dcem.methods import ModelFileError, NetworkClassifier
 from dcem.methods.model_card import without_small_cells
 from dcem.methods.persistence import read_table_description, save
 from dcem.tasks import Encoder, Roles, Source, UserTable
+from dcem.tasks._table.encoder import OTHER
 
+STRANGE = 0.05  # share of a column's cells that may be unheard of before it is worth a word
 MEMBERS = 5  # networks of a model by default: enough for their disagreement to mean something
 
 
@@ -73,8 +75,40 @@ class TableModel:
 
     def prepare(self, raw: Any) -> np.ndarray:
         """Raw rows as the networks read them: encoded, filled in, scaled; `[n, inputs]`."""
-        X = self.encoder.transform(raw)
-        return self.estimator.preprocessor_.transform(X, self.estimator.dtype)
+        return self.read(raw)[0]
+
+    def read(self, raw: Any) -> tuple[np.ndarray, np.ndarray]:
+        """`prepare`, and how many cells of each raw column could not be told `[columns]`."""
+        X, unread = self.encoder.read(raw)
+        return self.estimator.preprocessor_.transform(X, self.estimator.dtype), unread
+
+    def strange_columns(self, unread: np.ndarray, rows: int) -> tuple[str, ...]:
+        """A sentence for each column with many cells that could not be told.
+
+        `unread [columns]` are such cells among `rows`. Rare levels were counted as `(other)` in
+        training too: what counts is how many more there are now.
+        """
+        usual = dict(
+            zip(self.encoder.feature_names, self.estimator.preprocessor_.mean, strict=True)
+        )
+        notes = []
+        for encoding, cells in zip(self.encoder.encodings, unread.tolist(), strict=True):
+            share = cells / rows
+            if encoding.kind != "category":
+                if share > STRANGE:
+                    what = {"date": "no such date", "boolean": "neither yes nor no"}
+                    problem = what.get(encoding.kind, "no number")
+                    notes.append(
+                        f"{encoding.name}: {cells:,} cells are {problem}, counted as missing."
+                    )
+            elif encoding.levels and share - usual.get(f"{encoding.name}={OTHER}", 0.0) > STRANGE:
+                seen = "rare or never seen" if encoding.other else "never seen"
+                counted = "other" if encoding.other else "none of the known levels"
+                notes.append(
+                    f"{encoding.name}: {share:.0%} of the values were {seen} in training, counted "
+                    f"as {counted}."
+                )
+        return tuple(notes)
 
     def score(self, raw: Any) -> Scores:
         """Scores of raw rows (Arrow, pandas or polars); no group is needed."""

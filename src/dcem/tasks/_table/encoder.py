@@ -68,21 +68,29 @@ class Encoding:
         marks = [*self.levels, *[OTHER] * self.other, *[MISSING] * self.missing]
         return tuple(f"{self.name}={mark}" for mark in (marks[1:] if self.is_single else marks))
 
-    def encode(self, column: pa.ChunkedArray, missing: Sequence[str], out: np.ndarray) -> None:
-        """Write the features of a raw column into `out [n, features]`."""
+    def encode(self, column: pa.ChunkedArray, missing: Sequence[str], out: np.ndarray) -> int:
+        """Write the features of a raw column into `out [n, features]`.
+
+        Returns how many cells hold something that cannot be told: no number in a column of
+        numbers, no date among dates, no level of its own among categories.
+        """
         if self.kind == "number":
-            out[:, 0] = values.numbers(column, missing)
+            out[:, 0], unread = values.numbers_and_unread(column, missing)
         elif self.kind == "date":
-            out[:, 0] = values.days(column, self.date_format, missing)
+            out[:, 0], unread = values.days_and_unread(column, self.date_format, missing)
         elif self.kind == "boolean":
             text = values.coded(column, missing)
             said = [v.casefold() for v in text.values]
-            meant = [1.0 if s in values.YES else 0.0 if s in values.NO else np.nan for s in said]
-            out[:, 0] = text.take(np.array(meant), np.nan)
+            meant = np.array(
+                [1.0 if s in values.YES else 0.0 if s in values.NO else np.nan for s in said]
+            )
+            out[:, 0] = text.take(meant, np.nan)
+            unread = values.unread(text, meant)
         else:
-            self._indicators(values.coded(column, missing), out)
+            unread = self._indicators(values.coded(column, missing), out)
+        return unread
 
-    def _indicators(self, text: values.Coded, out: np.ndarray) -> None:
+    def _indicators(self, text: values.Coded, out: np.ndarray) -> int:
         place = {level: i for i, level in enumerate(self.levels)}
         n_marks = len(self.levels) + self.other + self.missing
         nowhere = n_marks  # a level that has no indicator: all of them stay 0
@@ -98,6 +106,8 @@ class Encoding:
         else:
             table = np.vstack([np.eye(n_marks), np.zeros(n_marks)]).astype(out.dtype)
             out[:] = table[marks]
+        strange = [i for i, v in enumerate(found) if v not in place]
+        return int(text.counts()[strange].sum()) if strange else 0
 
 
 @dataclass(frozen=True)
@@ -128,16 +138,22 @@ class Encoder:
         Rows keep their order. Columns that are not needed are ignored; one that is needed and not
         there is an error.
         """
+        return self.read(table, dtype)[0]
+
+    def read(self, table: Any, dtype: str = "float64") -> tuple[np.ndarray, np.ndarray]:
+        """`transform`, and how many cells of each raw column could not be told `[columns]`."""
         table = as_arrow(table, self.columns)
         out = np.empty((table.num_rows, len(self.feature_names)), dtype)
+        unread = np.zeros(len(self.encodings), np.int64)
         for first in range(0, table.num_rows, BLOCK):
             block, rows = table.slice(first, BLOCK), out[first : first + BLOCK]
             start = 0
-            for encoding in self.encodings:
+            for number, encoding in enumerate(self.encodings):
                 stop = start + len(encoding.features)
-                encoding.encode(block.column(encoding.name), self.missing, rows[:, start:stop])
+                raw = block.column(encoding.name)
+                unread[number] += encoding.encode(raw, self.missing, rows[:, start:stop])
                 start = stop
-        return out
+        return out, unread
 
     def to_plain(self) -> dict[str, Any]:
         """The encoder as JSON knows it."""

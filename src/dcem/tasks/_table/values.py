@@ -137,6 +137,14 @@ def all_numbers(values: Sequence[str]) -> bool:
 
 def numbers(column: pa.ChunkedArray, missing: Collection[str] = ()) -> np.ndarray:
     """A column as float64 [n]; NaN where it is missing, infinite, or no number."""
+    return numbers_and_unread(column, missing)[0]
+
+
+def numbers_and_unread(
+    column: pa.ChunkedArray, missing: Collection[str] = ()
+) -> tuple[np.ndarray, int]:
+    """`numbers`, and how many cells hold something that is no number."""
+    strange = 0
     if is_number(column) and not missing:
         values = column.cast(pa.float64()).to_numpy()
         values = values if values.flags.writeable else values.copy()
@@ -144,9 +152,21 @@ def numbers(column: pa.ChunkedArray, missing: Collection[str] = ()) -> np.ndarra
         values = fast
     else:
         text = coded(column, missing)
-        values = text.take(parsed(text.values), np.nan)
+        found = parsed(text.values)
+        values, strange = text.take(found, np.nan), unread(text, found)
     values[np.isinf(values)] = np.nan
-    return values
+    return values, strange
+
+
+def unread(text: Coded, found: np.ndarray) -> int:
+    """Cells that hold something other than a word for missing, and were read as NaN.
+
+    `found [v]` is what was made of each distinct value.
+    """
+    lost = [
+        i for i in np.flatnonzero(np.isnan(found)) if text.values[i].casefold() not in NOT_A_NUMBER
+    ]
+    return int(text.counts()[lost].sum()) if lost else 0
 
 
 def plain_numbers(column: pa.ChunkedArray, missing: Collection[str]) -> np.ndarray | None:
@@ -206,12 +226,20 @@ def date_format(values: Sequence[str]) -> str | None:
 
 def days(column: pa.ChunkedArray, known: str | None, missing: Collection[str] = ()) -> np.ndarray:
     """A column of dates as days since 1 January 1970 [n], fractions for times of day."""
+    return days_and_unread(column, known, missing)[0]
+
+
+def days_and_unread(
+    column: pa.ChunkedArray, known: str | None, missing: Collection[str] = ()
+) -> tuple[np.ndarray, int]:
+    """`days`, and how many cells hold something that is no such date."""
     if is_date(column):
         seconds = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
         values = seconds.cast(pa.float64()).to_numpy() / (1e6 * SECONDS_A_DAY)
-        return np.asarray(values)
+        return np.asarray(values), 0
     text = coded(column, missing)
-    return text.take(_days(_dates(text.values, known or "ISO8601")), np.nan)
+    found = _days(_dates(text.values, known or "ISO8601"))
+    return text.take(found, np.nan), unread(text, found)
 
 
 def _dates(values: Sequence[str], known: str) -> pd.Series:
