@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dcem.checks import InputError
 from dcem.scoring import allocate, draw, next_tests
 from dcem.scoring.allocation import floor
-from dcem.scoring.next_tests import shortfall
+from dcem.scoring.next_tests import reasons, shortfall
 
 from .conftest import visits
 
@@ -61,6 +61,18 @@ def test_a_draw_keeps_the_budget_and_the_probabilities():
     error = np.sqrt(probability * (1 - probability) / 4000)
     assert (np.abs(drawn.mean(axis=0) - probability) < 4.5 * error + 1e-12).all()
     np.testing.assert_array_equal(draw(probability, 7), draw(probability, 7))
+
+
+def test_a_draw_takes_one_row_of_a_person_at_most():
+    rng = np.random.default_rng(3)
+    person = rng.integers(0, 40, 120)
+    probability = allocate(rng.random(120), np.zeros(120, int), 12)
+    assert np.bincount(person, probability).max() <= 1
+    drawn = np.stack([draw(probability, seed, person) for seed in range(4000)])
+    assert (drawn.sum(axis=1) == 12).all()
+    assert max(np.bincount(person, row).max() for row in drawn) == 1
+    error = np.sqrt(probability * (1 - probability) / 4000)
+    assert (np.abs(drawn.mean(axis=0) - probability) < 4.5 * error + 1e-12).all()
 
 
 @pytest.mark.parametrize("budget", [0, -1, np.nan, np.inf])
@@ -140,7 +152,40 @@ def test_a_group_nobody_knows_was_never_tested(model, tmp_path):
     frame.loc[:9, "race"] = "C"
     frame.to_csv(tmp_path / "p.csv", index=False)
     table = next_tests(model, tmp_path / "p.csv", 20).table
-    assert (table.loc[table["group"] == "C", "shortfall"] == 1).all()
+    unknown = table[table["group"] == "C"]
+    assert (unknown["shortfall"] == 1).all()
+    assert unknown["reason"].str.contains("seen nobody of this group").all()
+    assert not unknown["reason"].str.contains("tested less").any()
+
+
+def test_reasons_claim_no_more_than_was_compared(found):
+    rows = found.table[found.table["group"] == "B"]
+    none = np.zeros(len(rows), bool)
+    assert all("less at equal features" in text for text in reasons(rows, none))
+    crude = reasons(rows, none, equal_features=False)
+    assert all("tested less" in text and "equal features" not in text for text in crude)
+    assert not found.table["reason"].str.contains("minimum").any()  # two groups of similar size
+
+
+def test_a_budget_for_everybody(model, table_file, found):
+    everybody = next_tests(model, table_file, 5000)
+    assert (everybody.table["probability"] == 1).all()
+    assert set(everybody.table["reason"]) == {"there are tests for everybody"}
+    assert any("everybody is tested" in note for note in everybody.notes)
+    assert everybody.draw(0).all()
+
+
+def test_people_with_several_rows(model, tmp_path):
+    frame = visits(300, seed=9).assign(result="not ordered")
+    frame["patient"] = [f"P{i % 100}" for i in range(300)]
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    few = next_tests(model, tmp_path / "p.csv", 20)
+    for seed in range(20):
+        drawn = few.table[few.draw(seed)]
+        assert len(drawn) == 20
+        assert drawn["patient"].is_unique
+    many = next_tests(model, tmp_path / "p.csv", 200)
+    assert any("more than one row of such a person" in note for note in many.notes)
 
 
 def test_a_small_group_keeps_a_minimum_and_is_told_so(model, tmp_path):

@@ -46,6 +46,20 @@ def test_scores_in_the_order_of_the_rows(model, tmp_path, suffix, monkeypatch):
     assert {p.name for p in tmp_path.iterdir()} == {f"people{suffix}", f"scores{suffix}"}
 
 
+def test_identifiers_are_quoted_only_where_they_must_be(model, tmp_path, monkeypatch):
+    monkeypatch.setattr("dcem.tasks._table.reading.BLOCK_BYTES", 4096)  # many batches
+    frame = visits(500, seed=4)
+    frame["patient"] = [f"{i:03d}" for i in range(500)]
+    predict_file(model, write(frame, tmp_path / "p.csv"), tmp_path / "s.csv")
+    lines = (tmp_path / "s.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines[1:]] == list(frame["patient"])
+    hard = ["a,b", 'say "x"', "two\nlines", "car\rriage"]
+    frame.loc[496:, "patient"] = hard
+    predict_file(model, write(frame, tmp_path / "p.parquet"), tmp_path / "s.csv")
+    scores = pd.read_csv(tmp_path / "s.csv", dtype={"patient": str})
+    assert list(scores["patient"]) == list(frame["patient"])
+
+
 def test_csv_and_parquet_give_the_same(model, tmp_path):
     frame = visits(500, seed=4)
     frame.loc[:20, "ward"] = None

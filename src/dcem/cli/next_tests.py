@@ -11,7 +11,14 @@ from dcem.cli import _table_options as options
 def next_tests(
     model: Annotated[Path, typer.Argument(help="Folder that `dcem fit` wrote.")],
     table: options.Table,
-    budget: Annotated[float, typer.Option(help="How many tests there can be.", min=0)],
+    budget: Annotated[
+        float,
+        typer.Option(
+            help="How many tests there can be. With as many as there are untested rows, or more, "
+            "everybody has a probability of 1.",
+            min=0,
+        ),
+    ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="List to write: .csv, .csv.gz or .parquet.")
     ],
@@ -19,7 +26,9 @@ def next_tests(
         int | None,
         typer.Option(
             min=0,
-            help="Also draw with these probabilities, from this seed: adds the column `drawn`.",
+            help="Also draw with these probabilities, from this seed: adds the column `drawn`. Of "
+            "a person (the model's --id) at most one row is drawn, unless the probabilities of "
+            "that person's rows sum to more than 1.",
             show_default=False,
         ),
     ] = None,
@@ -34,7 +43,7 @@ def next_tests(
     from rich.console import Console
     from rich.table import Table
 
-    from dcem.scoring import TableModel, draw, next_tests, require_output, write_frame
+    from dcem.scoring import TableModel, next_tests, require_output, write_frame
 
     console = Console(highlight=False)
     require_output(out, table)
@@ -45,7 +54,7 @@ def next_tests(
         )
     people = found.table
     if draw_seed is not None:
-        people = people.assign(drawn=draw(people["probability"].to_numpy(), draw_seed))
+        people = people.assign(drawn=found.draw(draw_seed))
     write_frame(people, out)
     for note in found.notes:
         console.print(f"[yellow]note:[/yellow] {note}")

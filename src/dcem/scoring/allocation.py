@@ -49,15 +49,21 @@ def floor(group: np.ndarray, budget: float) -> np.ndarray:
     return np.minimum(FLOOR_MOST, evenly + of_group)
 
 
-def draw(probability: np.ndarray, random_state: int | np.random.Generator) -> np.ndarray:
-    """Who is drawn [n]: each with exactly that probability, in all as many as they sum to.
+def draw(
+    probability: np.ndarray,
+    random_state: int | np.random.Generator,
+    person: np.ndarray | None = None,
+) -> np.ndarray:
+    """Which rows are drawn [n]: each with exactly that probability, in all as many as they sum to.
 
-    Systematic sampling: people are laid side by side in random order, each as long as their
-    probability, and whoever lies under a mark at every whole step from a random start is drawn.
-    The number drawn is the sum, rounded down or up.
+    Systematic sampling: rows are laid side by side in random order, each as long as its
+    probability, and whichever lies under a mark at every whole step from a random start is drawn.
+    The number drawn is the sum, rounded down or up. Rows of a `person` (codes [n]) lie together: if
+    their probabilities sum to at most 1, at most one of them is drawn.
     """
     rng = np.random.default_rng(random_state)
-    order = rng.permutation(len(probability))
+    person = np.arange(len(probability)) if person is None else person
+    order = np.argsort(rng.permutation(person.max() + 1)[person], kind="stable")
     ends = np.cumsum(probability[order]) + rng.random()
     starts = np.concatenate([ends[:1] - probability[order[:1]], ends[:-1]])
     drawn = np.empty(len(probability), dtype=bool)

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from dcem import checks
 from dcem.checks import InputError
-from dcem.scoring.allocation import allocate, floor
+from dcem.scoring.allocation import allocate, draw
 from dcem.scoring.stream import in_order
 from dcem.scoring.table_model import TableModel
 from dcem.tasks import group_codes, read_batches, read_header, tested_rows
@@ -38,9 +38,13 @@ REASONS = {
     "spread": "the networks disagree",
     "distance": "unlike anybody tested so far",
     "disparity": "this group is tested less at equal features",
+    "unknown": "the model has seen nobody of this group",
     "minimum": "this small group keeps a minimum of tests",
 }
+CRUDE_DISPARITY = "this group is tested less"  # by methods without a model of testing
 NO_REASON = "everybody keeps a chance"
+ALL_TESTED = "there are tests for everybody"
+RAISED = 1.5  # times what it would be if groups had no minimum: from here on that is a reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +63,20 @@ class NextTests:
         Rows of the file, tested ones included.
     notes
         What could not be taken into account, and why.
+    person
+        Codes of the people behind the rows of `table`; every row its own where no identifier is
+        known.
     """
 
     table: pd.DataFrame
     by_group: pd.DataFrame
     rows: int
     notes: tuple[str, ...]
+    person: np.ndarray
+
+    def draw(self, random_state: int | np.random.Generator) -> np.ndarray:
+        """Which rows are drawn [n], with their probabilities: see `dcem.scoring.draw`."""
+        return draw(self.table["probability"].to_numpy(), random_state, self.person)
 
 
 def next_tests(
@@ -77,7 +89,8 @@ def next_tests(
     """Probabilities of being tested next for the untested rows of a file.
 
     Label, tested and group are found by the names they had when the model was fitted. Without
-    label and tested, everybody counts as untested; without the group, disparity cannot count.
+    label and tested, everybody counts as untested; without the group, disparity cannot count. If
+    the budget is as large as the number of untested rows, all have a probability of 1.
     """
     path = Path(path)
     header = read_header(path)
@@ -103,12 +116,35 @@ def next_tests(
     group = np.zeros(len(untested), np.int64)
     if "group" in untested:
         group = pd.factorize(untested["group"])[0]
-    probability = allocate(measures.sum(axis=1).to_numpy(), group, budget)
-    mostly_floor = floor(group, budget) > probability / 2
-    table = untested.assign(probability=probability, reason=reasons(untested, mostly_floor))
+    gain = measures.sum(axis=1).to_numpy()
+    probability = allocate(gain, group, budget)
+    without_minimum = allocate(gain, np.zeros_like(group), budget)
+    why: Any = ALL_TESTED
+    if budget < len(untested):
+        raised = probability >= RAISED * without_minimum
+        why = reasons(untested, raised, equal_features=model.propensity is not None)
+    else:
+        notes += (f"The budget covers all {len(untested):,} untested rows: everybody is tested.",)
+    table = untested.assign(probability=probability, reason=why)
+    person = _people(untested, roles.id)
+    if (np.bincount(person, probability) > 1 + 1e-9).any():
+        notes += (
+            "Some people have several untested rows whose probabilities sum to more than 1: a draw "
+            "can take more than one row of such a person, of others at most one.",
+        )
     keyed = untested["group"] if "group" in untested else pd.Series("all", index=untested.index)
     by_group = pd.DataFrame({"untested": 1, "expected_tests": probability}).groupby(keyed).sum()
-    return NextTests(table, by_group.rename_axis("group"), rows, notes)
+    return NextTests(table, by_group.rename_axis("group"), rows, notes, person)
+
+
+def _people(rows: pd.DataFrame, identifier: str | None) -> np.ndarray:
+    """Codes of the people behind rows; a row without an identifier is a person of its own."""
+    if identifier is None or identifier not in rows:
+        return np.arange(len(rows))
+    codes = pd.factorize(rows[identifier])[0]
+    absent = codes < 0
+    codes[absent] = codes.max() + 1 + np.arange(absent.sum())
+    return codes
 
 
 def gains(rows: pd.DataFrame) -> pd.DataFrame:
@@ -123,22 +159,26 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def reasons(rows: pd.DataFrame, mostly_floor: np.ndarray) -> np.ndarray:
+def reasons(rows: pd.DataFrame, raised: np.ndarray, *, equal_features: bool = True) -> np.ndarray:
     """In words, what speaks for testing each row; several reasons are joined.
 
-    `mostly_floor [n]` marks rows that owe their probability to the floor of their group.
+    `raised [n]` marks rows that owe much of their probability to the minimum of their group;
+    `equal_features` says whether groups were compared at equal features, or as a whole.
     """
+    short = rows["shortfall"].to_numpy()
     strong = np.stack(
         [
             _doubt(rows) >= 0.9,  # a score between about a third and two thirds
             _disagreement(rows) >= NOTABLE,
             rows["distance"].to_numpy() > 1,
-            rows["shortfall"].to_numpy() >= 0.1,
-            mostly_floor,
+            (short >= 0.1) & (short < 1),
+            short == 1,  # a group that the model does not know, and no other
+            raised,
         ],
         axis=1,
     )
-    texts = list(REASONS.values())
+    words = REASONS if equal_features else {**REASONS, "disparity": CRUDE_DISPARITY}
+    texts = list(words.values())
     spelled = [
         "; ".join(text for bit, text in enumerate(texts) if code >> bit & 1) or NO_REASON
         for code in range(2 ** len(texts))

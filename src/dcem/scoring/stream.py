@@ -200,8 +200,41 @@ def _open(path: Path, name: str, schema: pa.Schema) -> list[Any]:
         import pyarrow.parquet
 
         return [pyarrow.parquet.ParquetWriter(path, schema)]
-    import pyarrow.csv
-
     file = pa.output_stream(path, compression="gzip" if name.endswith(".gz") else None)
-    plain = pyarrow.csv.WriteOptions(quoting_style="needed")
-    return [pyarrow.csv.CSVWriter(file, schema, write_options=plain), file]
+    return [_PlainCSV(file, schema), file]
+
+
+class _PlainCSV:
+    """A CSV file whose text is quoted only where it must be, so that the identifier 7 is `7`.
+
+    Arrow quotes all text or none, and refuses none where a value holds a comma, a quote or the end
+    of a line: then that batch is quoted. Both are the same CSV to a reader.
+    """
+
+    def __init__(self, file: Any, schema: pa.Schema) -> None:
+        self.file = file
+        self._write(schema.empty_table(), include_header=True)
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        self._write(batch, include_header=False)
+
+    def _write(self, rows: Any, include_header: bool) -> None:
+        from pyarrow import csv
+
+        for quoting in ("none", "needed"):
+            buffer = pa.BufferOutputStream()  # a refused batch leaves nothing in the file
+            try:
+                csv.write_csv(
+                    rows,
+                    buffer,
+                    csv.WriteOptions(include_header=include_header, quoting_style=quoting),
+                )
+            except pa.ArrowInvalid:
+                if quoting == "needed":
+                    raise
+            else:
+                self.file.write(buffer.getvalue())
+                return
+
+    def close(self) -> None:
+        """The file under it is closed by who opened it."""
