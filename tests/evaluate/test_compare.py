@@ -42,6 +42,14 @@ def comparison(task: tuple[SelectiveLabels, np.ndarray]) -> TableComparison:
 
 
 class TestCompare:
+    def test_one_repetition_is_refused_before_anything_is_fitted(
+        self, task: tuple[SelectiveLabels, np.ndarray]
+    ) -> None:
+        said: list[str] = []
+        with pytest.raises(InputError, match="leaves no interval"):
+            quick(task[0], planted=1, progress=said.append)
+        assert said == []
+
     def test_every_number_has_an_interval_or_a_reason(self, comparison: TableComparison) -> None:
         assert [target.key for target in comparison.targets] == ["tested", "ipw", "dr", "truth"]
         for method in comparison.methods:

@@ -80,6 +80,8 @@ def compare_table(
         progress: told in words what is being done.
     """
     names = check_methods(methods)
+    if planted == 1:  # `plant` would refuse it too, but after all the fitting
+        raise checks.InputError("One repetition of planted outcomes leaves no interval: give 2.")
     say = progress or (lambda _: None)
     begun = time.perf_counter()
     total = len(problem)
