@@ -111,6 +111,16 @@ def test_a_column_that_is_missing_is_named(model):
         model.score(frame)
 
 
+def test_all_missing_columns_are_named_and_far_fetched_ones_not_suggested(model):
+    frame = visits(10).rename(columns={"lactate": "Lactat", "age": "change"})
+    with pytest.raises(InputError) as error:
+        model.score(frame)
+    said = "none of the columns 'age', 'lactate'. Did you mean 'Lactat' for 'lactate'? Its columns"
+    assert said in str(error.value)
+    with pytest.raises(InputError, match=r"no column 'age'\. Its columns are"):
+        model.score(frame.rename(columns={"Lactat": "lactate"}))
+
+
 @pytest.mark.parametrize(
     ("name", "why"), [("y-model", "true outcome of everybody"), ("tested-only-plus-group", "group")]
 )

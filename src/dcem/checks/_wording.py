@@ -13,6 +13,7 @@ from types import FrameType
 import numpy as np
 import pandas as pd
 
+SIMILAR = 0.75  # from here on one name is a misspelling of another; 'age' and 'change' have 0.67
 _PACKAGE = str(Path(__file__).parents[1])
 
 
@@ -44,7 +45,7 @@ def nearest(name: object, allowed: Iterable[object]) -> str | None:
     'sepsis'
     """
     spelled = {str(a).lower(): str(a) for a in allowed}
-    found = difflib.get_close_matches(str(name).lower(), spelled, n=1)
+    found = difflib.get_close_matches(str(name).lower(), spelled, n=1, cutoff=SIMILAR)
     return spelled[found[0]] if found else None
 
 
@@ -63,14 +64,19 @@ def did_you_mean(name: object, allowed: Iterable[object]) -> str:
 def require_columns(
     available: Collection[object], wanted: Iterable[object], where: str = "The table"
 ) -> None:
-    """Raise, with the nearest match, unless every wanted column is available."""
+    """Raise, with the nearest match of each that is not, unless every column is available."""
     present = set(available)
-    for name in wanted:
-        if name not in present:
-            raise InputError(
-                f"{where} has no column {name!r}.{did_you_mean(name, available)} "
-                f"Its columns are: {listed(available)}."
-            )
+    absent = [name for name in dict.fromkeys(wanted) if name not in present]
+    if not absent:
+        return
+    if len(absent) == 1:
+        lacks = f"no column {absent[0]!r}.{did_you_mean(absent[0], available)}"
+    else:
+        guesses = {name: nearest(name, available) for name in absent}
+        lacks = f"none of the columns {listed(absent, most=50)}." + "".join(
+            f" Did you mean {guess!r} for {name!r}?" for name, guess in guesses.items() if guess
+        )
+    raise InputError(f"{where} has {lacks} Its columns are: {listed(available)}.")
 
 
 def require_unique(names: Iterable[object], where: str = "The table") -> None:
