@@ -118,6 +118,17 @@ def test_carried_columns_and_the_row_number(model, tmp_path):
     assert list(read(tmp_path / "s.csv")["row"]) == list(range(50))
 
 
+def test_folders_on_the_way_to_the_result_are_created(model, tmp_path):
+    path = write(visits(20), tmp_path / "p.csv")
+    predict_file(model, path, tmp_path / "new" / "newer" / "s.csv")
+    assert len(read(tmp_path / "new" / "newer" / "s.csv")) == 20
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InputError, match="is a folder"):
+        predict_file(model, path, tmp_path / "folder.csv")
+    with pytest.raises(InputError, match=r"p\.csv is a file, no folder"):
+        predict_file(model, path, path / "deeper" / "s.csv")
+
+
 def test_refusals_come_before_the_work(model, tmp_path):
     frame = visits(50)
     path = write(frame, tmp_path / "p.csv")

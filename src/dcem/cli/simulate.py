@@ -92,12 +92,13 @@ def _check_writable(path: Path) -> None:
 
     if not path.name.lower().endswith((".csv", ".csv.gz", ".parquet")):
         raise InputError(f"{path}: the name must end in .csv, .csv.gz or .parquet.")
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {path.parent}. Create it first.")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder. Give the name of a file.")
 
 
 def _write(table: "pd.DataFrame", path: Path) -> None:
     """Write under a temporary name, then rename: no half table, and no lost old one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     name = path.name.lower()
     try:

@@ -158,20 +158,27 @@ def require_output(out: Path, source: Path | None = None) -> None:
     """Refuse before the work is done what would fail after it."""
     if not out.name.lower().endswith((".csv", ".csv.gz", ".parquet")):
         raise InputError(f"{out}: the name must end in .csv, .csv.gz or .parquet.")
-    if not out.parent.is_dir():
-        raise InputError(f"{out}: there is no folder {out.parent}. Create it first.")
+    if out.is_dir():
+        raise InputError(f"{out} is a folder. Give the name of a file.")
+    exists = next(folder for folder in out.absolute().parents if folder.exists())
+    if not exists.is_dir():
+        raise InputError(f"{out}: {exists} is a file, no folder.")
     if source is not None and out.exists() and source.exists() and out.samefile(source):
         raise InputError(f"{out} is the table itself. Write the result to another file.")
 
 
 @contextmanager
 def writing(out: Path) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    """A function that appends batches to `out`, which appears when all is written, or not."""
+    """A function that appends batches to `out`, which appears when all is written, or not.
+
+    Folders on the way to it are created.
+    """
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
     open_files: list[Any] = []
 
     def write(batch: pa.RecordBatch) -> None:
         if not open_files:
+            out.parent.mkdir(parents=True, exist_ok=True)
             open_files.extend(_open(partial, out.name.lower(), batch.schema))
         open_files[0].write_batch(batch)
 
