@@ -67,6 +67,9 @@ def audit(
 
     console = Console(highlight=False)
     started = time.perf_counter()
+    if report is not None and not report.is_dir():
+        markdown = markdown or report.with_suffix(".md")
+    require_places(table, [path for path in (report, markdown, json) if path is not None])
     roles = options.read_roles(
         label=label,
         tested=tested,
@@ -101,7 +104,6 @@ def audit(
     facts = describe(found, user_table)
     if report is not None:
         write_text(report, render_audit(found, title, facts))
-        markdown = markdown or report.with_suffix(".md")
     if markdown is not None:
         write_text(markdown, audit_tables.to_markdown(found, title, dict(facts)))
     if json is not None:
@@ -111,6 +113,28 @@ def audit(
     for path in (report, markdown, json):
         if path is not None:
             console.print(f"  {path}", style="bold", soft_wrap=True)
+
+
+def require_places(table: Path, places: Sequence[Path]) -> None:
+    """Refuse before the work is done what would fail, or overwrite something, after it."""
+    import os
+
+    from dcem.checks import InputError
+
+    taken = {table.resolve(): "the table itself"}
+    for path in places:
+        if path.is_dir():
+            raise InputError(
+                f"{path} is a folder. Name a file in it, such as {path / 'audit.html'}."
+            )
+        if path.resolve() in taken:
+            raise InputError(f"{path} is {taken[path.resolve()]}. Write to another file.")
+        taken[path.resolve()] = "already the place of another output"
+        above = next(folder for folder in path.absolute().parents if folder.exists())
+        if not above.is_dir():
+            raise InputError(f"{path} cannot be written: {above} is a file, not a folder.")
+        if not os.access(above, os.W_OK):
+            raise InputError(f"{path} cannot be written: no permission to write in {above}.")
 
 
 def show(found: Audit, console: Any) -> None:
