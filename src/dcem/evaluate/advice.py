@@ -28,7 +28,13 @@ def advise(
     """
     sentences, leaders = [], {}
     for family in families:
-        scores = recovered[family.name]
+        scores = complete(recovered[family.name])
+        if _repetitions(scores) < 2:
+            sentences.append(
+                f"{family.name.capitalize()}: the planted tables held too few of one outcome to "
+                "rank people by it, so this family says nothing."
+            )
+            continue
         best, beaten, level_with = leading(scores, level)
         leaders[family.name] = {best, *level_with}
         text = (
@@ -40,9 +46,11 @@ def advise(
         if beaten:
             text += f"; clearly better than {_listed(beaten)}"
         sentences.append(text + ".")
-    explained = [family.name for family in families if not family.outcome_dependent]
-    always = set.intersection(*(leaders[name] for name in explained))
-    if always:
+    explained = [f.name for f in families if not f.outcome_dependent and f.name in leaders]
+    always = set.intersection(*(leaders[name] for name in explained)) if explained else set()
+    if not explained:
+        sentences.append("Where features explain testing, nothing can be said of any method.")
+    elif always:
         sentences.append(
             f"Where features explain testing, {_listed(sorted(always))} "
             f"{'is' if len(always) == 1 else 'are'} among the best in each family planted here."
@@ -52,7 +60,11 @@ def advise(
             "Where features explain testing, no method is among the best in every family: which "
             "one serves this table depends on the kind of outcome."
         )
-    sentences += [_dependent(f.name, recovered, level) for f in families if f.outcome_dependent]
+    sentences += [
+        _dependent(f.name, recovered, level)
+        for f in families
+        if f.outcome_dependent and {f.name, "linear"} <= leaders.keys()
+    ]
     sentences.append(
         "Planted outcomes are not the real one: a method that fails here should not be trusted, "
         "one that succeeds may still fail on an outcome of another kind."
@@ -60,8 +72,22 @@ def advise(
     return tuple(sentences)
 
 
+def complete(scores: Recovered) -> Recovered:
+    """The repetitions in which every method has an AUC: one of a single outcome has none."""
+    kept = ~np.isnan(np.stack(list(scores.values()))).any(axis=0)
+    return {name: values[kept] for name, values in scores.items()}
+
+
+def _repetitions(scores: Recovered) -> int:
+    return len(next(iter(scores.values())))
+
+
 def leading(scores: Recovered, level: float) -> tuple[str, list[str], list[str]]:
-    """The method with the highest mean, those clearly below it, and those that are not."""
+    """The method with the highest mean, those clearly below it, and those that are not.
+
+    Needs two or more `complete` repetitions; others are not looked at.
+    """
+    scores = complete(scores)
     best = max(scores, key=lambda name: float(scores[name].mean()))
     beaten: list[str] = []
     level_with: list[str] = []
@@ -96,8 +122,11 @@ def _dependent(name: str, recovered: Mapping[str, Recovered], level: float) -> s
 
 
 def _low(differences: np.ndarray, level: float) -> float:
-    """Lower end of Student's interval of a mean."""
+    """Lower end of Student's interval of a mean; minus infinity where two values are wanting."""
+    differences = differences[~np.isnan(differences)]
     n = len(differences)
+    if n < 2:
+        return -np.inf
     error = float(differences.std(ddof=1)) / np.sqrt(n)
     return float(differences.mean() - student.ppf((1 + level) / 2, n - 1) * error)
 

@@ -9,8 +9,11 @@ All functions take the score and the `Masses` of the rows, so that the same code
 labels, inverse-propensity and doubly robust estimates. Intervals hold for the score as given (a
 fixed function of the features): they describe the drawing of people, not how a model would change
 with other training rows. The masses are treated as known up to the rows' own labels; estimating
-them on other rows (cross-fitting) adds only terms of second order to a doubly robust estimate,
-and makes an inverse-propensity one, if anything, less variable than its interval says.
+them on other rows (cross-fitting) adds only terms of second order to a doubly robust estimate. To
+an inverse-propensity estimate it adds terms of first order that the interval leaves out. With a
+correct parametric model fitted by maximum likelihood they would make it less variable than the
+interval says; with the flexible models used here there is no such promise, and the bias of a model
+that learns slowly can outweigh the interval.
 
 AUC:  sum over pairs i != j of p_i q_j k(s_i, s_j), over sum over the same pairs of p_i q_j, where
 p and q are positive and negative masses and k is 1 if s_i > s_j, 1/2 if equal, else 0. Computed by

@@ -142,7 +142,7 @@ def plant(
         for i, family in enumerate(FAMILIES)
     }
     ceilings = {
-        family.name: float(np.mean(found[CEILING][i :: len(FAMILIES), 0]))
+        family.name: over_repetitions(found[CEILING][i :: len(FAMILIES), 0], level).value
         for i, family in enumerate(FAMILIES)
     }
     return Planted(

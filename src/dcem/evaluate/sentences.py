@@ -45,7 +45,8 @@ def conclude(
     )
     for method in others:
         sentences.append(about_ranking(method, first, chosen.key))
-    sentences += [about_fairness(method, chosen.key) for method in methods]
+    sentences += about_gaps(methods, chosen.key)
+    sentences.append(about_calibration(methods, chosen.key))
     sentences += _about_selection(methods, available)
     return tuple(sentence for sentence in sentences if sentence)
 
@@ -81,16 +82,60 @@ def about_ranking(method: MethodResult, first: MethodResult, target: str) -> str
     return f"`{method.name}` ranks people {direction} than `{first.name}` ({auc})."
 
 
+def about_gaps(methods: Sequence[MethodResult], target: str) -> list[str]:
+    """How alike the groups are served: a sentence a method, or one if chance explains them all."""
+    judged = [(m.name, m.judgements[target]) for m in methods if _has_gap(m.judgements[target])]
+    if len(judged) < 2 or any(_beyond_chance(j) for _, j in judged):
+        return [about_fairness(method, target) for method in methods]
+    name, widest = max(judged, key=lambda pair: pair[1].roc_gap.value)
+    assert widest.gap_pair is not None
+    whose = "every method" if len(judged) == len(methods) else "every method that has one here"
+    return [
+        f"The ROC gaps of {whose} are within what groups dealt out at random would show; the "
+        f"largest, {_with_interval(widest.roc_gap)}, is that of `{name}` between "
+        f"{widest.gap_pair[0]} and {widest.gap_pair[1]}."
+    ]
+
+
+def about_calibration(methods: Sequence[MethodResult], target: str) -> str:
+    """Whose predicted risks are clearly further off than the closest: intervals lie apart."""
+    errors = {m.name: m.judgements[target].calibration_error for m in methods}
+    errors = {name: error for name, error in errors.items() if error.estimable}
+    if not errors:
+        return ""
+    best = min(errors, key=lambda name: errors[name].value)
+    worse = [name for name, error in errors.items() if error.low > errors[best].high]
+    if not worse:
+        return ""
+    told = [f"`{name}` ({_with_interval(errors[name])})" for name in worse]
+    listed = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+    return (
+        f"The risks predicted by {listed} are further off than those of `{best}` "
+        f"({_with_interval(errors[best])}; mean absolute calibration error)."
+    )
+
+
+def _has_gap(judged: Judgement) -> bool:
+    return judged.roc_gap.estimable and judged.gap_pair is not None
+
+
+def _beyond_chance(judged: Judgement) -> bool:
+    return not judged.roc_gap.value <= judged.gap_by_chance
+
+
 def about_fairness(method: MethodResult, target: str) -> str:
     """How differently a method ranks within the groups, against chance."""
     judged = method.judgements[target]
-    if not judged.roc_gap.estimable or judged.gap_pair is None:
+    if not _has_gap(judged):
         return ""
+    assert judged.gap_pair is not None
     text = (
         f"`{method.name}`: the largest ROC gap, {_with_interval(judged.roc_gap)}, is between "
         f"{judged.gap_pair[0]} and {judged.gap_pair[1]}"
     )
-    if judged.roc_gap.value <= judged.gap_by_chance:
+    if isnan(judged.gap_by_chance):
+        return f"{text}; what chance would show is not known."
+    if not _beyond_chance(judged):
         return f"{text}; groups dealt out at random would show as much."
     signed = _signed(judged)
     return f"{text}, more than chance would show{signed}."
