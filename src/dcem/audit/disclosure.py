@@ -87,6 +87,7 @@ def without_small_cells(audit: Audit) -> Audit:
                 tested_only=_withheld(item.tested_only),
                 weighted=_withheld(item.weighted),
                 doubly_robust=_withheld(item.doubly_robust),
+                hidden=_withheld(item.hidden),
                 bounds=(nan, nan),
             )
             if hidden(item.group, "rows", "untested", *outcome)

@@ -7,7 +7,9 @@ the model owes to that column (permutation importance: Breiman 2001; Fisher, Rud
 (90th against 10th percentile), or one common category instead of another, all else as it is.
 
 Importance is about prediction, not cause. Columns that say the same share their importance, and a
-column recorded *after* the decision to test can top the list because it is its consequence.
+column recorded *after* the decision to test can top the list because it is its consequence. Columns
+overlap and act together, so the rises do not add up to what the model explains; a column's share is
+of the sum of all rises.
 """
 
 from __future__ import annotations
@@ -55,9 +57,6 @@ def find_drivers(
     labels = [*problem.feature_names, *(problem.group_names if GROUP in names else ())]
     part = People(people.weight[rows], None, len(rows))
     base = asked.losses(asked.X)
-    rate = float(part.mean(asked.tested.astype(float)).value)
-    nothing = -np.log(np.where(asked.tested, rate, 1 - rate)) if 0 < rate < 1 else base
-    explained = part.mean(nothing - base).value
     found = []
     for source in dict.fromkeys(names):
         columns = [number for number, name in enumerate(names) if name == source]
@@ -66,12 +65,13 @@ def find_drivers(
         rise = part.mean(asked.losses(shuffled) - base)
         found.append((source, columns, rise.value, Z * part.error(rise.influence)))
     found.sort(key=lambda item: -item[2])
+    everything = sum(max(rise, 0.0) for _, _, rise, _ in found)
     few = asked.some(MOVED)
     return tuple(
         Driver(
             column=source,
             loss=Estimate(1000 * rise, 1000 * (rise - reach), 1000 * (rise + reach)),
-            share=rise / explained if explained > 0 else float("nan"),
+            share=max(rise, 0.0) / everything if everything > 0 else float("nan"),
             direction=_direction(few, columns, [labels[c] for c in columns], source)
             if rank < DESCRIBED
             else "",

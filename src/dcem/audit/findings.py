@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dcem.audit import outcome_findings
+from dcem.audit.drivers import GROUP
 from dcem.audit.outcome_findings import clear_disparities
 from dcem.audit.overlap import HARDLY, SELDOM, is_thin
 from dcem.audit.results import EVERYBODY, SEVERITIES, Audit, Finding
 from dcem.audit.wording import listed, percent, points
 
+MOST = 0.5  # share of the importance that one column alone should not have
 FOUR_FIFTHS = 0.8  # a ratio of rates beyond which a disparity counts as serious
 COMPATIBLE = 0.05  # a difference that may still be there, and "fine" be said
 
@@ -197,4 +199,21 @@ def _late_columns(audit: Audit) -> Iterator[Finding]:
         )
 
 
-_PARTS = (_extent, _testing, _overlap, _late_columns, *outcome_findings.PARTS)
+def _one_driver(audit: Audit) -> Iterator[Finding]:
+    columns = [driver for driver in audit.drivers if driver.column != GROUP]
+    if len(columns) < 3:  # of two columns, one always has more than half
+        return
+    first = columns[0]
+    if first.share > MOST and first.loss.low > 0 and first.column not in audit.suspicious:
+        yield Finding(
+            "caution",
+            "features",
+            f"{first.column} carries most of the prediction of testing",
+            f"{percent(first.share)} of the rises in loss, summed over all columns. It may simply "
+            "be why people are tested. But it may also count the test itself, or be recorded after "
+            "the decision; then it hides disparities, and people at equal features were not equal "
+            f"when it was made. Consider `--exclude {first.column}`, and compare.",
+        )
+
+
+_PARTS = (_extent, _testing, _overlap, _late_columns, _one_driver, *outcome_findings.PARTS)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf, isnan
 
-from dcem.audit.results import Audit, Breakdown, Finding, Prevalence, TestingRate
-from dcem.audit.wording import between, percent, points
+from dcem.audit.people import Z, two_sided
+from dcem.audit.results import Audit, Breakdown, Finding, TestingRate
+from dcem.audit.wording import between, percent, points, share
 from dcem.metrics.estimate import Estimate
 
 CLEAR = 0.05
@@ -16,15 +17,33 @@ FRAGILE = 1.5  # an odds ratio that unrecorded causes reach easily
 def clear_disparities(audit: Audit) -> list[TestingRate]:
     """Groups tested clearly more or less often than others with the same features."""
     usable = [rate for rate in audit.testing if rate.difference.estimable]
-    tries = len(usable) if len(usable) > 2 else 1
-    return [rate for rate in usable if rate.p_value * tries < CLEAR]
+    return [rate for rate in usable if rate.p_value * _tries(len(usable)) < CLEAR]
+
+
+def _tries(groups: int) -> int:
+    """Comparisons that Bonferroni's correction counts: of two groups one mirrors the other."""
+    return groups if groups > 2 else 1
+
+
+def _clear(estimates: list[Estimate]) -> list[bool]:
+    """Which differences are clearly not 0, each with a normal interval, corrected for their number.
+
+    An estimate that is not estimable is not clear, and no comparison.
+    """
+    tries = _tries(sum(e.estimable for e in estimates))
+    return [e.estimable and _p_value(e) * tries < CLEAR for e in estimates]
+
+
+def _p_value(difference: Estimate) -> float:
+    error = (difference.high - difference.low) / (2 * Z)
+    return two_sided(difference.value / error) if error > 0 else float(difference.value == 0)
 
 
 def _outcome_test(audit: Audit) -> Iterator[Finding]:
     if not audit.grouped:
         return
     usable = [item for item in audit.yields if item.difference.estimable]
-    clear = [item for item in usable if item.difference.excludes(0)]
+    clear = any(_clear([item.difference for item in usable]))
     caveat = (
         "A difference in these rates alone is not yet bias: they average over everybody tested, "
         "not over those at the margin, and groups whose risk is distributed differently have "
@@ -35,7 +54,8 @@ def _outcome_test(audit: Audit) -> Iterator[Finding]:
         yield Finding(
             "note", "yield", "Tests are positive more often in some groups", f"{rates}. {caveat}"
         )
-    nearer = [i for i in usable if i.at_equal_probability.excludes(0)]
+    sure = _clear([item.at_equal_probability for item in usable])
+    nearer = [item for item, yes in zip(usable, sure, strict=True) if yes]
     tested_less = {r.group for r in clear_disparities(audit) if r.difference.value < 0}
     told_twice = len(usable) == 2
     for item in nearer:
@@ -84,8 +104,7 @@ def _prevalence(audit: Audit) -> Iterator[Finding]:
             f"{every.doubly_robust.reason}. Without any assumption it lies between "
             f"{percent(every.bounds[0])} and {percent(every.bounds[1])}.",
         )
-    missed = {g.group: _missed(g) for g in groups if g.doubly_robust.estimable}
-    spans = {name: span for name, span in missed.items() if span is not None}
+    spans = {g.group: g.hidden for g in groups if g.hidden.estimable}
     if len(spans) >= 2:
         worst = max(spans, key=lambda name: spans[name].value)
         best = min(spans, key=lambda name: spans[name].value)
@@ -94,19 +113,9 @@ def _prevalence(audit: Audit) -> Iterator[Finding]:
                 "caution",
                 "prevalence",
                 f"Counting the untested as negative hides more in group {worst} than in {best}",
-                f"{percent(spans[worst].value)} of the outcomes in group {worst} "
-                f"({between(spans[worst])}), {percent(spans[best].value)} in group {best} "
-                f"({between(spans[best])}), by the doubly robust estimate.",
+                f"{share(spans[worst])} of the outcomes in group {worst}, {share(spans[best])} in "
+                f"group {best}, by the doubly robust estimate.",
             )
-
-
-def _missed(item: Prevalence) -> Estimate | None:
-    """Share of the estimated outcomes that the record lacks."""
-    e, recorded = item.doubly_robust, item.recorded.value
-    if not e.low > 0:
-        return None
-    value, low, high = (max(1 - recorded / v, 0.0) for v in (e.value, e.low, e.high))
-    return Estimate(value, low, high)
 
 
 def _independence(audit: Audit) -> Iterator[Finding]:

@@ -10,7 +10,8 @@
 
 The weighted estimate lets every tested person stand for 1/probability people (Hájek's ratio). The
 doubly robust one starts from predicted outcomes and corrects them by the weighted errors among the
-tested (Robins, Rotnitzky and Zhao 1994).
+tested (Robins, Rotnitzky and Zhao 1994). What the record *hides* is the share of the doubly robust
+prevalence that it lacks.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from math import nan
 import numpy as np
 
 from dcem.audit.overlap import FLOOR
-from dcem.audit.people import FEWEST_TESTED, People
+from dcem.audit.people import FEWEST_TESTED, Moving, People
 from dcem.audit.results import EVERYBODY, Overlap, Prevalence
 from dcem.audit.sensitivity import Unseen
 from dcem.metrics.estimate import Estimate
@@ -46,14 +47,17 @@ def prevalences(
             continue
         tested = problem.tested & mine
         reason = overlap[name].reason if name in overlap else "no model of testing"
-        weighted = robust = Estimate(nan, reason=reason or "too few outcomes to model")
+        weighted = robust = hidden = Estimate(nan, reason=reason or "too few outcomes to model")
         if not reason and probability is not None:
             inverse = tested / np.maximum(probability, FLOOR)
             weighted = people.interval(people.mean(problem.y_imputed, inverse))
             if pseudo is not None:
-                robust = people.interval(people.mean(pseudo, mine.astype(float)))
+                estimated = people.mean(pseudo, mine.astype(float))
+                robust = people.interval(estimated)
+                hidden = _hidden(people, problem.y_imputed, mine, estimated)
         if tested.sum() == mine.sum():  # nobody is missing: all answers agree
             weighted = robust = people.proportion(problem.y_imputed, mine)
+            hidden = Estimate(nan, reason="nobody is untested")
         few = Estimate(nan, reason=f"fewer than {FEWEST_TESTED} people of the group were tested")
         recorded = people.proportion(problem.y_imputed, mine)
         untested = people.mean((~problem.tested).astype(float), mine.astype(float)).value
@@ -66,10 +70,21 @@ def prevalences(
                 else few,
                 weighted=_cut(weighted),
                 doubly_robust=_cut(robust),
+                hidden=_cut(hidden),
                 bounds=(recorded.value, recorded.value + untested),
             )
         )
     return tuple(found)
+
+
+def _hidden(people: People, y: np.ndarray, mine: np.ndarray, estimated: Moving) -> Estimate:
+    """1 - recorded / estimated; the interval knows that both come from the same people."""
+    if not people.interval(estimated).low > 0:
+        return Estimate(nan, reason="the estimated prevalence may be zero")
+    ratio = people.ratio(people.mean(y, mine.astype(float)), estimated)
+    if not ratio.estimable:
+        return Estimate(nan, reason="nothing is recorded")
+    return Estimate(1 - ratio.value, 1 - ratio.high, 1 - ratio.low)
 
 
 def _cut(e: Estimate) -> Estimate:

@@ -46,7 +46,7 @@ class Driver:
 
     column: str
     loss: Estimate  # rise of the log loss when the column is shuffled, in 1/1000 nats a row
-    share: float  # of what all features explain together; shares may sum to less or more than 1
+    share: float  # of the sum of the rises of all columns
     direction: str  # in words
 
 
@@ -108,6 +108,7 @@ class Prevalence:
     tested_only: Estimate  # the tested stand for all
     weighted: Estimate  # each tested person stands for 1/probability people
     doubly_robust: Estimate
+    hidden: Estimate  # share of the doubly robust prevalence that is not in the record
     bounds: tuple[float, float]  # all untested negative; all untested positive
 
 

@@ -10,8 +10,8 @@ with the same features be
 gamma = 1 is the usual assumption. gamma < 1: whoever decided knew something, and those left out
 were healthier than they look. gamma > 1: those left out were worse off, because people who could
 not get a test were also sicker. gamma = 0 and infinity are the limits without any assumption
-(Manski 1989). The estimate at a given gamma is exact; only gamma is unknown (Robins, Rotnitzky and
-Scharfstein 2000: exponential tilting).
+(Manski 1989). Given gamma, the prevalence is identified; only gamma is unknown (Robins, Rotnitzky
+and Scharfstein 2000: exponential tilting).
 
 Two readings. *One gamma for all*: a curve. *Every row its own* odds ratio within [1/gamma, gamma],
 chosen by an adversary: a range. For an AUC the adversary's best choice is a threshold: the largest
@@ -22,8 +22,10 @@ Labels enter as pseudo-outcomes
     q = y, or gamma odds / (1 + gamma odds) if untested,
         + (1 - e)/e * d q/d mu * (y - mu) if tested,
 
-whose average is the one-step (doubly robust) estimate at gamma; at gamma = 1 it is the usual
-augmented inverse-probability estimate.
+whose average is the one-step estimate at gamma. At gamma = 1 it is the usual augmented
+inverse-probability estimate and doubly robust: one right model is enough. At any other gamma the
+model of the outcome must be right, because the odds of the untested are gamma times *its* odds; the
+correction then makes small errors of it second order, and no more.
 """
 
 from __future__ import annotations

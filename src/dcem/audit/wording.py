@@ -26,6 +26,12 @@ def between(estimate: Estimate) -> str:
     return f"{percent(estimate.low)} to {percent(estimate.high)}"
 
 
+def share(estimate: Estimate) -> str:
+    """A share with its interval, to a tenth of a per cent."""
+    value, low, high = (100 * v for v in (estimate.value, estimate.low, estimate.high))
+    return f"{value:.1f} % ({low:.1f} to {high:.1f} %)"
+
+
 def listed(names: list[str]) -> str:
     """A, B and C; many are counted."""
     shown = names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]

@@ -89,11 +89,11 @@ def drivers(audit: Audit, most: int = 12) -> TextTable:
     ]
     return TextTable(
         "What drives testing",
-        ("column", "rise of the loss", "of all explained", "predicted share tested"),
+        ("column", "rise of the loss", "share of all rises", "predicted share tested"),
         rows,
         "How much worse testing is predicted when the column is shuffled (log loss, in thousandths "
-        "of a nat a row), and as a share of what all columns explain; shares of columns that act "
-        "together can exceed 100 %. Prediction is not cause.",
+        "of a nat a row), and as a share of the sum over all columns. Columns that say the same "
+        "share their importance. Prediction is not cause.",
         words=(3,),
     )
 
