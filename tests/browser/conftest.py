@@ -156,7 +156,10 @@ def _audit(folder: Path) -> str:
     from dcem.report.audit_page import render_audit
     from dcem.tasks import make_sinusoid
 
-    task = make_sinusoid(stream="independent", random_state=0, n_train=400, n_test=50)
+    # A gentle rule of testing: people overlap, and the sensitivity curves are drawn.
+    task = make_sinusoid(
+        stream="independent", random_state=0, n_train=800, n_test=50, testing_slope=3.0
+    )
     found = without_small_cells(audit(task.train, random_state=0))
     return render_audit(found, "Audit of a simulated table", {"seed": "0"})
 
