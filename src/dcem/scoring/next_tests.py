@@ -56,7 +56,8 @@ class NextTests:
     table
         One row for each untested person in the order of the file: `row` (position in the file),
         the identifier, `group` if there is one, `score`, `score_spread`, `distance`, `shortfall`
-        (how much less the group is tested at equal features, 0 to 1), `probability` and `reason`.
+        (how much less the group is tested, 0 to 1: at equal features, or as a whole where the
+        method has no model of testing), `probability` and `reason`.
     by_group
         Untested people and expected tests per group.
     rows
@@ -127,7 +128,7 @@ def next_tests(
         notes += (f"The budget covers all {len(untested):,} untested rows: everybody is tested.",)
     table = untested.assign(probability=probability, reason=why)
     person = _people(untested, roles.id)
-    if (np.bincount(person, probability) > 1 + 1e-9).any():
+    if budget < len(untested) and (np.bincount(person, probability) > 1 + 1e-9).any():
         notes += (
             "Some people have several untested rows whose probabilities sum to more than 1: a draw "
             "can take more than one row of such a person, of others at most one.",
