@@ -13,7 +13,6 @@ from types import FrameType
 import numpy as np
 import pandas as pd
 
-SIMILAR = 0.75  # from here on one name is a misspelling of another; 'age' and 'change' have 0.67
 _PACKAGE = str(Path(__file__).parents[1])
 
 
@@ -41,11 +40,17 @@ def notice(message: str) -> None:
 def nearest(name: object, allowed: Iterable[object]) -> str | None:
     """The entry of `allowed` most like `name` (letter case ignored), or None if nothing is.
 
+    A name with several letters more or fewer must be more alike: by the usual measure 'change'
+    would do for 'age'.
+
     >>> nearest("sepsys", ["age", "sepsis", "sex"])
     'sepsis'
     """
     spelled = {str(a).lower(): str(a) for a in allowed}
-    found = difflib.get_close_matches(str(name).lower(), spelled, n=1, cutoff=SIMILAR)
+    wanted = str(name).lower()
+    same_length = [known for known in spelled if abs(len(known) - len(wanted)) <= 1]
+    found = difflib.get_close_matches(wanted, spelled, n=1, cutoff=0.75)
+    found = found or difflib.get_close_matches(wanted, same_length, n=1, cutoff=0.6)
     return spelled[found[0]] if found else None
 
 
