@@ -33,6 +33,7 @@ from dcem.methods.mstep import mstep_loss
 
 History = list[dict[str, list[float]]]
 LOSSES = ("train_loss", "validation_loss", "tested_validation_loss")
+CHEAP = 0.2  # seconds that writing a checkpoint may take after every iteration, however short
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,9 @@ def run_em(
         Called after each iteration with its number (from 0) and the fleet.
     resume
         A file that is written after each iteration and read at the start: a run that was killed
-        goes on after its last whole iteration. Where iterations are so short that writing would
-        take more than a tenth of the time, some are skipped; a run that `progress` ends is saved.
+        goes on after its last whole iteration. Where writing takes long (large fleets) and
+        iterations do not, it takes a tenth of the time and some iterations are skipped; the last
+        one, and one that `progress` ends the run at, are always written.
     """
     teacher = (first_q or fleet).clone()  # the networks of the E-step
     initial = fleet.clone()
@@ -156,6 +158,8 @@ def run_em(
             if saves is not None:
                 saves.write(trainer, rule, history, iteration + 1)
             raise
+    if saves is not None:
+        saves.write(trainer, rule, history, max(map(len, (one["train_loss"] for one in history))))
     if settings.keep == "best":
         rule.restore(fleet.flat)
     return EMResult(
@@ -199,12 +203,13 @@ class _Saves:
         self._written = 0  # iterations in the file
 
     def offer(self, trainer: Trainer, rule: Patience, history: History, done: int) -> None:
-        """Write after `done` iterations, unless that would cost more than a tenth of the time."""
+        """Write after `done` iterations, unless that is dear and was done not long ago."""
         started = time.monotonic()
         if started >= self._next:
             self.write(trainer, rule, history, done)
             ended = time.monotonic()
-            self._next = ended + 9 * (ended - started)
+            if ended - started > CHEAP:
+                self._next = ended + 9 * (ended - started)
 
     def write(self, trainer: Trainer, rule: Patience, history: History, done: int) -> None:
         """Write what `done` iterations have led to."""
