@@ -70,5 +70,5 @@ def test_arguments_without_sense(path):
 def test_another_table_is_refused_by_its_columns(tmp_path):
     wrong = tmp_path / "other.csv"
     wrong.write_text("encounter_id,patient\n1,2\n")
-    with pytest.raises(InputError, match="no column 'time_in_hospital'"):
+    with pytest.raises(InputError, match="none of the columns 'time_in_hospital'"):
         load_diabetes_readmission(wrong)
