@@ -53,15 +53,12 @@ def test_two_parts_of_a_run_are_the_whole(coverage: ModuleType) -> None:
 
 def test_recorded_intervals_hold_where_there_is_overlap() -> None:
     table = pd.read_csv(RESULTS / "coverage.csv")
-    doubly_robust = table[(table["target"] == "dr") & (table["overlap"] == "yes")]
-    assert set(doubly_robust["metric"]) == {"auc", "auc_difference"}
-    assert (doubly_robust["not_estimable"] == 0).all()
-    assert (doubly_robust["times_full_truth"] <= 2.5).all()
-    # a promise of 90 to 98 %, within what so few repetitions can tell
-    noise = 2 * np.sqrt(0.9 * 0.1 / doubly_robust["repetitions"])
-    assert (doubly_robust["coverage"] > 0.90 - noise).all()
-    assert (doubly_robust["coverage"] < 0.98 + noise).all()
-    assert doubly_robust["coverage"].mean() > 0.92
+    judged = table[table["target"].isin(["dr", "ipw"]) & (table["overlap"] == "yes")]
+    assert set(judged["metric"]) == {"auc", "auc_difference"}
+    assert (judged["repetitions"] == 200).all()
+    assert (judged["not_estimable"] == 0).all()
+    assert judged["coverage"].between(0.90, 0.98).all()
+    assert (judged[judged["target"] == "dr"]["times_full_truth"] <= 2.5).all()
 
 
 def test_recorded_cells_without_overlap_are_refused_or_wide() -> None:

@@ -414,9 +414,7 @@ def test_kill_9_and_resume_gives_the_same_bits(tmp_path):
     steps = resumed.communicate()[0].split()
     # on minibatches each of the two problems is a fleet of its own, one after the other
     assert whole.communicate()[0].split() == [*"123456", *"123456"]
-    begun = int(steps[0])  # iterations quicker than a checkpoint may not have left one
-    assert 2 <= begun <= 4
-    assert steps == [*"123456"[begun - 1 :], *"123456"]
+    assert steps == [*"456", *"123456"]
     assert np.array_equal(np.load(tmp_path / "resumed.npy"), np.load(tmp_path / "whole.npy"))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,48 +71,31 @@ GroupAsFeature = Annotated[
 ]
 
 
-def read_roles(
-    *,
-    label: str,
-    tested: str | None = None,
-    group: Sequence[str] | None = None,
-    id: str | None = None,
-    weight: str | None = None,
-    truth: str | None = None,
-    exclude: Sequence[str] | None = None,
-    category: Sequence[str] | None = None,
-    include: Sequence[str] | None = None,
-    positive: Sequence[str] | None = None,
-    untested_value: Sequence[str] | None = None,
-    missing: Sequence[str] | None = None,
-    group_as_feature: bool = False,
-) -> Roles:
-    """The options as `dcem.tasks.Roles`; an option that was not given is an empty one."""
+def read_roles(arguments: Mapping[str, Any]) -> Roles:
+    """The roles among the arguments of a command, which hands over its `locals()`.
+
+    Arguments are named as the fields of `Roles`; an option that was not given keeps its default.
+    """
     from dcem.tasks import Roles
 
-    return Roles(
-        label=label,
-        tested=tested,
-        group=tuple(group or ()),
-        id=id,
-        weight=weight,
-        truth=truth,
-        exclude=tuple(exclude or ()),
-        category=tuple(category or ()),
-        include=tuple(include or ()),
-        positive=tuple(positive or ()),
-        untested_value=tuple(untested_value or ()),
-        missing=tuple(missing or ()),
-        group_as_feature=group_as_feature,
-    )
+    names = {field.name for field in fields(Roles)}
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in arguments.items()
+        if name in names and value is not None
+    }
+    return Roles(**given)
 
 
-def describe(table: UserTable) -> dict[str, str]:
-    """The file, its hash and the roles that were given, for the end of a report."""
+def describe(table: UserTable, rows: str | None = None) -> dict[str, str]:
+    """The file, its hash and the roles that were given, for the end of a report.
+
+    `rows` is what is said of their number where the exact one would give a hidden count away.
+    """
     told = {
         "file": table.source.name,
         "SHA-256": table.source.sha256,
-        "rows": f"{table.source.rows:,}",
+        "rows": rows or f"{table.source.rows:,}",
         "columns": str(table.source.columns),
     }
     for name, value in table.roles.to_plain().items():

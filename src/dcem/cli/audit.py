@@ -55,6 +55,7 @@ def audit(
     the record hides, whether the outcome depends on the group, and how strong something unmeasured
     would have to be to change the answer. Nobody's true outcome is needed.
     """
+    roles = options.read_roles(locals())
     import json as json_module
 
     from rich.console import Console
@@ -70,20 +71,6 @@ def audit(
     if report is not None and not report.is_dir():
         markdown = markdown or report.with_suffix(".md")
     require_places(table, [path for path in (report, markdown, json) if path is not None])
-    roles = options.read_roles(
-        label=label,
-        tested=tested,
-        group=group,
-        id=id,
-        weight=weight,
-        truth=truth,
-        exclude=exclude,
-        category=category,
-        include=include,
-        positive=positive,
-        untested_value=untested_value,
-        missing=missing,
-    )
     with Console(stderr=True).status("reading the table ...") as status:
         user_table = load_table(table, roles)
         status.stop()
@@ -92,7 +79,7 @@ def audit(
         found = audits.audit(
             user_table.problem,
             sources=user_table.encoder.sources,
-            suspicious={c.name: c.flag for c in user_table.columns if c.flag},
+            suspicious=options.suspicious(user_table),
             row_budget=row_budget,
             random_state=seed,
             progress=lambda text: status.update(f"{text} ..."),
@@ -117,24 +104,15 @@ def audit(
 
 def require_places(table: Path, places: Sequence[Path]) -> None:
     """Refuse before the work is done what would fail, or overwrite something, after it."""
-    import os
-
     from dcem.checks import InputError
+    from dcem.report.files import require_file_place
 
     taken = {table.resolve(): "the table itself"}
     for path in places:
-        if path.is_dir():
-            raise InputError(
-                f"{path} is a folder. Name a file in it, such as {path / 'audit.html'}."
-            )
+        require_file_place(path)
         if path.resolve() in taken:
             raise InputError(f"{path} is {taken[path.resolve()]}. Write to another file.")
         taken[path.resolve()] = "already the place of another output"
-        above = next(folder for folder in path.absolute().parents if folder.exists())
-        if not above.is_dir():
-            raise InputError(f"{path} cannot be written: {above} is a file, not a folder.")
-        if not os.access(above, os.W_OK):
-            raise InputError(f"{path} cannot be written: no permission to write in {above}.")
 
 
 def show(found: Audit, console: Any) -> None:
@@ -220,17 +198,9 @@ def describe(found: Audit, table: UserTable) -> Mapping[str, str]:
     import platform
     from importlib.metadata import version
 
-    roles = {
-        name: ", ".join(value) if isinstance(value, tuple) else str(value)
-        for name, value in vars(table.roles).items()
-        if value
-    }
     packages = ("dcem", "numpy", "scikit-learn", "scipy")
     return {
-        "file": f"{table.source.name}, {found.configuration['rows']} rows, "
-        f"{table.source.columns} columns",
-        "SHA-256": table.source.sha256,
-        **{name.replace("_", " "): value for name, value in roles.items()},
+        **options.describe(table, rows=found.configuration["rows"]),
         **{key: value for key, value in found.configuration.items() if key != "rows"},
         "learners": "; ".join(f"{what}: {who}" for what, who in found.learners.items()),
         "versions": ", ".join(

@@ -61,6 +61,7 @@ def compare(
     by inverse-propensity and doubly robust estimates, each with interval and assumption, or "not
     estimable" and why; and against outcomes planted in the table's own features.
     """
+    roles = options.read_roles(locals())
     from rich.console import Console
 
     from dcem.evaluate import compare_table
@@ -70,21 +71,6 @@ def compare(
     console = Console(highlight=False)
     require_places(report, out)
     names = check_methods([name.strip() for name in methods.split(",") if name.strip()])
-    roles = options.read_roles(
-        label=label,
-        tested=tested,
-        group=group,
-        id=id,
-        weight=weight,
-        truth=truth,
-        exclude=exclude,
-        category=category,
-        include=include,
-        positive=positive,
-        untested_value=untested_value,
-        missing=missing,
-        group_as_feature=group_as_feature,
-    )
     with console.status(f"reading {table} ..."):
         read = load_table(table, roles)
     options.show_columns(read, console)

@@ -50,6 +50,7 @@ def fit(
     what they mean (JSON) and a model card (Markdown); no pickle, and no person's row. `dcem
     predict` reads raw tables with it.
     """
+    roles = options.read_roles(locals())
     from rich.console import Console
 
     from dcem.methods.persistence import require_place
@@ -59,21 +60,6 @@ def fit(
     console = Console(highlight=False)
     require_place(out)
     require_method(method)
-    roles = options.read_roles(
-        label=label,
-        tested=tested,
-        group=group,
-        id=id,
-        weight=weight,
-        truth=truth,
-        exclude=exclude,
-        category=category,
-        include=include,
-        positive=positive,
-        untested_value=untested_value,
-        missing=missing,
-        group_as_feature=group_as_feature,
-    )
     with console.status(f"reading {table} ..."):
         read = load_table(table, roles)
     options.show_columns(read, console)

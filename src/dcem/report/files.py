@@ -24,7 +24,7 @@ def require_folder_place(folder: Path) -> None:
     """Refuse a folder that is not writable or could not be created; its parents need not exist."""
     nearest = next((p for p in (folder, *folder.absolute().parents) if p.exists()), Path("/"))
     if not nearest.is_dir():
-        raise InputError(f"{folder} cannot be a folder: {nearest} is a file.")
+        raise InputError(f"{folder} cannot be a folder: {nearest} is a file, not a folder.")
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise InputError(f"{folder} cannot be written to: no permission to write in {nearest}.")
 
