@@ -179,7 +179,7 @@ def _fragile(b: Breakdown, about: str) -> Finding:
             about,
             f"“{conclusion}” is not clear to begin with",
             "Even if untested people are like tested people with the same features, the interval "
-            "holds no difference.",
+            "allows for no difference at all.",
         )
     if b.value == inf and b.with_interval == inf:
         return Finding(

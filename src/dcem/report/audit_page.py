@@ -56,7 +56,11 @@ def render_audit(audit: Audit, title: str, facts: Mapping[str, str]) -> str:
         heading=title,
         lead=audit_tables.lead(audit),
         findings=audit.findings,
-        contents=[("findings", "Findings"), *((s[0], s[1]) for s in sections), ("made", "How")],
+        contents=[
+            ("findings", "Findings"),
+            *((s[0], s[1]) for s in sections),
+            ("made", "How it was made"),
+        ],
         sections=sections,
         facts=facts,
     )

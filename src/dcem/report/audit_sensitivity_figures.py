@@ -147,11 +147,12 @@ def _odds_axis(ax: Any, values: np.ndarray) -> None:
 
 def _mark(ax: Any, place: float, text: str) -> None:
     ax.axvline(place, color=WARN, lw=1.6, ls="--")
-    ax.text(
-        place,
-        0.97,
-        f" {text}",
-        transform=ax.get_xaxis_transform(),
+    ax.annotate(
+        text,
+        (place, 0.97),
+        xytext=(5, 0),  # clear of the line, whatever the scale of the axis
+        xycoords=ax.get_xaxis_transform(),
+        textcoords="offset points",
         color=WARN,
         fontsize=9.5,
         va="top",
