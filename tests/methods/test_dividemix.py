@@ -75,11 +75,12 @@ def plain_dividemix(rows: SelectiveLabels, variant: str, weight: float) -> torch
             clean = [clean_labels(cross_entropy(sum(outs), y, reduction="none"), variant)] * 2
         else:
             clean = [clean_labels(cross_entropy(o, y, reduction="none"), variant) for o in outs]
-        both = sum(softmax(o, 1) for o in outs) / 2
         noise.advance()
         partner = partners(noise, ones, slots_of(ones))
-        losses = []
         for m in (0, 1):
+            with torch.no_grad():
+                outs = [net(X) for net in nets]  # the second sees what the first has learnt
+            both = sum(softmax(o, 1) for o in outs) / 2
             w = clean[1 - m]
             target = both
             if variant == "corrected":
@@ -98,11 +99,9 @@ def plain_dividemix(rows: SelectiveLabels, variant: str, weight: float) -> torch
             ramp = min(1, (epoch - 10) / 5)
             loss = loss + weight * ramp * (p - target)[~trusted].square().mean()
             loss = loss + (0.5 * torch.log(0.5 / p.mean(0))).sum()
-            losses.append(loss)
-        for loss, optimizer in zip(losses, optimizers, strict=True):
-            optimizer.zero_grad()
+            optimizers[m].zero_grad()
             loss.backward()
-            optimizer.step()
+            optimizers[m].step()
     return torch.stack(
         [torch.cat([p.detach().reshape(-1) for p in net.parameters()]) for net in nets]
     )
@@ -152,7 +151,11 @@ def test_protected_positives_are_never_doubted():
 @pytest.mark.parametrize("probability", [0.0, 1.0])
 def test_an_empty_part_costs_nothing_and_stays_finite(variant, probability, monkeypatch):
     """All labels clean, or none: the mean over no rows must not become NaN."""
-    monkeypatch.setattr(DivideMix, "_split", lambda self, z, *_: torch.full_like(z, probability))
+    monkeypatch.setattr(
+        DivideMix,
+        "_split",
+        lambda self, one, two: torch.full((2, *one.rows["clean"].shape), probability),
+    )
     fitted = DivideMix(**SMALL, variant=variant).fit_problem(problem(60))
     assert torch.isfinite(fitted.fleet_.flat).all()
 

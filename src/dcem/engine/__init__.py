@@ -24,6 +24,7 @@ from dcem.engine.losses import cross_entropy
 from dcem.engine.mlp import MLP
 from dcem.engine.modules import FromModule
 from dcem.engine.optimizers import SGD, Adam
+from dcem.engine.replay import Replay
 from dcem.engine.stopping import Patience
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Fleet",
     "FromModule",
     "Patience",
+    "Replay",
     "Rows",
     "Trainer",
     "cross_entropy",

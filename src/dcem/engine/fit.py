@@ -2,8 +2,7 @@
 
 An *objective* maps parameters `[M, P]` and rows to one loss a network `[M]`. The sum of the losses
 is differentiated once: since network m appears in loss m alone, that gives every network its own
-gradient. On CUDA the step is captured as a graph the first time it runs and replayed after that,
-so that the host launches one graph a step instead of dozens of small kernels.
+gradient. On CUDA the step is captured as a graph and replayed (see `replay`).
 """
 
 from __future__ import annotations
@@ -17,14 +16,13 @@ from torch import Tensor
 
 from dcem.engine.batches import Batches
 from dcem.engine.fleet import Architecture, Fleet, Rows
+from dcem.engine.replay import Replay
 from dcem.engine.stopping import Patience
 
 Objective = Callable[[Tensor, Rows], Tensor]
 Loss = Callable[[Tensor, Rows], Tensor]
 Progress = Callable[[int, int], None]
 
-# Steps run eagerly before the capture: kernels get compiled and workspaces made. They count.
-WARM_UP = 3
 # How often the host asks whether any network is still training.
 ASK_EVERY = 50
 
@@ -86,8 +84,7 @@ class Trainer:
         self.steps_done = 0
         self._generators = generators
         self._stopping: Patience | None = None
-        self._graphs: dict[str, torch.cuda.CUDAGraph] = {}
-        self._runs: dict[str, int] = {}
+        self._replay_step, self._replay_check = self._replays()
         self._batches: Batches | None = None
         if batch_size is not None and batch_size < len(rows):
             if seeds is None:
@@ -111,15 +108,14 @@ class Trainer:
         """
         if stopping is not self._stopping:
             self._stopping = stopping
-            self._graphs.clear()
-            self._runs.clear()
+            self._replay_step, self._replay_check = self._replays()
         for done in range(1, steps + 1):
             if self._batches is not None:
                 self._batches.advance()
-            self._replay("step", self._step)
+            self._replay_step(self._step)
             self.steps_done += 1
             if stopping is not None and validation is not None and done % check_every == 0:
-                self._replay("check", partial(self._check, validation, watch or self.objective))
+                self._replay_check(partial(self._check, validation, watch or self.objective))
                 if (done // check_every) % ASK_EVERY == 0 and not bool(stopping.active.any()):
                     break
             if progress is not None:
@@ -143,29 +139,9 @@ class Trainer:
         with torch.no_grad():
             self._stopping.update(objective(self.fleet.flat, rows), self.fleet.flat)
 
-    def _replay(self, name: str, work: Callable[[], None]) -> None:
-        """Run `work`; on CUDA, after a few times, capture it once and replay it from then on."""
-        if self.fleet.flat.device.type != "cuda":
-            work()
-            return
-        graph = self._graphs.get(name)
-        if graph is not None:
-            graph.replay()
-            return
-        count = self._runs[name] = self._runs.get(name, 0) + 1
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            work()
-        torch.cuda.current_stream().wait_stream(stream)
-        if count < WARM_UP:
-            return
-        graph = torch.cuda.CUDAGraph()
-        for generator in self._generators:
-            graph.register_generator_state(generator)
-        with torch.cuda.graph(graph):
-            work()
-        self._graphs[name] = graph
+    def _replays(self) -> tuple[Replay, Replay]:
+        device = self.fleet.flat.device
+        return Replay(device, self._generators), Replay(device, self._generators)
 
     def state(self) -> dict[str, Any]:
         """Everything a later process needs to go on from here, as copies."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from dcem.engine import Adam, Fleet, Rows, Trainer
+from dcem.engine import Adam, Fleet, Replay, Rows, Trainer
 from dcem.engine.fit import Objective
-from dcem.engine.fleet import Architecture, margin
+from dcem.engine.fleet import margin
 from dcem.engine.losses import mean_or_zero
 from dcem.methods.base import FleetData, NetworkClassifier, Trained
 from dcem.methods.mixture import fit_two_normals
@@ -36,7 +37,8 @@ class DivideMix(NetworkClassifier):
     all rows, gives each label a probability w of being clean. Of two networks each learns from the
     split of the other, lest it confirm its own mistakes. Clean labels are refined to
     `w y + (1 - w) p`; doubtful ones are replaced by what both networks think; both are sharpened,
-    and every row is mixed with another one (MixUp). The score is the mean of both networks.
+    and every row is mixed with another one (MixUp). The two take turns: the second learns from
+    what the first has become. The score is the mean of both networks.
 
     *Assumption.* Wrong labels are a scattered minority, with losses of their own; classes are
     equally frequent (a penalty draws the mean prediction to `prior`).
@@ -105,98 +107,119 @@ class DivideMix(NetworkClassifier):
             raise ValueError(f"variant must be one of {', '.join(MIXTURES)}; got {self.variant!r}")
         if not 0 < self.prior < 1 or self.temperature <= 0 or self.mixup <= 0:
             raise ValueError("prior must lie between 0 and 1; temperature and mixup be positive")
-        # Networks 2m and 2m + 1 are the pair of problem m.
-        seeds = [seed for first in data.seeds for seed in (first, first + 1)]
-        rows = _in_pairs(data.train)
-        architecture = self._architecture(data.n_inputs)
-        fleet = Fleet.initial(architecture, seeds, device=data.device, dtype=rows.X.dtype)
-
-        def trainer(objective: Objective) -> Trainer:
-            optimizer = Adam(self.learning_rate, weight_decay=self.weight_decay)
-            return Trainer(
-                fleet, rows, objective, optimizer, batch_size=data.batch_size, seeds=seeds
-            )
-
-        first = trainer(lambda flat, rows: _warm_up_loss(architecture, flat, rows))
-        first.run(min(self.warm_up, self.steps))
-        noise = Noise(seeds, data.device, rows.X.dtype)
-        per_split = 1
-        if data.batch_size is not None and data.batch_size < len(rows):
-            per_split = math.ceil(len(rows) / data.batch_size)
-            rows.columns["clean"] = self._split(margin(fleet.logits(rows.X)), rows, noise)
-        second = trainer(_Mixing(self, architecture, seeds, rows, noise))
-        second.load_state(first.state())
+        # Problem m is learnt by a pair: network m of the first fleet and network m of the second.
+        pair = _Learner(self, data, 0), _Learner(self, data, 1)
+        for learner in pair:
+            learner.warm_up(min(self.warm_up, self.steps))
+        mixing = pair[0].mixing(pair[1].fleet), pair[1].mixing(pair[0].fleet)
+        replay = Replay(data.device)
+        n_rows, batch = len(data.train), data.batch_size or len(data.train)
+        per_split = math.ceil(n_rows / batch)
         for done in range(self.warm_up, self.steps, per_split):
-            if per_split > 1 and done > self.warm_up:
-                rows["clean"].copy_(self._split(margin(fleet.logits(rows.X)), rows, noise))
-            second.run(min(per_split, self.steps - done))
+            replay(partial(self._divide, *pair))
+            for trainer in mixing:  # one after the other: the second sees what the first has learnt
+                trainer.run(min(per_split, self.steps - done))
             if data.progress is not None:
-                data.progress(done + 1, self.steps)
-        clean = self._split(margin(fleet.logits(rows.X)), rows, noise)
-        clean = clean.unflatten(0, (-1, 2)).mean(1).cpu().numpy()
-        return Trained(fleet, [{"n_iter_": self.steps, "clean_": one} for one in clean])
+                data.progress(min(done + per_split, self.steps), self.steps)
+        clean = self._split(*pair)  # [2, K, N]
+        flat = torch.stack([learner.fleet.flat for learner in pair], 1).flatten(0, 1)  # [2K, P]
+        return Trained(
+            Fleet(pair[0].fleet.architecture, flat),
+            [{"n_iter_": self.steps, "clean_": one} for one in clean.mean(0).cpu().numpy()],
+        )
 
-    def _split(self, z: Tensor, rows: Rows, noise: Noise) -> Tensor:
-        """Probability that each label is clean by each network's own view, `[2K, N]`, from the
-        log-odds `z` of all rows."""
-        y, weight = rows["y"].expand_as(z), rows["weight"].expand_as(z)
+    def _divide(self, first: _Learner, second: _Learner) -> None:
+        """Give each network the other's view of which labels are clean."""
+        by_first, by_second = self._split(first, second)
+        first.rows["clean"].copy_(by_second)
+        second.rows["clean"].copy_(by_first)
+
+    @torch.no_grad()
+    def _split(self, first: _Learner, second: _Learner) -> Tensor:
+        """Probability that each label is clean by each network's own view, `[2, K, N]`."""
+        z = torch.stack([margin(one.fleet.logits(one.rows.X)) for one in (first, second)])
+        y, weight = (first.rows[name].expand_as(z) for name in ("y", "weight"))
+        settings = MIXTURES[self.variant]
         if self.variant == "published":
             # the same losses for both, by the sum of the pair's logits; only the starts differ
-            z = z.unflatten(0, (-1, 2)).sum(1).repeat_interleave(2, 0)
+            z = z.sum(0).expand_as(z)
             draws = torch.arange(3, device=z.device)
-            chance = noise.uniform(draws, stream=MIXTURE_STREAM)  # [2K, 3]
-            settings = MIXTURES["published"] | {"chance": chance}
-            clean = _low_loss((softplus(z) - y * z).detach(), weight, settings)
-        else:
-            loss = (softplus(z) - y * z).detach()
-            clean = _low_loss(loss, weight, MIXTURES["corrected"])
+            chance = [one.noise.uniform(draws, stream=MIXTURE_STREAM) for one in (first, second)]
+            settings = settings | {"chance": torch.cat(chance)}  # [2K, 3]
+        loss = softplus(z) - y * z
+        clean = _low_loss(loss.flatten(0, 1), weight.flatten(0, 1), settings).view_as(z)
         return torch.where(y > 0, 1.0, clean) if self.protect_positives else clean
 
 
-class _Mixing:
-    """The objective after the warm-up: split, guess, mix, and compare."""
+class _Learner:
+    """One network of every pair: K networks, their rows, and what they learn by."""
 
-    def __init__(
-        self,
-        method: DivideMix,
-        architecture: Architecture,
-        seeds: list[int],
-        rows: Rows,
-        noise: Noise,
-    ):
-        self.method, self.architecture, self.noise = method, architecture, noise
-        self.shares = _mixing_shares(method, seeds, rows.X)  # [steps, 2K]
-        self.slots = slots_of(torch.atleast_2d(rows["weight"]))
+    def __init__(self, method: DivideMix, data: FleetData, which: int):
+        self.method = method
+        self.seeds = [seed + which for seed in data.seeds]
+        self.batch_size = data.batch_size
+        X, columns = data.train.X, {name: data.train[name] for name in ("y", "weight")}
+        self.fleet = Fleet.initial(
+            method._architecture(data.n_inputs), self.seeds, device=data.device, dtype=X.dtype
+        )
+        columns["clean"] = X.new_zeros(len(self.seeds), len(data.train))  # filled in by `_divide`
+        self.rows = Rows(X, columns)
+        self.noise = Noise(self.seeds, data.device, X.dtype)
+        self.shares = _mixing_shares(method, self.seeds, X)  # [steps, K]
+        self.slots = slots_of(torch.atleast_2d(columns["weight"]))
 
-    def __call__(self, flat: Tensor, rows: Rows) -> Tensor:
+    def warm_up(self, steps: int) -> None:
+        """Learn from the labels as they are, but stay unsure."""
+        self._warmed = self._trainer(self._warm_up_loss)
+        self._warmed.run(steps)
+
+    def mixing(self, partner: Fleet) -> Trainer:
+        """What goes on from there with clean and doubtful labels, and with a partner's guesses."""
+        trainer = self._trainer(partial(self._mixing_loss, partner))
+        trainer.load_state(self._warmed.state())
+        return trainer
+
+    def _trainer(self, objective: Objective) -> Trainer:
+        optimizer = Adam(self.method.learning_rate, weight_decay=self.method.weight_decay)
+        return Trainer(
+            self.fleet, self.rows, objective, optimizer,
+            batch_size=self.batch_size, seeds=self.seeds,
+        )  # fmt: skip
+
+    def _log_odds(self, flat: Tensor, X: Tensor) -> Tensor:
+        return margin(self.fleet.architecture.logits(flat, X))
+
+    def _warm_up_loss(self, flat: Tensor, rows: Rows) -> Tensor:
+        """Cross-entropy minus the entropy of the predictions, `[K]`."""
+        z = self._log_odds(flat, rows.X)
+        return mean_or_zero(torch.sigmoid(z) * z - rows["y"] * z, rows["weight"])
+
+    def _mixing_loss(self, partner: Fleet, flat: Tensor, rows: Rows) -> Tensor:
+        """Guess, mix, and compare: `[K]`."""
         method = self.method
         with torch.no_grad():
-            z = margin(self.architecture.logits(flat, rows.X))  # [2K, N]
-            clean = rows.get("clean")
-            clean = method._split(z, rows, self.noise) if clean is None else clean
-            clean = _swap(clean)  # each network learns from the split of the other
-            X, target = self._mix(rows, self._targets(z, clean, rows))
-        z = margin(self.architecture.logits(flat, X))
-        p = torch.sigmoid(z)
-        weight = rows["weight"].expand_as(z)
-        trusted = weight * (clean > 0.5)
+            p, q = (torch.sigmoid(self._log_odds(one, rows.X)) for one in (flat, partner.flat))
+            X, target = self._mix(rows, self._targets(p, q, rows))
+        z = self._log_odds(flat, X)
+        p, weight = torch.sigmoid(z), rows["weight"].expand_as(z)
+        trusted = weight * (rows["clean"] > 0.5)
         labelled = mean_or_zero(softplus(z) - target * z, trusted)
         unlabelled = mean_or_zero((p - target).square(), weight - trusted)
         ramp = ((self.noise.step - 1) / max(method.ramp, 1)).clamp(0, 1)
         return labelled + method.unlabelled_weight * ramp * unlabelled + self._penalty(p, weight)
 
-    def _targets(self, z: Tensor, clean: Tensor, rows: Rows) -> Tensor:
-        """What each row should be predicted as, `[2K, N]`, before mixing."""
-        p = torch.sigmoid(z)
-        target = p.unflatten(0, (-1, 2)).mean(1).repeat_interleave(2, 0)  # both networks' guess
+    def _targets(self, own: Tensor, partner: Tensor, rows: Rows) -> Tensor:
+        """What each row should be predicted as, `[K, N]`, before mixing."""
+        target = (own + partner) / 2
         if self.method.variant == "corrected":
-            target = torch.where(clean > 0.5, clean * rows["y"] + (1 - clean) * p, target)
+            clean = rows["clean"]
+            target = torch.where(clean > 0.5, clean * rows["y"] + (1 - clean) * own, target)
         return torch.sigmoid(torch.logit(target, eps=1e-7) / self.method.temperature)
 
     def _mix(self, rows: Rows, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Every row mixed with a random partner: features `[2K, N, d]` and targets `[2K, N]`."""
+        """Every row mixed with a random partner: features `[K, N, d]` and targets `[K, N]`."""
         self.noise.advance()
-        share = self.shares.index_select(0, self.noise.step - 1).T  # [2K, 1]
+        share = self.shares.index_select(0, self.noise.step - 1).T  # [K, 1]
         weight = torch.atleast_2d(rows["weight"]).expand_as(target)
         slots = self.slots if weight.shape[-1] == self.slots.shape[-1] else slots_of(weight)
         partner = partners(self.noise, weight, slots)
@@ -205,15 +228,9 @@ class _Mixing:
         return X, share * target + (1 - share) * target.gather(1, partner)
 
     def _penalty(self, p: Tensor, weight: Tensor) -> Tensor:
-        """Divergence of the mean prediction from the prior, `[2K]`."""
+        """Divergence of the mean prediction from the prior, `[K]`."""
         prior, mean = self.method.prior, mean_or_zero(p, weight).clamp(1e-7, 1 - 1e-7)
         return prior * (prior / mean).log() + (1 - prior) * ((1 - prior) / (1 - mean)).log()
-
-
-def _warm_up_loss(architecture: Architecture, flat: Tensor, rows: Rows) -> Tensor:
-    """Cross-entropy minus the entropy of the predictions, `[2K]`: learn, but stay unsure."""
-    z = margin(architecture.logits(flat, rows.X))
-    return mean_or_zero(torch.sigmoid(z) * z - rows["y"] * z, rows["weight"])
 
 
 def _low_loss(loss: Tensor, weight: Tensor, settings: dict[str, Any]) -> Tensor:
@@ -227,23 +244,9 @@ def _low_loss(loss: Tensor, weight: Tensor, settings: dict[str, Any]) -> Tensor:
 
 
 def _mixing_shares(method: DivideMix, seeds: list[int], like: Tensor) -> Tensor:
-    """The larger share in each step's mixture, for each network's seed: `[steps, 2K]`."""
+    """The larger share in each step's mixture, for each network's seed: `[steps, K]`."""
     n_steps = max(1, method.steps - method.warm_up)
     drawn = {seed: np.random.default_rng(seed) for seed in set(seeds)}
     beta = {seed: rng.beta(method.mixup, method.mixup, n_steps) for seed, rng in drawn.items()}
     share = np.stack([np.maximum(beta[seed], 1 - beta[seed]) for seed in seeds], axis=1)
     return torch.from_numpy(share).to(like)
-
-
-def _in_pairs(rows: Rows) -> Rows:
-    """Rows of K problems for two networks each; a shared table stays shared."""
-
-    def twice(tensor: Tensor, shared: int) -> Tensor:
-        return tensor if tensor.dim() == shared else tensor.repeat_interleave(2, 0)
-
-    return Rows(twice(rows.X, 2), {name: twice(rows[name], 1) for name in ("y", "weight")})
-
-
-def _swap(values: Tensor) -> Tensor:
-    """Values `[2K, N]` of each network's partner."""
-    return values.unflatten(0, (-1, 2)).flip(1).flatten(0, 1)
