@@ -185,3 +185,33 @@ def test_a_newer_store_and_other_files_are_refused(tmp_path, read):
         read(other)
     with pytest.raises(InputError, match="There is no store"):
         read(tmp_path / "absent.sqlite")
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda p: schema.open_database(p, create=False),
+        lambda p: schema.open_database(p, create=True),
+        status,
+    ],
+)
+def test_the_database_of_somebody_else_is_left_alone(tmp_path, use, version):
+    path = tmp_path / "precious.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE precious (x)")
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="not a benchmark store"):
+        use(path)
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_is_not_made_into_a_store_by_looking(tmp_path):
+    path = tmp_path / "truth.txt"
+    path.touch()
+    with pytest.raises(InputError, match="not a benchmark store"):
+        status(path)
+    assert path.stat().st_size == 0

@@ -62,17 +62,17 @@ def open_database(path: Path, *, create: bool) -> sqlite3.Connection:
     # autocommit mode: every statement is its own transaction unless BEGIN says otherwise
     connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
     try:
+        version = _version(path, connection, may_be_new=create)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")  # safe against a killed process
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version < VERSION:
             _migrate(connection)
     except sqlite3.DatabaseError as error:
         connection.close()
-        raise refusal(f"{path} is not a benchmark store: {error}.") from None
-    if version > VERSION:
+        raise refusal(f"{path} cannot be written to: {error}.") from None
+    except BaseException:
         connection.close()
-        raise _too_new(path, version)
+        raise
     return connection
 
 
@@ -84,22 +84,34 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     mode = "mode=ro" if os.access(path.parent, os.W_OK) else "immutable=1"
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=10)
     try:
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-    except sqlite3.DatabaseError as error:
-        raise refusal(f"{path} is not a benchmark store: {error}.") from None
-    if version != VERSION:
+        version = _version(path, connection, may_be_new=False)
+    except BaseException:
         connection.close()
-        if version > VERSION:
-            raise _too_new(path, version)
+        raise
+    if version < VERSION:
+        connection.close()
         open_database(path, create=False).close()
         return open_to_read(path)
     return connection
 
 
-def _too_new(path: Path, version: int) -> Exception:
-    return refusal(
-        f"{path} has schema version {version}; this dcem knows {VERSION}. Use a newer dcem."
-    )
+def _version(path: Path, connection: sqlite3.Connection, *, may_be_new: bool) -> int:
+    """The schema version of a store: 0 where it is about to be made. Other files are refused, and
+    left as they are: a database of somebody else must not get our tables."""
+    try:
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+    except sqlite3.DatabaseError as error:
+        raise refusal(f"{path} is not a benchmark store: {error}.") from None
+    if version > VERSION:
+        raise refusal(
+            f"{path} has schema version {version}; this dcem knows {VERSION}. Use a newer dcem."
+        )
+    if version == 0 and not tables and may_be_new:
+        return 0
+    if version == 0 or not {"cells", "plan"} <= tables:
+        raise refusal(f"{path} is not a benchmark store, and is left as it is.")
+    return version
 
 
 def _migrate(connection: sqlite3.Connection) -> None:

@@ -128,11 +128,15 @@ class DCEMClassifier(NetworkClassifier):
         distance = np.abs(np.log(np.array(PACES)) - np.log(max(share * STEPS_IF_ALL_TESTED, 1)))
         return PACES[int(distance.argmin())]
 
+    @property
+    def _start(self) -> str:
+        return self.start
+
     def _settings(self, data: FleetData) -> tuple[EMSettings, PropensitySettings]:
         for value, allowed, parameter in (
             (self.variant, VARIANTS, "variant"),
             (self.schedule, SCHEDULES, "schedule"),
-            (self.start, STARTS, "start"),
+            (self._start, STARTS, "start"),
         ):
             if value not in allowed:
                 raise ValueError(f"{parameter} must be one of {', '.join(allowed)}; got {value!r}")
@@ -177,7 +181,7 @@ class DCEMClassifier(NetworkClassifier):
         architecture = self._architecture(data.n_inputs)
         untrained = data.fleet(architecture)
         fleet = untrained.clone()
-        if self.start != "uninformative":
+        if self._start != "uninformative":
             _fit_tested(fleet, data, em, published=self.schedule == "published")
         result = run_em(
             fleet,
@@ -185,7 +189,7 @@ class DCEMClassifier(NetworkClassifier):
             validation,
             em,
             seeds=data.seeds,
-            first_q=fleet if self.start == "algorithm-1" else untrained,
+            first_q=fleet if self._start == "algorithm-1" else untrained,
             progress=data.progress,
             resume=data.checkpoint,
         )
@@ -229,7 +233,8 @@ class ImputationOnly(DCEMClassifier):
     *Idea.* The ablation of the paper: no causal regularisation, one iteration. "corrected" imputes
     with a network fitted to tested rows, as written. "published" imputes with the *untrained*
     network, as released: tested labels plus about one half for everyone else, which is another
-    thing, and what the published row shows.
+    thing, and what the published row shows. `start="variant"` is that choice; any start of
+    `DCEMClassifier` can be named instead.
 
     *When it fails.* It follows its teacher: where tested-only extrapolates wrongly, so does this.
     """
@@ -237,9 +242,15 @@ class ImputationOnly(DCEMClassifier):
     regularization: float = 0.0
     max_iter: int | None = 1
     steps: int | None = 1000
-    start: str = "algorithm-1"
+    start: str = "variant"
 
     name: ClassVar[str] = "imputation-only"
+
+    @property
+    def _start(self) -> str:
+        if self.start != "variant":
+            return self.start
+        return "algorithm-1" if self.variant == "corrected" else "tested-only"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

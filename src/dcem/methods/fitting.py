@@ -246,9 +246,15 @@ def _check_truth(
             )
         return None, None
     if truth is None:
+        name = type(estimator).__name__
+        if getattr(estimator, "variant", None) == "published":
+            raise checks.InputError(
+                f'{name}(variant="published") needs the truth of every row, `truth=`, which exists '
+                'only in simulations. On real data use variant="corrected".'
+            )
         raise checks.InputError(
-            f"{type(estimator).__name__} is an oracle: it needs the truth of every row, `truth=`, "
-            "which exists only in simulations. On real data choose another method."
+            f"{name} is an oracle: it needs the truth of every row, `truth=`, which exists only in "
+            "simulations. On real data choose another method."
         )
     train, held = truth if isinstance(truth, tuple) else (truth, None)
     for values, rows, which in ((train, problem, "rows"), (held, validation, "validation rows")):

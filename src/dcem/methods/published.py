@@ -40,7 +40,7 @@ SINUSOID: dict[str, dict[str, Any]] = {
     "self": RELEASED | {"weight_decay": 1e-6},
     "dividemix": RELEASED | {"unlabelled_weight": 50.0},
     "sar-em": RELEASED | {"steps": 1000},
-    "imputation-only": DCEM | {"start": "tested-only"},
+    "imputation-only": DCEM,
     "no-causal-regularization": DCEM,
     "dcem": DCEM,
 }
