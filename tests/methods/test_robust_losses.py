@@ -51,7 +51,14 @@ def test_rows_below_the_threshold_have_no_gradient():
     assert (gradient[1:] < 0).all()
 
 
-@pytest.mark.parametrize("settings", [{"q": 0.0}, {"q": 1.5}, {"k": 1.0}, {"k": -0.1}])
+@pytest.mark.parametrize("q", [0.1, 1.0])
+def test_with_everybody_left_out_nothing_is_learnt(q):
+    fitted = TruncatedLq(**SMALL, q=q, k=1.0).fit_problem(problem(60))
+    initial = fitted.fleet_.architecture.initial(0)
+    assert torch.equal(fitted.fleet_.flat[0], initial)
+
+
+@pytest.mark.parametrize("settings", [{"q": 0.0}, {"q": 1.5}, {"k": 1.1}, {"k": -0.1}])
 def test_impossible_parameters_are_refused(settings):
     with pytest.raises(ValueError, match="q must lie"):
         TruncatedLq(**SMALL, **settings).fit_problem(problem(60))
