@@ -236,7 +236,17 @@ class ImputationOnly(DCEMClassifier):
     thing, and what the published row shows. `start="variant"` is that choice; any start of
     `DCEMClassifier` can be named instead.
 
+    *Assumption.* That of `tested-only`: what holds for the tested at given features holds for the
+    untested too, also where hardly anybody was tested. The group plays no part.
+
     *When it fails.* It follows its teacher: where tested-only extrapolates wrongly, so does this.
+
+    References
+    ----------
+    T. Chang and J. Wiens, "From Biased Selective Labels to Pseudo-Labels: An
+    Expectation-Maximization Framework for Learning from Biased Decisions", ICML 2024 (appendix,
+    the ablation); of pseudo-labels: D.-H. Lee, "Pseudo-Label: The Simple and Efficient
+    Semi-Supervised Learning Method for Deep Neural Networks", ICML workshop 2013.
     """
 
     regularization: float = 0.0
@@ -259,7 +269,17 @@ class NoCausalRegularization(DCEMClassifier):
 
     *Idea.* The ablation of the paper: who was likely to be tested plays no part.
 
+    *Assumption.* Features explain who is tested, so that the tested teach about the untested; and
+    the pseudo-labels are right on average, since nothing but tested rows can correct them.
+
     *When it fails.* Nothing counterbalances the testing policy: pseudo-labels confirm themselves.
+
+    References
+    ----------
+    T. Chang and J. Wiens, "From Biased Selective Labels to Pseudo-Labels: An
+    Expectation-Maximization Framework for Learning from Biased Decisions", ICML 2024 (appendix,
+    the ablation); of pseudo-labels: D.-H. Lee, "Pseudo-Label: The Simple and Efficient
+    Semi-Supervised Learning Method for Deep Neural Networks", ICML workshop 2013.
     """
 
     regularization: float = 0.0

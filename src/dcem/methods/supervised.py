@@ -85,6 +85,13 @@ class ObservedLabels(SupervisedNetwork):
 
     *When it fails.* Under disparate censorship it learns P(positive and tested): it ranks by risk
     *and* by how likely one is to be tested, and so carries the testing policy into the model.
+
+    References
+    ----------
+    T. Chang, M. Sjoding and J. Wiens, "Disparate Censorship & Undertesting: A Source of Label Bias
+    in Clinical Machine Learning", MLHC 2022, on what this does; the baseline of T. Chang and
+    J. Wiens, "From Biased Selective Labels to Pseudo-Labels: An Expectation-Maximization Framework
+    for Learning from Biased Decisions", ICML 2024.
     """
 
     name: ClassVar[str] = "y-obs"
@@ -101,6 +108,16 @@ class Oracle(SupervisedNetwork):
 
     *Assumption.* Somebody knows the truth of untested people. Nobody does outside a simulation, so
     this method takes `truth=` and is no choice for real data.
+
+    *When it fails.* On every real table, for want of the truth. And it is a ceiling for *this*
+    network and these rows, not for the problem: another network may do better, and on few rows it
+    is as noisy as any other fit.
+
+    References
+    ----------
+    T. Chang and J. Wiens, "From Biased Selective Labels to Pseudo-Labels: An
+    Expectation-Maximization Framework for Learning from Biased Decisions", ICML 2024
+    (the oracle of its figures).
     """
 
     name: ClassVar[str] = "y-model"
@@ -134,6 +151,12 @@ class GroupOnly(SupervisedNetwork):
     ----------
     group
         Code of the group to learn from: its place in `group_names_` (levels in sorted order).
+
+    References
+    ----------
+    T. Chang and J. Wiens, "From Biased Selective Labels to Pseudo-Labels: An
+    Expectation-Maximization Framework for Learning from Biased Decisions", ICML 2024
+    (a baseline of its figures).
     """
 
     group: int = 0
@@ -170,6 +193,13 @@ class TestedOnly(SupervisedNetwork):
 
     *When it fails.* Where testing follows sharp rules, so that whole regions are never tested;
     where an unrecorded reason drives both testing and outcome.
+
+    References
+    ----------
+    T. Chang and J. Wiens, "From Biased Selective Labels to Pseudo-Labels: An
+    Expectation-Maximization Framework for Learning from Biased Decisions", ICML 2024
+    (its strongest baseline); of the problem it answers to: H. Lakkaraju et al., "The Selective
+    Labels Problem: Evaluating Algorithmic Predictions in the Presence of Unobservables", KDD 2017.
     """
 
     name: ClassVar[str] = "tested-only"
@@ -192,6 +222,12 @@ class TestedOnlyPlusGroup(TestedOnly):
     *When it fails.* The group is a proxy for the testing policy: the model can learn who is tested
     rather than who is ill. Prediction needs `sensitive_features`. The paper's class was never
     released; this one appends group indicators `[x, a]`.
+
+    References
+    ----------
+    T. Chang and J. Wiens, "From Biased Selective Labels to Pseudo-Labels: An
+    Expectation-Maximization Framework for Learning from Biased Decisions", ICML 2024
+    (appendix, among the causal estimators).
     """
 
     name: ClassVar[str] = "tested-only-plus-group"

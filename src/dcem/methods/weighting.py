@@ -47,8 +47,9 @@ class InversePropensity(SupervisedNetwork):
 
     *Variants.* "corrected" clips the probability from below and normalises the weights to mean 1.
     "published" does neither. (The released class trains on all rows, untested ones as negatives,
-    with a propensity fitted to the wrong split; the published row cannot come from it and is
-    reproduced by what the paper describes, which is this.)
+    with a propensity fitted to the wrong split; the published row cannot come from it. This is
+    what the paper describes, and does not give that row either: AUC .796 [.662, .864] against the
+    published .829 [.598, .874], ROC gap .045 against .048; near, not equal.)
 
     Parameters
     ----------
