@@ -1,12 +1,10 @@
 """Write docs/methods.md from the registry and its docstrings: `python docs/generate_methods.py`."""
 
-import inspect
-import re
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
+from dcem.methods.describe import Description, describe_all
 from dcem.methods.registry import METHODS
 
 PAGE = Path(__file__).with_name("methods.md")
@@ -27,6 +25,8 @@ make("tested-only", n_members=5)
 published("dcem", task)          # with every choice behind the published numbers
 ```
 
+On the command line: `dcem methods`, and `dcem methods NAME` for one of them.
+
 `variant="corrected"`, the default, is a method as its own authors meant it; `variant="published"`
 is what produced the paper's figures. Where the two agree there is no such parameter.
 
@@ -39,12 +39,13 @@ fits differ further by how many steps and rounds they take.
 REPAIRS = """\
 ## What each repair changes
 
-Median [worst] over 12 decision boundaries at q_y 1/2, k 1, q_t 2, on the paper's data sets: AUC, then
-ROC gap. *As published* is `published(name)`. *Repair alone* is the same with `variant="corrected"`
-and nothing else changed. *Default* is `make(name)`: the repair together with what every method of
-this package does unless told otherwise (standardised features, stopping by held-out rows, the best
-weights instead of the last; DCEM and its ablations: the fast schedule). "Worst" is the lowest AUC
-and the largest gap. Recorded in `results/methods.csv` and `results/repairs.csv`.
+Median [worst] over 12 decision boundaries at q_y 1/2, k 1, q_t 2, on the paper's data sets: AUC,
+then ROC gap. *As published* is `published(name)`. *Repair alone* is the same with
+`variant="corrected"` and nothing else changed. *Default* is `make(name)`: the repair together with
+what every method of this package does unless told otherwise (standardised features, stopping by
+held-out rows, the best weights instead of the last; DCEM and its ablations: the fast schedule).
+"Worst" is the lowest AUC and the largest gap. Recorded in `results/methods.csv` and
+`results/repairs.csv`.
 
 """
 
@@ -57,8 +58,8 @@ NOTES = {
     "dividemix": "losses of each network's own, labels refined: ranks against the truth still",
     "sar-em": "stops without truth, starts balanced: higher AUC, larger gap",
     "imputation-only": "pseudo-labels from the tested-only network: follows tested-only",
-    "no-causal-regularization": "stops by tested rows, best iterate: lower; the fast schedule gains",
-    "dcem": "stops by tested rows, best iterate: lower; the fast schedule gains",
+    "no-causal-regularization": "stops by tested rows, best iterate: lower; schedule: higher",
+    "dcem": "stops by tested rows, best iterate: lower; the fast schedule: higher",
 }
 
 
@@ -92,17 +93,19 @@ def _spread(table: pd.DataFrame) -> str:
     )
 
 
-def paragraphs(cls: type) -> dict[str, str]:
-    """The parts of a docstring: first line, then Idea, Assumption, When it fails, Variants."""
-    text = inspect.cleandoc(cls.__doc__ or "")
-    body, *_ = re.split(r"\n(?:Parameters|Attributes|References)\n-+\n", text)
-    found = {"summary": body.split("\n")[0]}
-    for match in re.finditer(r"\*([A-Z][a-z ]+)\.\*\s+(.*?)(?=\n\n|\Z)", body, flags=re.DOTALL):
-        found[match.group(1)] = " ".join(match.group(2).split())
-    reference = re.search(r"References\n-+\n(.*?)(?=\n\n|\Z)", text, flags=re.DOTALL)
-    if reference:
-        found["Reference"] = " ".join(reference.group(1).split())
-    return found
+def parameters(one: Description, *, common: bool) -> str:
+    """Parameters with their defaults, as a list."""
+    entries = [entry for entry in one.parameters if entry.common is common]
+    return "\n".join(f"- `{entry}`: {entry.text}" for entry in entries)
+
+
+def section(one: Description) -> str:
+    """One method: what it is in words, and what it takes."""
+    cls = METHODS[one.name]
+    lines = [f"## {one.name}", f"`dcem.methods.{cls.__module__.split('.')[-1]}.{cls.__name__}`"]
+    lines += [one.summary]
+    lines += [f"**{title}.** {text}" for title, text in one.sections.items()]
+    return "\n\n".join(part for part in [*lines, parameters(one, common=False)] if part)
 
 
 def page() -> str:
@@ -112,28 +115,15 @@ def page() -> str:
     ]
     head.append("|---|---|---|---|---|---:|")
     times = pd.read_csv(RESULTS / "method_times.csv").set_index("method")["relative"]
-    sections = []
-    for name, cls in METHODS.items():
-        method: Any = cls()
-        parts = paragraphs(cls)
-        variants = [method]
-        if hasattr(method, "variant"):
-            variants.append(cls(variant="published"))
-
-        def when(flags: list[bool]) -> str:
-            return "yes" if all(flags) else "published" if any(flags) else ""
-
+    found = describe_all()
+    for one in found:
         head.append(
-            f"| [`{name}`](#{name}) | {parts['summary']} | {'yes' if len(variants) > 1 else ''} "
-            f"| {when([one.uses_truth for one in variants])} "
-            f"| {when([one.needs_group for one in variants])} | {times[name]:g} |"
+            f"| [`{one.name}`](#{one.name}) | {one.summary} | {'yes' if one.variants else ''} "
+            f"| {one.needs_truth} | {one.needs_group} | {times[one.name]:g} |"
         )
-        lines = [f"## {name}", f"`dcem.methods.{cls.__module__.split('.')[-1]}.{cls.__name__}`"]
-        lines += [parts.pop("summary")]
-        lines += [f"**{title}.** {text}" for title, text in parts.items()]
-        sections.append("\n\n".join(lines))
     table = INTRODUCTION + "\n".join(head) + "\n\n" + repairs()
-    return table + "\n\n".join(sections) + "\n"
+    shared = "## Parameters of all methods\n\n" + parameters(found[0], common=True) + "\n\n"
+    return table + shared + "\n\n".join(map(section, found)) + "\n"
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from typing import Any
 from dcem.benchmark.files import Benchmark, MethodEntry
 from dcem.checks import InputError
 from dcem.methods import NetworkClassifier, make, published
+from dcem.methods.registry import with_params
 from dcem.tasks import Task, load_sepsis, make_sinusoid
 from dcem.tasks._rates import rates_of_testing
 from dcem.tasks._sepsis.task import read_cohort
@@ -157,7 +158,7 @@ def estimator_of(method: dict[str, Any], task_kind: str) -> NetworkClassifier:
     """The estimator that a cell's `method` describes."""
     name, params = method["name"], {k: _untupled(v) for k, v in method["params"].items()}
     if method["published"]:
-        return published(name, task_kind).set_params(**params)
+        return with_params(published(name, task_kind), params)
     if name in ("group-0-only", "group-1-only"):
         return make("group-only", group=int(name[6]), **params)
     return make(name, **params)

@@ -23,6 +23,10 @@ COMMANDS = {
         "dcem.cli.simulate:simulate",
         "Write a simulated table with selectively collected labels.",
     ),
+    "methods": Entry(
+        "dcem.cli.methods:methods",
+        "List the methods, or explain one: its idea, assumption, failures and parameters.",
+    ),
     "compare": Entry(
         "dcem.cli.compare:compare",
         "Compare methods on a table, without its truth.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dcem import checks
@@ -54,9 +55,25 @@ def names(*, usable: bool | None = None) -> list[str]:
 
 
 def make(name: str, **params: Any) -> NetworkClassifier:
-    """The method of that name, with these parameters."""
+    """The method of that name, with these parameters; the others keep their defaults.
+
+    `dcem methods NAME` (or `help(METHODS[name])`) says what a method's parameters are.
+    """
     if name not in METHODS:
         near = checks.nearest(name, METHODS)
         hint = f" Did you mean {near!r}?" if near else ""
         raise checks.InputError(f"There is no method {name!r}.{hint} Known: {', '.join(METHODS)}.")
-    return METHODS[name](**params)
+    return with_params(METHODS[name](), params)
+
+
+def with_params(method: NetworkClassifier, params: Mapping[str, Any]) -> NetworkClassifier:
+    """The method with these parameters set; a name that it does not have is explained."""
+    known = method.get_params(deep=False)
+    for unknown in params:
+        if unknown.split("__")[0] not in known:  # "propensity__C" is one of a nested estimator
+            near = checks.nearest(unknown, known)
+            hint = f" Did you mean {near!r}?" if near else ""
+            raise checks.InputError(
+                f"{method.name} has no parameter {unknown!r}.{hint} Known: {', '.join(known)}."
+            )
+    return method.set_params(**params)
