@@ -47,6 +47,14 @@ def test_what_one_run_lacks_is_incomplete(one):
     assert is_off(table)
 
 
+def test_cells_without_a_result_in_both_runs_are_incomplete(one):
+    one.loc[one["method"] == "dcem", ["auc", "roc_gap"]] = np.nan
+    table = compare_runs(one, one).set_index("method")
+    assert set(table.loc["dcem", "verdict"]) == {"incomplete"}
+    assert set(table.loc["dcem", "why"]) == {"4 cells have no result"}
+    assert set(table.loc["y-obs", "verdict"]) == {"agrees"}
+
+
 def test_runs_without_a_common_cell_are_refused(one):
     with pytest.raises(InputError, match="no cell in common"):
         compare_runs(one, one.assign(seed=9))

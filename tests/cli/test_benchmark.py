@@ -64,6 +64,17 @@ def test_export_compare_and_leaderboard(dcem, finished):
     assert (finished / "page.html").stat().st_size > 5000
 
 
+def test_a_store_with_open_cells_agrees_with_nothing(dcem, finished):
+    """Two stores with the same hole must not pass for equal."""
+    if not (finished / "half").exists():
+        some = ("benchmark", "run", "mine.toml", "--out", "half")
+        assert dcem(*some, "-m", "y-obs", cwd=finished).returncode == 0
+        assert dcem(*some, "--max-seconds", "0", cwd=finished).returncode == 0
+    ended = dcem("benchmark", "compare", "half", "half", cwd=finished)
+    assert ended.returncode == 1
+    assert "without result: mine, tested-only: 2 to do" in ended.stdout
+
+
 def test_nothing_comparable_is_no_agreement(dcem, finished):
     ended = dcem("benchmark", "compare", "out", cwd=finished)
     assert ended.returncode == 1

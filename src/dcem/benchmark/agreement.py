@@ -29,7 +29,8 @@ def compare_runs(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """Two tables of results, setting by setting; columns as of `published.compare`.
 
     `ours` and `published` are the medians of the two runs, `points` is the median absolute
-    difference of paired cells. Cells that only one run has make a setting "incomplete".
+    difference of paired cells. Cells that only one run has, or that have no result, make a setting
+    "incomplete".
     """
     for frame, which in ((ours, "the first run"), (theirs, "the second run")):
         require_columns(frame.columns, ["method", *METRICS], which)
@@ -51,22 +52,24 @@ def compare_runs(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _judge(named: dict[str, Any], part: pd.DataFrame, metric: str) -> list[Any]:
-    paired = part[part["_merge"] == "both"]
+    both = part["_merge"] == "both"
+    paired = part[both].dropna(subset=[metric, f"{metric}_other"])
     ours, theirs = paired[metric].to_numpy(float), paired[f"{metric}_other"].to_numpy(float)
     single = named["method"] in SINGLE_STAGE
     tolerance = MEDIAN_TOLERANCE["single-stage" if single else "iterative"][metric]
     medians = [float(np.median(x)) if len(x) else np.nan for x in (ours, theirs)]
     difference = medians[0] - medians[1]
     points = float(np.median(np.abs(ours - theirs))) if len(ours) else np.nan
-    alone = int((part["_merge"] != "both").sum())
+    alone, unfinished = int((~both).sum()), int(both.sum()) - len(paired)
     why = []
-    if alone:
-        why.append(f"{alone} cells are in one run only")
+    if alone or unfinished:
+        why += [f"{alone} cells are in one run only"] * bool(alone)
+        why += [f"{unfinished} cells have no result"] * bool(unfinished)
     elif not abs(difference) <= tolerance:
         why.append(f"medians differ by {abs(difference):.4f}, allowed {tolerance}")
     elif single and not points <= POINTS_TOLERANCE:
         why.append(f"paired cells differ by {points:.4f}, allowed {POINTS_TOLERANCE}")
-    verdict = "incomplete" if alone else "off" if why else "agrees"
+    verdict = "incomplete" if alone or unfinished else "off" if why else "agrees"
     words = ", ".join(
         f"{name} {value:g}" if isinstance(value, float) else f"{value}"
         for name, value in named.items()

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.benchmark.agreement import SETTING
-from dcem.benchmark.reading import results, status
+from dcem.benchmark.reading import missing, results
 
 # Metric -> (words, which way is better)
 METRICS = {
@@ -39,7 +39,7 @@ def leaderboard(source: Path) -> str:
     data = {
         "metrics": {name: {"words": w, "better": b} for name, (w, b) in METRICS.items()},
         "boards": boards,
-        "missing": _missing(source),
+        "missing": missing(source),
         "source": f"{len(frame)} results",
         "made_with": sorted(set(frame["versions"].dropna())) if "versions" in frame else [],
     }
@@ -95,18 +95,3 @@ def _spread(values: pd.Series) -> list[float] | None:
     if len(numbers) == 0:
         return None
     return [round(float(f(numbers)), 6) for f in (np.median, np.min, np.max)]
-
-
-def _missing(source: Path) -> list[str]:
-    """What has no result yet, in words; a table does not know."""
-    if Path(source).suffix in (".csv", ".gz", ".parquet"):
-        return []
-    told = []
-    for row in status(source):
-        open_cells = row.pending + row.running
-        if open_cells or row.failed:
-            parts = [f"{open_cells} to do"] * bool(open_cells) + [f"{row.failed} failed"] * bool(
-                row.failed
-            )
-            told.append(f"{row.benchmark}, {row.label}: {', '.join(parts)}")
-    return told

@@ -16,6 +16,7 @@ sepsis figures (whose cohort nobody else can draw exactly) the differences are r
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.checks import InputError, require_columns
+from dcem.checks import DataWarning, InputError, require_columns
 
 METRICS = ("auc", "roc_gap")
 SINGLE_STAGE = (
@@ -43,7 +44,7 @@ MEDIAN_TOLERANCE = {"single-stage": {"auc": 0.012, "roc_gap": 0.012}} | {
     "iterative": {"auc": 0.03, "roc_gap": 0.02}
 }
 POINTS_TOLERANCE = 0.002  # of single-stage methods
-N_PHASES = 12
+PHASES = tuple(range(0, 360, 30))  # degrees
 # Task parameters at which the figures have their defaults; the overlap study varies one of them.
 FREE_PARAMETERS = (
     *("n_train", "n_validation", "n_test", "variance", "outcome_slope", "outcome_threshold"),
@@ -103,16 +104,18 @@ def compare(results: pd.DataFrame) -> pd.DataFrame:
         `schedule` than "published" are left out; so are rows whose `label` says that they are
         something else than the method of the figures. `benchmark` and `label` tell the rows of the
         appendix tables ("temperature", "0.1"). `roc_gap_grid`, the published way to compute the
-        gap, is preferred where it exists.
+        gap, is preferred where it exists. A row without metrics is a fit that was planned and has
+        no result.
 
     Returns
     -------
     One row for each setting, method and metric that both sides have: `ours` and `published` are
     medians, `points` the median absolute difference of the sorted points, `verdict` one of
-    "agrees", "off", "incomplete" (fewer phases than published) and "reported" (no rule).
+    "agrees", "off", "incomplete" (fewer phases than published) and "reported" (no rule). In a
+    benchmark every method runs at every setting: one that is missing at some is incomplete there.
     """
     require_columns(results.columns, ["k", "q_t", "method", "auc", "roc_gap"], "results")
-    results = published_rows(results)
+    results = _at_published_phases(published_rows(results))
     in_table = results["benchmark"].isin(TABLES)
     sepsis = results["beta"].notna()
     found = [
@@ -126,6 +129,27 @@ def compare(results: pd.DataFrame) -> pd.DataFrame:
 def is_off(comparison: pd.DataFrame) -> bool:
     """Whether anything that has a rule breaks it, or could not be judged yet."""
     return bool(comparison["verdict"].isin(["off", "incomplete"]).any())
+
+
+def not_in(comparison: pd.DataFrame) -> list[str]:
+    """Which parts of the simulation figures a comparison is not about, in words."""
+    ours = comparison[comparison["source"] == "figure"]
+    if ours.empty:
+        return []
+    theirs = figures()
+    n_settings = len(theirs[["q_y", "k", "q_t"]].drop_duplicates())
+    absent: dict[tuple[str, ...], list[str]] = {}  # settings, by the methods they lack
+    for setting, rows in ours.groupby("setting", sort=False):
+        methods = tuple(m for m in theirs["method"].unique() if m not in set(rows["method"]))
+        absent.setdefault(methods, []).append(str(setting))
+    told = []
+    for methods, settings in absent.items():
+        if methods:
+            where = f" ({'; '.join(settings)})" if len(absent) > 1 else ""
+            told.append(f"published methods not in these results{where}: {', '.join(methods)}")
+    if ours["setting"].nunique() < n_settings:
+        told.append(f"compared at {ours['setting'].nunique()} of {n_settings} published settings")
+    return told
 
 
 def published_rows(results: pd.DataFrame) -> pd.DataFrame:
@@ -150,12 +174,26 @@ def published_rows(results: pd.DataFrame) -> pd.DataFrame:
     return results[keep]
 
 
+def _at_published_phases(results: pd.DataFrame) -> pd.DataFrame:
+    """Without rows at other boundaries, which the figures do not have; says how many there were."""
+    other = results["phase"].notna() & ~results["phase"].isin(PHASES)
+    if other.any():
+        warnings.warn(
+            f"Left out: {int(other.sum())} of {len(other)} results, whose phases are none of the "
+            "published 0, 30, ..., 330 degrees.",
+            DataWarning,
+            stacklevel=3,
+        )
+    return results[~other]
+
+
 def _compare_figures(results: pd.DataFrame) -> list[list[Any]]:
     rows = []
     for theirs in _each(figures()):
-        same = _close(results, q_y=theirs.q_y, k=theirs.k, q_t=theirs.q_t)
-        ours = results[same & (results["method"] == theirs.method)]
-        if ours.empty:
+        here = results[_close(results, q_y=theirs.q_y, k=theirs.k, q_t=theirs.q_t)]
+        ours = here[here["method"] == theirs.method]
+        benchmarks = results[results["benchmark"].isin(here["benchmark"])]
+        if theirs.method not in set(benchmarks["method"]):
             continue
         setting = f"q_y {theirs.q_y:g}, k {theirs.k:g}, q_t {theirs.q_t:g}"
         points = _points(ours, theirs.metric, "phase", f"{theirs.method} at {setting}")
@@ -169,9 +207,9 @@ def _judge(setting: str, method: str, metric: str, points: np.ndarray, theirs: A
     median = float(np.median(points)) if len(points) else np.nan
     difference = median - theirs.median
     distance, why = np.nan, []
-    if len(points) < N_PHASES:
+    if len(points) < len(PHASES):
         verdict = "incomplete"
-        why.append(f"{len(points)} of {N_PHASES} phases")
+        why.append(_phases(points))
     else:
         distance = float(np.median(np.abs(np.sort(points) - theirs.values)))
         if not abs(difference) <= tolerance:
@@ -181,6 +219,10 @@ def _judge(setting: str, method: str, metric: str, points: np.ndarray, theirs: A
         verdict = "off" if why else "agrees"
     head = ["figure", setting, method, metric, len(points), median, theirs.median]
     return [*head, difference, distance, verdict, "; ".join(why)]
+
+
+def _phases(points: np.ndarray) -> str:
+    return f"{len(points)} of {len(PHASES)} phases"
 
 
 def _compare_tables(results: pd.DataFrame) -> list[list[Any]]:
@@ -195,11 +237,12 @@ def _compare_tables(results: pd.DataFrame) -> list[list[Any]]:
             published = float(getattr(theirs, metric))
             median = float(np.median(points)) if len(points) else np.nan
             low, high = (float(getattr(theirs, f"{metric}_{end}")) for end in ("min", "max"))
-            why = f"published range {low:.3f} to {high:.3f}"
-            if len(points):
+            verdict, why = "incomplete", _phases(points)
+            if len(points) == len(PHASES):
+                verdict, why = "reported", f"published range {low:.3f} to {high:.3f}"
                 why += f", ours {points.min():.3f} to {points.max():.3f}"
             head = ["table", theirs.table, theirs.row, metric, len(points), median, published]
-            rows.append([*head, median - published, np.nan, "reported", why])
+            rows.append([*head, median - published, np.nan, verdict, why])
     return rows
 
 
@@ -207,15 +250,18 @@ def _compare_sepsis(results: pd.DataFrame) -> list[list[Any]]:
     rows = []
     for theirs in _each(sepsis_figures()):
         same = _close(results, k=theirs.k, q_t=theirs.q_t) & (results["method"] == theirs.method)
-        if not same.any():
+        ours = results[same]
+        if ours.empty:
             continue
         setting = f"k {theirs.k:.3g}, q_t {theirs.q_t:g}"
         metric = theirs.metric
-        points = _points(results[same], metric, "beta", f"{theirs.method} at {setting}")
+        points = _points(ours, metric, "beta", f"{theirs.method} at {setting}")
         median = float(np.median(points)) if len(points) else np.nan
         head = ["sepsis", setting, theirs.method, metric, len(points), median, theirs.median]
-        why = f"{theirs.n} published points could be told apart"
-        rows.append([*head, median - theirs.median, np.nan, "reported", why])
+        verdict, why = "reported", f"{theirs.n} published points could be told apart"
+        if len(points) < ours["beta"].nunique():
+            verdict, why = "incomplete", f"{len(points)} of {ours['beta'].nunique()} betas"
+        rows.append([*head, median - theirs.median, np.nan, verdict, why])
     return rows
 
 

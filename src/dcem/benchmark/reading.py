@@ -70,21 +70,40 @@ def _last_line(error: str | None) -> str:
     return (error or "").strip().rpartition("\n")[2]
 
 
-def results(path: Path, benchmark: str | None = None) -> pd.DataFrame:
+def is_table(path: Path) -> bool:
+    """Whether this is an exported table rather than a store: it knows no plan, only results."""
+    return Path(path).name.endswith((".csv", ".csv.gz", ".parquet"))
+
+
+def missing(path: Path, benchmark: str | None = None) -> list[str]:
+    """What a store's plan holds without a result, in words; a table does not know."""
+    told = []
+    for row in [] if is_table(path) else status(path):
+        waiting = row.pending + row.running
+        if (waiting or row.failed) and benchmark in (None, row.benchmark):
+            parts = [f"{waiting} to do"] * bool(waiting) + [f"{row.failed} failed"] * bool(
+                row.failed
+            )
+            told.append(f"{row.benchmark}, {row.label}: {', '.join(parts)}")
+    return told
+
+
+def results(path: Path, benchmark: str | None = None, *, unfinished: bool = False) -> pd.DataFrame:
     """Every finished cell as a row: what it was, its metrics, and how it was computed.
 
     `path` is a store, its folder, or a table that `export` wrote (CSV or Parquet). A cell that two
-    benchmarks share has a row in each; `benchmark` picks one.
+    benchmarks share has a row in each; `benchmark` picks one. With `unfinished`, the cells of a
+    store that were planned and have no result are rows too, without metrics.
     """
     import pandas as pd
 
     path = Path(path)
-    if path.suffix == ".csv" or path.name.endswith(".csv.gz"):
-        frame = pd.read_csv(path, dtype={"label": str})
+    if not is_table(path):
+        frame = _from_store(find_store(path), unfinished)
     elif path.suffix == ".parquet":
         frame = pd.read_parquet(path)
     else:
-        frame = _from_store(find_store(path))
+        frame = pd.read_csv(path, dtype={"label": str})
     if benchmark is not None:
         if "benchmark" not in frame or benchmark not in set(frame["benchmark"]):
             known = ", ".join(sorted(set(frame.get("benchmark", [])))) or "none"
@@ -93,7 +112,7 @@ def results(path: Path, benchmark: str | None = None) -> pd.DataFrame:
     return frame
 
 
-def _from_store(path: Path) -> pd.DataFrame:
+def _from_store(path: Path, unfinished: bool) -> pd.DataFrame:
     import pandas as pd
 
     connection = open_to_read(path)
@@ -101,7 +120,8 @@ def _from_store(path: Path) -> pd.DataFrame:
         "SELECT benchmark, label, config, metrics, about, finished, versions, cells.id "
         "FROM plan JOIN cells ON plan.cell = cells.id "
         "LEFT JOIN workers ON workers.id = cells.owner "
-        "WHERE status = 'done' ORDER BY benchmark, position"
+        "WHERE status = 'done' OR ? ORDER BY benchmark, position",
+        (unfinished,),
     ).fetchall()
     connection.close()
     frame = pd.DataFrame([_row(*row) for row in rows], columns=None if rows else list(COLUMNS))
@@ -113,10 +133,10 @@ def _row(
     benchmark: str,
     label: str,
     config: str,
-    metrics: str,
-    about: str,
-    finished: float,
-    versions: str,
+    metrics: str | None,
+    about: str | None,
+    finished: float | None,
+    versions: str | None,
     cell: str,
 ) -> dict[str, Any]:
     parts = json.loads(config)
@@ -128,19 +148,18 @@ def _row(
     row |= {"stream": "published", "seed": parts["seed"]} | task
     row |= {"method": method["name"], "variant": method["variant"], "schedule": method["schedule"]}
     row |= {"params": json.dumps(method["params"]) if method["params"] else ""}
-    row |= {"fit_seed": parts["seed"]} | json.loads(metrics) | json.loads(about)
-    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(finished))
-    return row | {"versions": _words(versions), "finished": when, "cell": cell}
-
-
-def _words(versions: str | None) -> str:
-    return ", ".join(f"{name} {value}" for name, value in json.loads(versions or "{}").items())
+    told = {"versions": json.loads(versions or "{}")} | json.loads(about or "{}")
+    told["versions"] = ", ".join(f"{name} {value}" for name, value in told["versions"].items())
+    row |= {"fit_seed": parts["seed"]} | json.loads(metrics or "{}") | told
+    if finished is not None:
+        row["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(finished))
+    return row | {"cell": cell}
 
 
 def export(path: Path, output: Path, benchmark: str | None = None) -> int:
     """Write the results as CSV or Parquet, by the ending of the name; how many rows."""
     output = Path(output)
-    if not output.name.endswith((".csv", ".csv.gz", ".parquet")):
+    if not is_table(output):
         raise refusal(f"{output}: the name must end in .csv, .csv.gz or .parquet.")
     frame = results(path, benchmark)
     partial = output.with_name(f".{os.getpid()}.{output.name}")

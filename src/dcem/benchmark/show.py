@@ -31,11 +31,11 @@ def print_comparison(
         table.add_column("verdict", no_wrap=True)
         table.add_column("", overflow="fold")
         for row in rows.to_dict("records"):
-            points = "" if pd.isna(row["points"]) else f"{row['points']:.4f}"
-            numbers = (f"{row['ours']:.4f}", f"{row['published']:.4f}", f"{row['difference']:+.4f}")
+            shown = (("ours", ".4f"), ("published", ".4f"), ("difference", "+.4f"))
+            numbers = [_number(row[name], form) for name, form in (*shown, ("points", ".4f"))]
             verdict = f"[{STYLES[row['verdict']]}]{row['verdict']}[/]"
             note = row["why"] if row["verdict"] == "reported" else ""  # the others: at the end
-            table.add_row(row["method"], row["metric"], *numbers, points, verdict, note)
+            table.add_row(row["method"], row["metric"], *numbers, verdict, note)
         console.print(table)
         console.print()
     counts = comparison["verdict"].value_counts()
@@ -44,3 +44,7 @@ def print_comparison(
         verdict = f"[{STYLES[row['verdict']]}]{row['verdict']}[/]"
         what = f"{row['method']}, {row['metric']} ({row['setting']})"
         console.print(f"{verdict}: {what}: {row['why']}", soft_wrap=True)
+
+
+def _number(value: float, form: str) -> str:
+    return "" if pd.isna(value) else format(value, form)

@@ -163,24 +163,31 @@ def compare(
 ) -> None:
     """Compare results with the published figures, or with another run.
 
-    Ends with status 1 if anything is off by the rules of the comparison.
+    Ends with status 1 if anything is off by the rules of the comparison, or a cell that a store
+    plans has no result.
     """
     from rich.console import Console
 
     from dcem.benchmark import published
     from dcem.benchmark.agreement import compare_runs
+    from dcem.benchmark.reading import missing
     from dcem.benchmark.reading import results as read
     from dcem.benchmark.show import print_comparison
 
-    ours = read(results, benchmark)
+    ours, open_cells = read(results, benchmark, unfinished=True), missing(results, benchmark)
     if other == "published":
         table = published.compare(ours)
     else:
-        table = compare_runs(ours, read(Path(other), benchmark))
+        table = compare_runs(ours, read(Path(other), benchmark, unfinished=True))
+        open_cells += missing(Path(other), benchmark)
     print_comparison(table, Console(), everything=not off_only)
+    for line in published.not_in(table):
+        typer.echo(f"note: {line}")
+    for line in open_cells:
+        typer.echo(f"without result: {line}")
     if output is not None:
         table.to_csv(output, index=False)
-    if published.is_off(table) or table.empty:
+    if published.is_off(table) or table.empty or open_cells:
         raise typer.Exit(1)
 
 
