@@ -1,5 +1,7 @@
 """Benchmark files: what they may say, and what is said about a slip."""
 
+import re
+
 import pytest
 
 from dcem.benchmark.cells import Cell, expand
@@ -139,11 +141,42 @@ def test_a_cell_is_known_by_everything_that_decides_its_result(tmp_path):
         ("[[tasks]]", "names no methods"),
         ("[[tasks]]\n[[methods]]\nname = ['dcem', 'dcem']", "two methods are called 'dcem'"),
         ("[[tasks]", "not valid TOML"),
+        ("tasks = ['a']\n[[methods]]\nname = 'dcem'", "names no tasks"),
+        ("[[tasks]]\nk = '1/0'\n[[methods]]\nname = 'dcem'", "k = '1/0' is no number"),
+        ("[[tasks]]\nseed = 'one'\n[[methods]]\nname = 'dcem'", "seed = 'one' should be a whole"),
+        ("[[tasks]]\n[[methods]]\nname = 'dcem'\nseed = '1'", "seed = '1' of method 'dcem'"),
+        ("[[tasks]]\n[[methods]]\nname = 'dcem'\nparams = 5", "params of method 'dcem'"),
+        ("[[tasks]]\n[[methods]]\nname = 'dcem'\ngrid = {steps = 5}", "should be a list"),
+        ("[[tasks]]\n[[methods]]\nname = 'dcem'\nlabel = '{stesp}'", "label '{stesp}' cannot"),
     ],
 )
 def test_slips_are_named(tmp_path, text, message):
-    with pytest.raises(InputError, match=message.replace("(", "\\(")):
+    with pytest.raises(InputError, match=re.escape(message)):
         load(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ("steps = 'many'", "steps = 'many' of method 'y-obs' should be a whole number."),
+        ("steps = 10.5", "steps = 10.5 of method 'y-obs' should be a whole number."),
+        ("steps = true", "steps = True of method 'y-obs' should be a whole number."),
+        ("learning_rate = 'low'", "learning_rate = 'low' of method 'y-obs' should be a number."),
+        ("hidden = 64", "hidden = 64 of method 'y-obs' should be a list, each a whole number."),
+        ("hidden = [64, 'x']", "hidden = [64, 'x'] of method 'y-obs' should be a list, each"),
+        ("batch_size = [1]", "batch_size = [1] of method 'y-obs' should be a whole number or text"),
+    ],
+)
+def test_bad_values_are_named_with_file_method_and_parameter(tmp_path, params, message):
+    path = write(tmp_path, f"[[tasks]]\n[[methods]]\nname = 'y-obs'\nparams = {{{params}}}")
+    with pytest.raises(InputError, match=re.escape(f"mine.toml: {message}")):
+        load(path)
+
+
+def test_good_values_of_every_kind_are_taken(tmp_path):
+    params = "hidden = [8], learning_rate = 1, batch_size = 'auto', patience = 3"
+    text = f"[[tasks]]\n[[methods]]\nname = ['y-obs', 'group-0-only']\nparams = {{{params}}}"
+    assert len(expand(load(write(tmp_path, text)))[0]) == 2
 
 
 def test_an_unknown_method_is_named_before_anything_runs(tmp_path):

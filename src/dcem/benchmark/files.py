@@ -35,6 +35,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from dcem.benchmark.parameters import check_parameters
 from dcem.checks import InputError, nearest
 
 KINDS = ("sinusoid", "sepsis")
@@ -105,7 +106,11 @@ def load(source: str | Path, **overrides: Any) -> Benchmark:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{where} is not valid TOML: {error}") from None
     changes = {name: value for name, value in overrides.items() if value is not None}
-    return _read({"name": default_name} | content, where, changes)
+    benchmark = _read({"name": default_name} | content, where, changes)
+    if path.suffix == ".toml":  # presets are right, and listing them need not import every method
+        for entry in benchmark.methods:
+            check_parameters(entry, where)
+    return benchmark
 
 
 def _read(content: dict[str, Any], where: str, changes: dict[str, Any]) -> Benchmark:
@@ -113,7 +118,8 @@ def _read(content: dict[str, Any], where: str, changes: dict[str, Any]) -> Bench
         if key not in _TOP:
             raise _unknown("entry", key, _TOP, where)
     for part in ("tasks", "methods"):
-        if not isinstance(content.get(part), list) or not content[part]:
+        entries = content.get(part)
+        if not entries or not isinstance(entries, list) or not isinstance(entries[0], dict):
             raise InputError(f"{where} names no {part}: write at least one [[{part}]].")
     metrics = tuple(content.get("metrics", ("auc", "roc_gap")))
     for name in metrics:
@@ -173,13 +179,15 @@ def _task_parameters(kind: str) -> set[str]:
 def _number(value: Any, name: str, where: str) -> Any:
     """Numbers as floats (whole ones where whole ones are meant), fractions worked out."""
     if name in ("seed", "n_train", "n_validation", "n_test"):
-        return int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise InputError(f"{where}: {name} = {value!r} should be a whole number.")
+        return value
     if isinstance(value, str) and name not in ("kind", "preset", "stream", "cohort", "sign"):
         if name == "missing":
             return value
         try:
             return float(Fraction(value))
-        except ValueError:
+        except (ValueError, ZeroDivisionError):
             raise InputError(
                 f"{where}: {name} = {value!r} is no number. Write 0.5 or '1/2'."
             ) from None
@@ -194,17 +202,43 @@ def _methods(entry: dict[str, Any], where: str) -> Iterator[MethodEntry]:
     if "name" not in entry:
         raise InputError(f"{where}: a method has no name.")
     names = entry["name"] if isinstance(entry["name"], list) else [entry["name"]]
-    grid = {key: list(values) for key, values in entry.get("grid", {}).items()}
-    fixed = entry.get("params", {})
+    grid, fixed = entry.get("grid", {}), entry.get("params", {})
+    for part, content in (("grid", grid), ("params", fixed)):
+        if not isinstance(content, dict):
+            raise InputError(
+                f"{where}: {part} of method {names[0]!r} should be a table, as in "
+                f"{part} = {{steps = {'[100, 200]' if part == 'grid' else 100}}}."
+            )
+    for key, values in grid.items():
+        if not isinstance(values, list):
+            raise InputError(
+                f"{where}: {key} = {values!r} in grid of method {names[0]!r} should be a list; "
+                "single values belong into params."
+            )
+    seed = entry.get("seed")
+    if seed is not None and type(seed) is not int:
+        raise InputError(
+            f"{where}: seed = {seed!r} of method {names[0]!r} should be a whole number."
+        )
     for name, combination in product(names, product(*grid.values())):
         varied = dict(zip(grid, combination, strict=True))
         params = {key: _tuple(value) for key, value in (fixed | varied).items()}
         if "label" in entry:
-            label = str(entry["label"]).format(name=name, **params)
+            label = _label(str(entry["label"]), where, {"name": name} | params)
         else:
             tail = ", ".join(f"{key} {value}" for key, value in varied.items())
             label = f"{name} ({tail})" if tail else name
-        yield MethodEntry(name, label, bool(entry.get("published")), params, entry.get("seed"))
+        yield MethodEntry(name, label, bool(entry.get("published")), params, seed)
+
+
+def _label(template: str, where: str, values: dict[str, Any]) -> str:
+    try:
+        return template.format(**values)
+    except (KeyError, IndexError, ValueError) as error:
+        raise InputError(
+            f"{where}: the label {template!r} cannot be filled in ({error}). It may use "
+            f"{', '.join('{' + name + '}' for name in values)}."
+        ) from None
 
 
 def _tuple(value: Any) -> Any:
