@@ -108,6 +108,51 @@ def test_against_plain_modules(variant: str) -> None:
     np.testing.assert_allclose(got, score, atol=2e-5)
 
 
+def test_the_released_targeted_term_against_plain_modules() -> None:
+    """Its slips included: what is added to the shares, no label, shares at prediction."""
+    rows, weight = problem(), 0.7
+    X, a, _, y = tensors(rows)
+    whole, heads = network(2, 8, 6, 2), [network(6, 8, 6, 2) for _ in range(2)]
+    generator = torch.Generator().manual_seed(PLAIN["random_state"])
+    epsilon = nn.Parameter(torch.randn((), generator=generator))
+    start = epsilon.item()
+    trunk, last = whole[:4], whole[4]
+
+    def loss() -> torch.Tensor:
+        z = trunk(X)
+        total = nn.functional.cross_entropy(last(z), a)
+        for g, head in enumerate(heads):
+            total = total + nn.functional.cross_entropy(head(z[a == g]), y[a == g].long())
+        share = last(z).softmax(1) + 0.01 / 1.02
+        h = a / share[:, 1] - (1 - a) / share[:, 0]
+        return total + weight * ((epsilon * h) ** 2).mean()
+
+    train([*whole.parameters(), *(p for h in heads for p in h.parameters()), epsilon], loss)
+    with torch.no_grad():
+        z = trunk(X)
+        q = [head(z).softmax(1)[:, 1] for head in heads]
+        g1 = last(z).softmax(1)[:, 1] + 0.01 / 1.02
+        effect = (q[1] + epsilon / g1) - (q[0] - epsilon / (1 - g1))
+    fitted = DragonNet(variant="published", targeted_weight=weight, **PLAIN).fit_problem(rows)
+    np.testing.assert_allclose(fitted.effect(rows.X), effect, atol=2e-5)
+    assert 0 < abs(epsilon.item()) < abs(start), "the term shrinks the perturbation"
+    plain = ObservedLabels(**PLAIN).fit_problem(rows).predict_proba(rows.X)[:, 1]
+    score = np.where(a == 1, np.clip(plain - effect.numpy(), 1e-8, 1 - 1e-8), plain)
+    got = fitted.predict_proba(rows.X, sensitive_features=rows.group)[:, 1]
+    np.testing.assert_allclose(got, score, atol=2e-5)
+
+
+@pytest.mark.parametrize(("variant", "own"), [("published", 0.0), ("corrected", 1.0)])
+def test_the_targeted_weight_is_the_variants_unless_given(variant: str, own: float) -> None:
+    rows = problem()
+    fits = [
+        DragonNet(variant=variant, targeted_weight=weight, **PLAIN).fit_problem(rows).fleet_.flat
+        for weight in (None, own, 2.0)
+    ]
+    assert torch.equal(fits[0], fits[1])
+    assert not torch.equal(fits[0], fits[2])
+
+
 def test_published_leaves_the_first_group_to_y_obs() -> None:
     rows = problem()
     fitted = DragonNet(variant="published", **PLAIN).fit_problem(rows)
@@ -178,7 +223,7 @@ def test_rows_without_weight_have_no_influence() -> None:
     }
     shorter = Rows(X[:4], {name: column[:4] for name, column in columns.items()})
     for variant in ("published", "corrected"):
-        method = DragonNet(variant=variant)
+        method = DragonNet(variant=variant, targeted_weight=1.0)
         long, short = (
             method._dragon_loss(dragon, flat, rows) for rows in (Rows(X, columns), shorter)
         )
@@ -194,7 +239,9 @@ def test_a_single_group_is_y_obs_and_says_so() -> None:
 
 
 @pytest.mark.parametrize("variant", ["published", "corrected"])
-@pytest.mark.parametrize("options", [{}, {"patience": 1, "steps": 30, "n_members": 2}])
+@pytest.mark.parametrize(
+    "options", [{}, {"patience": 1, "steps": 30, "n_members": 2}, {"targeted_weight": 0.5}]
+)
 def test_a_fleet_gives_what_single_fits_give(variant: str, options: dict) -> None:
     options = PLAIN | options | {"variant": variant}
     problems = [problem(100, seed=1), problem(140, seed=2)]
@@ -217,10 +264,13 @@ def test_minibatches_run() -> None:
         assert np.isfinite(fitted.effect(rows.X)).all()
 
 
+@pytest.mark.parametrize("targeted", [None, 1.0])
 @pytest.mark.parametrize("variant", ["published", "corrected"])
-def test_saved_and_loaded_it_predicts_the_same(variant: str, tmp_path: Path) -> None:
+def test_saved_and_loaded_it_predicts_the_same(
+    variant: str, targeted: float | None, tmp_path: Path
+) -> None:
     rows = problem()
-    fitted = DragonNet(variant=variant, reference=0, **PLAIN).fit_problem(rows)
+    fitted = DragonNet(variant=variant, targeted_weight=targeted, **PLAIN).fit_problem(rows)
     fitted.save(tmp_path / "model")
     again = DragonNet.load(tmp_path / "model")
     group = {"sensitive_features": rows.group}
@@ -238,5 +288,7 @@ def test_what_cannot_be_is_refused() -> None:
         DragonNet(reference=3, **PLAIN).fit_problem(rows)
     with pytest.raises(ValueError, match="variant must be one of"):
         DragonNet(variant="right", **PLAIN).fit_problem(rows)
+    with pytest.raises(ValueError, match="against the first group: leave reference at 0"):
+        DragonNet(variant="published", reference=1, **PLAIN).fit_problem(problem())
     with pytest.raises(ValueError, match="trunk and heads"):
         DragonNet(**PLAIN | {"hidden": ()}).fit_problem(rows)

@@ -12,6 +12,7 @@ from dcem.engine.architectures import register
 from dcem.engine.fleet import margin
 
 SMOOTH = 0.01  # keeps the group probabilities that targeted regularisation divides by off zero
+SLIP = 0.01 / 1.02  # what the release adds to them instead: p + .01 / 1.02 for (p + .01) / 1.02
 CLAMP = 1e-8
 
 
@@ -21,7 +22,8 @@ class Dragon:
     The trunk is the hidden layers of a network and the group head its last layer; an outcome head
     is a whole network of the same widths, with two logits, on the trunk's output. One number more,
     epsilon, belongs to targeted regularisation: it moves head g by epsilon c_g / P(g | x), where
-    effect = sum over g of c_g P_g is the contrast that is wanted. Epsilon starts at zero.
+    effect = sum over g of c_g P_g is the contrast that is wanted. Epsilon starts at zero; as
+    `released`, at a standard normal number (Xavier's for a weight of one input and one output).
 
     Parameters
     ----------
@@ -29,11 +31,21 @@ class Dragon:
         Features, widths of the hidden layers (at least one), and groups.
     reference
         The group with contrast -1; the others share +1 alike.
+    released
+        Epsilon as in the released code, for two groups: see `share` and `effect`.
     """
 
-    def __init__(self, n_inputs: int, hidden: tuple[int, ...], n_groups: int, reference: int = 0):
+    def __init__(
+        self,
+        n_inputs: int,
+        hidden: tuple[int, ...],
+        n_groups: int,
+        reference: int = 0,
+        released: bool = False,
+    ):
         self.n_inputs, self.hidden = int(n_inputs), tuple(int(width) for width in hidden)
         self.n_groups, self.reference = int(n_groups), int(reference)
+        self.released = bool(released)
         self._whole = MLP(n_inputs, self.hidden, n_groups)  # trunk and group head
         self._trunk = MLP(n_inputs, self.hidden[:-1], self.hidden[-1])
         self._last = MLP(self.hidden[-1], (), n_groups)
@@ -54,7 +66,10 @@ class Dragon:
     def initial(self, seed: int) -> Tensor:
         """Parameters `[P]`; all heads start alike, as in the published runs."""
         head = self._head.initial(seed)
-        return torch.cat([self._whole.initial(seed), head.repeat(self.n_groups), torch.zeros(1)])
+        epsilon = torch.zeros(1)
+        if self.released:
+            epsilon.normal_(generator=torch.Generator().manual_seed(int(seed)))
+        return torch.cat([self._whole.initial(seed), head.repeat(self.n_groups), epsilon])
 
     def outputs(self, flat: Tensor, X: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of the groups and log-odds of the outcome under each, both `[M, N, G]`."""
@@ -76,24 +91,44 @@ class Dragon:
         reference = torch.arange(self.n_groups, device=like.device) == self.reference
         return torch.where(reference, -1.0, 1 / (self.n_groups - 1)).to(like.dtype)
 
-    def shift(self, flat: Tensor, groups: Tensor) -> Tensor:
+    def share(self, groups: Tensor) -> Tensor:
+        """P(g | x), off zero; as released the two do not sum to one, `[M, N, G]`."""
+        if self.released:
+            return groups.softmax(-1) + SLIP
+        return (groups.softmax(-1) + SMOOTH) / (1 + self.n_groups * SMOOTH)
+
+    def shift(self, flat: Tensor, share: Tensor) -> Tensor:
         """What targeted regularisation adds to each group's probability, `[M, N, G]`."""
-        share = (groups.softmax(-1) + SMOOTH) / (1 + self.n_groups * SMOOTH)
-        return flat[:, -1].reshape(-1, 1, 1) * self.contrast(groups) / share
+        return flat[:, -1].reshape(-1, 1, 1) * self.contrast(share) / share
 
     def effect(self, flat: Tensor, X: Tensor) -> Tensor:
-        """The contrast of the shifted probabilities, each kept in [0, 1]: `[M, N]`."""
+        """The contrast of the shifted probabilities, each kept in [0, 1]: `[M, N]`.
+
+        As released they are not kept there, and the first group's share is one less the second's.
+        """
         groups, outcomes = self.outputs(flat, X)
-        probability = (torch.sigmoid(outcomes) + self.shift(flat, groups)).clamp(0, 1)
+        share = self.share(groups)
+        if self.released:
+            share = torch.cat([1 - share[..., 1:], share[..., 1:]], dim=-1)
+        probability = torch.sigmoid(outcomes) + self.shift(flat, share)
+        if not self.released:
+            probability = probability.clamp(0, 1)
         return (probability * self.contrast(groups)).sum(-1)
 
 
 class CorrectedOutcome:
     """A network's probability less a dragon's effect, as two logits a softmax undoes."""
 
-    def __init__(self, n_inputs: int, hidden: tuple[int, ...], n_groups: int, reference: int = 0):
+    def __init__(
+        self,
+        n_inputs: int,
+        hidden: tuple[int, ...],
+        n_groups: int,
+        reference: int = 0,
+        released: bool = False,
+    ):
         self.outcome = MLP(n_inputs, hidden)
-        self.dragon = Dragon(n_inputs, hidden, n_groups, reference)
+        self.dragon = Dragon(n_inputs, hidden, n_groups, reference, released)
         self.n_parameters = self.outcome.n_parameters + self.dragon.n_parameters
 
     def describe(self) -> dict[str, Any]:
@@ -105,6 +140,7 @@ class CorrectedOutcome:
             "hidden": list(dragon.hidden),
             "n_groups": dragon.n_groups,
             "reference": dragon.reference,
+            "released": dragon.released,
         }
 
     @property

@@ -43,7 +43,10 @@ class DragonNet(SupervisedNetwork):
     is corrected, and prediction needs no group. With more than two groups there is a head for each,
     and the effect is the mean of the others less the reference. "published" is what the plotted run
     did: the outcome is the *observed label*, no targeted term, and only the second of two groups
-    is corrected, so that prediction needs `sensitive_features`.
+    is corrected, so that prediction needs `sensitive_features`. The released configuration has the
+    term (`targeted_weight=1`), but its results are not the plotted ones. As released it compares
+    the perturbed prediction with *itself*, which shrinks the perturbation, from a random start, and
+    teaches nothing about the outcome.
 
     Without groups there is no effect, and this is y-obs.
 
@@ -53,8 +56,11 @@ class DragonNet(SupervisedNetwork):
         "corrected" or "published".
     reference
         Code of the group that "corrected" measures the effect against: its place in `group_names_`.
-    group_weight, targeted_weight
-        Weights of the loss that tells groups apart, and of targeted regularisation.
+    group_weight
+        Weight of the loss that tells groups apart.
+    targeted_weight
+        Weight of targeted regularisation; None is the variant's: 1 if corrected, 0 if published. At
+        0 nothing is perturbed.
 
     Attributes
     ----------
@@ -70,7 +76,7 @@ class DragonNet(SupervisedNetwork):
     variant: str = "corrected"
     reference: int = 0
     group_weight: float = 1.0
-    targeted_weight: float = 1.0
+    targeted_weight: float | None = None
 
     name: ClassVar[str] = "dragonnet"
 
@@ -79,10 +85,18 @@ class DragonNet(SupervisedNetwork):
         """The published correction is for one group only."""
         return self.variant == "published"
 
+    @property
+    def _targeted(self) -> float:
+        if self.targeted_weight is not None:
+            return self.targeted_weight
+        return 0.0 if self.variant == "published" else 1.0
+
     def _train(self, data: FleetData) -> Trained:
         self._check(data)
-        reference = 0 if self.variant == "published" else self.reference
-        whole = CorrectedOutcome(data.n_inputs, self.hidden, data.n_groups, reference)
+        released = self.variant == "published" and self._targeted > 0 and data.n_groups == 2
+        whole = CorrectedOutcome(
+            data.n_inputs, self.hidden, data.n_groups, self.reference, released
+        )
         outcome, dragon = whole.outcome, whole.dragon
         fleet = data.fleet(outcome)
         train, validation = _record(data.train), data.validation
@@ -125,6 +139,11 @@ class DragonNet(SupervisedNetwork):
                 f"The published dragonnet corrects the second of two groups, but there are "
                 f"{data.n_groups}. Choose variant='corrected', or two groups."
             )
+        if self.variant == "published" and self.reference != 0:
+            raise ValueError(
+                "The published dragonnet measures the effect against the first group: leave "
+                "reference at 0, or choose variant='corrected'."
+            )
         if not 0 <= self.reference < data.n_groups:
             raise checks.InputError(
                 f"dragonnet was asked for reference {self.reference}, but there are "
@@ -151,11 +170,14 @@ class DragonNet(SupervisedNetwork):
             # each group's mean counts alike, whatever its size
             for code in range(dragon.n_groups):
                 loss = loss + mean_or_zero(fit, weight * (rows["group"] == code))
+        else:
+            loss = loss + weighted_mean(fit, weight)
+        if self._targeted == 0:
             return loss
-        shift = dragon.shift(flat, groups).gather(-1, group).squeeze(-1)
-        perturbed = torch.sigmoid(own.squeeze(-1)) + shift
-        targeted = weighted_mean((target - perturbed) ** 2, weight)
-        return loss + weighted_mean(fit, weight) + self.targeted_weight * targeted
+        distance = dragon.shift(flat, dragon.share(groups)).gather(-1, group).squeeze(-1)
+        if not published:  # the released term leaves the label out
+            distance = target - (torch.sigmoid(own.squeeze(-1)) + distance)
+        return loss + self._targeted * weighted_mean(distance**2, weight)
 
     # -- predicting -------------------------------------------------------------------------
 
