@@ -179,6 +179,16 @@ def test_one_rate_a_group():
         GroupPeerLoss(**SMALL, noise_rates=(0.1, 0.2, 0.3)).fit_problem(rows)
 
 
+def test_the_published_variants_refuse_the_rates_that_they_would_not_use():
+    rows, truth = problem(60)
+    for method in (
+        PeerLoss(**SMALL, noise_rate=0.3),
+        GroupPeerLoss(**SMALL, noise_rates=(0.1, 0.2)),
+    ):
+        with pytest.raises(ValueError, match="computes its noise rates from the truth"):
+            method.set_params(variant="published").fit_problem(rows, truth=truth)
+
+
 def test_truth_is_for_the_published_variant_alone():
     rows, truth = problem(60)
     with pytest.raises(checks.InputError, match="truth"):

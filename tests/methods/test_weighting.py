@@ -79,7 +79,8 @@ def test_ipw_is_a_weighted_fit_to_tested_rows(variant: str) -> None:
         return (weight * each).mean()
 
     expected = positive(train(network(2), loss), X)
-    ipw = InversePropensity(variant=variant, clip=0.45, **PLAIN).fit_problem(rows)
+    clip = {"clip": 0.45} if variant == "corrected" else {}
+    ipw = InversePropensity(variant=variant, **clip, **PLAIN).fit_problem(rows)
     np.testing.assert_allclose(ipw.predict_proba(rows.X)[:, 1], expected, atol=2e-5)
     np.testing.assert_allclose(ipw.propensity_[rows.tested], e, atol=2e-5)
     assert (e < 0.45).any(), "the clip has to bite for this test to mean anything"
@@ -94,8 +95,8 @@ def test_ipw_repair_bounds_the_weights() -> None:
     )
     data.train.columns["e"] = torch.linspace(1e-9, 1, 400)
     kept = {
-        variant: InversePropensity(variant=variant, clip=0.1)._rows(data.train, data)["inverse"]
-        for variant in ("published", "corrected")
+        ipw.variant: ipw._rows(data.train, data)["inverse"]
+        for ipw in (InversePropensity(variant="published"), InversePropensity(clip=0.1))
     }
     assert len(kept["corrected"]) == rows.tested.sum()
     assert kept["corrected"].mean() == pytest.approx(1, abs=1e-5)
@@ -213,6 +214,8 @@ def test_what_cannot_be_is_refused() -> None:
     for method in (InversePropensity, DoublyRobustLearner):
         with pytest.raises(ValueError, match="clip is a probability"):
             method(clip=0.0, **PLAIN).fit_problem(rows)
+    with pytest.raises(ValueError, match="divides by the probability as it is: leave clip alone"):
+        InversePropensity(variant="published", clip=0.1, **PLAIN).fit_problem(rows)
     one_person = np.where(rows.tested, 0, 1 + np.arange(120))
     with pytest.raises(InputError, match="at least two tested people"):
         DoublyRobustLearner(**PLAIN).fit_problem(problem(id=one_person))

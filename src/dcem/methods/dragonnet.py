@@ -93,7 +93,7 @@ class DragonNet(SupervisedNetwork):
 
     def _train(self, data: FleetData) -> Trained:
         self._check(data)
-        released = self.variant == "published" and self._targeted > 0 and data.n_groups == 2
+        released = self.variant == "published" and self._targeted != 0 and data.n_groups == 2
         whole = CorrectedOutcome(
             data.n_inputs, self.hidden, data.n_groups, self.reference, released
         )

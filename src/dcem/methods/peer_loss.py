@@ -41,6 +41,11 @@ class _PeerNetwork(ObservedLabels):
         if self.variant not in VARIANTS:
             raise ValueError(f"variant must be one of {', '.join(VARIANTS)}; got {self.variant!r}")
         n_groups = data.n_groups if self.by_group else 1
+        if self.variant == "published" and self._given_rates(n_groups) is not None:
+            raise ValueError(
+                f"The published {self.name} computes its noise rates from the truth: give none, or "
+                "choose variant='corrected'."
+            )
         base = _mean_by_group(data.train["y"], data.train, n_groups)
         present = _mean_by_group(torch.ones_like(data.train["y"]), data.train, n_groups)
         blank = (base == 0) & (present > 0)
@@ -152,7 +157,7 @@ class PeerLoss(_PeerNetwork):
         observed positives over expected positives, the latter being tested positives plus the
         predictions of a tested-only network for the untested. This stays within [0, 1) and assumes
         no more than tested-only does; weighting by a propensity instead would divide by numbers
-        near zero where hardly anybody is tested.
+        near zero where hardly anybody is tested. Not for "published", which asks the truth.
 
     Attributes
     ----------
@@ -194,7 +199,7 @@ class GroupPeerLoss(_PeerNetwork):
     ----------
     noise_rates
         e_a, one for each group in the order of `group_names_`. None estimates each as `PeerLoss`
-        does, within the group.
+        does, within the group. Not for "published", which asks the truth.
 
     Attributes
     ----------

@@ -57,7 +57,7 @@ class InversePropensity(SupervisedNetwork):
         "corrected" or "published".
     clip
         The smallest probability that "corrected" divides by: no weight exceeds 1/clip before
-        normalisation.
+        normalisation. "published" does not clip, and refuses any other value than the default.
     propensity_settings
         How the network of P(tested | x, a) is trained; None is the variant's way: 1000 steps and
         last weights if published, else up to 300 faster ones and the best by validation rows.
@@ -83,6 +83,11 @@ class InversePropensity(SupervisedNetwork):
         if self.variant not in VARIANTS:
             raise ValueError(f"variant must be one of {', '.join(VARIANTS)}; got {self.variant!r}")
         _check_clip(self.clip)
+        if self.variant == "published" and self.clip != InversePropensity.clip:
+            raise ValueError(
+                "The published ipw divides by the probability as it is: leave clip alone, or "
+                "choose variant='corrected'."
+            )
         settings = PUBLISHED if self.variant == "published" else EARLY_STOPPED
         model = fit_propensity(
             data.train,
