@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 
 from dcem._version import __version__
+from dcem.benchmark.versions import commit
 
 HERE = Path(__file__).parent
 
@@ -27,7 +28,7 @@ def device_name() -> str:
 
 
 def provenance(seconds: float, **more: Any) -> dict[str, Any]:
-    """Versions, device, command, date and time taken."""
+    """Versions, commit, device, command, date and time taken."""
     packages = ("torch", "numpy", "scipy", "scikit-learn", "pandas")
     return {
         "command": " ".join(["python", *map(_plain, sys.argv)]),
@@ -36,6 +37,7 @@ def provenance(seconds: float, **more: Any) -> dict[str, Any]:
         "device": device_name(),
         "python": platform.python_version(),
         "dcem": __version__,
+        "commit": commit() or "unknown",
         **{name: version(name) for name in packages},
         **more,
     }

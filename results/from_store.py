@@ -28,8 +28,8 @@ PRESETS: dict[str, tuple[str, ...]] = {
     "repairs": ("repairs",),
 }
 CARRIED = {(1.0, 0.5), (1.0, 1.0), (1.0, 2.0), (2.0, 2.0)}  # k, q_t
-# What is the same in all rows of a file, or can be had from the others, goes into the JSON.
-IN_JSON = ["versions", "cell", "fit_seed", "roc_gap_grid", "memory_mb", "finished"]
+# What is nearly the same in all rows of a file goes into the JSON, with the number of rows.
+IN_JSON = ["versions", "fit_seed", "finished"]
 
 
 def write(name: str, table: pd.DataFrame, presets: tuple[str, ...]) -> None:
@@ -41,9 +41,11 @@ def write(name: str, table: pd.DataFrame, presets: tuple[str, ...]) -> None:
         "date": table["finished"].str[:10].max(),
         "rows": len(table),
         "seconds_of_training_by_device": seconds.to_dict(),
-        "versions": sorted(table["versions"].unique()),
+        "rows_by_versions": _rows_by(table["versions"]),
+        "rows_by_fit_seed": _rows_by(table["fit_seed"]),
+        "rows_by_day_finished": _rows_by(table["finished"].str[:10]),
     }
-    shown = table.drop(columns=[column for column in IN_JSON if column in table])
+    shown = table.drop(columns=IN_JSON)
     shown = shown.dropna(axis=1, how="all")
     for suffix, text in (
         (".csv", shown.to_csv(index=False, float_format="%.6g")),
@@ -53,6 +55,10 @@ def write(name: str, table: pd.DataFrame, presets: tuple[str, ...]) -> None:
         temporary.write_text(text)
         temporary.replace(HERE / f"{name}{suffix}")
     print(f"wrote {name}.csv: {len(table)} rows")
+
+
+def _rows_by(column: pd.Series) -> dict[str, int]:
+    return {str(value): int(n) for value, n in column.value_counts().sort_index().items()}
 
 
 def main() -> None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import platform
-import subprocess
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
-from dcem._version import __version__
 from dcem.benchmark.cells import expand
 from dcem.benchmark.display import Display
 from dcem.benchmark.files import Benchmark
 from dcem.benchmark.fleets import REMOTE_CARD, Outcome, device_name, run_fleet
 from dcem.benchmark.planner import Clock, Planner, StopRun
 from dcem.benchmark.store import Claim, Store
+from dcem.benchmark.versions import versions
 from dcem.engine import resolve_device
 
 STORE = "store.sqlite"
@@ -170,31 +166,3 @@ def _train(
         planner.record(claim, time.monotonic() - started, whole=True)
     planner.forget_checkpoint(claim)
     return True
-
-
-def versions() -> dict[str, str]:
-    """What a result was computed with."""
-    found: dict[str, Any] = {"dcem": __version__, "python": platform.python_version()}
-    for package in ("torch", "numpy", "scipy", "scikit-learn"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "unknown"
-    import torch
-
-    if torch.version.cuda:
-        found["cuda"] = torch.version.cuda
-    try:
-        here = Path(__file__).parent
-        told = subprocess.run(
-            ["git", "describe", "--always", "--dirty"],
-            cwd=here,
-            capture_output=True,
-            text=True,
-            timeout=10,
-        )
-        if told.returncode == 0:
-            found["commit"] = told.stdout.strip()
-    except (OSError, subprocess.TimeoutExpired):
-        pass
-    return found
