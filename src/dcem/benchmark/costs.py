@@ -60,7 +60,7 @@ def learnt(cost: Cost, fleets: list[tuple[int, float, bool]]) -> Cost:
     if whole:
         seconds = sum(s for _, s in whole) / sum(n for n, _ in whole)
         return replace(cost, seconds=max(seconds, 1e-6), measured=True)
-    cut = [seconds / cells for cells, seconds, ended in fleets if not ended]
+    cut = [max(seconds / cells, 1e-6) for cells, seconds, ended in fleets if not ended]
     return replace(cost, seconds=1.5 * max(cut)) if cut else cost
 
 

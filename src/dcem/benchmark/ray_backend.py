@@ -3,7 +3,8 @@
 The driver (this process) claims fleets, hands each to a Ray task, and commits what comes back; the
 store never leaves it, so workers need no common disk. A worker that dies takes nothing with it: Ray
 runs its task again, and where checkpoints are on a disk that the next worker sees, the task goes on
-from there. Every node needs dcem installed.
+from there. Every node needs dcem installed. A task that cannot be saved costs its own cells alone:
+they have failed, with the reason, and the run goes on.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,23 @@ from dcem.benchmark.display import Display
 from dcem.benchmark.fleets import Outcome, run_fleet
 from dcem.benchmark.planner import Clock, Planner, StopRun
 from dcem.benchmark.store import Claim
+from dcem.benchmark.versions import versions
 
-RETRIES = 3  # of a fleet whose worker died
+RETRIES = 3  # of a fleet whose worker died, or whose task raised (a card that no longer answers)
 _GRACE = 10.0  # seconds that a worker may take to notice that the time is up
+
+
+@dataclass(frozen=True)
+class _Running:
+    """A fleet that is out on the cluster."""
+
+    claim: Claim
+    started: float
+    resumed: bool  # from a checkpoint: its time says little about that of a whole fleet
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
 
 
 def train_remotely(
@@ -31,23 +47,19 @@ def train_remotely(
     skip: frozenset[str],
     max_seconds: float | None,
 ) -> list[Outcome] | None:
-    """What a Ray task runs: one fleet; None where the time ran out."""
+    """What a Ray task runs: one fleet; None where the time ran out.
+
+    Each outcome says the versions here: those of the driver are another machine's.
+    """
     clock = Clock(max_seconds)
 
     def progress(done: int, total: int) -> None:
         if done < total:
             clock.tick()
 
+    fleet = run_fleet(cells, device=device, checkpoint=checkpoint, progress=progress, skip=skip)
     try:
-        return list(
-            run_fleet(
-                cells,
-                device=device,
-                checkpoint=checkpoint,
-                progress=progress,
-                skip=skip,
-            )
-        )
+        return [replace(one, about=one.about | {"versions": versions()}) for one in fleet]
     except StopRun:
         return None
 
@@ -76,32 +88,33 @@ def run_on_ray(
     """
     import ray
 
-    running: dict[Any, tuple[Claim, float]] = {}
+    running: dict[Any, _Running] = {}
+    out_of_time = False
     while True:
         resources = ray.cluster_resources()  # nodes come and go
         cards = int(resources.get("GPU", 0))
         slots = cards or max(1, int(resources.get("CPU", 1)))
-        while len(running) < slots and (claim := planner.next()) is not None:
-            running[_submit(ray, planner, claim, clock, cards > 0)] = claim, time.monotonic()
-            claims = [claim for claim, _ in running.values()]
+        while not out_of_time and len(running) < slots and (claim := planner.next()) is not None:
+            one = _Running(claim, time.monotonic(), planner.has_checkpoint(claim))
+            running[_submit(ray, planner, claim, clock, cards > 0)] = one
+            claims = [one.claim for one in running.values()]
             display.fleet(claim, planner.seconds_left(claims) / slots)
         if not running:
             return
         ready, _ = ray.wait(list(running), timeout=1.0)
         for task in ready:
-            claim, started = running.pop(task)
-            _collect(ray, task, claim, started, planner, commit)
+            out_of_time |= not _collect(ray, task, running.pop(task), planner, commit)
         if clock.left < -_GRACE:
-            for task, (claim, _) in running.items():
+            for task, one in running.items():
                 ray.cancel(task, force=True)
-                planner.store.release([cell.id for cell in claim.open])
+                _cut_off(planner, one)
             return
 
 
 def _submit(ray: Any, planner: Planner, claim: Claim, clock: Clock, card: bool) -> Any:
     options = {"num_gpus": 1, "num_cpus": 0} if card else {"num_cpus": 1}
-    remote = ray.remote(max_retries=RETRIES, **options)(train_remotely)
-    return remote.remote(
+    options |= {"max_retries": RETRIES, "retry_exceptions": True}
+    return ray.remote(**options)(train_remotely).remote(
         claim.cells,
         "cuda" if card else "cpu",
         planner.checkpoint_of(claim).absolute(),
@@ -111,23 +124,40 @@ def _submit(ray: Any, planner: Planner, claim: Claim, clock: Clock, card: bool) 
 
 
 def _collect(
-    ray: Any,
-    task: Any,
-    claim: Claim,
-    started: float,
-    planner: Planner,
-    commit: Callable[[Outcome], None],
-) -> None:
-    """Commit what a task brought; cells of a fleet whose workers keep dying have failed."""
+    ray: Any, task: Any, one: _Running, planner: Planner, commit: Callable[[Outcome], None]
+) -> bool:
+    """Commit what a task brought, or that its cells have failed; False where the time ran out."""
     try:
         outcomes = ray.get(task)
-    except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError) as error:
-        text = f"{len(claim.cells)} cells were given up: {RETRIES + 1} workers died.\n{error}"
-        outcomes = [Outcome(cell.id, None, text, {}) for cell in claim.open]
-    if outcomes is None:
-        planner.store.release([cell.id for cell in claim.open])
-        return
+    except ray.exceptions.RayError as error:
+        text = _given_up(ray, one.claim, error)
+        outcomes = [Outcome(cell.id, None, text, {}) for cell in one.claim.open]
+    else:
+        if outcomes is None:
+            _cut_off(planner, one)
+            return False
+        if not one.resumed:
+            planner.record(one.claim, one.seconds, whole=True)
     for outcome in outcomes:
         commit(outcome)
-    planner.record(claim, time.monotonic() - started, whole=True)
-    planner.forget_checkpoint(claim)
+    planner.forget_checkpoint(one.claim)
+    return True
+
+
+def _cut_off(planner: Planner, one: _Running) -> None:
+    """The time ran out: another run goes on from the checkpoint, or with smaller fleets."""
+    planner.store.release([cell.id for cell in one.claim.open])
+    if not planner.has_checkpoint(one.claim):
+        planner.record(one.claim, one.seconds, whole=False)
+
+
+def _given_up(ray: Any, claim: Claim, error: Exception) -> str:
+    """Why a fleet was given up; the last line is the one that `status` shows."""
+    n = len(claim.cells)
+    if isinstance(error, ray.exceptions.OutOfMemoryError):
+        why = f"out of memory; --retry-failed --max-fleet {max(1, n // 2)} may help"
+    elif isinstance(error, ray.exceptions.RayTaskError):  # raised by the task: its own last line
+        why = str(error).strip().rpartition("\n")[2]
+    else:
+        why = f"its workers died ({type(error).__name__})"
+    return f"{error}\nA fleet of {n} cells was given up after {RETRIES + 1} tries: {why}"

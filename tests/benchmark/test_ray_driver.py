@@ -1,0 +1,154 @@
+"""The driver of the Ray backend, on a made-up cluster: what becomes of every task."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from dcem.benchmark import planner, ray_backend
+from dcem.benchmark.display import Display
+from dcem.benchmark.files import load
+from dcem.benchmark.fleets import Outcome
+from dcem.benchmark.reading import results, status
+from dcem.benchmark.runner import run
+
+
+class RayError(Exception):
+    pass
+
+
+class RayTaskError(RayError):
+    pass
+
+
+class OutOfMemoryError(RayError):
+    pass
+
+
+class WorkerCrashedError(RayError):
+    pass
+
+
+class MadeUpCluster:
+    """What the driver uses of Ray; a task runs when it is handed over."""
+
+    exceptions = SimpleNamespace(
+        RayError=RayError,
+        RayTaskError=RayTaskError,
+        OutOfMemoryError=OutOfMemoryError,
+        WorkerCrashedError=WorkerCrashedError,
+    )
+
+    def __init__(self):
+        self.fates = []  # errors in place of the next tasks; None: it runs
+        self.fleets = []
+
+    def is_initialized(self):
+        return True
+
+    def cluster_resources(self):
+        return {"CPU": 1.0}
+
+    def remote(self, **options):
+        assert options["num_cpus"] == 1
+        assert options["max_retries"] == ray_backend.RETRIES
+        return lambda function: SimpleNamespace(remote=lambda *given: self._run(function, given))
+
+    def _run(self, function, given):
+        self.fleets.append(len(given[0]))
+        fate = self.fates.pop(0) if self.fates else None
+        return _Task(fate or function(*given))
+
+    def wait(self, tasks, timeout):
+        return tasks[:1], tasks[1:]
+
+    def get(self, task):
+        if isinstance(task.result, Exception):
+            raise task.result
+        return task.result
+
+
+class _Task:
+    def __init__(self, result):
+        self.result = result
+
+
+@pytest.fixture
+def ray(monkeypatch):
+    one = MadeUpCluster()
+    monkeypatch.setitem(sys.modules, "ray", one)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            RayTaskError("traceback\nModuleNotFoundError: No module named 'dcem'"),
+            "A fleet of 3 cells was given up after 4 tries: "
+            "ModuleNotFoundError: No module named 'dcem'",
+        ),
+        (OutOfMemoryError("killed\nsee the log"), "out of memory; --retry-failed --max-fleet 1"),
+        (WorkerCrashedError("gone"), "its workers died (WorkerCrashedError)"),
+        (RayError("something new"), "its workers died (RayError)"),
+    ],
+)
+def test_a_lost_task_costs_its_own_cells_and_the_run_goes_on(ray, plain, tmp_path, error, told):
+    ray.fates = [None, error]
+    summary = run(load(plain), tmp_path / "out", backend="ray", max_fleet=3)
+    assert (summary.done, summary.failed, summary.pending) == (9, 3, 0)
+    assert ray.fleets == [3, 3, 3, 3]
+    assert told in status(tmp_path / "out")[0].error
+    again = run(load(plain), tmp_path / "out", backend="ray", retry_failed=True)
+    assert (again.done, again.computed, again.failed) == (12, 3, 0)
+
+
+def test_results_say_the_versions_of_the_worker(ray, plain, tmp_path, monkeypatch):
+    monkeypatch.setattr(ray_backend, "versions", lambda: {"dcem": "9.9", "commit": "abc"})
+    run(load(plain), tmp_path / "out", backend="ray")
+    frame = results(tmp_path / "out")
+    assert set(frame["versions"]) == {"dcem 9.9, commit abc"}
+    assert len(frame) == 12
+
+
+class _Fleets(Display):
+    def __init__(self):
+        super().__init__()
+        self.sizes = []
+
+    def fleet(self, claim, seconds_left):
+        self.sizes.append(len(claim.cells))
+
+
+def test_a_fleet_too_long_for_the_time_is_cut_smaller(ray, plain, tmp_path, monkeypatch):
+    """A method without checkpoints must not start from the beginning for ever."""
+    now = [0.0]
+
+    def slow(cells, *, progress, **_):
+        for step in range(20):
+            now[0] += 0.5 * len(cells)
+            progress(step, 20)
+        for cell in cells:
+            yield Outcome(cell.id, {"auc": 0.5}, None, {})
+
+    monkeypatch.setattr(ray_backend, "run_fleet", slow)
+    sizes = []
+    for _ in range(10):
+        with monkeypatch.context() as patch:
+            patch.setattr(planner.time, "monotonic", lambda: now[0])
+            display, began = _Fleets(), now[0]
+            summary = run(
+                load(plain).only(["y-obs"]),
+                tmp_path / "out",
+                backend="ray",
+                max_seconds=45,
+                started=began,
+                display=display,
+            )
+        assert now[0] - began <= 45
+        sizes.append(display.sizes)
+        if summary.complete:
+            break
+    assert summary.complete, sizes
+    assert sizes[0] == [6]  # 6 cells take 60 s: cut off, and nothing is begun in the last seconds
+    assert max(sizes[1]) < 6
