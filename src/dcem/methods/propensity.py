@@ -15,6 +15,7 @@ import torch
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from dcem.checks import notice
 from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, cross_entropy
@@ -123,26 +124,28 @@ def logits_by_group(
     """Logits `[M, N, k]` of rows with their groups, without the interactions ever being written.
 
     Rows are sorted by group, and each group goes through the networks as they treat it: a G-th of
-    the work. `X` is `[N, d]` or `[M, N, d]`, `group` `[N]` or `[M, N]`.
+    the work. Where networks have rows of their own, a group is as long as in the network with the
+    most of it, and the others repeat rows that nobody reads. `X` is `[N, d]` or `[M, N, d]`,
+    `group` `[N]` or `[M, N]`.
     """
-    networks = [for_group(architecture, flat, code, n_groups) for code in range(n_groups)]
+    codes, table, first = torch.atleast_2d(group), X, torch.zeros(1, 1, dtype=torch.int64)
+    if X.dim() == 3:  # all networks' rows one after the other, and where each begins
+        codes, table = codes.expand(len(X), -1), X.flatten(0, 1)
+        first = torch.arange(len(X)).unsqueeze(1) * X.shape[1]
+    sizes = one_hot(codes, n_groups).sum(1)  # [M, G]
+    starts = sizes.cumsum(1) - sizes
+    widths = sizes.amax(0).tolist()
+    order = codes.argsort(1)
     out = []
-    for m in range(len(flat)):
-        codes = group if group.dim() == 1 else group[m]
-        order = torch.argsort(codes)
-        parts = (X if X.dim() == 2 else X[m])[order].split(
-            torch.bincount(codes, minlength=n_groups).tolist()
-        )
-        logits = torch.cat(
-            [
-                small.logits(own[m : m + 1], part)
-                for (small, own), part in zip(networks, parts, strict=True)
-                if len(part)
-            ],
-            dim=1,
-        )
-        out.append(logits[:, torch.argsort(order)])
-    return torch.cat(out)
+    for code, width in enumerate(widths):
+        small, own = for_group(architecture, flat, code, n_groups)
+        place = starts[:, code, None] + torch.arange(width)
+        part = table[order.gather(1, place.clamp_max(codes.shape[1] - 1)) + first]
+        out.append(small.logits(own, part if len(part) == len(flat) else part[0]))
+    # back in the order of the rows: by how much a group begins later in `out` than when sorted
+    later = torch.tensor([0, *widths[:-1]]).cumsum(0) - starts
+    place = order.argsort(1) + later.gather(1, codes)
+    return Rows(torch.cat(out, 1)).take(place.expand(len(flat), -1)).X
 
 
 def log_odds(fleet: Fleet, rows: Rows, n_groups: int) -> Tensor:
