@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from dcem.engine import MLP, Fleet, Rows
+from dcem.engine.checkpoint import Saves
 from dcem.methods.em import EMSettings, run_em
 from dcem.methods.propensity import PropensitySettings, fit_propensity, log_odds
 
@@ -170,26 +171,14 @@ def test_em_resumes_after_its_last_whole_iteration(tmp_path, batch_size, fresh):
     file = tmp_path / "em.safetensors"
     killed, train, _ = em_case(**options)
     with pytest.raises(Killed):
-        run_em(killed, train, train, settings, seeds=SEEDS, resume=file, on_iteration=die)
+        run_em(killed, train, train, settings, seeds=SEEDS, saves=Saves(file), on_iteration=die)
     resumed, train, _ = em_case(**options)
     ran = []
     again = run_em(
-        resumed, train, train, settings, seeds=SEEDS, resume=file,
+        resumed, train, train, settings, seeds=SEEDS, saves=Saves(file),
         on_iteration=lambda iteration, _: ran.append(iteration),
     )  # fmt: skip
     assert ran == [3, 4, 5]
     assert torch.equal(resumed.flat, fleet.flat)
     assert torch.equal(again.pseudo_labels, whole.pseudo_labels)
     assert again.history == whole.history
-
-
-def test_a_checkpoint_of_other_rows_is_not_taken(tmp_path):
-    file = tmp_path / "em.safetensors"
-    fleet, train, settings = em_case()
-    run_em(fleet, train, train, settings, seeds=SEEDS, resume=file)
-    fleet, train, _ = em_case()
-    other = Rows(train.X, dict(train.columns) | {"y": train["tested"] - train["y"]})
-    run_em(fleet, other, other, settings, seeds=SEEDS, resume=file)
-    fresh, _, _ = em_case()
-    run_em(fresh, other, other, settings, seeds=SEEDS)
-    assert torch.equal(fleet.flat, fresh.flat)

@@ -10,14 +10,17 @@ import torch
 from torch import Tensor
 
 from dcem.engine import Adam, Fleet, Patience, Rows, Trainer, cross_entropy, supervised
+from dcem.engine.checkpoint import Saves
 from dcem.methods.base import FleetData, NetworkClassifier, Trained
 from dcem.methods.em import EMResult, EMSettings, run_em
 from dcem.methods.propensity import (
     PropensitySettings,
+    architecture_of,
     fit_propensity,
     foreign_log_odds,
     log_odds,
 )
+from dcem.methods.resuming import saves_of
 from dcem.methods.tables import Table
 
 # The fast schedule: short M-steps whose length grows with the share of people tested, Adam's
@@ -172,8 +175,8 @@ class DCEMClassifier(NetworkClassifier):
         em, propensity = self._settings(data)
         if self.temperature <= 0:
             raise ValueError(f"temperature must be positive, got {self.temperature}")
-        train, validation = data.train, data.validation
-        u_train, u_validation, extra = self._log_odds(data, propensity)
+        train, validation, saves = data.train, data.validation, saves_of(self, data)
+        u_train, u_validation, extra = self._log_odds(data, propensity, saves)
         train = Rows(train.X, dict(train.columns) | {"u": u_train / self.temperature})
         validation = Rows(
             validation.X, dict(validation.columns) | {"u": u_validation / self.temperature}
@@ -181,8 +184,14 @@ class DCEMClassifier(NetworkClassifier):
         architecture = self._architecture(data.n_inputs)
         untrained = data.fleet(architecture)
         fleet = untrained.clone()
+
+        def fit_start() -> Tensor:
+            start = untrained.clone()
+            _fit_tested(start, data, em, published=self.schedule == "published")
+            return start.flat
+
         if self._start != "uninformative":
-            _fit_tested(fleet, data, em, published=self.schedule == "published")
+            fleet.load(saves.once("start", fit_start))
         result = run_em(
             fleet,
             train,
@@ -191,14 +200,14 @@ class DCEMClassifier(NetworkClassifier):
             seeds=data.seeds,
             first_q=fleet if self._start == "algorithm-1" else untrained,
             progress=data.progress,
-            resume=data.checkpoint,
+            saves=saves,
         )
         probability = torch.sigmoid(u_train).expand(len(fleet), -1).cpu().numpy()
         attributes = _attributes(result, probability, extra)
         return Trained(fleet, [{"steps_": em.steps, **one} for one in attributes])
 
     def _log_odds(
-        self, data: FleetData, settings: PropensitySettings
+        self, data: FleetData, settings: PropensitySettings, saves: Saves
     ) -> tuple[Tensor, Tensor, list[dict[str, Any]]]:
         """Log-odds of being tested for training and validation rows, and the model behind them."""
         assert data.validation is not None
@@ -206,15 +215,26 @@ class DCEMClassifier(NetworkClassifier):
             (u_train, u_validation), models = foreign_log_odds(
                 self.propensity, data.train, [data.train, data.validation], data.n_groups
             )
+            # Models of other libraries go into no checkpoint. A fit that goes on makes them anew,
+            # as its attribute; what they said the first time stays.
+            u_train, u_validation = (
+                saves.once(name, u.clone).to(u)
+                for name, u in (("u_train", u_train), ("u_validation", u_validation))
+            )
             return u_train, u_validation, [{"propensity_model_": model} for model in models]
-        model = fit_propensity(
-            data.train,
-            data.validation,
-            settings,
-            n_groups=data.n_groups,
-            seeds=data.seeds,
-            batch_size=data.batch_size,
-        )
+        model = data.fleet(architecture_of(settings, data.n_inputs, data.n_groups))
+
+        def fit() -> Tensor:
+            return fit_propensity(
+                data.train,
+                data.validation,
+                settings,
+                n_groups=data.n_groups,
+                seeds=data.seeds,
+                batch_size=data.batch_size,
+            ).flat
+
+        model.load(saves.once("propensity", fit))
         u_train, u_validation = (
             log_odds(model, part, data.n_groups) for part in (data.train, data.validation)
         )

@@ -16,24 +16,20 @@ validation rows, where the label is known: it sees overfitting, which the other 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import sha256
-from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from dcem.engine import Adam, Fleet, Patience, Rows, Trainer, checkpoint
+from dcem.engine import Adam, Fleet, Patience, Rows, Trainer
+from dcem.engine.checkpoint import Saves, State, nested, part
 from dcem.engine.fit import Progress
 from dcem.engine.fleet import margin
 from dcem.methods.mstep import mstep_loss
 
 History = list[dict[str, list[float]]]
 LOSSES = ("train_loss", "validation_loss", "tested_validation_loss")
-CHEAP = 0.2  # seconds that writing a checkpoint may take after every iteration, however short
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,7 @@ def run_em(
     first_q: Fleet | None = None,
     progress: Progress | None = None,
     on_iteration: Callable[[int, Fleet], None] | None = None,
-    resume: Path | None = None,
+    saves: Saves | None = None,
 ) -> EMResult:
     """Train `fleet` in place.
 
@@ -93,11 +89,8 @@ def run_em(
         *uninformative start*: every untested row begins near one half.
     on_iteration
         Called after each iteration with its number (from 0) and the fleet.
-    resume
-        A file that is written after each iteration and read at the start: a run that was killed
-        goes on after its last whole iteration. Where writing takes long (large fleets) and
-        iterations do not, it takes a tenth of the time and some iterations are skipped; the last
-        one, and one that `progress` ends the run at, are always written.
+    saves
+        Where the state is kept after an iteration, and where a run that was ended goes on from.
     """
     teacher = (first_q or fleet).clone()  # the networks of the E-step
     initial = fleet.clone()
@@ -125,13 +118,19 @@ def run_em(
     )
     rule = Patience(fleet.flat, settings.patience, min_delta=0.0)
     history: History = [{name: [] for name in LOSSES} for _ in range(len(fleet))]
-    saves = None if resume is None else _Saves(resume, _identity(settings, seeds, train, initial))
-    start = 0 if saves is None else saves.resume(trainer, rule, history)
-    for iteration in range(start, settings.max_iter):
-        active = rule.active.tolist()
-        if not any(active):
-            break
-        if iteration > 0:
+    saves = saves or Saves(None)
+
+    def state() -> State:
+        return nested(trainer=trainer.state(), rule=rule.state()) | {"history": history}
+
+    def load(saved: State) -> None:
+        trainer.load_state(part(saved, "trainer"))
+        rule.load_state(part(saved, "rule"))
+        history[:] = saved["history"]
+
+    done = saves.resume(load) or 0
+    while done < settings.max_iter and any(active := rule.active.tolist()):
+        if done > 0:
             teacher.load(fleet.flat)
             if full_batch:
                 train["q"].copy_(e_step(teacher, train))
@@ -147,19 +146,13 @@ def run_em(
             for record, value, on in zip(history, values.tolist(), active, strict=True):
                 if on:
                     record[name].append(value)
-        if saves is not None:
-            saves.offer(trainer, rule, history, iteration + 1)
-        try:
+        done += 1
+        with saves.after(done, state):
             if on_iteration is not None:
-                on_iteration(iteration, fleet)
+                on_iteration(done - 1, fleet)
             if progress is not None:
-                progress(iteration + 1, settings.max_iter)
-        except BaseException:
-            if saves is not None:
-                saves.write(trainer, rule, history, iteration + 1)
-            raise
-    if saves is not None:
-        saves.write(trainer, rule, history, max(map(len, (one["train_loss"] for one in history))))
+                progress(done, settings.max_iter)
+    saves.write(done, state)
     if settings.keep == "best":
         rule.restore(fleet.flat)
     return EMResult(
@@ -180,61 +173,3 @@ def _look(fleet: Fleet, rows: Rows, settings: EMSettings) -> dict[str, Tensor]:
         "validation_loss": mstep_loss(logits, q, rows, strength=settings.strength),
         "tested_validation_loss": mstep_loss(logits, q, tested, strength=settings.strength),
     }
-
-
-def _identity(settings: EMSettings, seeds: list[int], train: Rows, initial: Fleet) -> str:
-    """What tells this run from any other: settings, seeds, and a hash of rows and weights."""
-    digest = sha256()
-    for tensor in (
-        train.X,
-        *(train[name] for name in ("y", "tested", "u", "weight")),
-        initial.flat,
-    ):
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    return f"{settings} seeds={seeds} rows={digest.hexdigest()}"
-
-
-class _Saves:
-    """The checkpoint of one run: written whole, as often as it is worth it."""
-
-    def __init__(self, path: Path, identity: str):
-        self._path, self._identity = path, identity
-        self._next = 0.0  # when a checkpoint is due again
-        self._written = 0  # iterations in the file
-
-    def offer(self, trainer: Trainer, rule: Patience, history: History, done: int) -> None:
-        """Write after `done` iterations, unless that is dear and was done not long ago."""
-        started = time.monotonic()
-        if started >= self._next:
-            self.write(trainer, rule, history, done)
-            ended = time.monotonic()
-            if ended - started > CHEAP:
-                self._next = ended + 9 * (ended - started)
-
-    def write(self, trainer: Trainer, rule: Patience, history: History, done: int) -> None:
-        """Write what `done` iterations have led to."""
-        if done == self._written:
-            return
-        state: dict[str, Any] = trainer.state()
-        meta = {
-            "identity": self._identity,
-            "iterations_done": done,
-            "steps_done": state.pop("steps_done"),
-            "history": history,
-        }
-        rule_state = {f"rule.{name}": tensor for name, tensor in rule.state().items()}
-        checkpoint.write(self._path, state | rule_state, meta)
-        self._written = done
-
-    def resume(self, trainer: Trainer, rule: Patience, history: History) -> int:
-        """Load the last checkpoint of this very run, if any; the iterations it had done."""
-        found = checkpoint.read(self._path)
-        if found is None or found[1]["identity"] != self._identity:
-            return 0
-        tensors, meta = found
-        trainer.load_state(tensors | {"steps_done": meta["steps_done"]})
-        rule.load_state({name: tensors[f"rule.{name}"] for name in rule.state()})
-        for record, saved in zip(history, meta["history"], strict=True):
-            record.update(saved)
-        self._written = int(meta["iterations_done"])
-        return self._written

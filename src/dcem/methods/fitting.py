@@ -88,7 +88,8 @@ def fit_many(
     max_fleet
         The most networks in a fleet.
     checkpoint
-        A file to which a long run writes its state, and from which it goes on.
+        A file to which dcem, sar-em and self write their state after each iteration or round, and
+        from which the same fit (data, parameters, seeds) goes on. Other methods write none.
     progress
         Called with `(done, total)` as training goes on, in place of the display; what it raises
         ends the run (after which `checkpoint` holds the last whole iteration).
@@ -146,14 +147,18 @@ def fit_fleet(
         kinds.setdefault((n_columns, one.n_groups, one.pace, alone), []).append(one)
 
     def run(fleet: Sequence[_Prepared]) -> list[None]:
-        file = checkpoint
-        if checkpoint is not None and len(fleet) < len(prepared):  # each part has its own file
-            first = next(i for i, one in enumerate(prepared) if one is fleet[0])
-            file = Path(f"{checkpoint}.{first}-{len(fleet)}")
-        return _train_fleet(fleet, file, progress)
+        first = next(i for i, one in enumerate(prepared) if one is fleet[0])
+        return _train_fleet(fleet, _part_of(checkpoint, first, len(fleet), len(prepared)), progress)
 
     for kind in kinds.values():
         in_chunks(run, kind, limit=max_fleet)
+
+
+def _part_of(checkpoint: Path | None, first: int, n: int, total: int) -> Path | None:
+    """The file of a fleet of `n` that starts at `first`: the given one if that is all of them."""
+    if checkpoint is None or n == total:
+        return checkpoint
+    return Path(f"{checkpoint}.{first}-{n}")
 
 
 def _prepare_problem(
@@ -309,7 +314,9 @@ def _train_members(estimator: NetworkClassifier, data: FleetData) -> Trained:
     parts: list[Trained] = []
 
     def run(seeds: Sequence[int]) -> list[None]:
-        parts.append(estimator._train(replace(data, seeds=list(seeds))))
+        first = sum(len(part.fleet) for part in parts)
+        file = _part_of(data.checkpoint, first, len(seeds), len(data.seeds))
+        parts.append(estimator._train(replace(data, seeds=list(seeds), checkpoint=file)))
         return [None] * len(seeds)
 
     in_chunks(run, data.seeds)

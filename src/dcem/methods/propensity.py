@@ -49,6 +49,11 @@ def with_group(X: Tensor, group: Tensor, n_groups: int) -> Tensor:
     return torch.cat([X, *(X * a for a in indicators), *indicators], dim=-1)
 
 
+def architecture_of(settings: PropensitySettings, n_inputs: int, n_groups: int) -> MLP:
+    """The network behind P(tested | x, a), for so many features and groups."""
+    return MLP(n_inputs * n_groups + n_groups - 1, settings.hidden)
+
+
 def fit_propensity(
     train: Rows,
     validation: Rows | None,
@@ -79,7 +84,7 @@ def fit_propensity(
         return cross_entropy(logits, part)
 
     learn = rows(train)
-    architecture = MLP(train.X.shape[-1] * n_groups + n_groups - 1, settings.hidden)
+    architecture = architecture_of(settings, train.X.shape[-1], n_groups)
     fleet = Fleet.initial(architecture, seeds, device=train.X.device, dtype=train.X.dtype)
     trainer = Trainer(
         fleet,

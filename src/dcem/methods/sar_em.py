@@ -10,10 +10,12 @@ from torch import Tensor
 
 from dcem import checks
 from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, supervised
+from dcem.engine.checkpoint import State, nested, part
 from dcem.engine.losses import cross_entropy_rows, weighted_mean
 from dcem.methods.base import FleetData, NetworkClassifier, Trained
 from dcem.methods.dcem import VARIANTS
 from dcem.methods.propensity import with_group
+from dcem.methods.resuming import saves_of
 
 CLAMP = 1e-6  # a classifier's probabilities stay this far from 0 and 1 in the E-step
 LOSSES = ("classifier_loss", "propensity_loss")
@@ -53,6 +55,8 @@ class SarEM(NetworkClassifier):
         without improvement before stopping.
     learning_rate, propensity_learning_rate, weight_decay
         Of Adam; the propensity network has its own rate and the widths of `hidden`.
+    carry_weights
+        Whether a M-step starts from the weights of the one before, or from untrained ones.
 
     Attributes
     ----------
@@ -77,6 +81,7 @@ class SarEM(NetworkClassifier):
     propensity_learning_rate: float = 1e-3
     weight_decay: float = 0.0
     patience: int = 3
+    carry_weights: bool = True
 
     name: ClassVar[str] = "sar-em"
 
@@ -118,9 +123,7 @@ class SarEM(NetworkClassifier):
                 **options,
             ),
         ]
-        if self.variant == "corrected":
-            self._balanced_start(classifier, train, q, trainers[0], options)
-        return self._em(classifier, finder, train, validation, q, trainers, data)
+        return self._em(classifier, finder, train, validation, q, trainers, options, data)
 
     def _balanced_start(
         self,
@@ -152,18 +155,40 @@ class SarEM(NetworkClassifier):
         validation: _Split,
         q: Tensor,
         trainers: list[Trainer],
+        options: dict[str, Any],
         data: FleetData,
     ) -> Trained:
         published = self.variant == "published"
+        untrained = [trainer.fleet.clone() for trainer in trainers]
         both = torch.cat([classifier.flat, finder.flat], dim=1)
         rule = NeitherImproves(both, self.patience) if published else Patience(both, self.patience)
         history: list[dict[str, list[float]]] = [{name: [] for name in LOSSES} for _ in data.seeds]
-        for iteration in range(self.max_iter):
-            active = rule.active.tolist()
-            if not any(active):
-                break
+        saves = saves_of(self, data)
+
+        def state() -> State:
+            parts = [trainer.state() for trainer in trainers]
+            return nested(finder=parts[0], classifier=parts[1], rule=rule.state()) | {
+                "history": history
+            }
+
+        def load(saved: State) -> None:
+            for trainer, name in zip(trainers, ("finder", "classifier"), strict=True):
+                trainer.load_state(part(saved, name))
+            rule.load_state(part(saved, "rule"))
+            history[:] = saved["history"]
+
+        done = saves.resume(load)
+        if done is None:
+            if not published:
+                self._balanced_start(classifier, train, q, trainers[0], options)
+            done = 0
+            saves.write(done, state)
+        while done < self.max_iter and any(active := rule.active.tolist()):
             q.copy_(train.e_step(classifier, finder))
-            for trainer in trainers:
+            for trainer, first in zip(trainers, untrained, strict=True):
+                if not self.carry_weights:
+                    now = trainer.fleet.flat
+                    trainer.fleet.load(torch.where(rule.active.unsqueeze(1), first.flat, now))
                 trainer.optimizer.reset()
                 trainer.run(self.steps, stopping=rule)
             losses = validation.losses(classifier, finder, truth=published)  # [2, M]
@@ -173,9 +198,13 @@ class SarEM(NetworkClassifier):
                 for record, value, on in zip(history, values, active, strict=True):
                     if on:
                         record[name].append(value)
-            if data.progress is not None:
-                data.progress(iteration + 1, self.max_iter)
+            done += 1
+            with saves.after(done, state):
+                if data.progress is not None:
+                    data.progress(done, self.max_iter)
+        saves.write(done, state)
         if not published:
+            both = torch.cat([classifier.flat, finder.flat], dim=1)
             rule.restore(both)
             classifier.load(both[:, : classifier.flat.shape[1]])
             finder.load(both[:, classifier.flat.shape[1] :])

@@ -10,9 +10,11 @@ import torch
 from torch import Tensor
 
 from dcem.engine import SGD, Fleet, Rows, Trainer
+from dcem.engine.checkpoint import State
 from dcem.engine.losses import cross_entropy_rows, mean_or_zero
 from dcem.methods.base import FleetData, NetworkClassifier, Trained
 from dcem.methods.noise import Noise
+from dcem.methods.resuming import saves_of
 from dcem.metrics import auc
 
 VARIANTS = ("corrected", "published")
@@ -91,54 +93,56 @@ class SelfEnsemble(NetworkClassifier):
         assert data.validation is not None
         if self.variant not in VARIANTS:
             raise ValueError(f"variant must be one of {', '.join(VARIANTS)}; got {self.variant!r}")
-        n_networks, n_rows = len(data.seeds), len(data.train)
-        positive = torch.atleast_2d(data.train["y"] > 0).expand(n_networks, -1)
-        keep = torch.ones(n_networks, n_rows, device=data.device, dtype=data.train.X.dtype)
-        everyone = list(range(n_networks))
-        teacher = self._teach(data, keep, everyone)
-        score = self._scores(teacher, data.validation, everyone)
-        best, best_keep = teacher.flat.clone(), keep.clone()
-        best_score, best_iter = score.copy(), np.zeros(n_networks, dtype=int)
-        history = [{"validation_auc": [float(value)]} for value in score]
-        predicted = teacher.predict(data.train.X)  # [M, N], of each network's latest round
-        ensemble, total = torch.zeros_like(predicted), 0.0
-        failures = np.zeros(n_networks, dtype=int)
-        for iteration in range(1, self.max_iter + 1):
-            active = [m for m in everyone if failures[m] < self.patience]
-            if not active:
-                break
-            ensemble.lerp_(predicted, 1 - self.ensemble_decay)
-            total += (1 - self.ensemble_decay) * (1 - total)
-            confirmed = (ensemble > total / 2) == positive
-            if not self.filter_positives:
-                confirmed |= positive
-            keep = confirmed.to(keep.dtype)
+        architecture = self._architecture(data.n_inputs)
+        everyone = list(range(len(data.seeds)))
+        positive = torch.atleast_2d(data.train["y"] > 0).expand(len(everyone), -1)
+        now = _Standing(data.fleet(architecture), len(data.train))
+        keep = torch.ones_like(now.best_keep)  # the first round learns from every label
+        saves = saves_of(self, data)
+        done = saves.resume(now.load) or 0  # rounds
+        while done <= self.max_iter and (
+            active := [m for m in everyone if now.failures[m] < self.patience]
+        ):
+            if done > 0:
+                keep = self._confirmed(now, positive).to(keep.dtype)
             teacher = self._teach(data, keep, active)
-            predicted[active] = teacher.predict(_of_networks(data.train, active).X)
-            for m, flat, new in zip(
-                active, teacher.flat, self._scores(teacher, data.validation, active), strict=True
-            ):
-                history[m]["validation_auc"].append(float(new))
-                if new > (score[m] if self.variant == "published" else best_score[m]):
-                    best[m], best_keep[m] = flat, keep[m]
-                    best_score[m], best_iter[m], failures[m] = new, iteration, 0
+            now.predicted[active] = teacher.predict(_of_networks(data.train, active).X)
+            scores = self._scores(teacher, data.validation, active).tolist()
+            for m, flat, new in zip(active, teacher.flat, scores, strict=True):
+                now.history[m]["validation_auc"].append(new)
+                rival = now.score if self.variant == "published" else now.best_score
+                if done == 0 or new > rival[m]:
+                    now.best[m], now.best_keep[m] = flat, keep[m]
+                    now.best_score[m], now.best_iter[m], now.failures[m] = new, done, 0
                 else:
-                    failures[m] += 1
-                score[m] = new
-            if data.progress is not None:
-                data.progress(iteration, self.max_iter)
-        kept = best_keep.cpu().numpy()
+                    now.failures[m] += 1
+                now.score[m] = new
+            done += 1
+            with saves.after(done, now.state):
+                if data.progress is not None:
+                    data.progress(done, 1 + self.max_iter)
+        saves.write(done, now.state)
+        kept = now.best_keep.cpu().numpy()
         attributes = [
             {
-                "n_iter_": len(history[m]["validation_auc"]) - 1,
-                "best_iter_": int(best_iter[m]),
-                "termination_": "no_improvement" if failures[m] >= self.patience else "max_iter",
-                "history_": history[m],
+                "n_iter_": len(now.history[m]["validation_auc"]) - 1,
+                "best_iter_": now.best_iter[m],
+                "termination_": "no_improvement"
+                if now.failures[m] >= self.patience
+                else "max_iter",
+                "history_": now.history[m],
                 "kept_": kept[m],
             }
             for m in everyone
         ]
-        return Trained(Fleet(teacher.architecture, best), attributes)
+        return Trained(Fleet(architecture, now.best), attributes)
+
+    def _confirmed(self, now: _Standing, positive: Tensor) -> Tensor:
+        """Take the last predictions into the ensemble; which labels `[M, N]` it then confirms."""
+        now.ensemble.lerp_(now.predicted, 1 - self.ensemble_decay)
+        now.total += (1 - self.ensemble_decay) * (1 - now.total)
+        confirmed = (now.ensemble > now.total / 2) == positive
+        return confirmed if self.filter_positives else confirmed | positive
 
     def _teach(self, data: FleetData, keep: Tensor, networks: list[int]) -> Fleet:
         """Train a student for each of `networks` from its first weights; the teachers."""
@@ -206,6 +210,30 @@ class SelfEnsemble(NetworkClassifier):
             if len(np.unique(y[m, real])) == 2:
                 out[m] = auc(y[m, real], predicted[m, real], weight=weight[m, real])
         return out
+
+
+class _Standing:
+    """Where M networks stand between two rounds: all that the next one needs."""
+
+    def __init__(self, untrained: Fleet, n_rows: int):
+        n, flat = len(untrained), untrained.flat
+        self.best = flat.clone()  # [M, P], weights of the best teacher
+        self.best_keep = flat.new_ones(n, n_rows)  # the labels it learnt from
+        self.predicted = flat.new_zeros(n, n_rows)  # by the last teacher
+        self.ensemble = flat.new_zeros(n, n_rows)  # moving average of predictions, from 0
+        self.total = 0.0  # how far that average's weights have come from 0 to 1
+        self.score, self.best_score = [0.0] * n, [0.0] * n
+        self.best_iter, self.failures = [0] * n, [0] * n  # failures: in a row
+        self.history: list[dict[str, list[float]]] = [{"validation_auc": []} for _ in range(n)]
+
+    def state(self) -> State:
+        """All of it, for a checkpoint."""
+        return dict(vars(self))
+
+    def load(self, state: State) -> None:
+        """Go on from a checkpoint."""
+        for name, value in state.items():
+            setattr(self, name, value.to(self.best) if isinstance(value, Tensor) else value)
 
 
 def _of_networks(rows: Rows, networks: list[int]) -> Rows:
