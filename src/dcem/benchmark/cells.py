@@ -66,6 +66,8 @@ def expand(benchmark: Benchmark) -> tuple[list[Planned], list[str]]:
             feasible.append(task)
         elif reason not in notes:
             notes.append(reason)
+    if not feasible:
+        raise InputError(f"{benchmark.name}: none of its settings can exist. {' '.join(notes)}")
     planned = []
     for entry in benchmark.methods:
         resolved: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {}

@@ -1,0 +1,34 @@
+"""Settings that cannot exist: left out with a reason, refused where nothing else is left."""
+
+import pytest
+
+from dcem.benchmark.cells import expand
+from dcem.benchmark.files import load
+from dcem.checks import InputError
+
+FILE = """
+name = "impossible"
+[[tasks]]
+kind = "sinusoid"
+q_y = 0.5
+k = {k}
+q_t = 2
+phase = 0
+[[methods]]
+name = "y-obs"
+"""
+
+
+def test_one_of_two_is_left_out_with_its_reason(tmp_path):
+    path = tmp_path / "b.toml"
+    path.write_text(FILE.format(k="[1, 50]"))
+    planned, notes = expand(load(path))
+    assert len(planned) == 1
+    assert len(notes) == 1 and "k 50" in notes[0]
+
+
+def test_nothing_but_impossible_settings_is_an_error(tmp_path):
+    path = tmp_path / "b.toml"
+    path.write_text(FILE.format(k="50"))
+    with pytest.raises(InputError, match=r"none of its settings can exist.*k 50"):
+        expand(load(path))
