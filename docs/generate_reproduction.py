@@ -19,7 +19,8 @@ from dcem.reproduce import summary as summaries
 from dcem.reproduce import tables as appendix
 from dcem.reproduce import tradeoff as tradeoffs
 from dcem.reproduce.catalogue import ELSEWHERE, find
-from dcem.reproduce.picture import write
+from dcem.reproduce.claim_tests import Evidence, temperature_gap
+from dcem.reproduce.picture import fraction, write
 from dcem.reproduce.points import brackets
 from dcem.reproduce.sources import Found
 from dcem.reproduce.spread import (
@@ -51,11 +52,6 @@ def markdown(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 def missing(*names: str) -> str:
     """What a place says when there is nothing to put there."""
     return f"*Not recorded yet ({' and '.join(f'`results/{name}.csv`' for name in names)}).*"
-
-
-def third(k: float) -> str:
-    """k as a person writes it."""
-    return "1/3" if abs(k - 1 / 3) < 1e-3 else f"{k:g}"
 
 
 class Page:
@@ -106,19 +102,26 @@ class Page:
         return self._sides(theirs, ours, METHOD_NAMES, METHOD_NAMES)
 
     def _sides(
-        self, theirs: Spreads, ours: Spreads, names: Iterable[str], labels: dict[str, str]
+        self,
+        theirs: Spreads,
+        ours: Spreads,
+        names: Iterable[str],
+        labels: dict[str, str],
+        eleven: Spreads | None = None,
     ) -> str:
+        sides = {"published": theirs, "ours": ours} | ({"ours, 11": eleven} if eleven else {})
         rows = []
         for name in names:
             cells = [
                 side.get((name, metric), NOTHING)
                 for metric in ("auc", "roc_gap")
-                for side in (theirs, ours)
+                for side in sides.values()
             ]
             if not all(np.isnan(cell.median) for cell in cells):
                 rows.append((labels.get(name, name), *map(brackets, cells)))
-        head = ("", "AUC published", "AUC ours", "gap published", "gap ours")
-        return markdown(head, rows)
+        return markdown(
+            ("", *(f"{metric} {side}" for metric in ("AUC", "gap") for side in sides)), rows
+        )
 
     def settings(self) -> str:
         """DCEM, tested-only and y-obs at every setting of the figures."""
@@ -135,7 +138,7 @@ class Page:
                     mine = number(spreads.get((name, metric), NOTHING).median)
                     theirs_too = paper.get((name, metric))
                     cells.append(mine + (f" ({number(theirs_too.median)})" if theirs_too else ""))
-            rows.append((third(k), f"{q_t:g}", *cells))
+            rows.append((fraction(k), fraction(q_t), *cells))
         head = [
             f"{what} {name}" for what in ("AUC", "gap") for name in ("y-obs", "tested-only", "DCEM")
         ]
@@ -152,12 +155,60 @@ class Page:
                 labels = {row: f"τ = {row}" for row in names}
             if name == "initialization":
                 labels = {"algorithm-1": "algorithm 1 (ours only)"}
+            eleven = appendix.eleven(found.rows, name)
             parts.append(
-                f"**Table {place}. {title}**\n\n{self._sides(theirs, ours, names, labels)}"
+                f"**Table {place}. {title}**\n\n{self._sides(theirs, ours, names, labels, eleven)}"
             )
             if not ours:
                 parts.append(missing("tables"))
         return "\n\n".join(parts)
+
+    def eleven(self) -> str:
+        """What the twelfth boundary changes in the table of temperatures."""
+        rows = self.rows("table3").rows
+        theirs, ours, _ = appendix.both_sides(rows, "temperature")
+        fewer = appendix.eleven(rows, "temperature")
+        if not fewer:
+            return missing("tables")
+        parts = []
+        for side, words in ((ours, "all twelve"), (fewer, "the eleven")):
+            auc, gap = (
+                max(
+                    abs(side[row, metric].median - theirs[row, metric].median)
+                    for row in ("0.1", "10", "100")
+                )
+                for metric in ("auc", "roc_gap")
+            )
+            gaps, _ = temperature_gap(Evidence(tables={"temperature": side}))
+            parts.append(
+                f"- On {words}, medians at τ = .1, 10 and 100 within {number(auc)} (AUC) and "
+                f"{number(gap)} (gap) of the published; gaps {gaps}."
+            )
+        return "\n".join(parts)
+
+    def dividemix(self) -> str:
+        """Median AUCs of DivideMix from several seeds."""
+        others = self.source.table("dividemix_chance")
+        shown = our_rows(self.rows("summary").rows)
+        keys = ["k", "q_t", "phase"]
+        lines = []
+        for (_, k, q_t), theirs in sorted(summaries.published_settings().items()):
+            runs = [shown[shown["method"] == "dividemix"]] if len(shown) else []
+            if others is not None:
+                runs += [part for _, part in others.groupby("label")]
+            runs = [run[(run["k"] - k).abs().lt(1e-3) & (run["q_t"] == q_t)] for run in runs]
+            runs = [run for run in runs if len(run)]
+            medians = [number(run["auc"].median()) for run in runs]
+            apart = np.nan
+            if len(runs) > 1:
+                apart = pd.concat(runs).groupby(keys)["auc"].agg(np.ptp).max()
+            first, *rest = medians or ["–"]
+            paper = number(theirs["dividemix", "auc"].median)
+            others_too = ", ".join(rest) or "–"
+            lines.append((fraction(k), fraction(q_t), paper, first, others_too, number(apart)))
+        head = ("k", "q_t", "published", "ours", "from other seeds", "most at one boundary")
+        text = markdown(head, lines)
+        return text if others is not None else f"{text}\n\n{missing('dividemix_chance')}"
 
     def peer(self) -> str:
         """How far peer loss is from y-obs, on both sides."""
@@ -254,14 +305,15 @@ class Page:
         }
         checked = summaries.statements(summaries.check(sides))
         parts = [self._statements(checked)]
-        pool = tradeoffs.pooled(grid.rows, every_k=True)
-        if len(pool):
-            checked_grid = summaries.check({"grid": summaries.settings_of(pool)})
-            rivals = [n for n in METHOD_NAMES if n in set(pool["method"]) - {"dcem", "y-model"}]
+        over_grid = summaries.grid_settings(grid.rows)
+        if over_grid:
+            checked_grid = summaries.check({"grid": over_grid})
+            known = {name for spreads in over_grid.values() for name, _ in spreads}
+            rivals = [n for n in METHOD_NAMES if n in known - {"dcem", "y-model"}]
             text = (
-                f"Over the {len(checked_grid.groupby(['q_y', 'k', 'q_t']))} settings of the grid "
-                "where DCEM is recorded, package defaults on draws of their own, against "
-                f"{' and '.join(METHOD_NAMES[n] for n in rivals)} alone:"
+                f"Over {len(over_grid)} settings of the grid, package defaults on draws of their "
+                f"own, against {' and '.join(METHOD_NAMES[n] for n in rivals)} alone; k 4, where "
+                "everybody is tested and q_t means nothing, is left out:"
             )
             parts += [text, self._statements(summaries.statements(checked_grid))]
         else:
@@ -353,7 +405,7 @@ class Page:
                     r = one.loc[metric]
                     cells.append(_interval(r, "median"))
                     cells.append("" if name == "dcem" else _interval(r, "minus_dcem"))
-                lines.append((third(k), f"{q_t:g}", METHOD_NAMES[name], *cells))
+                lines.append((fraction(k), fraction(q_t), METHOD_NAMES[name], *cells))
         head = ("k", "q_t", "", "AUC", "minus DCEM's", "gap", "minus DCEM's")
         return markdown(head, lines)
 
@@ -374,7 +426,34 @@ class Page:
             rows.append(
                 (model, brackets(spreads[model, "auc"]), brackets(spreads[model, "roc_gap"]), count)
             )
-        return markdown(("", "AUC", "gap", "EM iterations"), rows)
+        text = markdown(("", "AUC", "gap", "EM iterations"), rows)
+        return "\n\n".join(filter(None, (text, self._again(table))))
+
+    def _again(self, table: pd.DataFrame) -> str:
+        """How far the same configurations are from each other in table 4 and in this table."""
+        here = table.set_index(["model", "phase"])
+        there = appendix.of_table(self.rows("table4").rows, "initialization")
+        medians, points = [], []
+        for model, label in (
+            ("published", "random"),
+            ("published, Algorithm 1", "algorithm-1"),
+            ("published, tested-only weights", "tested-only"),
+        ):
+            one = here.loc[model]
+            two = there[there["label"] == label].set_index("phase") if len(there) else there
+            if two.empty:
+                return ""
+            both = [frame[["auc", "roc_gap"]] for frame in (one, two)]
+            medians.append((both[0].median() - both[1].median()).abs())
+            points.append((both[0] - both[1]).abs().max())
+        median, point = (pd.DataFrame(one).max().map(number) for one in (medians, points))
+        return (
+            "The first three are the rows of table 4, the first also the DCEM of Figure 2, trained "
+            "a second time on the same data and kind of card, in fleets of another size. So this "
+            f"is the noise of a run: medians differ by up to {median['auc']} in AUC and "
+            f"{median['roc_gap']} in gap, single boundaries by up to {point['auc']} and "
+            f"{point['roc_gap']}."
+        )
 
     def exhibits(self) -> str:
         """Every exhibit and where ours is recorded."""

@@ -81,6 +81,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # SELF stands in the grid; a renamed fit is as good a number as any for drawing
     extra = fits[fits["method"] == "y-obs"].assign(method="self", label="self")
     pd.concat([fits, extra]).assign(benchmark="grid").to_csv(out / "grid.csv", index=False)
+    chance = fits[(fits["k"] == 1) & (fits["method"] == "y-obs")]
+    chance.assign(method="dividemix", label="seed 52").to_csv(
+        out / "dividemix_chance.csv", index=False
+    )
     fits[(fits["k"] == 1)].assign(benchmark="seeds").to_csv(out / "seeds.csv", index=False)
     tables(as_published(fitted(work, "studies", STUDIES))).to_csv(out / "tables.csv", index=False)
     cohort(work / "cohort.parquet")

@@ -6,9 +6,9 @@ import pytest
 from scipy import stats
 
 from dcem.benchmark.files import load
-from dcem.reproduce import EXHIBITS, claim_tests, robustness, summary, tradeoff
+from dcem.reproduce import EXHIBITS, claim_tests, claims, robustness, summary, tradeoff
 from dcem.reproduce.sources import Recorded, Runs, narrowed
-from dcem.reproduce.spread import Spread, complete
+from dcem.reproduce.spread import Spread, complete, other_parameters, our_rows
 
 PHASES = np.arange(0, 360, 30.0)
 
@@ -53,6 +53,16 @@ def test_settings_share_their_boundaries_when_pooled():
     alone = robustness.paired_differences(one).query("metric == 'auc'").iloc[0]
     pooled = robustness.paired_differences(many).query("metric == 'auc' and k == 'all'").iloc[0]
     assert pooled["high"] - pooled["low"] == pytest.approx(alone["high"] - alone["low"], rel=0.1)
+
+
+def test_methods_with_equal_fits_get_equal_intervals():
+    rng = np.random.default_rng(0)
+    other = 0.7 + rng.normal(0, 0.02, 12)
+    values = {"dcem": np.full(12, 0.7), "y-obs": other, "self": other - 0.1, "peer-loss": other}
+    many = pd.concat([rows(values).assign(k=k) for k in (1.0, 2.0)])
+    table = robustness.paired_differences(many).drop(columns="method").set_index("metric")
+    names = robustness.paired_differences(many)["method"].to_numpy()
+    pd.testing.assert_frame_equal(table[names == "y-obs"], table[names == "peer-loss"])
 
 
 def test_ranks_leave_the_oracle_out():
@@ -135,6 +145,107 @@ def test_a_claim_answers_only_where_there_are_numbers():
     assert claim_tests.first("auc", "median")(claim_tests.Evidence(simulation=spreads))[1] is False
     tightest = claim_tests.first("auc", "range")(claim_tests.Evidence(simulation=spreads))
     assert tightest == ("DCEM .100, SELF .350", True)
+
+
+def spreads(**medians: tuple[float, float]) -> dict:
+    """AUC and gap of methods, each a single number."""
+    return {
+        (name.replace("_", "-"), metric): Spread.of([value])
+        for name, pair in medians.items()
+        for metric, value in zip(("auc", "roc_gap"), pair, strict=True)
+    }
+
+
+def test_a_sentence_about_settings_is_put_to_all_of_them():
+    """The paper's own points at k 1, q_t 1/2 have a larger gap for DCEM than for y-obs."""
+    test = claim_tests.everywhere("roc_gap", lambda at: at[2] < 1, rival="y-obs")
+    good, bad = (spreads(dcem=(0.8, gap), y_obs=(0.7, 0.036)) for gap in (0.03, 0.044))
+    elsewhere = {(0.5, 1.0, 2.0): bad}  # not what the sentence is about
+    held = claim_tests.Evidence(settings={(0.5, 1.0, 0.5): good} | elsewhere)
+    assert test(held) == ("at 1 of 1 settings", True)
+    broken = claim_tests.Evidence(settings={(0.5, 1.0, 0.5): bad, (0.5, 0.3333, 0.5): good})
+    text = "at 1 of 2 settings, not at k 1, q_t 1/2: DCEM .044, y-obs .036"
+    assert test(broken) == (text, False)
+    assert test(claim_tests.Evidence(settings=elsewhere)) == claim_tests.NO_ANSWER
+    paper = claims.published_evidence()
+    assert test(paper) == ("at 0 of 1 settings, not at k 1, q_t 1/2: DCEM .044, y-obs .036", False)
+
+
+def test_a_similar_trend_is_not_broken_by_a_hair():
+    test = claim_tests.everywhere("auc", lambda at: True, at_most=2, margin=0.01)
+    others = {"tested_only": (0.9, 0.1), "self": (0.8, 0.1)}
+    for auc, holds in ((0.795, True), (0.78, False)):
+        here = {(0.5, 1.0, 2.0): spreads(dcem=(auc, 0.1), **others)}
+        assert test(claim_tests.Evidence(settings=here))[1] is holds
+
+
+def test_temperatures_tend_to_by_majority():
+    def holds(gaps: list[float]) -> bool | None:
+        names = ("0.01", "0.1", "1", "10", "100")
+        table = {(name, "roc_gap"): Spread.of([gap]) for name, gap in zip(names, gaps, strict=True)}
+        return claim_tests.temperature_gap(claim_tests.Evidence(tables={"temperature": table}))[1]
+
+    assert holds([0.051, 0.025, 0.031, 0.051, 0.071]) is True  # the paper's: three of four
+    assert holds([0.030, 0.025, 0.031, 0.051, 0.071]) is False
+    claim = next(one for one in claims.CLAIMS if one.test is claim_tests.temperature_gap)
+    assert "tend to" in claim.printed
+
+
+@pytest.mark.parametrize(("auc", "holds"), [(0.694, False), (0.80, True)])
+def test_similar_aucs_at_larger_gaps(auc, holds):
+    def window(low: float, **means: float) -> list[dict]:
+        where = {"low": low, "high": low + 0.02, "n": 100}
+        return [where | {"method": name, "mean_auc": mean} for name, mean in means.items()]
+
+    frame = pd.DataFrame(window(0.02, dcem=0.9, self=0.5) + window(0.04, dcem=0.825, self=auc))
+    text, found = claim_tests.similar_windows("self", 0.04)(claim_tests.Evidence(by_gap=frame))
+    assert (text, found) == (f"DCEM / SELF: .825 / {auc:.3f}".replace("0.", "."), holds)
+
+
+def test_ranges_against_overlap():
+    def evidence(dcem: list[float], ipw: list[float]) -> claim_tests.Evidence:
+        parts = [
+            {"method": name, "metric": metric, "slope_factor": factor}
+            | {"ours_min": 0.5, "ours_max": 0.5 + wide, "ours_median": 0.5}
+            for name, ranges in (("dcem", dcem), ("ipw", ipw))
+            for metric in ("auc", "roc_gap")
+            for factor, wide in zip((4, 1, 0.25), ranges, strict=True)
+        ]
+        return claim_tests.Evidence(overlap=pd.DataFrame(parts))
+
+    ours = evidence([0.128, 0.05, 0.024], [0.2, 0.1, 0.02])  # from the steepest slope down
+    text, tight = claim_tests.tight_ranges(ours)
+    assert (text, tight) == ("range: AUC .024, .050, .128; ROC gap .024, .050, .128", False)
+    assert claim_tests.causal_ranges_widen(ours) == ("AUC range: IPW .020 to .200", True)
+    other = evidence([0.06, 0.05, 0.04], [0.02, 0.1, 0.2])
+    assert claim_tests.tight_ranges(other)[1] is True
+    assert claim_tests.causal_ranges_widen(other)[1] is False
+
+
+def test_causal_estimators_like_tested_only():
+    """The paper's DR-learner is .165 below what its text calls similar."""
+    text, holds = claim_tests.like_tested_only(claims.published_evidence())
+    assert holds is False
+    assert "DR-learner .643" in text
+    near = {"causal-estimators": spreads(tested_only=(0.8, 0.1), ipw=(0.75, 0.1), dcem=(0.2, 0.1))}
+    assert claim_tests.like_tested_only(claim_tests.Evidence(tables=near))[1] is True
+
+
+def test_the_grid_is_judged_without_k_4():
+    values = {"dcem": np.full(12, 0.8), "y-obs": np.full(12, 0.7)}
+    frame = pd.concat(
+        [rows(values, seed=0, stream="independent").assign(k=k) for k in (0.1, 3.0, 4.0)]
+    )
+    assert [k for _, k, _ in summary.grid_settings(frame)] == [0.1, 3.0]
+
+
+def test_of_a_cell_fitted_twice_the_published_training_counts():
+    full = rows({"dcem": np.full(12, 0.8)}, params=np.nan)
+    short = rows({"dcem": np.full(12, 0.6), "self": np.full(12, 0.5)}, params='{"steps": 200}')
+    found = our_rows(pd.concat([short, full]))
+    assert set(found.query("method == 'dcem'")["auc"]) == {0.8}
+    assert other_parameters(found) == {"self": '{"steps": 200}'}
+    assert other_parameters(our_rows(full)) == {}
 
 
 def test_windows_pool_one_seed_of_independent_draws_at_the_papers_k():

@@ -115,3 +115,59 @@ def test_artificial_patients_are_watermarked_and_no_evidence(recorded, drawn):
     assert "artificial" in texts
     claims = pd.read_csv(drawn[0] / "claims.csv")
     assert claims[claims["where"].str.contains("Figure 4")]["ours"].isna().all()
+
+
+def test_methods_cut_short_are_starred_and_told(drawn, recorded):
+    """The tiny cohort was fitted with three steps: no picture of it may look like the paper's."""
+    out, outcomes = drawn
+    for id in ("figure4", "figure10"):
+        assert any("cut short" in note and "DCEM" in note for note in outcomes[id].notes), id
+    params = pd.read_csv(out / "figure4-sepsis-main.csv").set_index("method")["ours_params"]
+    assert "max_iter" in params["dcem"].iloc[0]
+    assert params["sar-em"].isna().all()  # published only
+    salience = pd.read_csv(out / "figure10-salience.csv").query("source == 'ours'")
+    assert salience["ours_params"].notna().all()
+    (exhibit,) = find(["figure4"])
+    figure = exhibit.draw(*(Recorded(recorded).rows(need) for need in exhibit.needs)).figure
+    names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert "DCEM *" in names
+    assert "SAR-EM" in names
+    assert "* ours cut short" in figure.get_supxlabel()
+
+
+def test_tables_with_and_without_the_twelfth_boundary(drawn, recorded):
+    out, outcomes = drawn
+    rows = results(recorded / "tables.csv").query("benchmark == 'temperature' and label == '0.1'")
+    fewer = pd.read_csv(out / "table3-temperature-eleven.csv", dtype={"row": str})
+    one = fewer.set_index(["row", "metric"]).loc[("0.1", "auc")]
+    assert one["ours_median"] == pytest.approx(rows.query("phase > 0")["auc"].median(), abs=1e-5)
+    assert one["ours_n"] == len(rows) - 1
+    for id in ("table1", "table3"):
+        assert any("11 boundaries" in note for note in outcomes[id].notes), id
+    assert not (out / "table2-causal-estimators-eleven.csv").exists()
+
+
+def test_a_key_names_only_what_is_drawn(recorded):
+    """The tables of the paper have no points, so no diamonds."""
+    for id, words in (("table3", "grey: published"), ("figure2", "◇ published")):
+        (exhibit,) = find([id])
+        figure = exhibit.draw(*(Recorded(recorded).rows(need) for need in exhibit.needs)).figure
+        assert figure.get_supxlabel().startswith(words)
+
+
+def test_titles_write_fractions_as_the_paper_does():
+    titles = {exhibit.id: exhibit.title for exhibit in EXHIBITS}
+    assert titles["figure11"] == "Simulation at q_y 1/2, k 1/3, q_t 1/2, all methods"
+    assert titles["figure26"] == "Sepsis at k 1/4, q_t 3/2"
+    assert not any("0." in title for title in titles.values())
+
+
+@pytest.mark.parametrize("id", ["figure3", "figure9"])
+def test_lines_of_means_end_below_the_labels(recorded, id):
+    (exhibit,) = find([id])
+    figure = exhibit.draw(*(Recorded(recorded).rows(need) for need in exhibit.needs)).figure
+    figure.canvas.draw()
+    for ax in figure.axes:
+        labels = min(text.get_window_extent().y0 for text in ax.texts)
+        lines = [line.get_window_extent().y1 for line in ax.lines]
+        assert all(top < labels for top in lines)

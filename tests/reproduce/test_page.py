@@ -27,7 +27,7 @@ def test_the_page_is_current(generator):
 def test_every_place_is_filled_from_any_results(generator, recorded, tmp_path):
     """With everything recorded nothing is missing; with nothing, the page says so and is whole."""
     text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
-    assert len(generator.BLOCK.findall(text)) == 15
+    assert len(generator.BLOCK.findall(text)) == 17
     full = generator.page(text, generator.Page(recorded))
     assert "Not recorded yet" not in full
     assert "| τ = 0.1 | .791 [.762,\u00a0.818] |" in full

@@ -129,9 +129,10 @@ def _draw(table: pd.DataFrame, summary: pd.DataFrame) -> Any:
             off = summary[
                 np.isclose(summary["temperature"], temperature) & (summary["group"] == group)
             ]["error"].median()
+            # above the panel, where no curve can cross it
             ax.text(
-                0.03, 0.95 - 0.08 * place, f"{name}: error {number(off)}", color=colour,
-                fontsize=9.5, fontweight="bold", transform=ax.transAxes,
+                0.3 + 0.36 * place, 1.03, f"{name}: {number(off)}", color=colour, fontsize=9,
+                fontweight="bold", transform=ax.transAxes, va="bottom",
             )  # fmt: skip
         ax.set_title(f"τ = {temperature:g}")
         ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="predicted t̂", aspect="equal")
@@ -139,4 +140,6 @@ def _draw(table: pd.DataFrame, summary: pd.DataFrame) -> Any:
         ax.set_yticks([0, 0.5, 1], ["0", ".5", "1"])
         ax.grid(color=GRID)
     axes[0].set_ylabel("share tested")
+    title = "Calibration of the testing probability, with its expected error"
+    figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
     return figure

@@ -9,7 +9,7 @@ from functools import partial
 from dcem.checks import InputError, nearest
 from dcem.reproduce import claims, points, robustness, sensitivity, summary, tables, tradeoff
 from dcem.reproduce.calibration import calibration
-from dcem.reproduce.picture import Picture
+from dcem.reproduce.picture import Picture, fraction
 from dcem.reproduce.sources import Need
 from dcem.reproduce.spread import SELECTED
 
@@ -17,6 +17,7 @@ THIRD = 1 / 3
 RUNS = ("shown", "methods")  # methods.csv: four of the fifteen settings
 SEPSIS_RUNS = ("sepsis", "sepsis_artificial")
 GRID_RUNS = ("grid",)
+# values and how file names write them, after the paper's own
 SIMULATION_K = ((THIRD, "0.3"), (0.5, "0.5"), (1.0, "1"), (2.0, "2"), (3.0, "3"))
 SIMULATION_Q_T = ((0.5, "0.5"), (1.0, "1"), (2.0, "2"))
 SEPSIS_K = (
@@ -63,7 +64,7 @@ def _exhibits() -> Iterator[Exhibit]:
     )  # fmt: skip
     sepsis_need = Need("sepsis-figure4", SEPSIS_RUNS, {"k": 4.0, "q_t": 1.5})
     yield Exhibit(
-        "figure4", "sepsis-main", "Sepsis at k 4, q_t 1.5", (sepsis_need,),
+        "figure4", "sepsis-main", "Sepsis at k 4, q_t 3/2", (sepsis_need,),
         partial(points.sepsis, k=4.0),
     )  # fmt: skip
     yield Exhibit("figure5", "m-step", "The optimum of the M-step", (), sensitivity.m_step)
@@ -88,14 +89,14 @@ def _exhibits() -> Iterator[Exhibit]:
         for q_t, q_t_name in SIMULATION_Q_T:
             yield Exhibit(
                 f"figure{number}", f"k{k_name}-qt{q_t_name}",
-                f"Simulation at q_y 1/2, k {k_name}, q_t {q_t_name}, all methods",
+                f"Simulation at q_y 1/2, k {fraction(k)}, q_t {fraction(q_t)}, all methods",
                 (Need("shown", RUNS, _setting(k, q_t)),),
                 partial(points.simulation, q_y=0.5, k=k, q_t=q_t), "simulation",
             )  # fmt: skip
             number += 1
     for k, k_name in SEPSIS_K:
         yield Exhibit(
-            f"figure{number}", f"sepsis-k{k_name}", f"Sepsis at k {k_name}, q_t 1.5",
+            f"figure{number}", f"sepsis-k{k_name}", f"Sepsis at k {fraction(k)}, q_t 3/2",
             (Need("sepsis-shown", SEPSIS_RUNS, {"k": k, "q_t": 1.5}),),
             partial(points.sepsis, k=k), "sepsis",
         )  # fmt: skip
@@ -114,7 +115,10 @@ def _exhibits() -> Iterator[Exhibit]:
     studies = Need("ablation", ("tables",), optional=True)  # the tables and the overlap study
     yield Exhibit(
         "claims", "claims", "What the paper's text says, number by number, checked",
-        (Need("figure2", RUNS, _setting(1, 2)), grid, studies, replace(sepsis_need, optional=True)),
+        (
+            Need("figure2", RUNS, _setting(1, 2)), replace(shown, optional=True), grid, studies,
+            replace(sepsis_need, optional=True),
+        ),
         claims.claims,
     )  # fmt: skip
     yield Exhibit(

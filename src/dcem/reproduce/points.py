@@ -14,7 +14,7 @@ import numpy as np
 from dcem.benchmark import published
 from dcem.report.style import GRID, INK, MUTED, PAPER, group_colour, new_figure
 from dcem.report.words import number
-from dcem.reproduce.picture import Picture, in_style, tick, watermark
+from dcem.reproduce.picture import Picture, fraction, in_style, tick, watermark
 from dcem.reproduce.sources import Found
 from dcem.reproduce.spread import (
     BASELINES,
@@ -27,12 +27,14 @@ from dcem.reproduce.spread import (
     Spread,
     Spreads,
     comparison_table,
+    other_parameters,
     our_rows,
     points_table,
     published_spreads,
     spreads_of,
 )
 
+STAR = "     * ours cut short"
 LANE = 0.19  # how far the two sides of a method are from its middle
 READING = (
     "Hollow diamonds: the paper. Filled circles: this package. Bar: median; triangle: worst case."
@@ -49,14 +51,14 @@ def simulation(
 ) -> Picture:
     """ROC gap and AUC of every method at one setting of the simulation."""
     theirs = published_spreads(published.figures(), q_y=q_y, k=k, q_t=q_t)
-    title = f"Simulation at q_y {_fraction(q_y)}, k {_fraction(k)}, q_t {_fraction(q_t)}"
+    title = f"Simulation at q_y {fraction(q_y)}, k {fraction(k)}, q_t {fraction(q_t)}"
     return _points(found, theirs, title, "phase", methods or (ORACLE, *BASELINES, "dcem"))
 
 
 def sepsis(found: Found, k: float, q_t: float = 1.5) -> Picture:
     """ROC gap and AUC of every method at one setting of the sepsis task."""
     theirs = published_spreads(published.sepsis_figures(), k=k, q_t=q_t)
-    title = f"Sepsis at k {_fraction(k)}, q_t {_fraction(q_t)}"
+    title = f"Sepsis at k {fraction(k)}, q_t {fraction(q_t)}"
     return _points(found, theirs, title, "beta", SELECTED)
 
 
@@ -78,13 +80,25 @@ def _points(
     short = [name for name in names if 0 < len(ours.get((name, "auc"), NOTHING).values) < expected]
     if short:
         notes.append(f"Fewer than {expected} points of ours: {', '.join(short)}.")
-    figure = in_style(lambda: side_by_side(title, names, METHOD_NAMES, theirs, ours, found))
+    other = {name: text for name, text in other_parameters(rows).items() if name in names}
+    if other:
+        notes.append(cut_short(other))
+    labels = METHOD_NAMES | {name: f"{METHOD_NAMES[name]} *" for name in other}
+    figure = in_style(lambda: side_by_side(title, names, labels, theirs, ours, found))
     numbers = {
-        "": comparison_table(theirs, ours, names),
+        "": comparison_table(theirs, ours, names).assign(
+            ours_params=lambda frame: frame["method"].map(other)
+        ),
         "points": points_table(rows, over, theirs, names),
     }
     each = "boundary s_Y" if over == "phase" else "testing policy s_T"
     return Picture(figure, numbers, f"{title}. Each point is one {each}. {READING}", tuple(notes))
+
+
+def cut_short(other: Mapping[str, str]) -> str:
+    """What a reader must know about methods (with their parameters) that carry a star."""
+    names = ", ".join(METHOD_NAMES[name] for name in other)
+    return f"* Ours not with the published training, but cut short: {names} (see ours_params)."
 
 
 def side_by_side(
@@ -129,7 +143,8 @@ def side_by_side(
     for text, name in zip(panels[0].get_yticklabels(), names, strict=True):
         text.set_fontweight("bold" if "dcem" in name else "normal")
     figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
-    figure.supxlabel(_key(theirs, ours), fontsize=8.5, color=MUTED)
+    key = _key(theirs, ours) + STAR * any(labels.get(name, "").endswith("*") for name in names)
+    figure.supxlabel(key, fontsize=8.5, color=MUTED)
     if found.artificial:
         watermark(figure, "artificial")
     return figure
@@ -180,12 +195,9 @@ def _colour(name: str) -> str:
 
 
 def _key(theirs: Spreads, ours: Spreads) -> str:
-    sides = ["◇ published"] * bool(theirs) + ["● ours"] * bool(ours)
+    # the paper's tables have no points
+    points = any(len(one.values) for one in theirs.values())
+    sides = ["◇ published" if points else "grey: published"] * bool(theirs) + ["● ours"] * bool(
+        ours
+    )
     return "     ".join([*sides, "| median", "▷◁ worst case"])
-
-
-def _fraction(value: float) -> str:
-    from fractions import Fraction
-
-    exact = Fraction(value).limit_denominator(4)
-    return f"{value:g}" if exact.denominator == 1 or abs(exact - value) > 1e-3 else str(exact)

@@ -2,8 +2,9 @@
 
 *Paired differences.* Two methods at one boundary share its difficulty, so they are compared
 boundary by boundary: method minus DCEM. Intervals resample the 12 boundaries. Pooled over settings,
-a boundary is drawn with all its settings together, because the same 12 recur in each. They answer
-"would other boundaries like these say the same?", not "would other data?".
+a boundary is drawn with all its settings together, because the same 12 recur in each; the resamples
+are the same for all methods, so equal fits get equal intervals. They answer "would other boundaries
+like these say the same?", not "would other data?".
 
 *Seeds.* Five independent draws of the same setting say that: the median over boundaries of each
 draw, its mean over draws, and a t interval (5 draws, 4 degrees of freedom).
@@ -53,9 +54,11 @@ def paired_differences(
     rows: pd.DataFrame, *, n_resamples: int = N_RESAMPLES, random_state: int = 0
 ) -> pd.DataFrame:
     """Method minus DCEM at every boundary: mean with interval, by setting and over all settings."""
-    rng = np.random.default_rng(random_state)
     found = []
     rows = complete(rows)
+    phases = np.sort(rows["phase"].unique()) if len(rows) else np.empty(0)
+    rng = np.random.default_rng(random_state)
+    drawn = rng.integers(max(len(phases), 1), size=(n_resamples, len(phases)))
     for metric in METRICS if len(rows) else ():
         cube = rows.pivot_table(index=[*SETTING, "phase"], columns="method", values=metric)
         if "dcem" not in cube:
@@ -65,9 +68,8 @@ def paired_differences(
             if difference.empty:
                 continue
             # [settings, phases]; a setting without a phase has NaN there
-            table = difference.unstack("phase")
+            table = difference.unstack("phase").reindex(columns=phases)
             values = table.to_numpy(float)
-            drawn = rng.integers(values.shape[1], size=(n_resamples, values.shape[1]))
             resampled = values[:, drawn]  # [settings, resamples, phases]
             by_setting = np.nanmean(resampled, axis=2)
             places: list[tuple[Any, ...]] = [*table.index]

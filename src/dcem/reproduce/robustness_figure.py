@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.report.style import GRID, INK, MUTED, group_colour, new_figure
-from dcem.reproduce.picture import tick
+from dcem.reproduce.picture import fraction, tick
 from dcem.reproduce.spread import METHOD_NAMES, METRIC_NAMES, METRICS, ORACLE, SETTING
 
 
@@ -89,9 +89,8 @@ def _draw_seeds(
                 ax.plot([row["median_low"], row["median_high"]], [y] * 2, color=colour, lw=2)
                 name = METHOD_NAMES[model] if place == 0 else None
                 ax.plot(row["median"], y, marker, color=colour, ms=5.5, label=name)
-    ax.set_yticks(
-        range(len(settings)), [f"k {k:g}, q_t {t:g}" for _, k, t in reversed(settings)], color=INK
-    )
+    places = [f"k {fraction(k)}, q_t {fraction(t)}" for _, k, t in reversed(settings)]
+    ax.set_yticks(range(len(settings)), places, color=INK)
     ax.set_ylim(-0.6, len(settings) - 0.3)
     _tidy(ax, label)
 

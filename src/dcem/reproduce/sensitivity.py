@@ -9,10 +9,10 @@ import pandas as pd
 
 from dcem.benchmark import published
 from dcem.methods import theory
-from dcem.report.style import GRID, INK, PAPER, group_colour, new_figure
+from dcem.report.style import GRID, INK, MUTED, PAPER, group_colour, new_figure
 from dcem.report.theory_figures import m_step_contours
 from dcem.reproduce.picture import Picture, in_style, tick, watermark
-from dcem.reproduce.points import ARTIFICIAL
+from dcem.reproduce.points import ARTIFICIAL, STAR, cut_short
 from dcem.reproduce.sources import Found
 from dcem.reproduce.spread import (
     METHOD_NAMES,
@@ -20,6 +20,7 @@ from dcem.reproduce.spread import (
     METRICS,
     Spread,
     Spreads,
+    other_parameters,
     our_rows,
     published_spreads,
     table_spreads,
@@ -124,7 +125,9 @@ def salience(found: Found) -> Picture:
     rows = our_rows(found.rows)
     rows = rows[rows["method"].isin(BIMODAL)] if len(rows) else rows
     theirs = published_spreads(published.sepsis_figures(), k=4.0, q_t=1.5)
-    figure = in_style(lambda: _draw_salience(rows, theirs, found))
+    other = other_parameters(rows)
+    labels = METHOD_NAMES | {name: f"{METHOD_NAMES[name]} *" for name in other}
+    figure = in_style(lambda: _draw_salience(rows, theirs, found, labels))
     numbers = []
     for method in BIMODAL:
         for metric in METRICS:
@@ -138,20 +141,27 @@ def salience(found: Found) -> Picture:
         for metric in METRICS:
             numbers.append(
                 {"source": "ours", "method": row["method"], "metric": metric}
-                | {"beta": row["beta"], "value": row[metric]}
+                | {
+                    "beta": row["beta"],
+                    "value": row[metric],
+                    "ours_params": other.get(row["method"]),
+                }
             )
     caption = (
-        "Sepsis at k 4, q_t 1.5 as the testing policy moves from blood pressure alone (0) to "
+        "Sepsis at k 4, q_t 3/2 as the testing policy moves from blood pressure alone (0) to "
         "respiratory rate alone (1). Right of the line: the paper's points, whose weights are not "
         "recorded."
     )
     notes = (*found.notes, *([ARTIFICIAL] if found.artificial else []))
-    columns = ["source", "method", "metric", "beta", "value", "median", "min", "max"]
+    notes += (cut_short(other),) if other else ()
+    columns = ["source", "method", "metric", "beta", "value", "median", "min", "max", "ours_params"]
     frame = pd.DataFrame(numbers).reindex(columns=columns)
     return Picture(figure, {"": frame}, caption, notes)
 
 
-def _draw_salience(rows: pd.DataFrame, theirs: Spreads, found: Found) -> Any:
+def _draw_salience(
+    rows: pd.DataFrame, theirs: Spreads, found: Found, labels: dict[str, str]
+) -> Any:
     figure = new_figure(9.6, 4.3)
     for ax, metric in zip(figure.subplots(1, 2), METRICS, strict=True):
         for place, method in enumerate(BIMODAL):
@@ -162,14 +172,14 @@ def _draw_salience(rows: pd.DataFrame, theirs: Spreads, found: Found) -> Any:
             if len(part):
                 ax.plot(
                     part["beta"], part[metric], marker=MARKERS[place], ms=5, color=colour,
-                    lw=2.4 if method == "dcem" else 1.2, label=METHOD_NAMES[method],
+                    lw=2.4 if method == "dcem" else 1.2, label=labels[method],
                 )  # fmt: skip
             points = theirs.get((method, metric))
             if points:
                 x = np.full(len(points.values), 1.12 + 0.055 * place)
                 ax.plot(
                     x, points.values, MARKERS[place], mfc=PAPER, mec=colour, ms=4.5, ls="",
-                    label=None if len(part) else METHOD_NAMES[method],
+                    label=None if len(part) else labels[method],
                 )  # fmt: skip
         if metric == "auc":
             ax.axhline(0.5, color=INK, lw=0.8, ls=(0, (4, 3)))
@@ -182,7 +192,9 @@ def _draw_salience(rows: pd.DataFrame, theirs: Spreads, found: Found) -> Any:
         if not len(rows):
             ax.text(0.35, 0.5, "ours is not recorded", transform=ax.transAxes, ha="center")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=9)
-    title = "Which feature the testers look at (sepsis, k 4, q_t 1.5)"
+    if labels != METHOD_NAMES:
+        figure.supxlabel(STAR.strip(), fontsize=8.5, color=MUTED)
+    title = "Which feature the testers look at (sepsis, k 4, q_t 3/2)"
     figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
     if found.artificial:
         watermark(figure, "artificial")

@@ -94,7 +94,25 @@ def our_rows(rows: pd.DataFrame) -> pd.DataFrame:
         return rows
     rows = published_rows(rows)
     rows = rows[~rows["benchmark"].isin(TABLES)]
+    if "params" in rows:  # of a cell that was fitted twice, the fit as published
+        rows = rows.sort_values("params", key=_changed, kind="stable")
     return rows.drop_duplicates(["method", "q_y", "k", "q_t", "phase", "beta"])
+
+
+def other_parameters(rows: pd.DataFrame) -> dict[str, str]:
+    """Methods that were fitted with other than the published parameters, and with which."""
+    if rows.empty or "params" not in rows:
+        return {}
+    changed = rows[_changed(rows["params"])]
+    return {str(name): " ".join(sorted(set(part))) for name, part in _by_method(changed)}
+
+
+def _changed(params: pd.Series) -> pd.Series:
+    return params.notna() & ~params.isin(["", "{}"])
+
+
+def _by_method(rows: pd.DataFrame) -> Iterable[tuple[Any, Iterable[str]]]:
+    return ((name, part) for name, part in rows.groupby("method", sort=False)["params"])
 
 
 def complete(rows: pd.DataFrame, over: str = "phase") -> pd.DataFrame:

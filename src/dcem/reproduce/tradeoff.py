@@ -23,6 +23,7 @@ from dcem.reproduce.spread import METHOD_NAMES, METRIC_NAMES
 POOLED_K = (0.25, 1 / 3, 0.5, 1.0, 2.0, 3.0)  # k 0.1 is never shown, at k 4 everybody is tested
 AUC_EDGES = (0.675, 0.725, 0.775, 0.825, 0.875, 1.0)
 GAP_EDGES = (0.0, 0.02, 0.04, 0.06, 0.08)
+LINE = 0.76  # how high the lines of the means go; above them are the labels
 FEW = 10  # fits in a window that are not worth a histogram, or a claim
 # The only means that the paper prints: of the gap, for AUC in (.825, .875).
 PRINTED = {("roc_gap", 0.825, "dcem"): 0.028, ("roc_gap", 0.825, "tested-only"): 0.050}
@@ -153,21 +154,21 @@ def _draw(
                 )  # fmt: skip
             one = means[(means["low"] == low) & (means["method"] == method)].iloc[0]
             if one["n"] >= FEW:
-                ax.axvline(one[f"mean_{of}"], color=colour, ls=(0, (5, 3)), lw=1.8)
+                ax.axvline(one[f"mean_{of}"], 0, LINE, color=colour, ls=(0, (5, 3)), lw=1.8)
             if not np.isnan(one["published_mean"]):
-                ax.axvline(one["published_mean"], color=colour, ls=":", lw=1.8)
+                ax.axvline(one["published_mean"], 0, LINE, color=colour, ls=":", lw=1.8)
             text = f"{METHOD_NAMES[method]} {number(one[f'mean_{of}'])} (n {one['n']})"
             ax.text(
                 0.98, 0.97 - 0.085 * place, text, transform=ax.transAxes, ha="right", va="top",
                 fontsize=8, color=colour, fontweight="bold", zorder=5,
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.9},
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.2},
             )  # fmt: skip
         top = f"over {number(low)}" if high >= 1 else f"{number(low)} to {number(high)}"
         ax.set_title(f"{METRIC_NAMES[by]} {top}", fontsize=9.5)
         ax.grid(axis="y", color=GRID)
         ax.set_axisbelow(True)
         ax.xaxis.set_major_formatter(tick)
-        ax.margins(y=0.3)
+        ax.margins(y=1 / LINE - 1)
         ax.set_xlim(bins[0], bins[-1])
     axes[0].set_ylabel("share of fits")
     figure.supxlabel(METRIC_NAMES[of], fontsize=10, color=MUTED)
