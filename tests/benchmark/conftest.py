@@ -36,6 +36,11 @@ params = {max_iter = 12, steps = 5, hidden = [8], variant = "published"}
 """
 )
 
+ROUNDS = {
+    "sar-em": "max_iter = 12, patience = 99, steps = 5",
+    "self": "max_iter = 11, patience = 99, steps = 5",  # after a first round without filtering
+}
+
 
 @pytest.fixture
 def plain(tmp_path: Path) -> Path:
@@ -49,6 +54,14 @@ def iterative(tmp_path: Path) -> Path:
     """6 cells of DCEM, which train as one fleet and write checkpoints."""
     (tmp_path / "iterative.toml").write_text(ITERATIVE)
     return tmp_path / "iterative.toml"
+
+
+@pytest.fixture(params=ROUNDS)
+def rounds(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """6 cells of 12 rounds of another method that writes checkpoints."""
+    method = f'name = "{request.param}"\nparams = {{hidden = [8], {ROUNDS[request.param]}}}\n'
+    (tmp_path / "rounds.toml").write_text(f"{SMALL}\n[[methods]]\n{method}")
+    return tmp_path / "rounds.toml"
 
 
 @pytest.fixture

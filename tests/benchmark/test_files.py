@@ -185,6 +185,14 @@ def test_an_unknown_method_is_named_before_anything_runs(tmp_path):
         expand(load(path))
 
 
+@pytest.mark.parametrize("method", ["dcem", "sar-em"])
+def test_both_em_methods_are_searched_with_and_without_carried_weights(method):
+    plan, _ = expand(load(f"search-{method}"))
+    given = [one.cell.method["params"]["carry_weights"] for one in plan]
+    assert (given.count(True), given.count(False)) == (12, 12)
+    assert len({one.cell.id for one in plan}) == 24
+
+
 def test_an_unknown_preset_is_named():
     with pytest.raises(InputError, match="Did you mean 'figure2'"):
         load("figure-2")

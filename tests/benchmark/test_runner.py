@@ -18,6 +18,7 @@ import pytest
 from dcem import metrics
 from dcem.benchmark import planner
 from dcem.benchmark.cells import estimator_of, expand, task_of
+from dcem.benchmark.costs import guess
 from dcem.benchmark.display import Display
 from dcem.benchmark.files import load
 from dcem.benchmark.reading import export, results, status
@@ -129,6 +130,18 @@ def test_killed_while_training_it_goes_on_from_the_checkpoint(iterative, tmp_pat
     same_values(by_cell(out), by_cell(tmp_path / "whole"))
 
 
+def test_killed_between_two_rounds_other_methods_go_on_too(rounds, tmp_path):
+    out = tmp_path / "out"
+    die(rounds, out, "training", 5)
+    recorder = Recorder()
+    summary = run(load(rounds), out, device="cpu", display=recorder)
+    assert summary.complete
+    assert recorder.iterations == list(range(6, 13))
+    assert not list((out / "checkpoints").iterdir())
+    run(load(rounds), tmp_path / "whole", device="cpu")
+    same_values(by_cell(out), by_cell(tmp_path / "whole"))
+
+
 def test_killed_while_committing_the_rest_is_committed_and_no_more(iterative, tmp_path):
     out = tmp_path / "out"
     die(iterative, out, "committing", 3)
@@ -180,25 +193,40 @@ class SlowClock(Recorder):
         self.clock[0] += 10.0
 
 
-def test_a_run_ends_in_time_and_the_next_goes_on(iterative, tmp_path, monkeypatch):
-    out = tmp_path / "out"
+def in_short_runs(file, out, monkeypatch):
+    """Run after run of 45 s, of which a round takes 10; the rounds of each."""
     seen = []
     for _ in range(10):
         with monkeypatch.context() as patch:
             clock = SlowClock(patch, 0)
-            summary = run(
-                load(iterative), out, device="cpu", max_seconds=45, started=0.0, display=clock
-            )
+            summary = run(load(file), out, device="cpu", max_seconds=45, started=0.0, display=clock)
         seen.append(clock.iterations)
         assert clock.clock[0] <= 45
         if summary.complete:
             break
         assert summary.out_of_time
         assert summary.pending == 6
+    return seen
+
+
+def test_a_run_ends_in_time_and_the_next_goes_on(iterative, tmp_path, monkeypatch):
+    seen = in_short_runs(iterative, tmp_path / "out", monkeypatch)
     assert [i for part in seen for i in part] == list(range(1, 13))
     assert [len(part) for part in seen] == [4, 4, 4]
     run(load(iterative), tmp_path / "whole", device="cpu")
-    same_values(by_cell(out), by_cell(tmp_path / "whole"))
+    same_values(by_cell(tmp_path / "out"), by_cell(tmp_path / "whole"))
+
+
+def test_runs_of_other_methods_end_between_two_rounds(rounds, tmp_path, monkeypatch):
+    seen = in_short_runs(rounds, tmp_path / "out", monkeypatch)
+    assert seen == [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]
+    run(load(rounds), tmp_path / "whole", device="cpu")
+    same_values(by_cell(tmp_path / "out"), by_cell(tmp_path / "whole"))
+
+
+def test_methods_that_can_go_on_are_begun_whatever_time_is_left(rounds):
+    cell = expand(load(rounds))[0][0].cell
+    assert guess(cell, "cpu").resumable
 
 
 def test_a_fleet_too_long_for_the_time_is_cut_smaller(plain, tmp_path, monkeypatch):

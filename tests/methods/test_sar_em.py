@@ -40,7 +40,7 @@ def network(n_inputs: int) -> nn.Sequential:
 
 
 def plain_sar_em(
-    rows: SelectiveLabels, iterations: int, *, balanced: bool = False
+    rows: SelectiveLabels, iterations: int, *, balanced: bool = False, carry: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """The loop with data stacked twice, as a reader of the paper would write it."""
     X = torch.tensor(rows.X, dtype=torch.float32)
@@ -66,6 +66,8 @@ def plain_sar_em(
         fit(e, Xa, s, torch.where(s == 1, 1.0, guess), len(X), 3e-2)
     for _ in range(iterations):
         q = posterior(f, e, X, Xa, s)
+        if not carry:
+            f, e = network(2), network(5)
         fit(e, Xa, s, q, len(X), 3e-2)
         stacked = torch.cat([X, X]), torch.cat([ones, 1 - ones]), torch.cat([q, 1 - q])
         fit(f, *stacked, 2 * len(X), 1e-2)
@@ -78,11 +80,12 @@ def posterior(f: nn.Module, e: nn.Module, X: torch.Tensor, Xa: torch.Tensor, s: 
     return torch.where(s == 1, 1.0, p * (1 - c) / (1 - p * c))
 
 
-def test_published_is_the_plain_loop() -> None:
+@pytest.mark.parametrize("carry", [True, False])
+def test_published_is_the_plain_loop(carry: bool) -> None:
     rows, y = problem()
     held, y_held = problem(60, seed=1)
-    expected, labels = plain_sar_em(rows, 3)
-    fitted = SarEM(variant="published", **PLAIN).fit_problem(
+    expected, labels = plain_sar_em(rows, 3, carry=carry)
+    fitted = SarEM(variant="published", carry_weights=carry, **PLAIN).fit_problem(
         rows, validation=held, truth=(y, y_held)
     )
     np.testing.assert_allclose(fitted.predict_proba(rows.X)[:, 1], expected, atol=1e-4)
@@ -134,11 +137,13 @@ def test_corrected_keeps_its_best_iterate_and_stops_after_patience() -> None:
     np.testing.assert_allclose(again.predict_proba(held.X), fitted.predict_proba(held.X), atol=1e-6)
 
 
-def test_corrected_starts_from_found_positives_against_the_rest() -> None:
+@pytest.mark.parametrize("carry", [True, False])
+def test_corrected_starts_from_found_positives_against_the_rest(carry: bool) -> None:
     rows, _ = problem()
     held, _ = problem(60, seed=1)
-    expected, labels = plain_sar_em(rows, 1, balanced=True)
-    fitted = SarEM(**PLAIN | {"max_iter": 1}).fit_problem(rows, validation=held)
+    expected, labels = plain_sar_em(rows, 1, balanced=True, carry=carry)
+    options = PLAIN | {"max_iter": 1, "carry_weights": carry}
+    fitted = SarEM(**options).fit_problem(rows, validation=held)
     np.testing.assert_allclose(fitted.predict_proba(rows.X)[:, 1], expected, atol=1e-4)
     np.testing.assert_allclose(fitted.pseudo_labels_, labels, atol=1e-4)
     assert (fitted.pseudo_labels_[rows.y_imputed == 1] == 1).all()
@@ -183,6 +188,31 @@ def test_a_fleet_gives_what_single_fits_give(options: dict) -> None:
         )
         assert one.n_iter_ == single.n_iter_
         assert len(one.pseudo_labels_) == len(rows)
+
+
+def test_a_network_that_stopped_keeps_its_weights_while_others_start_anew() -> None:
+    options = PLAIN | {"variant": "published", "carry_weights": False, "patience": 1}
+    options |= {"max_iter": 30}
+    (rows, y), (other, y_other) = problem(100, seed=1), problem(140, seed=2)
+    (held, y_held), (other_held, y_other_held) = problem(50, seed=3), problem(60, seed=4)
+    many = fit_many(
+        SarEM(**options),
+        [rows, other],
+        validations=[held, other_held],
+        truths=[(y, y_held), (y_other, y_other_held)],
+        random_states=[3, 4],
+    )
+    assert many[0].n_iter_ != many[1].n_iter_
+    for one, data, seed in (
+        (many[0], (rows, held, (y, y_held)), 3),
+        (many[1], (other, other_held, (y_other, y_other_held)), 4),
+    ):
+        single = SarEM(**options | {"random_state": seed})
+        single.fit_problem(data[0], validation=data[1], truth=data[2])
+        assert one.n_iter_ == single.n_iter_
+        np.testing.assert_allclose(
+            one.predict_proba(rows.X), single.predict_proba(rows.X), atol=1e-4
+        )
 
 
 def test_minibatches_run() -> None:

@@ -23,7 +23,7 @@ _BURDEN = {"dividemix": 8.0, "dragonnet": 4.0, "self": 6.0, "sar-em": 2.0, "dr-l
 # Rounds after which methods that stop by themselves usually have stopped.
 _TYPICAL_ROUNDS = {"self": 5, "sar-em": 15}
 # Methods whose fleets write a checkpoint as they go, so that stopping them loses little.
-RESUMABLE = frozenset({"dcem", "no-causal-regularization"})
+RESUMABLE = frozenset({"dcem", "no-causal-regularization", "sar-em", "self"})
 _DEFAULT_ROWS = 20_000
 
 
