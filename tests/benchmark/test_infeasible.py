@@ -24,7 +24,8 @@ def test_one_of_two_is_left_out_with_its_reason(tmp_path):
     path.write_text(FILE.format(k="[1, 50]"))
     planned, notes = expand(load(path))
     assert len(planned) == 1
-    assert len(notes) == 1 and "k 50" in notes[0]
+    assert len(notes) == 1
+    assert "k 50" in notes[0]
 
 
 def test_nothing_but_impossible_settings_is_an_error(tmp_path):

@@ -3,7 +3,7 @@
 Methods are ranked at each setting by the median over phases and seeds, with the worst and best
 beside it: a method that wins on the median and fails at one boundary should not look like a winner.
 Over all settings, methods are ranked by their mean rank. Cells without a result are counted, not
-left out in silence.
+left out in silence, and methods that were given the truth are marked: none of them is a winner.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import html
 import json
 import os
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.benchmark.agreement import SETTING
-from dcem.benchmark.reading import missing, results
+from dcem.benchmark.reading import missing, purposes, results
 
 # Metric -> (words, which way is better)
 METRICS = {
@@ -35,7 +36,8 @@ METRICS = {
 def leaderboard(source: Path) -> str:
     """The page for a store, or for a table that `export` wrote."""
     frame = results(source)
-    boards = [_board(name, part) for name, part in _benchmarks(frame)]
+    about = purposes(source)
+    boards = [_board(name, about.get(name, ""), part) for name, part in _benchmarks(frame)]
     data = {
         "metrics": {name: {"words": w, "better": b} for name, (w, b) in METRICS.items()},
         "boards": boards,
@@ -63,7 +65,7 @@ def _benchmarks(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(str(name), part) for name, part in frame.groupby("benchmark", sort=False)]
 
 
-def _board(name: str, frame: pd.DataFrame) -> dict[str, Any]:
+def _board(name: str, about: str, frame: pd.DataFrame) -> dict[str, Any]:
     """Settings and, for each, the methods with their statistics, metric by metric."""
     columns = [c for c in SETTING if c in frame and frame[c].notna().any()]
     varied = [c for c in columns if frame[c].nunique(dropna=False) > 1]
@@ -77,16 +79,38 @@ def _board(name: str, frame: pd.DataFrame) -> dict[str, Any]:
         for method, cells in part.groupby(label, sort=False):
             numbers = {m: _spread(cells[m]) for m in METRICS if m in cells}
             rows.append({"method": str(method), "n": len(cells), **numbers})
-        words = ", ".join(map(_words, varied, values)) or "the only setting"
-        settings.append({"name": words, "rows": rows})
-    fixed = ", ".join(_words(c, frame[c].iloc[0]) for c in columns if c not in varied)
-    return {"name": name, "fixed": fixed, "settings": settings}
+            if _was_given_truth(cells):
+                rows[-1]["truth"] = True
+        words = [_words(value) for value in values]
+        text = ", ".join(map(" ".join, zip(varied, words, strict=True))) or "the only setting"
+        settings.append({"name": text, "values": words, "rows": rows})
+    fixed = ", ".join(f"{c} {_words(frame[c].iloc[0])}" for c in columns if c not in varied)
+    head = {"name": name, "about": about, "fixed": fixed, "varied": varied}
+    return head | {"settings": settings}
 
 
-def _words(name: str, value: Any) -> str:
+def _words(value: Any) -> str:
     if isinstance(value, float):
-        return f"{name} default" if np.isnan(value) else f"{name} {value:.3g}"
-    return f"{name} {value}"
+        return "default" if np.isnan(value) else f"{value:.3g}"
+    return str(value)
+
+
+def _was_given_truth(cells: pd.DataFrame) -> bool:
+    """Whether a method saw the truth of every row, as an oracle or by a published choice."""
+    first = cells.iloc[0]
+    return _uses_truth(str(first["method"]), str(first.get("variant", "")))
+
+
+@cache
+def _uses_truth(method: str, variant: str) -> bool:
+    from dcem.methods.registry import METHODS
+
+    if method not in METHODS:
+        return False
+    estimator = METHODS[method]()
+    if "variant" in estimator.get_params(deep=False) and variant:
+        estimator.set_params(variant=variant)
+    return estimator.uses_truth
 
 
 def _spread(values: pd.Series) -> list[float] | None:

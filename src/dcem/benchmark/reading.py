@@ -88,6 +88,16 @@ def missing(path: Path, benchmark: str | None = None) -> list[str]:
     return told
 
 
+def purposes(path: Path) -> dict[str, str]:
+    """What each benchmark of a store is for, in its own words; a table does not know."""
+    if is_table(path):
+        return {}
+    connection = open_to_read(find_store(path))
+    rows = connection.execute("SELECT name, about FROM benchmarks").fetchall()
+    connection.close()
+    return {name: about or "" for name, about in rows}
+
+
 def results(path: Path, benchmark: str | None = None, *, unfinished: bool = False) -> pd.DataFrame:
     """Every finished cell as a row: what it was, its metrics, and how it was computed.
 
