@@ -206,7 +206,7 @@ class Page:
             paper = number(theirs["dividemix", "auc"].median)
             others_too = ", ".join(rest) or "–"
             lines.append((fraction(k), fraction(q_t), paper, first, others_too, number(apart)))
-        head = ("k", "q_t", "published", "ours", "from other seeds", "most at one boundary")
+        head = ("k", "q_t", "published", "ours", "other seeds", "most apart at a boundary")
         text = markdown(head, lines)
         return text if others is not None else f"{text}\n\n{missing('dividemix_chance')}"
 

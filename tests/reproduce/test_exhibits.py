@@ -132,7 +132,10 @@ def test_methods_cut_short_are_starred_and_told(drawn, recorded):
     names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert "DCEM *" in names
     assert "SAR-EM" in names
-    assert "* ours cut short" in figure.get_supxlabel()
+    key = figure.get_supxlabel()
+    assert key.startswith("◇ published     ● ours, on artificial patients")  # only ours are
+    assert key.endswith("* ours cut short")
+    assert any(note.startswith("Not recorded by us: ") for note in outcomes["figure4"].notes)
 
 
 def test_tables_with_and_without_the_twelfth_boundary(drawn, recorded):
@@ -166,8 +169,17 @@ def test_titles_write_fractions_as_the_paper_does():
 def test_lines_of_means_end_below_the_labels(recorded, id):
     (exhibit,) = find([id])
     figure = exhibit.draw(*(Recorded(recorded).rows(need) for need in exhibit.needs)).figure
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     for ax in figure.axes:
         labels = min(text.get_window_extent().y0 for text in ax.texts)
         lines = [line.get_window_extent().y1 for line in ax.lines]
         assert all(top < labels for top in lines)
+
+
+def test_labels_of_the_calibration_are_off_its_curves_and_on_the_paper(recorded):
+    (exhibit,) = find(["figure8"])
+    figure = exhibit.draw(*(Recorded(recorded).rows(need) for need in exhibit.needs)).figure
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        assert all(text.get_window_extent().y0 >= ax.bbox.y1 for text in ax.texts)
+        assert ax.xaxis.label.get_window_extent().y0 >= 0

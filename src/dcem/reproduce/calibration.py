@@ -114,7 +114,7 @@ def calibration(found: Found) -> Picture:
 
 
 def _draw(table: pd.DataFrame, summary: pd.DataFrame) -> Any:
-    figure = new_figure(9.6, 3.9)
+    figure = new_figure(9.6, 4.2)
     axes = figure.subplots(1, len(SHOWN), sharey=True)
     looks = {"0": (group_colour(0), "o", "group 0"), "1": (group_colour(1), "s", "group 1")}
     for ax, temperature in zip(axes, SHOWN, strict=True):

@@ -34,7 +34,7 @@ from dcem.reproduce.spread import (
     spreads_of,
 )
 
-STAR = "     * ours cut short"
+STAR = "* ours cut short"
 LANE = 0.19  # how far the two sides of a method are from its middle
 READING = (
     "Hollow diamonds: the paper. Filled circles: this package. Bar: median; triangle: worst case."
@@ -78,6 +78,9 @@ def _points(
         notes.append(ARTIFICIAL)
     expected = 12 if over == "phase" else 11
     short = [name for name in names if 0 < len(ours.get((name, "auc"), NOTHING).values) < expected]
+    absent = [name for name in names if (name, "auc") not in ours]
+    if ours and absent:
+        notes.append(f"Not recorded by us: {', '.join(METHOD_NAMES[name] for name in absent)}.")
     if short:
         notes.append(f"Fewer than {expected} points of ours: {', '.join(short)}.")
     other = {name: text for name, text in other_parameters(rows).items() if name in names}
@@ -143,7 +146,8 @@ def side_by_side(
     for text, name in zip(panels[0].get_yticklabels(), names, strict=True):
         text.set_fontweight("bold" if "dcem" in name else "normal")
     figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
-    key = _key(theirs, ours) + STAR * any(labels.get(name, "").endswith("*") for name in names)
+    starred = any(labels.get(name, name).endswith("*") for name in names)
+    key = _key(theirs, ours, artificial=found.artificial, starred=starred)
     figure.supxlabel(key, fontsize=8.5, color=MUTED)
     if found.artificial:
         watermark(figure, "artificial")
@@ -172,7 +176,8 @@ def _write_numbers(
     ax.set_xlim(low, high + 0.62 * (high - low))
     ax.set_xticks([tick for tick in ax.get_xticks() if low <= tick <= high])
     for name, height in heights.items():
-        for side, offset, colour in ((theirs, LANE, MUTED), (ours, -LANE, _colour(name))):
+        lane = LANE if (name, metric) in theirs and (name, metric) in ours else 0.0
+        for side, offset, colour in ((theirs, lane, MUTED), (ours, -lane, _colour(name))):
             if (name, metric) in side:
                 text = brackets(side[name, metric])
                 ax.text(
@@ -194,10 +199,9 @@ def _colour(name: str) -> str:
     return group_colour(3) if "dcem" in name else group_colour(0)
 
 
-def _key(theirs: Spreads, ours: Spreads) -> str:
+def _key(theirs: Spreads, ours: Spreads, *, artificial: bool, starred: bool) -> str:
     # the paper's tables have no points
     points = any(len(one.values) for one in theirs.values())
-    sides = ["◇ published" if points else "grey: published"] * bool(theirs) + ["● ours"] * bool(
-        ours
-    )
-    return "     ".join([*sides, "| median", "▷◁ worst case"])
+    key = ["◇ published" if points else "grey: published"] * bool(theirs)
+    key += ["● ours, on artificial patients" if artificial else "● ours"] * bool(ours)
+    return "     ".join([*key, "| median", "▷◁ worst case", *[STAR] * starred])

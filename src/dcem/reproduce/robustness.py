@@ -32,7 +32,7 @@ from dcem.reproduce.spread import (
 )
 from dcem.reproduce.summary import published_settings, settings_of
 
-N_RESAMPLES = 2000
+N_RESAMPLES = 20_000
 LEVEL = 0.95
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dcem.benchmark import published
 from dcem.methods import theory
-from dcem.report.style import GRID, INK, MUTED, PAPER, group_colour, new_figure
+from dcem.report.style import GRID, INK, PAPER, group_colour, new_figure
 from dcem.report.theory_figures import m_step_contours
 from dcem.reproduce.picture import Picture, in_style, tick, watermark
 from dcem.reproduce.points import ARTIFICIAL, STAR, cut_short
@@ -192,9 +192,8 @@ def _draw_salience(
         if not len(rows):
             ax.text(0.35, 0.5, "ours is not recorded", transform=ax.transAxes, ha="center")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=9)
-    if labels != METHOD_NAMES:
-        figure.supxlabel(STAR.strip(), fontsize=8.5, color=MUTED)
     title = "Which feature the testers look at (sepsis, k 4, q_t 3/2)"
+    title += f"     {STAR}" if labels != METHOD_NAMES else ""
     figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
     if found.artificial:
         watermark(figure, "artificial")
