@@ -26,7 +26,10 @@ PRESETS: dict[str, tuple[str, ...]] = {
     "grid": ("grid",),
     "seeds": ("seeds",),
     "repairs": ("repairs",),
+    "dividemix_chance": ("results/dividemix_chance.toml",),
+    "dragonnet_targeted": ("results/dragonnet_targeted.toml",),
 }
+SEPSIS = ("sepsis-figure4 --cohort C.parquet", "results/sepsis_artificial.toml --cohort C.parquet")
 CARRIED = {(1.0, 0.5), (1.0, 1.0), (1.0, 2.0), (2.0, 2.0)}  # k, q_t
 # What is nearly the same in all rows of a file goes into the JSON, with the number of rows.
 IN_JSON = ["versions", "fit_seed", "finished"]
@@ -66,14 +69,20 @@ def main() -> None:
     parser.add_argument("store", type=Path)
     parser.add_argument("--sepsis", type=Path, help="store of the runs on artificial patients")
     options = parser.parse_args()
+    everything = results(options.store)
     for name, presets in PRESETS.items():
-        table = pd.concat([results(options.store, preset) for preset in presets])
+        names = [Path(preset).stem.replace("_", "-") for preset in presets]
+        table = everything[everything["benchmark"].isin(names)]
+        if table.empty:
+            continue
         write(name, table, presets)
         if name == "shown":
             here = [pair in CARRIED for pair in zip(table["k"], table["q_t"], strict=True)]
             write("methods", table[here], presets)
     if options.sepsis is not None:
-        write("sepsis_artificial", results(options.sepsis), ("sepsis-figure4",))
+        table = results(options.sepsis)
+        curve = table.groupby(["k", "q_t", "label"])["beta"].transform("nunique")
+        write("sepsis_artificial", table[curve == table["beta"].nunique()], SEPSIS)
 
 
 if __name__ == "__main__":

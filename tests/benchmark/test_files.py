@@ -202,3 +202,12 @@ def test_only_some_methods():
     assert [m.name for m in load("shown").only(["dcem", "y-obs"]).methods] == ["y-obs", "dcem"]
     with pytest.raises(InputError, match="Did you mean 'dcem'"):
         load("shown").only(["dcm"])
+
+
+def test_a_parameter_of_any_type_takes_any_value(tmp_path):
+    path = tmp_path / "b.toml"
+    path.write_text(
+        '[[tasks]]\nkind = "sinusoid"\nq_y = 0.5\nk = 1\nq_t = 2\nphase = 0\n'
+        '[[methods]]\nname = "dividemix"\ngrid = {random_state = [52, 62]}\n'
+    )
+    assert [entry.params["random_state"] for entry in load(path).methods] == [52, 62]

@@ -41,7 +41,9 @@ def _fits(value: Any, hint: Any) -> bool:
         return isinstance(value, tuple) and all(_fits(one, get_args(hint)[0]) for one in value)
     if hint in (int, float):  # Python takes True for a number, and no whole number for a float
         return isinstance(value, (int, hint)) and not isinstance(value, bool)
-    return not isinstance(hint, type) or isinstance(value, hint)  # Any takes everything
+    if hint is Any:
+        return True
+    return not isinstance(hint, type) or isinstance(value, hint)
 
 
 def _words(hint: Any) -> str:
