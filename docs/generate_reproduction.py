@@ -150,11 +150,7 @@ class Page:
         for place, (name, title) in enumerate(appendix.TITLES.items(), start=1):
             found = self.rows(f"table{place}")
             theirs, ours, names = appendix.both_sides(found.rows, name)
-            labels = METHOD_NAMES
-            if name == "temperature":
-                labels = {row: f"τ = {row}" for row in names}
-            if name == "initialization":
-                labels = {"algorithm-1": "algorithm 1 (ours only)"}
+            labels = {row: appendix.row_name(name, row) for row in names}
             eleven = appendix.eleven(found.rows, name)
             parts.append(
                 f"**Table {place}. {title}**\n\n{self._sides(theirs, ours, names, labels, eleven)}"
@@ -185,6 +181,23 @@ class Page:
                 f"{number(gap)} (gap) of the published; gaps {gaps}."
             )
         return "\n".join(parts)
+
+    def dragonnet(self) -> str:
+        """DragonNet at q_y 1/2, k 1, q_t 2 with the targeted term and without."""
+        name = "dragonnet"
+        targeted = self.source.table("dragonnet_targeted")
+        ours = spreads_of(our_rows(self.rows("figure2").rows))
+        sides = {
+            "published figure": published_spreads(published.figures(), q_y=0.5, k=1.0, q_t=2.0),
+            "ours without the term": ours,
+            "ours with it": {} if targeted is None else spreads_of(our_rows(targeted)),
+        }
+        rows = [
+            (side, *(brackets(spreads.get((name, m), NOTHING)) for m in ("auc", "roc_gap")))
+            for side, spreads in sides.items()
+        ]
+        text = markdown(("", "AUC", "gap"), rows)
+        return text if targeted is not None else f"{text}\n\n{missing('dragonnet_targeted')}"
 
     def dividemix(self) -> str:
         """Median AUCs of DivideMix from several seeds."""
@@ -263,9 +276,13 @@ class Page:
                 lines.append((window, *cells, " / ".join(printed) if "–" not in printed else ""))
             head = (f"{METRIC_NAMES[by]}", "DCEM", METHOD_NAMES[rival], "printed in the paper")
             what = f"{METRIC_NAMES[of]} at similar {METRIC_NAMES[by]}"
-            cells = f"{len(common.groupby(['q_y', 'k', 'q_t']))} settings, {len(common)} fits"
+            every = tradeoffs.in_common(tradeoffs.pooled(grid.rows, every_k=True), (rival, "dcem"))
+            cells = (
+                f"{tradeoffs.n_settings(common)} of the {tradeoffs.n_settings(every)} recorded "
+                f"settings, {len(common)} fits"
+            )
             parts.append(f"**Mean {what}** ({cells})\n\n{markdown(head, lines)}")
-        return "\n\n".join(parts)
+        return "\n\n".join([*parts, f"Of the recorded settings, {tradeoffs.LEFT_OUT}."])
 
     def overlap(self) -> str:
         """Medians by slope."""
@@ -336,9 +353,14 @@ class Page:
 
     def verdicts(self) -> str:
         """How many claims hold, and which do not."""
-        table = self._claims()
+        whole = self._claims()
+        on_defaults = whole["ours_on_defaults"]
         parts = []
-        for side, words in (("published", "the paper's own figures"), ("ours", "our runs")):
+        for side, table, words in (
+            ("published", whole, "the paper's own figures"),
+            ("ours", whole[~on_defaults], "our runs with the published choices"),
+            ("ours", whole[on_defaults], "our runs with the package's defaults (no replication)"),
+        ):
             holds = table[f"{side}_holds"].dropna().astype(bool)
             failing = table.loc[holds.index[~holds], ["claim", "where"]]
             text = f"- In {words}, {holds.sum()} of the {len(holds)} that can be checked hold"
@@ -351,11 +373,16 @@ class Page:
         table = self._claims()
         marks = {True: "holds: ", False: "**does not hold**: ", None: ""}
         rows = [
-            (r.where, r.claim, r.printed, marks[r.published_holds] + r.published_figures,
-             marks[r.ours_holds] + (r.ours or "–"))
+            (r.where, r.claim, r.holds_if, r.printed,
+             marks[r.published_holds] + r.published_figures,
+             "(defaults) " * (r.ours_on_defaults and bool(r.ours))
+             + marks[r.ours_holds] + (r.ours or "–"))
             for r in table.itertuples()
         ]  # fmt: skip
-        head = ("where", "what the text says of DCEM", "printed", "in its figures", "ours")
+        head = (
+            *("where", "what the text says of DCEM", "holds if", "printed", "in its figures"),
+            "ours",
+        )
         return markdown(head, rows)
 
     def paired(self) -> str:

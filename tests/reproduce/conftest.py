@@ -85,6 +85,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     chance.assign(method="dividemix", label="seed 52").to_csv(
         out / "dividemix_chance.csv", index=False
     )
+    targeted = as_published(chance[(chance["seed"] == 0) & (chance["q_t"] == 2)])
+    targeted.assign(
+        method="dragonnet", label="dragonnet", params='{"targeted_weight": 1.0}'
+    ).to_csv(out / "dragonnet_targeted.csv", index=False)
     fits[(fits["k"] == 1)].assign(benchmark="seeds").to_csv(out / "seeds.csv", index=False)
     tables(as_published(fitted(work, "studies", STUDIES))).to_csv(out / "tables.csv", index=False)
     cohort(work / "cohort.parquet")

@@ -311,3 +311,30 @@ def test_like_is_compared_with_like_while_a_run_is_under_way():
     paired = robustness.paired_differences(other).set_index(["method", "metric", "k"])
     assert ("self", "auc", "all") not in paired.index  # recorded at one setting only
     assert paired.loc[("y-obs", "auc", "all"), "n"] == 2
+
+
+def test_a_place_is_told_in_baselines_that_are_worse():
+    """ "Below five of eight": the paper's own points at sepsis say so in the same words."""
+    claim = next(one for one in claims.CLAIMS if "five of eight" in one.sentence)
+    text, holds = claim.test(claims.published_evidence())
+    assert text.endswith("(DCEM is better than 5 of 8)")
+    assert holds is True
+
+
+def test_the_rule_of_a_claim_is_the_one_that_is_applied():
+    rules = {claim.sentence: claim.test.rule for claim in claims.CLAIMS}
+    assert all(rules.values())
+    assert rules["the start changes medians trivially"] == "both within .01"
+    assert rules["lowest median gap of the causal estimators"] == "no other better (no margin)"
+    assert (
+        claim_tests.first("auc", "median", at_most=4).rule == "at most 3 others better (no margin)"
+    )
+    assert claim_tests.ahead("self", at_least=0.05).rule == "by more than .05"
+    for apart, holds in ((0.0099, True), (0.0101, False)):
+        start = {
+            (row, metric): Spread.of([value])
+            for metric in ("auc", "roc_gap")
+            for row, value in (("random", 0.5), ("tested-only", 0.5 + apart))
+        }
+        evidence = claim_tests.Evidence(tables={"initialization": start})
+        assert claim_tests.same_start(evidence)[1] is holds

@@ -18,6 +18,16 @@ def drawn(recorded, tmp_path_factory):
     return out, {one.exhibit.id: one for one in outcomes}
 
 
+def picture(id, folder):
+    """One exhibit from a folder of results."""
+    (exhibit,) = find([id])
+    return exhibit.draw(*(Recorded(folder).rows(need) for need in exhibit.needs))
+
+
+def draw(id, folder):
+    return picture(id, folder).figure
+
+
 def test_the_catalogue_has_every_figure_and_table_of_the_paper():
     # 1 is a drawing and 6 the flow of the cohort
     figures = [f"figure{n}" for n in (2, 3, 4, 5, 7, 8, 9, 10, *range(11, 34))]
@@ -111,10 +121,41 @@ def test_artificial_patients_are_watermarked_and_no_evidence(recorded, drawn):
     found = Recorded(recorded).rows(Need("sepsis", ("sepsis_artificial",), {"k": 4.0, "q_t": 1.5}))
     assert found.artificial
     (exhibit,) = find(["figure4"])
-    texts = [text.get_text() for text in exhibit.draw(found).figure.texts]
-    assert "artificial" in texts
+    for id in ("figure4", "figure10"):
+        (exhibit,) = find([id])
+        for ax in exhibit.draw(found).figure.axes:
+            assert "ours: artificial patients" in [text.get_text() for text in ax.texts]
     claims = pd.read_csv(drawn[0] / "claims.csv")
     assert claims[claims["where"].str.contains("Figure 4")]["ours"].isna().all()
+
+
+def test_only_our_points_are_called_artificial(recorded):
+    """The words across a panel are in the colour of our points; published ones have another."""
+    from matplotlib.colors import to_hex
+
+    figure = draw("figure4", recorded)
+    for ax in figure.axes:
+        (words,) = [text for text in ax.texts if "artificial" in text.get_text()]
+        sides = {
+            marker: {
+                to_hex(line.get_markeredgecolor())
+                for line in ax.lines
+                if line.get_marker() == marker
+            }
+            for marker in "oD"
+        }
+        assert sides["o"] == {to_hex(words.get_color())}
+        assert sides["D"].isdisjoint(sides["o"])
+    across = [text for text in figure.texts if text.get_text() != figure.get_supxlabel()]
+    assert not any("artificial" in text.get_text() for text in across)
+    for ax in draw("figure10", recorded).axes:  # ours is left of the line at 1.06
+        figure = ax.figure
+        figure.draw_without_rendering()
+        (words,) = [text for text in ax.texts if "artificial" in text.get_text()]
+        box = words.get_window_extent()
+        line = ax.transData.transform((1.06, 0))[0]
+        assert ax.bbox.x0 <= box.x0
+        assert box.x1 <= line
 
 
 def test_methods_cut_short_are_starred_and_told(drawn, recorded):
@@ -163,6 +204,92 @@ def test_titles_write_fractions_as_the_paper_does():
     assert titles["figure11"] == "Simulation at q_y 1/2, k 1/3, q_t 1/2, all methods"
     assert titles["figure26"] == "Sepsis at k 1/4, q_t 3/2"
     assert not any("0." in title for title in titles.values())
+
+
+def test_thirds_have_one_name_in_files_and_leaderboard():
+    names = {exhibit.id: exhibit.name for exhibit in EXHIBITS}
+    assert names["figure11"] == "k0.333-qt0.5"
+    assert names["figure27"] == "sepsis-k0.333"
+    assert names["figure26"] == "sepsis-k0.25"
+    assert [one.id for one in find(["k0.333-qt2"])] == ["figure13"]
+
+
+def test_a_pool_tells_what_it_leaves_out_and_moves_no_fit(recorded, tmp_path):
+    """k 1/10 and 4 are recorded and not pooled; gaps above .2 have bars of their own."""
+    grid = results(recorded / "grid.csv")
+    one = grid[np.isclose(grid["k"], 1)]
+    far = grid.assign(roc_gap=0.25, auc=0.7)
+    far = far.drop(columns="roc_gap_grid", errors="ignore")
+    pd.concat([far, far[np.isclose(far["k"], 1)].assign(k=0.1), one.assign(k=4.0)]).to_csv(
+        tmp_path / "grid.csv", index=False
+    )
+    figure3 = picture("figure3", tmp_path)
+    assert "15 of the 21 settings" in figure3.caption
+    assert "k 1/10 and 4 are left out" in figure3.caption
+    ax = figure3.figure.axes[0]
+    assert ax.get_xlim()[1] > 0.25
+    for patch in ax.patches:
+        assert patch.get_path().vertices[:, 0].max() > 0.25
+    (key,) = figure3.figure.legends
+    words = [text.get_text() for text in key.get_texts()]
+    assert words == ["mean of ours", "mean printed in the paper"]
+
+
+def test_a_number_stands_beside_its_line(recorded):
+    """Also where one side is alone, as algorithm 1 in table 4."""
+    for ax in draw("table4", recorded).axes:
+        heights = {
+            line.get_ydata()[0]
+            for line in ax.lines
+            if len(line.get_ydata()) == 2 and line.get_ydata()[0] == line.get_ydata()[1]
+        }
+        numbers = [text for text in ax.texts if "[" in text.get_text()]
+        assert len(numbers) == 5
+        for text in numbers:
+            assert min(abs(text.get_position()[1] - height) for height in heights) < 1e-9
+
+
+def test_a_picture_says_which_side_is_not_there(recorded, tmp_path):
+    key = draw("figure11", recorded).get_supxlabel()
+    assert key.startswith("published: not at hand     ● ours")
+    assert "▶◀ worst case" in key  # ours are filled
+    assert "▷" not in key
+    assert "▷◁ ▶◀ worst case" in draw("figure2", recorded).get_supxlabel()
+    assert "no ●: not recorded by us" in draw("figure4", recorded).get_supxlabel()
+    assert "ours: not recorded" in draw("figure4", tmp_path).get_supxlabel()
+
+
+def test_a_method_has_one_look_in_all_pictures(recorded):
+    def looks(figure):
+        (key,) = figure.legends
+        names = [text.get_text().removesuffix(" *") for text in key.get_texts()]
+        handles = key.legend_handles
+        return {n: (h.get_marker(), h.get_color()) for n, h in zip(names, handles, strict=True)}
+
+    overlap, salience, seeds = (
+        looks(draw(id, recorded)) for id in ("figure7", "figure10", "robustness")
+    )
+    for name in ("DCEM", "tested-only"):
+        assert overlap[name] == salience[name] == seeds[name]
+    assert salience["y-obs"] == seeds["y-obs"]
+    assert len({marker for marker, _ in salience.values()}) == len(salience)
+
+
+def test_what_marks_mean_is_in_the_picture(recorded):
+    summary = draw("summary", recorded)
+    assert "hollow: it says nothing of this setting" in summary.get_supxlabel()
+    assert "blank: no numbers at hand" in summary.get_supxlabel()
+    checked = picture("summary", recorded).numbers[""]
+    marks = [text.get_text() for text in summary.axes[0].texts]
+    assert sum(mark in "△○▽" for mark in marks) == (checked["paper_says"] == "").sum() > 0
+    (key,) = draw("robustness", recorded).legends
+    assert "with zero: unclear" in [text.get_text() for text in key.get_texts()]
+    overlap = draw("figure7", recorded)
+    assert "q_y 1/2, k 1, q_t 2" in overlap.get_suptitle()
+    assert "multiple of the usual 30" in overlap.axes[0].get_xlabel()
+    assert draw("figure8", recorded).get_suptitle()
+    salience = draw("figure10", recorded).axes[1]
+    assert "chance" in [text.get_text() for text in salience.texts]
 
 
 @pytest.mark.parametrize("id", ["figure3", "figure9"])

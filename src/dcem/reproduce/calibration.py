@@ -140,6 +140,6 @@ def _draw(table: pd.DataFrame, summary: pd.DataFrame) -> Any:
         ax.set_yticks([0, 0.5, 1], ["0", ".5", "1"])
         ax.grid(color=GRID)
     axes[0].set_ylabel("share tested")
-    title = "Calibration of the testing probability, with its expected error"
+    title = "Calibration of the testing probability, with its expected error (q_y 1/2, k 1, q_t 2)"
     figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
     return figure

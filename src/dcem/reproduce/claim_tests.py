@@ -1,4 +1,7 @@
-"""The tests that `claims` puts to each side: the numbers, and whether the sentence holds."""
+"""The tests that `claims` puts to each side: the numbers, and whether the sentence holds.
+
+Every test carries its rule in words, which is printed beside the verdict.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,8 @@ Setting = tuple[float, float, float]  # q_y, k, q_t
 # What the text calls similar, read so generously that a failure is one by any reading.
 SIMILAR_GAP, SIMILAR_AUC, SIMILAR_RANGE = 0.01, 0.1, 2.0  # the range as a factor
 SIMILAR_TREND = 0.01  # of a rank: rivals that are ahead by no more do not break a trend
+TRIVIAL = 0.01  # of a median
+NO_MARGIN = "(no margin)"
 
 
 @dataclass(frozen=True)
@@ -41,11 +46,35 @@ class Evidence:
     overlap: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
+@dataclass(frozen=True)
+class Test:
+    """A test, and the rule by which it says that a sentence holds."""
+
+    rule: str
+    ask: Callable[[Evidence], Answer]
+
+    def __call__(self, evidence: Evidence) -> Answer:
+        """The numbers of one side in words, and whether the sentence holds."""
+        return self.ask(evidence)
+
+
+def holds_if(rule: str) -> Callable[[Callable[[Evidence], Answer]], Test]:
+    """Make a function a test with this rule."""
+    return lambda ask: Test(rule, ask)
+
+
+def _rivals(at_most: int, margin: float = 0.0) -> str:
+    """The rule of a place among baselines: `at_most` 1 is the first."""
+    count = {1: "no other", 2: "at most one other"}.get(at_most, f"at most {at_most - 1} others")
+    return f"{count} better " + (f"by more than {number(margin, 2)}" if margin else NO_MARGIN)
+
+
 def first(
     metric: str, statistic: str, *, at_most: int = 1, sepsis: bool = False, table: str = ""
-) -> Callable[[Evidence], Answer]:
+) -> Test:
     """DCEM is at most the `at_most`-th of the baselines by a statistic of a metric."""
 
+    @holds_if(_rivals(at_most))
     def test(evidence: Evidence) -> Answer:
         spreads = evidence.sepsis if sepsis else evidence.simulation
         names: tuple[str, ...] = SELECTED
@@ -78,7 +107,7 @@ def _place(
     rival = order[1] if place == 1 else order[0]
     text = f"DCEM {number(values['dcem'])}, {METHOD_NAMES[rival]} {number(values[rival])}"
     if place > 2:
-        text += f" (DCEM: {place} of {len(order)})"
+        text += f" (DCEM is better than {len(order) - place} of {len(order) - 1})"
     clearly = sum(abs(values[name] - values["dcem"]) > margin for name in order[: place - 1])
     return text, clearly < at_most
 
@@ -95,9 +124,12 @@ def everywhere(
     rival: str = "",
     at_most: int = 1,
     margin: float = 0.0,
-) -> Callable[[Evidence], Answer]:
+) -> Test:
     """At every such setting DCEM's median is at most the `at_most`-th, or better than a rival's."""
 
+    better = NO_MARGIN if rival else _rivals(at_most, margin)
+
+    @holds_if(f"at every setting {better}")
     def test(evidence: Evidence) -> Answer:
         names = ("dcem", rival) if rival else SELECTED
         answers = {
@@ -119,9 +151,10 @@ def everywhere(
     return test
 
 
-def ahead(rival: str, metric: str = "auc", at_least: float = 0.0) -> Callable[[Evidence], Answer]:
+def ahead(rival: str, metric: str = "auc", at_least: float = 0.0) -> Test:
     """DCEM's median AUC is above a rival's by more than `at_least`."""
 
+    @holds_if(f"by more than {number(at_least, 2)}")
     def test(evidence: Evidence) -> Answer:
         spreads = evidence.simulation
         if ("dcem", metric) not in spreads or (rival, metric) not in spreads:
@@ -133,11 +166,10 @@ def ahead(rival: str, metric: str = "auc", at_least: float = 0.0) -> Callable[[E
     return test
 
 
-def every_window(
-    kind: str, rival: str, below: float, *, higher: bool
-) -> Callable[[Evidence], Answer]:
+def every_window(kind: str, rival: str, below: float, *, higher: bool) -> Test:
     """In every window below an edge DCEM's mean is the better one."""
 
+    @holds_if(f"in every window of {FEW} fits or more {NO_MARGIN}")
     def test(evidence: Evidence) -> Answer:
         wide = _means(evidence, kind, rival)
         wide = wide[wide["high"] <= below + 1e-9] if len(wide) else wide
@@ -149,9 +181,10 @@ def every_window(
     return test
 
 
-def similar_windows(rival: str, above: float) -> Callable[[Evidence], Answer]:
+def similar_windows(rival: str, above: float) -> Test:
     """In every window of the gap above an edge the mean AUCs are similar."""
 
+    @holds_if(f"within {number(SIMILAR_AUC, 2)} in every window")
     def test(evidence: Evidence) -> Answer:
         wide = _means(evidence, "gap", rival)
         wide = wide[wide["low"] >= above - 1e-9] if len(wide) else wide
@@ -181,6 +214,7 @@ def _pairs(wide: pd.DataFrame, rival: str) -> str:
     return f"DCEM / {METHOD_NAMES[rival]}: {', '.join(pairs)}"
 
 
+@holds_if(f"within {number(SIMILAR_GAP, 2)}")
 def top_window(evidence: Evidence) -> Answer:
     """Above an AUC of .875 the mean gaps are similar."""
     frame = evidence.by_auc
@@ -193,6 +227,7 @@ def top_window(evidence: Evidence) -> Answer:
     return text, bool(abs(top["dcem"] - top["tested-only"]) <= SIMILAR_GAP)
 
 
+@holds_if(f"more than half of the others larger {NO_MARGIN}")
 def temperature_gap(evidence: Evidence) -> Answer:
     """Most other temperatures have a larger median gap than 1: they "tend to", says the text."""
     spreads = evidence.tables.get("temperature", {})
@@ -204,6 +239,7 @@ def temperature_gap(evidence: Evidence) -> Answer:
     return f"{text} ({larger} of {len(gaps) - 1} larger)", larger > (len(gaps) - 1) / 2
 
 
+@holds_if(_rivals(1))
 def temperature_worst(evidence: Evidence) -> Answer:
     """No temperature has a better worst-case AUC than 1."""
     spreads = evidence.tables.get("temperature", {})
@@ -214,8 +250,9 @@ def temperature_worst(evidence: Evidence) -> Answer:
     return text, least["1"] == max(least.values())
 
 
+@holds_if(f"both within {number(TRIVIAL, 2)}")
 def same_start(evidence: Evidence) -> Answer:
-    """Both medians move by at most .01 with the start."""
+    """Both medians hardly move with the start."""
     spreads = evidence.tables.get("initialization", {})
     if ("random", "auc") not in spreads or ("tested-only", "auc") not in spreads:
         return NO_ANSWER
@@ -223,10 +260,11 @@ def same_start(evidence: Evidence) -> Answer:
     for metric in ("auc", "roc_gap"):
         one, two = (spreads[row, metric].median for row in ("random", "tested-only"))
         texts.append(f"{METRIC_NAMES[metric]} {number(one)} and {number(two)}")
-        small &= abs(one - two) <= 0.01
+        small &= abs(one - two) <= TRIVIAL
     return ", ".join(texts), small
 
 
+@holds_if(f"all within {number(SIMILAR_AUC, 2)}")
 def like_tested_only(evidence: Evidence) -> Answer:
     """The median AUCs of the causal estimators are similar to that of tested-only."""
     spreads = evidence.tables.get("causal-estimators", {})
@@ -241,6 +279,7 @@ def like_tested_only(evidence: Evidence) -> Answer:
     return text, all(abs(auc - aucs["tested-only"]) <= SIMILAR_AUC for auc in aucs.values())
 
 
+@holds_if(f"all three no larger {NO_MARGIN}")
 def three_fairer(evidence: Evidence) -> Answer:
     """On sepsis, three baselines have smaller median gaps than DCEM."""
     names = ("dcem", "group-peer-loss", "dragonnet", "group-0-only")
@@ -253,9 +292,10 @@ def three_fairer(evidence: Evidence) -> Answer:
     return text, all(gap <= gaps["dcem"] for gap in gaps.values())
 
 
-def overlap_drop(metric: str) -> Callable[[Evidence], Answer]:
+def overlap_drop(metric: str) -> Test:
     """From the flattest to the steepest slope DCEM's median loses least."""
 
+    @holds_if(f"least loss of the median, flattest to steepest {NO_MARGIN}")
     def test(evidence: Evidence) -> Answer:
         frame = evidence.overlap
         if frame.empty or frame["slope_factor"].nunique() < 2:
@@ -272,6 +312,7 @@ def overlap_drop(metric: str) -> Callable[[Evidence], Answer]:
     return test
 
 
+@holds_if(f"widest at most {SIMILAR_RANGE:g} times the narrowest, AUC and gap")
 def tight_ranges(evidence: Evidence) -> Answer:
     """DCEM's ranges are similar at all levels of overlap, in both metrics."""
     ranges = _ranges(evidence)
@@ -285,6 +326,7 @@ def tight_ranges(evidence: Evidence) -> Answer:
     return "range: " + "; ".join(texts), tight
 
 
+@holds_if(f"each wider at steepest than at flattest, AUC and gap {NO_MARGIN}")
 def causal_ranges_widen(evidence: Evidence) -> Answer:
     """The ranges of all causal estimators are wider at the steepest slope than at the flattest."""
     ranges = {key: wide for key, wide in _ranges(evidence).items() if key[0] != "dcem"}

@@ -12,9 +12,23 @@ from typing import Any
 import pandas as pd
 
 from dcem.report.files import write_text
-from dcem.report.style import RC, WARN
+from dcem.report.style import RC, WARN, group_colour
 
 DPI = 170
+# Where methods are told apart by their looks, a method has the same in every picture: its colour
+# (of the palette) and its marker. Colours recur among methods that never meet.
+LOOKS = {
+    "y-obs": (0, "o"),
+    "tested-only": (1, "s"),
+    "dcem": (3, "D"),
+    "ipw": (2, "^"),
+    "dr-learner": (4, "v"),
+    "tested-only-plus-group": (5, "h"),
+    "group-peer-loss": (2, "X"),
+    "self": (4, "P"),
+    "sar-em": (5, "<"),
+}
+WATERMARK = "ours: artificial patients"  # never "artificial" alone: the paper's points are real
 
 
 @dataclass(frozen=True)
@@ -47,11 +61,17 @@ def fraction(value: float) -> str:
     return str(exact) if abs(exact - value) < 1e-3 else f"{value:g}"
 
 
-def watermark(figure: Any, text: str) -> None:
-    """Large letters across a figure that nobody can overlook or crop away."""
-    figure.text(
-        0.5, 0.5, text, ha="center", va="center", rotation=18, fontsize=54, fontweight="bold",
-        color=WARN, alpha=0.16, zorder=10,
+def look(method: str) -> tuple[str, str]:
+    """Colour and marker of a method; a star for those that the paper's figures do not set apart."""
+    code, marker = LOOKS.get(method, (5, "*"))
+    return group_colour(code), marker
+
+
+def watermark(ax: Any, x: float = 0.5, size: float = 22) -> None:
+    """Large letters across a panel that nobody can overlook or crop away, centred at `x`."""
+    ax.text(
+        x, 0.5, WATERMARK, ha="center", va="center", rotation=28, fontsize=size, fontweight="bold",
+        color=WARN, alpha=0.16, zorder=0, transform=ax.transAxes,
     )  # fmt: skip
 
 

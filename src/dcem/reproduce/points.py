@@ -2,6 +2,8 @@
 
 Published points are hollow diamonds, ours filled circles; medians are bars, worst cases triangles.
 Shapes tell the sides apart, colour only repeats it: the pictures survive a black-and-white printer.
+Where ours are of artificial patients they are red, as the words across the panels: the published
+points beside them are of real ones.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dcem.benchmark import published
-from dcem.report.style import GRID, INK, MUTED, PAPER, group_colour, new_figure
+from dcem.report.style import GRID, INK, MUTED, PAPER, WARN, group_colour, new_figure
 from dcem.report.words import number
 from dcem.reproduce.picture import Picture, fraction, in_style, tick, watermark
 from dcem.reproduce.sources import Found
@@ -82,7 +84,8 @@ def _points(
     if ours and absent:
         notes.append(f"Not recorded by us: {', '.join(METHOD_NAMES[name] for name in absent)}.")
     if short:
-        notes.append(f"Fewer than {expected} points of ours: {', '.join(short)}.")
+        few = ", ".join(METHOD_NAMES[name] for name in short)
+        notes.append(f"Fewer than {expected} points of ours: {few}.")
     other = {name: text for name, text in other_parameters(rows).items() if name in names}
     if other:
         notes.append(cut_short(other))
@@ -127,7 +130,8 @@ def side_by_side(
             if published_one:
                 _lane(ax, metric, published_one, height + lane, MUTED, hollow=True)
             if mine:
-                _lane(ax, metric, mine, height - lane, _colour(name), hollow=False)
+                colour = _colour(name, found.artificial)
+                _lane(ax, metric, mine, height - lane, colour, hollow=False)
         better = "more is better" if metric == "auc" else "less is fairer"
         ax.set_title(f"{METRIC_NAMES[metric]}: {better}")
         ax.set_ylim(-0.6, len(names) - 0.4)
@@ -140,6 +144,8 @@ def side_by_side(
         ax.xaxis.set_major_formatter(tick)
         if written:
             _write_numbers(ax, metric, heights, theirs, ours)
+        if found.artificial:
+            watermark(ax)
     panels[0].set_yticks(
         list(heights.values()), [labels.get(name, name) for name in names], color=INK, fontsize=10.5
     )
@@ -147,10 +153,9 @@ def side_by_side(
         text.set_fontweight("bold" if "dcem" in name else "normal")
     figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
     starred = any(labels.get(name, name).endswith("*") for name in names)
-    key = _key(theirs, ours, artificial=found.artificial, starred=starred)
+    partial = any((name, "auc") not in ours for name in names)
+    key = _key(theirs, ours, artificial=found.artificial, partial=partial, starred=starred)
     figure.supxlabel(key, fontsize=8.5, color=MUTED)
-    if found.artificial:
-        watermark(figure, "artificial")
     return figure
 
 
@@ -193,15 +198,23 @@ def brackets(spread: Spread) -> str:
     return f"{number(spread.median)} [{number(spread.low)}, {number(spread.high)}]"
 
 
-def _colour(name: str) -> str:
+def _colour(name: str, artificial: bool = False) -> str:
+    if artificial:
+        return WARN
     if name == ORACLE:
         return INK
     return group_colour(3) if "dcem" in name else group_colour(0)
 
 
-def _key(theirs: Spreads, ours: Spreads, *, artificial: bool, starred: bool) -> str:
+def _key(theirs: Spreads, ours: Spreads, *, artificial: bool, partial: bool, starred: bool) -> str:
+    """What the marks mean, and which side is not there, wholly or (`partial`) for some methods."""
     # the paper's tables have no points
     points = any(len(one.values) for one in theirs.values())
-    key = ["◇ published" if points else "grey: published"] * bool(theirs)
-    key += ["● ours, on artificial patients" if artificial else "● ours"] * bool(ours)
-    return "     ".join([*key, "| median", "▷◁ worst case", *[STAR] * starred])
+    key = ["◇ published" if points else "grey: published" if theirs else "published: not at hand"]
+    if ours:
+        key.append("● ours, on artificial patients" if artificial else "● ours")
+        key += ["no ●: not recorded by us"] * partial
+    else:
+        key.append("ours: not recorded")
+    triangles = " ".join(["▷◁"] * bool(theirs) + ["▶◀"] * bool(ours))
+    return "     ".join([*key, "| median", f"{triangles} worst case", *[STAR] * starred])

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.report.style import GRID, INK, MUTED, group_colour, new_figure
-from dcem.reproduce.picture import fraction, tick
+from dcem.reproduce.picture import fraction, look, tick
 from dcem.reproduce.spread import METHOD_NAMES, METRIC_NAMES, METRICS, ORACLE, SETTING
 
 
@@ -24,10 +24,22 @@ def draw(paired: pd.DataFrame, order: pd.DataFrame, draws: pd.DataFrame) -> Any:
         _draw_paired(axes[0, column], metric, paired, order, names, label=column == 0)
         _draw_seeds(axes[1, column], metric, draws, settings, models, label=column == 0)
     figure.suptitle("How sure is it?", x=0.01, ha="left", fontweight="bold")
-    handles, labels = axes[1, 0].get_legend_handles_labels()
+    handles = _intervals() if names else []
+    handles += axes[1, 0].get_legend_handles_labels()[0]
     if handles:
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=9)
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=9)
     return figure
+
+
+def _intervals() -> list[Any]:
+    """What filled and hollow mean in the upper panels."""
+    from matplotlib.lines import Line2D
+
+    looks = (("above: interval without zero", INK, INK), ("with zero: unclear", MUTED, "white"))
+    return [
+        Line2D([], [], color=colour, marker="o", mfc=face, ms=6, lw=2.2, label=name)
+        for name, colour, face in looks
+    ]
 
 
 def _draw_paired(
@@ -75,13 +87,12 @@ def _draw_seeds(
     if not settings:
         _nothing(ax)
         return
-    looks = {"dcem": (group_colour(3), "D"), "tested-only": (group_colour(1), "s")}
     for place, setting in enumerate(reversed(settings)):
         here = draws[
             np.logical_and.reduce([draws[c] == v for c, v in zip(SETTING, setting, strict=True)])
         ]
         for offset, model in enumerate(models):
-            colour, marker = looks.get(model, (group_colour(0), "o"))
+            colour, marker = look(model)
             y = place + 0.7 * (0.5 - (offset + 0.5) / len(models))
             for row in here[(here["metric"] == metric) & (here["method"] == model)].to_dict(
                 "records"

@@ -9,9 +9,9 @@ import pandas as pd
 
 from dcem.benchmark import published
 from dcem.methods import theory
-from dcem.report.style import GRID, INK, PAPER, group_colour, new_figure
+from dcem.report.style import GRID, INK, MUTED, PAPER, new_figure
 from dcem.report.theory_figures import m_step_contours
-from dcem.reproduce.picture import Picture, in_style, tick, watermark
+from dcem.reproduce.picture import WATERMARK, Picture, in_style, look, tick, watermark
 from dcem.reproduce.points import ARTIFICIAL, STAR, cut_short
 from dcem.reproduce.sources import Found
 from dcem.reproduce.spread import (
@@ -28,7 +28,6 @@ from dcem.reproduce.spread import (
 
 SLOPE = 30.0  # of the testing decision in every other figure
 CAUSAL = ("tested-only", "tested-only-plus-group", "ipw", "dr-learner", "dcem")
-MARKERS = ("o", "s", "^", "v", "D", "P")
 # Methods that rank well under some testing policies and below chance under others.
 BIMODAL = ("y-obs", "group-peer-loss", "self", "sar-em", "tested-only", "dcem")
 
@@ -39,9 +38,9 @@ def overlap(found: Found) -> Picture:
     frame = overlap_numbers(found.rows)
     figure = in_style(lambda: _draw_overlap(frame, table))
     caption = (
-        "Overlap: median over 12 boundaries (line) and range (whisker) as the slope of the testing "
-        "decision goes from a quarter to four times its value; steeper means less overlap. Hollow, "
-        "at the end of the axis: the paper's table at the usual slope."
+        "Overlap at q_y 1/2, k 1, q_t 2: median over 12 boundaries (line) and range (whisker) as "
+        "the slope of the testing decision goes from a quarter to four times its value; steeper "
+        "means less overlap. Hollow, at the end of the axis: the paper's table at the usual slope."
     )
     notes = (
         "Of the paper's overlap figure only the rows at the usual slope are known as numbers (its "
@@ -86,20 +85,20 @@ def _draw_overlap(frame: pd.DataFrame, table: Spreads) -> Any:
     figure = new_figure(9.6, 4.3)
     for ax, metric in zip(figure.subplots(1, 2), METRICS, strict=True):
         for place, method in enumerate(CAUSAL):
-            colour = group_colour(3) if method == "dcem" else group_colour((0, 1, 2, 4)[place % 4])
+            colour, marker = look(method)
             shift = 1.035 ** (place - 2)  # whiskers beside each other
             if len(frame):
                 part = frame[(frame["method"] == method) & (frame["metric"] == metric)]
                 x = part["slope_factor"].to_numpy(float) * shift
                 ax.vlines(x, part["ours_min"], part["ours_max"], color=colour, lw=1.1, alpha=0.7)
                 ax.plot(
-                    x, part["ours_median"], marker=MARKERS[place], color=colour, ms=6,
+                    x, part["ours_median"], marker=marker, color=colour, ms=6,
                     lw=2.4 if method == "dcem" else 1.4, label=METHOD_NAMES[method],
                 )  # fmt: skip
             theirs = table.get((method, metric))
             if theirs:
                 ax.plot(
-                    6.2 * 1.07 ** (place - 2), theirs.median, MARKERS[place], mfc=PAPER,
+                    6.2 * 1.07 ** (place - 2), theirs.median, marker, mfc=PAPER,
                     mec=colour, ms=6, label=None if len(frame) else METHOD_NAMES[method],
                 )  # fmt: skip
         ax.axvline(4.9, color=GRID, lw=1)
@@ -108,15 +107,16 @@ def _draw_overlap(frame: pd.DataFrame, table: Spreads) -> Any:
         ax.set_xticks(ticks, ["¼", "½", "1", "2", "4", "paper\n(at 1)"])
         ax.minorticks_off()
         ax.set_title(METRIC_NAMES[metric])
-        ax.set_xlabel("slope of the testing decision, × 30")
+        ax.set_xlabel("slope of the testing decision, as a multiple of the usual 30")
         ax.yaxis.set_major_formatter(tick)
         ax.grid(axis="y", color=GRID)
         if not len(frame):
             ax.text(0.4, 0.5, "ours is not recorded", transform=ax.transAxes, ha="center")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=9)
     figure.suptitle(
-        "Less overlap, to the right", x=0.01, ha="left", fontsize=12.5, fontweight="bold"
-    )
+        "Less overlap, to the right (q_y 1/2, k 1, q_t 2)", x=0.01, ha="left", fontsize=12.5,
+        fontweight="bold",
+    )  # fmt: skip
     return figure
 
 
@@ -150,7 +150,7 @@ def salience(found: Found) -> Picture:
     caption = (
         "Sepsis at k 4, q_t 3/2 as the testing policy moves from blood pressure alone (0) to "
         "respiratory rate alone (1). Right of the line: the paper's points, whose weights are not "
-        "recorded."
+        "recorded. Dashed: an AUC of one half, chance."
     )
     notes = (*found.notes, *([ARTIFICIAL] if found.artificial else []))
     notes += (cut_short(other),) if other else ()
@@ -165,26 +165,34 @@ def _draw_salience(
     figure = new_figure(9.6, 4.3)
     for ax, metric in zip(figure.subplots(1, 2), METRICS, strict=True):
         for place, method in enumerate(BIMODAL):
-            colour = (
-                group_colour(3) if method == "dcem" else group_colour((0, 1, 2, 4, 5)[place % 5])
-            )
+            colour, marker = look(method)
             part = rows[rows["method"] == method].sort_values("beta") if len(rows) else rows
             if len(part):
                 ax.plot(
-                    part["beta"], part[metric], marker=MARKERS[place], ms=5, color=colour,
+                    part["beta"], part[metric], marker=marker, ms=5, color=colour,
                     lw=2.4 if method == "dcem" else 1.2, label=labels[method],
                 )  # fmt: skip
             points = theirs.get((method, metric))
             if points:
                 x = np.full(len(points.values), 1.12 + 0.055 * place)
                 ax.plot(
-                    x, points.values, MARKERS[place], mfc=PAPER, mec=colour, ms=4.5, ls="",
+                    x, points.values, marker, mfc=PAPER, mec=colour, ms=4.5, ls="",
                     label=None if len(part) else labels[method],
                 )  # fmt: skip
         if metric == "auc":
             ax.axhline(0.5, color=INK, lw=0.8, ls=(0, (4, 3)))
+            ax.annotate(
+                "chance",
+                (0.5, 0.5),
+                (0, -11),
+                textcoords="offset points",
+                fontsize=8.5,
+                color=MUTED,
+            )
         ax.axvline(1.06, color=GRID, lw=1)
         ax.set_xticks([0, 0.25, 0.5, 0.75, 1, 1.26], ["0", ".25", ".5", ".75", "1", "paper"])
+        if found.artificial:
+            watermark(ax, x=0.36, size=16)  # over ours alone, left of the line
         ax.set_title(METRIC_NAMES[metric])
         ax.set_xlabel("weight of respiratory rate in the testing policy")
         ax.yaxis.set_major_formatter(tick)
@@ -193,10 +201,9 @@ def _draw_salience(
             ax.text(0.35, 0.5, "ours is not recorded", transform=ax.transAxes, ha="center")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=9)
     title = "Which feature the testers look at (sepsis, k 4, q_t 3/2)"
+    title += f"     {WATERMARK}" if found.artificial else ""
     title += f"     {STAR}" if labels != METHOD_NAMES else ""
     figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
-    if found.artificial:
-        watermark(figure, "artificial")
     return figure
 
 

@@ -20,6 +20,7 @@ import pandas as pd
 
 from dcem.benchmark import published
 from dcem.report.style import GRID, INK, MUTED, WARN, group_colour, new_figure
+from dcem.report.words import number
 from dcem.reproduce.picture import Picture, fraction, in_style
 from dcem.reproduce.sources import Found
 from dcem.reproduce.spread import (
@@ -168,8 +169,8 @@ def summary(shown: Found, grid: Found) -> Picture:
         notes.append("The whole grid, and with it k below 1/3, is not recorded (grid.csv).")
     caption = (
         "When DCEM is best, similar or worse than the best baseline (margin .01), by median and by "
-        "worst case over boundaries. A red frame: not what the paper's summary says. No symbol: "
-        "no numbers on that side."
+        "worst case over boundaries. A red frame: not what the paper's summary says; no frame: as "
+        "it says; hollow: it says nothing of that setting. No symbol: no numbers on that side."
     )
     return Picture(figure, numbers, caption, tuple(notes))
 
@@ -179,15 +180,16 @@ def _draw(checked: pd.DataFrame) -> Any:
     figure = new_figure(9.6, 1.7 + 0.33 * len(settings))
     ax = figure.subplots()
     columns = [(m, s, side) for m in ("auc", "roc_gap") for s in STATISTICS for side in SIDES]
-    looks = {
-        "best": ("▲", group_colour(0)),
-        "similar": ("●", MUTED),
-        "worse": ("▼", group_colour(1)),
+    looks = {  # filled where the summary says something, hollow where it does not
+        "best": ("▲△", group_colour(0)),
+        "similar": ("●○", MUTED),
+        "worse": ("▼▽", group_colour(1)),
     }
     for x, (metric, statistic, side) in enumerate(columns):
         for y, (q_y, k, q_t) in enumerate(reversed(settings)):
             for row in _rows_at(checked, q_y, k, q_t, metric, statistic, side):
-                mark, colour = looks[row["verdict"]]
+                marks, colour = looks[row["verdict"]]
+                mark = marks[row["holds"] is None]
                 ax.text(x, y, mark, color=colour, ha="center", va="center", fontsize=13)
                 if row["holds"] is False:
                     ax.plot(
@@ -211,8 +213,9 @@ def _draw(checked: pd.DataFrame) -> Any:
     ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(-0.5, len(settings) - 0.5))
     ax.tick_params(length=0)
     figure.supxlabel(
-        "▲ DCEM best     ● similar (within .01)     ▼ some baseline better     "
-        "red frame: not what the paper's summary says", fontsize=9, color=MUTED,
+        f"▲ DCEM best     ● similar (within {number(MARGIN, 2)})     ▼ some baseline better\n"
+        "red frame: not what the paper's summary says     hollow: it says nothing of this setting"
+        "     blank: no numbers at hand", fontsize=9, color=MUTED,
     )  # fmt: skip
     figure.suptitle("When DCEM is best (q_y 1/2)", x=0.01, ha="left", fontweight="bold")
     return figure

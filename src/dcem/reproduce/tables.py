@@ -54,6 +54,13 @@ NOTES = {
 }
 
 
+def row_name(table: str, row: str) -> str:
+    """A row as a reader sees it."""
+    if table == "temperature":
+        return f"τ = {row}"
+    return "algorithm 1 (ours only)" if row == "algorithm-1" else METHOD_NAMES.get(row, row)
+
+
 def of_table(rows: pd.DataFrame, table: str) -> pd.DataFrame:
     """Our rows of one table, with the names of its rows in `label`."""
     if rows.empty or "benchmark" not in rows:
@@ -86,10 +93,7 @@ def table(found: Found, name: str) -> Picture:
     notes = list(found.notes)
     if len(found.rows) and not ours:
         notes.append(f"Ours is not recorded: {found.origin} has no rows of benchmark {name!r}.")
-    labels = {
-        row: (f"τ = {row}" if name == "temperature" else METHOD_NAMES.get(row, row))
-        for row in names
-    }
+    labels = {row: row_name(name, row) for row in names}
     title = f"{TITLES[name]} (q_y 1/2, k 1, q_t 2)"
     figure = in_style(lambda: side_by_side(title, names, labels, theirs, ours, found, written=True))
     numbers = {
