@@ -57,6 +57,30 @@ def test_methods_that_were_given_the_truth_are_marked():
     assert marked == {"oracle": True, "as published": True, "repaired": False}
 
 
+def test_rows_say_what_sets_them_apart_from_most():
+    frame = pd.DataFrame(
+        [
+            ("tested-only", "tested-only", "published", "published", ""),
+            ("as published", "dcem", "published", "published", '{"start": "tested-only"}'),
+            ("dcem", "dcem", "corrected", "fast", '{"variant": "corrected", "temperature": 0.1}'),
+        ],
+        columns=["label", "method", "variant", "schedule", "params"],
+    )
+    board = _board("some", "", frame.assign(auc=0.5, auc_difference=0.0))
+    assert board["ways"] == "variant published, schedule published"
+    assert {row["method"]: row["how"] for row in board["settings"][0]["rows"]} == {
+        "tested-only": "",
+        "as published": "dcem, start tested-only",
+        "dcem": "variant corrected, schedule fast, temperature 0.1",
+    }
+
+
+def test_thirds_are_written_as_in_the_paper():
+    frame = pd.DataFrame({"k": [1 / 3, 0.3333, 0.1, 0.25, 4 / 3], "method": "dcem"})
+    board = _board("some", "", frame.assign(auc=0.5, auc_difference=0.0))
+    assert {one["name"] for one in board["settings"]} == {"k 1/3", "k 0.1", "k 0.25", "k 4/3"}
+
+
 def test_nothing_is_loaded_from_elsewhere(out, tmp_path):
     write_leaderboard(out, tmp_path / "board.html")
     page = (tmp_path / "board.html").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from dcem.benchmark import schema, store
+from dcem.benchmark import schema, store, workers
 from dcem.benchmark.cells import expand
 from dcem.benchmark.files import load
 from dcem.benchmark.reading import results, status
@@ -85,11 +85,14 @@ def test_a_dead_process_loses_its_cells_at_once(opened):
         opened.claim(kind, 6)
         opened._connection.execute(
             "UPDATE workers SET pid = ?, birth = ? WHERE id = ?",
-            (child.pid, store._birth(child.pid), owner),
+            (child.pid, workers.birth(child.pid), owner),
         )
         assert kind not in opened.pending()
+        (before,) = (one for one in status(opened.path) if one.running)
+        assert (before.running, before.pending) == (6, 0)
         child.kill()
         child.wait()
+        assert [(one.running, one.pending) for one in status(opened.path)] == [(0, 6), (0, 6)]
         assert opened.pending()[kind] == 6
 
 
@@ -207,6 +210,23 @@ def test_the_database_of_somebody_else_is_left_alone(tmp_path, use, version):
     with pytest.raises(InputError, match="not a benchmark store"):
         use(path)
     assert path.read_bytes() == before
+
+
+def test_a_store_that_cannot_be_opened_is_refused(tmp_path):
+    (tmp_path / "store.sqlite").mkdir()
+    with pytest.raises(InputError, match=r"store.sqlite cannot be opened: unable to open"):
+        store.Store(tmp_path / "store.sqlite")
+
+
+def test_a_store_that_may_only_be_read_is_refused_at_once(tmp_path, monkeypatch):
+    path = tmp_path / "store.sqlite"
+    store.Store(path).close()
+    connect = sqlite3.connect
+    monkeypatch.setattr(
+        schema.sqlite3, "connect", lambda p, **k: connect(f"file:{p}?mode=ro", uri=True, **k)
+    )
+    with pytest.raises(InputError, match=r"store.sqlite cannot be written to: .*readonly"):
+        store.Store(path)
 
 
 def test_an_empty_file_is_not_made_into_a_store_by_looking(tmp_path):

@@ -1,9 +1,33 @@
 """The filters of the leaderboard: what is chosen is what the table shows."""
 
 import pandas as pd
+import pytest
 
 from dcem.benchmark import published
+from dcem.benchmark.files import load
 from dcem.benchmark.leaderboard import write_leaderboard
+from dcem.benchmark.runner import run
+
+FILE = """
+[[tasks]]
+n_train = 300
+n_validation = 300
+n_test = 300
+seed = 0
+[[methods]]
+name = ["y-obs", "tested-only"]
+params = {steps = 5}
+"""
+
+
+@pytest.fixture
+def plain_store(tmp_path):
+    """A store in which one of two methods has no result."""
+    (tmp_path / "mine.toml").write_text(FILE)
+    benchmark = load(tmp_path / "mine.toml")
+    run(benchmark.only(["y-obs"]), tmp_path / "out", device="cpu")
+    run(benchmark, tmp_path / "out", device="cpu", max_seconds=0)
+    return tmp_path / "out"
 
 
 def rows(page) -> list[str]:
@@ -35,6 +59,13 @@ def test_the_setting_changes_the_rows_and_ranks_stay_in_order(pages, show) -> No
         assert ranks == sorted(ranks)
     page.select_option("#setting", options[-1])
     assert page.is_visible("#body svg")
+
+
+def test_another_benchmark_begins_with_all_its_settings(pages, show) -> None:
+    page = show(pages("leaderboard")).page
+    page.select_option("#setting", "1")
+    page.select_option("#board", label="figure-2")
+    assert page.input_value("#setting") == "all"
 
 
 def test_the_table_follows_the_choices(show, tmp_path) -> None:
@@ -89,3 +120,35 @@ def test_many_settings_are_narrowed_by_parameter_and_fit_a_phone(show, tmp_path)
     assert page.locator("#head th").all_inner_texts()[2] == "Median"
     assert page.locator("#truth").is_visible()
     assert page.evaluate(sideways) == 0
+
+
+def test_methods_that_were_given_the_truth_take_no_place(show, tmp_path) -> None:
+    rows = [
+        {"k": k, "method": method, "label": label, "auc": auc, "auc_difference": 0.0}
+        | {"variant": variant, "params": params}
+        for k in (1 / 3, 1.0)
+        for method, label, auc, variant, params in (
+            ("y-model", "y-model", 0.9, "corrected", ""),
+            ("dcem", "mine", 0.8, "corrected", '{"temperature": 0.1}'),
+            ("tested-only", "tested-only", 0.7, "published", ""),
+        )
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "a.csv", index=False)
+    write_leaderboard(tmp_path / "a.csv", tmp_path / "board.html")
+    page = show(tmp_path / "board.html", width=390).page
+    shown = page.locator("#body tr")
+    ranks = [row.locator("td").all_inner_texts() for row in shown.all()]
+    assert [(row[0], row[3]) for row in ranks] == [("–", "–"), ("1.00", "2"), ("2.00", "0")]
+    names = [name.replace("\n", " / ") for name in shown.locator("th").all_inner_texts()]
+    assert names == ["y-model", "mine / dcem, temperature 0.1", "tested-only / variant published"]
+    assert "variant corrected" in page.locator("#ways").inner_text()
+    page.select_option("#setting", label="k 1/3")
+    places = [row.locator("td").first.inner_text() for row in shown.all()]
+    assert places == ["–", "1", "2"]
+
+
+def test_one_method_is_not_several(show, plain_store, tmp_path) -> None:
+    write_leaderboard(plain_store, tmp_path / "board.html")
+    page = show(tmp_path / "board.html").page
+    words = page.locator("#missing summary").inner_text()
+    assert words == "Not complete: 1 method has cells without a result (mine)"

@@ -3,14 +3,16 @@
 Methods are ranked at each setting by the median over phases and seeds, with the worst and best
 beside it: a method that wins on the median and fails at one boundary should not look like a winner.
 Over all settings, methods are ranked by their mean rank. Cells without a result are counted, not
-left out in silence, and methods that were given the truth are marked: none of them is a winner.
+left out in silence. Methods that were given the truth are marked and have no rank: nobody else has
+to stand behind them.
 """
 
 from __future__ import annotations
 
 import html
 import json
-import os
+from collections.abc import Mapping
+from fractions import Fraction
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -20,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.benchmark.agreement import SETTING
-from dcem.benchmark.reading import missing, purposes, results
+from dcem.benchmark.reading import missing, purposes, results, whole_file
 
 # Metric -> (words, which way is better)
 METRICS = {
@@ -31,6 +33,8 @@ METRICS = {
     "auc_difference": ("AUC difference of the groups, absolute", "lower"),
     "seconds": ("Seconds a fit, in its fleet", "lower"),
 }
+
+WAYS = ("variant", "schedule")  # of a method, told where they are not those of most
 
 
 def leaderboard(source: Path) -> str:
@@ -54,9 +58,8 @@ def leaderboard(source: Path) -> str:
 def write_leaderboard(source: Path, output: Path) -> None:
     """Write the page, whole or not at all."""
     text = leaderboard(source)
-    partial = Path(output).with_name(f".{os.getpid()}.{Path(output).name}")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, output)
+    with whole_file(Path(output)) as partial:
+        partial.write_text(text, encoding="utf-8")
 
 
 def _benchmarks(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -71,6 +74,7 @@ def _board(name: str, about: str, frame: pd.DataFrame) -> dict[str, Any]:
     varied = [c for c in columns if frame[c].nunique(dropna=False) > 1]
     frame = frame.assign(auc_difference=frame["auc_difference"].abs())
     label = "label" if "label" in frame else "method"
+    usual = {c: frame[c].mode().iloc[0] for c in WAYS if c in frame and frame[c].notna().any()}
     settings = []
     groups = frame.groupby(varied, dropna=False, sort=True) if varied else [((), frame)]
     for values, part in groups:
@@ -78,21 +82,39 @@ def _board(name: str, about: str, frame: pd.DataFrame) -> dict[str, Any]:
         rows = []
         for method, cells in part.groupby(label, sort=False):
             numbers = {m: _spread(cells[m]) for m in METRICS if m in cells}
-            rows.append({"method": str(method), "n": len(cells), **numbers})
+            how = _how(cells.iloc[0], usual)
+            rows.append({"method": str(method), "how": how, "n": len(cells), **numbers})
             if _was_given_truth(cells):
                 rows[-1]["truth"] = True
         words = [_words(value) for value in values]
         text = ", ".join(map(" ".join, zip(varied, words, strict=True))) or "the only setting"
         settings.append({"name": text, "values": words, "rows": rows})
     fixed = ", ".join(f"{c} {_words(frame[c].iloc[0])}" for c in columns if c not in varied)
-    head = {"name": name, "about": about, "fixed": fixed, "varied": varied}
+    ways = ", ".join(f"{way} {value}" for way, value in usual.items())
+    head = {"name": name, "about": about, "fixed": fixed, "varied": varied, "ways": ways}
     return head | {"settings": settings}
 
 
+def _how(first: pd.Series, usual: Mapping[str, str]) -> str:
+    """What sets a row apart from the name it has and from what is usual in its benchmark."""
+    method = str(first["method"])
+    parts = [method] * (method not in str(first.get("label", method)))
+    parts += [f"{way} {first[way]}" for way, value in usual.items() if first[way] != value]
+    params = first.get("params")
+    for name, value in json.loads(params if isinstance(params, str) and params else "{}").items():
+        parts += [f"{name} {value}"] * (name not in WAYS)
+    return ", ".join(parts)
+
+
 def _words(value: Any) -> str:
-    if isinstance(value, float):
-        return "default" if np.isnan(value) else f"{value:.3g}"
-    return str(value)
+    """A value as the paper writes it: thirds as fractions, which no short decimal is."""
+    if not isinstance(value, float):
+        return str(value)
+    if np.isnan(value):
+        return "default"
+    near = Fraction(value).limit_denominator(9)
+    is_third = near.denominator % 3 == 0 and abs(float(near) - value) < 1e-3
+    return str(near) if is_third else f"{value:.3g}"
 
 
 def _was_given_truth(cells: pd.DataFrame) -> bool:

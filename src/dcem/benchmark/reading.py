@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from errno import EIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dcem.benchmark.schema import open_to_read, refusal
+from dcem.benchmark.workers import gone
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,17 +51,17 @@ def find_store(path: Path) -> Path:
 def status(path: Path) -> list[MethodStatus]:
     """How far every method of every benchmark in the store is."""
     connection = open_to_read(find_store(path))
-    now = time.time()
+    dead = json.dumps(gone(connection))
     rows = connection.execute(
         "SELECT benchmark, label, "
         "sum(status = 'done'), "
-        "sum(status = 'running' AND coalesce(lease, 0) >= ?), "
-        "sum(status = 'pending' OR (status = 'running' AND coalesce(lease, 0) < ?)), "
+        "sum(status = 'running' AND owner NOT IN (SELECT value FROM json_each(?1))), "
+        "sum(status = 'pending' OR "
+        "(status = 'running' AND owner IN (SELECT value FROM json_each(?1)))), "
         "sum(status = 'failed'), max(error) "
         "FROM plan JOIN cells ON plan.cell = cells.id "
-        "LEFT JOIN workers ON workers.id = cells.owner AND cells.status = 'running' "
         "GROUP BY benchmark, label ORDER BY benchmark, min(position)",
-        (now, now),
+        (dead,),
     ).fetchall()
     connection.close()
     return [
@@ -172,13 +176,27 @@ def export(path: Path, output: Path, benchmark: str | None = None) -> int:
     if not is_table(output):
         raise refusal(f"{output}: the name must end in .csv, .csv.gz or .parquet.")
     frame = results(path, benchmark)
-    partial = output.with_name(f".{os.getpid()}.{output.name}")
-    try:
+    with whole_file(output) as partial:
         if output.suffix == ".parquet":
             frame.to_parquet(partial, index=False)
         else:
             frame.to_csv(partial, index=False)
-        os.replace(partial, output)
-    finally:
-        partial.unlink(missing_ok=True)
     return len(frame)
+
+
+@contextmanager
+def whole_file(output: Path) -> Iterator[Path]:
+    """A place beside `output` to write to; at the end it becomes `output`, whole or not at all.
+
+    Folders on the way are made. What fails names the file that was wanted.
+    """
+    partial = output.with_name(f".{os.getpid()}.{output.name}")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        yield partial
+        os.replace(partial, output)
+    except OSError as error:
+        raise OSError(error.errno, os.strerror(error.errno or EIO), str(output)) from error
+    finally:
+        with suppress(OSError):
+            partial.unlink()

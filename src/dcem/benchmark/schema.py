@@ -59,14 +59,17 @@ def open_database(path: Path, *, create: bool) -> sqlite3.Connection:
         raise refusal(f"There is no store {path}. 'dcem benchmark run' makes one.")
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
-    # autocommit mode: every statement is its own transaction unless BEGIN says otherwise
-    connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+    try:  # autocommit mode: every statement is its own transaction unless BEGIN says otherwise
+        connection = sqlite3.connect(
+            path, timeout=60, isolation_level=None, check_same_thread=False
+        )
+    except sqlite3.OperationalError as error:
+        raise refusal(f"{path} cannot be opened: {error}.") from None
     try:
-        version = _version(path, connection, may_be_new=create)
+        _version(path, connection, may_be_new=create)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")  # safe against a killed process
-        if version < VERSION:
-            _migrate(connection)
+        _migrate(connection)
     except sqlite3.DatabaseError as error:
         connection.close()
         raise refusal(f"{path} cannot be written to: {error}.") from None
@@ -115,7 +118,11 @@ def _version(path: Path, connection: sqlite3.Connection, *, may_be_new: bool) ->
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
-    """Step by step, alone and whole: two processes that open a store at once do it once."""
+    """Step by step, alone and whole: two processes that open a store at once do it once.
+
+    The version is written also where nothing changes: a store that is read-only says so here, and
+    not in the middle of a run.
+    """
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import sqlite3
 import threading
 import time
@@ -27,6 +26,7 @@ from typing import Any
 
 from dcem.benchmark.cells import Cell, Planned
 from dcem.benchmark.schema import open_database
+from dcem.benchmark.workers import birth, gone, machine
 
 LEASE = 60.0  # seconds that a silent worker keeps its cells
 _BEAT = 15.0
@@ -154,7 +154,7 @@ class Store:
     def worker(self, device: str, versions: dict[str, str]) -> Iterator[str]:
         """Be a worker: claims made inside are ours until the end, or until we fall silent."""
         self.owner = uuid.uuid4().hex
-        values = (self.owner, _machine(), os.getpid(), _birth(os.getpid()), time.time() + LEASE)
+        values = (self.owner, machine(), os.getpid(), birth(os.getpid()), time.time() + LEASE)
         self._connection.execute(
             "INSERT INTO workers (id, machine, pid, birth, lease, started, device, versions) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -242,18 +242,11 @@ class Store:
 
     def _bury_the_dead(self, db: sqlite3.Connection) -> None:
         """Cells of workers whose lease ran out, or whose process is gone, are pending again."""
-        workers = db.execute(
-            "SELECT DISTINCT workers.id, machine, pid, birth, lease FROM workers "
-            "JOIN cells ON cells.owner = workers.id WHERE status = 'running'"
-        ).fetchall()
-        for worker, machine, pid, birth, lease in workers:
-            gone = machine == _machine() and _birth(pid) != birth
-            if gone or lease < time.time():
-                db.execute(
-                    "UPDATE cells SET status = 'pending', owner = NULL "
-                    "WHERE status = 'running' AND owner = ?",
-                    (worker,),
-                )
+        db.executemany(
+            "UPDATE cells SET status = 'pending', owner = NULL "
+            "WHERE status = 'running' AND owner = ?",
+            ((worker,) for worker in gone(db)),
+        )
 
     # -- what came of it --------------------------------------------------------------------
 
@@ -302,29 +295,3 @@ def _keep_alive(path: Path, worker: str, ended: threading.Event) -> None:
         except sqlite3.OperationalError:
             continue
     connection.close()
-
-
-def _machine() -> str:
-    """Where process numbers mean the same: the host, and on Linux the namespace of processes."""
-    try:
-        return f"{platform.node()} {os.readlink('/proc/self/ns/pid')}"
-    except OSError:
-        return platform.node()
-
-
-def _birth(pid: int) -> str | None:
-    """When a process started, so that a reused number is not taken for it; None if it is gone."""
-    try:
-        # The name in parentheses may hold anything; the start time is the 20th field after it.
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return None if fields[0] in ("Z", "X") else fields[19]
-    except (FileNotFoundError, ProcessLookupError):
-        if Path("/proc/self/stat").exists():
-            return None
-    try:  # no /proc here: all that can be asked is whether it lives
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        pass
-    return "alive"
