@@ -1,11 +1,15 @@
 """Two runs of the same cells: who agrees, who does not, what only one of them has."""
 
+from io import StringIO
+
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from dcem.benchmark.agreement import compare_runs
 from dcem.benchmark.published import is_off
+from dcem.benchmark.show import print_comparison
 from dcem.checks import InputError
 
 
@@ -53,6 +57,15 @@ def test_cells_without_a_result_in_both_runs_are_incomplete(one):
     assert set(table.loc["dcem", "verdict"]) == {"incomplete"}
     assert set(table.loc["dcem", "why"]) == {"4 cells have no result"}
     assert set(table.loc["y-obs", "verdict"]) == {"agrees"}
+
+
+def test_what_has_no_number_is_printed_as_none(one):
+    table = compare_runs(one, one[one["method"] == "y-obs"])
+    console = Console(width=140, record=True, file=StringIO())
+    print_comparison(table, console)
+    text = console.export_text()
+    assert "4 incomplete" in text
+    assert "nan" not in text
 
 
 def test_runs_without_a_common_cell_are_refused(one):

@@ -211,3 +211,13 @@ def test_a_parameter_of_any_type_takes_any_value(tmp_path):
         '[[methods]]\nname = "dividemix"\ngrid = {random_state = [52, 62]}\n'
     )
     assert [entry.params["random_state"] for entry in load(path).methods] == [52, 62]
+
+
+def test_what_is_known_is_listed_in_the_same_order_every_time(tmp_path):
+    path = tmp_path / "b.toml"
+    path.write_text("odd = 1\n")
+    with pytest.raises(InputError, match=r"Known: name, about, metrics, tasks, methods\."):
+        load(path)
+    path.write_text('[[tasks]]\nk = 1\n[[methods]]\nname = "dcem"\nodd = 1\n')
+    with pytest.raises(InputError, match=r"Known: name, published, params, grid, label, seed\."):
+        load(path)

@@ -3,6 +3,7 @@
 import pytest
 
 from dcem.benchmark.cells import expand
+from dcem.benchmark.feasible import possible
 from dcem.benchmark.files import load
 from dcem.checks import InputError
 
@@ -26,6 +27,16 @@ def test_one_of_two_is_left_out_with_its_reason(tmp_path):
     assert len(planned) == 1
     assert len(notes) == 1
     assert "k 50" in notes[0]
+
+
+def test_the_grid_says_how_many_of_its_settings_can_exist():
+    grid = load("grid")
+    settings = {(task["q_y"], task["k"], task["q_t"]) for task in grid.tasks}
+    feasible, _ = possible(grid.tasks)
+    exist = {(task["q_y"], task["k"], task["q_t"]) for task in feasible}
+    assert f"{len(exist)} of {len(settings)} settings" in grid.about
+    others = {(k, q_t) for _, k, q_t in settings - exist}
+    assert others == {(3, 1 / 4), (3, 1 / 3), (3, 3), (3, 4)}
 
 
 def test_nothing_but_impossible_settings_is_an_error(tmp_path):

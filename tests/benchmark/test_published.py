@@ -266,3 +266,27 @@ def test_the_printed_comparison_names_what_is_off():
     assert "off: dcem, auc (q_y 0.5, k 1, q_t 2): medians differ by 0.0500, allowed 0.03" in text
     assert "4 off" in text
     assert "y-model" not in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"stream": "independent"}, "their draws are their own"),
+        ({"variant": "corrected"}, "their variant is not the published one"),
+        ({"schedule": "fast"}, "their schedule is not the published one"),
+        ({"n_train": 300}, "they set n_train"),
+        ({"label": "mine"}, "their label is not the name of a method"),
+    ],
+)
+def test_where_nothing_is_compared_the_reason_is_told(changes, words):
+    results = as_published(**changes)
+    table = published.compare(results)
+    console = Console(width=140, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    print_comparison(table, console, left_out=published.left_out(results))
+    text = console.export_text()
+    assert "Nothing to compare" in text
+    assert f"{len(results)} of {len(results)} results are left out: {words}" in text
+
+
+def test_of_published_rows_none_is_left_out():
+    assert published.left_out(as_published()) == []

@@ -1,5 +1,6 @@
 """The driver of the Ray backend, on a made-up cluster: what becomes of every task."""
 
+import socket
 import sys
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ from dcem.benchmark.files import load
 from dcem.benchmark.fleets import Outcome
 from dcem.benchmark.reading import results, status
 from dcem.benchmark.runner import run
+from dcem.checks import InputError
 
 
 class RayError(Exception):
@@ -109,6 +111,27 @@ def test_results_say_the_versions_of_the_worker(ray, plain, tmp_path, monkeypatc
     frame = results(tmp_path / "out")
     assert set(frame["versions"]) == {"dcem 9.9, commit abc"}
     assert len(frame) == 12
+
+
+def test_an_address_where_nobody_listens_is_refused_before_ray_tries(plain, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with pytest.raises(InputError, match=rf"No Ray cluster answers at 127.0.0.1:{port} .*refused"):
+        run(load(plain), tmp_path / "out", backend="ray", address=f"127.0.0.1:{port}")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("error", [ConnectionError("failed"), ValueError("no address")])
+def test_a_cluster_that_cannot_be_joined_is_one_message(ray, plain, tmp_path, monkeypatch, error):
+    def init(**_):
+        raise error
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", init, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        address = f"127.0.0.1:{head.getsockname()[1]}"
+        with pytest.raises(InputError, match=rf"cannot join.*{error}.*RAY_AUTH_MODE=token"):
+            run(load(plain), tmp_path / "out", backend="ray", address=address)
 
 
 class _Fleets(Display):

@@ -8,12 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
+from rich.console import Console
 
 from dcem import metrics
 from dcem.benchmark import planner
@@ -34,7 +36,10 @@ class Recorder(Display):
 
     def __init__(self):
         super().__init__()
-        self.iterations, self.fleets = [], []
+        self.iterations, self.fleets, self.resumes = [], [], []
+
+    def resumed(self, claim):
+        self.resumes.append(len(claim.cells))
 
     def fleet(self, claim, seconds_left):
         self.fleets.append(len(claim.cells))
@@ -120,14 +125,28 @@ def test_killed_while_training_it_goes_on_from_the_checkpoint(iterative, tmp_pat
     (file,) = (out / "checkpoints").iterdir()
     _, meta = checkpoint.read(file)
     assert meta["iterations_done"] == 5
+    assert [(one.running, one.pending) for one in status(out)] == [(0, 6)]  # dead, seen at once
     recorder = Recorder()
     summary = run(load(iterative), out, device="cpu", display=recorder)
     assert (summary.done, summary.complete) == (6, True)
     assert recorder.iterations[0] == 6  # not one iteration twice
     assert recorder.fleets == [6]
+    assert recorder.resumes == [6]
     assert not list((out / "checkpoints").iterdir())
     run(load(iterative), tmp_path / "whole", device="cpu")
     same_values(by_cell(out), by_cell(tmp_path / "whole"))
+
+
+def test_a_person_reads_that_it_goes_on_and_nothing_twice(iterative, tmp_path):
+    die(iterative, tmp_path / "out", "training", 5)
+
+    def shown():
+        console = Console(width=140, file=StringIO())
+        run(load(iterative), tmp_path / "out", device="cpu", display=Display(console))
+        return console.file.getvalue().splitlines()
+
+    assert "going on from a checkpoint: dcem x 6" in shown()
+    assert shown() == ["6 of 6 cells"]  # nothing was left to do
 
 
 def test_killed_between_two_rounds_other_methods_go_on_too(rounds, tmp_path):

@@ -79,6 +79,32 @@ def test_nothing_comparable_is_no_agreement(dcem, finished):
     ended = dcem("benchmark", "compare", "out", cwd=finished)
     assert ended.returncode == 1
     assert "Nothing to compare" in ended.stdout
+    assert "4 of 4 results are left out: their draws are their own" in ended.stdout
+
+
+def test_files_are_written_into_new_folders_or_refused_by_their_name(dcem, finished):
+    ended = dcem("benchmark", "export", "out", "-o", "new/folder/a.csv", cwd=finished)
+    assert ended.returncode == 0, ended.stderr
+    (finished / "file").write_text("")
+    for command, name in (("export", "a.csv"), ("leaderboard", "a.html"), ("compare", "c.csv")):
+        ended = dcem("benchmark", command, "out", "-o", f"file/{name}", cwd=finished)
+        assert ended.returncode == 2
+        assert ended.stderr.splitlines()[-1].startswith(f"error: file/{name}: ")
+
+
+def test_what_failed_is_told_with_its_reason_and_where_to_look(dcem, folder):
+    text = FILE.replace("steps = 5", "steps = 5, learning_rate = 1e38")
+    (folder / "bad.toml").write_text(text)
+    ended = dcem("benchmark", "run", "bad.toml", "--out", "bad", "-m", "y-obs", cwd=folder)
+    assert ended.returncode == 1
+    assert "y-obs: 2 failed, with: ValueError: 300 scores are not finite" in ended.stdout
+    assert "dcem benchmark status bad;" in ended.stdout
+
+
+def test_presets_count_what_can_exist(dcem, tmp_path):
+    ended = dcem("benchmark", "presets", cwd=tmp_path)
+    (line,) = (line for line in ended.stdout.splitlines() if line.split()[:1] == ["grid"])
+    assert line.split()[1] == str(208 * 12)
 
 
 @pytest.mark.parametrize(

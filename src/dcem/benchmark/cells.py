@@ -13,16 +13,14 @@ import json
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import lru_cache
 from math import radians
-from pathlib import Path
 from typing import Any
 
+from dcem.benchmark.feasible import possible, read_rates
 from dcem.benchmark.files import Benchmark, MethodEntry
 from dcem.checks import InputError
 from dcem.methods import NetworkClassifier, make, published
 from dcem.methods.registry import with_params
 from dcem.tasks import Task, load_sepsis, make_sinusoid
-from dcem.tasks._rates import rates_of_testing
-from dcem.tasks._sepsis.task import read_cohort
 
 PUBLISHED_SEED = 42
 # Where and how loudly a fit runs does not change what it is.
@@ -59,13 +57,7 @@ class Planned:
 
 def expand(benchmark: Benchmark) -> tuple[list[Planned], list[str]]:
     """All cells of a benchmark, methods outermost; and which settings cannot exist, and why."""
-    feasible, notes = [], []
-    for task in benchmark.tasks:
-        reason = _infeasible(task)
-        if reason is None:
-            feasible.append(task)
-        elif reason not in notes:
-            notes.append(reason)
+    feasible, notes = possible(benchmark.tasks)
     if not feasible:
         raise InputError(f"{benchmark.name}: none of its settings can exist. {' '.join(notes)}")
     planned = []
@@ -76,38 +68,6 @@ def expand(benchmark: Benchmark) -> tuple[list[Planned], list[str]]:
                 resolved[task["kind"]] = _resolve(entry, task["kind"])
             planned.append(Planned(entry.label, _cell(entry, task, *resolved[task["kind"]])))
     return planned, notes
-
-
-def _infeasible(task: dict[str, Any]) -> str | None:
-    """Why a setting cannot exist: a group would be tested more often than always."""
-    prevalence, share = task.get("prevalence", 0.25), task.get("group_share", 0.5)
-    if task["kind"] == "sepsis":
-        prevalence, share, _ = _cohort(task)
-        if task["k"] * prevalence >= 1:
-            return None  # everybody is tested
-    try:
-        rates_of_testing(prevalence, task["k"], task["q_t"], share)
-    except InputError as error:
-        return f"k {task['k']:g}, q_t {task['q_t']:g}: {error}"
-    return None
-
-
-def _cohort(task: dict[str, Any]) -> tuple[float, float, str]:
-    """Prevalence, share of group 0, and hash of the cohort that a sepsis task reads."""
-    if "cohort" not in task:
-        raise InputError(
-            "Sepsis tasks need a cohort, the Parquet file that 'dcem sepsis build' wrote: pass "
-            '--cohort, or write cohort = "FILE" under [[tasks]].'
-        )
-    return _read_cohort(task["cohort"])
-
-
-@lru_cache(maxsize=4)
-def _read_cohort(path: str) -> tuple[float, float, str]:
-    content = Path(path).read_bytes()
-    frame, _ = read_cohort(path)
-    prevalence, share = float(frame["y"].mean()), float((frame["a"] == 0).mean())
-    return prevalence, share, hashlib.sha256(content).hexdigest()
 
 
 def _resolve(entry: MethodEntry, kind: str) -> tuple[dict[str, Any], dict[str, Any], str]:
@@ -149,7 +109,7 @@ def _cell(
         seed = full.get("random_state") if entry.published else task.get("seed", PUBLISHED_SEED)
     seed = PUBLISHED_SEED if seed is None else int(seed)
     # A cohort is known by its content: where the file lies is no part of the result.
-    cohort = _cohort(task)[2] if task["kind"] == "sepsis" else None
+    cohort = read_rates(task)[2] if task["kind"] == "sepsis" else None
     identity = task if cohort is None else {**task, "cohort": cohort}
     shape = [task["kind"], task.get("n_train"), task.get("n_validation"), cohort]
     kind = _hash([method_hash, shape])[:16]

@@ -23,7 +23,7 @@ class Display:
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._total = self._done = self._failed = 0
-        self._doing = ""
+        self._doing = self._last_text = ""
         self._seconds_left: float | None = None
         self._estimated_at = self._last_line = self._last_shown = time.monotonic()
 
@@ -65,6 +65,14 @@ class Display:
         if self._console is not None:
             self._show()
 
+    def resumed(self, claim: Claim) -> None:
+        """The fleet that begins is not new."""
+        if self._console is not None:
+            text = (
+                f"going on from a checkpoint: {claim.cells[0].method['name']} x {len(claim.open)}"
+            )
+            self._console.print(text, soft_wrap=True, highlight=False)
+
     def progress(self, done: int, total: int) -> None:
         """The current fleet got further."""
         if self._console is None:
@@ -92,7 +100,9 @@ class Display:
         failed = f", {self._failed} failed" if self._failed else ""
         doing = f"; {self._doing}{detail}" if self._doing else ""
         text = f"{self._done} of {self._total} cells{failed}{doing}{self._left()}"
-        self._console.print(text, soft_wrap=True, highlight=False)
+        if text != self._last_text:  # where nothing was left to do, the end is as the beginning
+            self._console.print(text, soft_wrap=True, highlight=False)
+        self._last_text = text
         self._last_line = self._last_shown = time.monotonic()
 
     def _left(self) -> str:

@@ -40,8 +40,8 @@ from dcem.checks import InputError, nearest
 
 KINDS = ("sinusoid", "sepsis")
 METRICS = ("auc", "roc_gap", "roc_gap_grid", "xauc_difference", "auc_difference", "n_iter")
-_TOP = {"name", "about", "metrics", "tasks", "methods"}
-_METHOD = {"name", "published", "params", "grid", "label", "seed"}
+_TOP = ("name", "about", "metrics", "tasks", "methods")
+_METHOD = ("name", "published", "params", "grid", "label", "seed")
 
 
 @dataclass(frozen=True)

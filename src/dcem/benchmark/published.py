@@ -161,17 +161,42 @@ def published_rows(results: pd.DataFrame) -> pd.DataFrame:
     for column, default in (("stream", "published"), ("benchmark", ""), ("label", None)):
         if column not in results:
             results[column] = results["method"] if default is None else default
-    keep = results["stream"].eq("published") | results["beta"].notna()
-    for column in ("variant", "schedule"):
-        if column in results:
-            keep &= results[column].fillna("").isin(["", "published"])
-    for column in set(FREE_PARAMETERS) & set(results.columns):
-        keep &= results[column].isna()
-    in_table = results["benchmark"].isin(TABLES)
-    keep &= in_table | results["label"].isna() | results["label"].eq(results["method"])
     if "roc_gap_grid" in results:
         results["roc_gap"] = results["roc_gap_grid"].fillna(results["roc_gap"])
-    return results[keep]
+    other = pd.Series(False, index=results.index)
+    for rows in _not_published(results).values():
+        other |= rows
+    return results[~other]
+
+
+def left_out(results: pd.DataFrame) -> list[str]:
+    """Why results are not held against the figures, in words: how many, and what they are."""
+    return [
+        f"{int(rows.sum())} of {len(results)} results are left out: {words}"
+        for words, rows in _not_published(results).items()
+        if rows.any()
+    ]
+
+
+def _not_published(results: pd.DataFrame) -> dict[str, pd.Series]:
+    """What keeps rows from being the published runs -> the rows for which it holds."""
+    found = {}
+    sepsis = results.get("beta", pd.Series(np.nan, results.index)).notna()
+    if "stream" in results:
+        words = 'their draws are their own (write stream = "published" for the draws of the paper)'
+        found[words] = results["stream"].ne("published") & ~sepsis
+    for column in ("variant", "schedule"):
+        if column in results:
+            words = f"their {column} is not the published one (write published = true)"
+            found[words] = ~results[column].fillna("").isin(["", "published"])
+    for column in FREE_PARAMETERS:
+        if column in results:
+            found[f"they set {column}, which the figures leave alone"] = results[column].notna()
+    if "label" in results:
+        named = results["label"].isna() | results["label"].eq(results["method"])
+        in_table = results.get("benchmark", pd.Series("", results.index)).isin(TABLES)
+        found["their label is not the name of a method"] = ~named & ~in_table
+    return found
 
 
 def _at_published_phases(results: pd.DataFrame) -> pd.DataFrame:

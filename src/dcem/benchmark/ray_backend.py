@@ -9,6 +9,7 @@ they have failed, with the reason, and the run goes on.
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,9 +23,15 @@ from dcem.benchmark.fleets import Outcome, run_fleet
 from dcem.benchmark.planner import Clock, Planner, StopRun
 from dcem.benchmark.store import Claim
 from dcem.benchmark.versions import versions
+from dcem.checks import InputError
 
 RETRIES = 3  # of a fleet whose worker died, or whose task raised (a card that no longer answers)
 _GRACE = 10.0  # seconds that a worker may take to notice that the time is up
+_ANSWER = 5.0  # seconds that a cluster may take to answer
+TOKEN = (
+    "If the cluster wants a token, as newer versions of Ray do, set RAY_AUTH_MODE=token, and "
+    "RAY_AUTH_TOKEN to what 'ray get-auth-token' prints on its first machine."
+)
 
 
 @dataclass(frozen=True)
@@ -64,14 +71,36 @@ def train_remotely(
         return None
 
 
+def _require_listener(address: str) -> None:
+    """Refuse an address at which nobody answers; Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdigit():
+        return  # "auto" and the like: Ray knows
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"No Ray cluster answers at {address} ({error}). On its first machine, start it with: "
+            f"ray start --head --port {port}"
+        ) from None
+
+
 @contextmanager
 def cluster(address: str | None) -> Iterator[bool]:
     """Be connected to the cluster, or to one started here; whether it has cards."""
+    if address is not None:
+        _require_listener(address)
     import ray
 
     ours = not ray.is_initialized()
     if ours:
-        ray.init(address=address, log_to_driver=False, configure_logging=False)
+        try:
+            ray.init(address=address, log_to_driver=False, configure_logging=False)
+        except (ConnectionError, ValueError, ray.exceptions.RayError) as error:
+            if address is None:
+                raise
+            why = f"Ray cannot join the cluster at {address}: {error}."
+            raise InputError(f"{why} {TOKEN}") from error
     try:
         yield ray.cluster_resources().get("GPU", 0) >= 1
     finally:
@@ -96,6 +125,8 @@ def run_on_ray(
         slots = cards or max(1, int(resources.get("CPU", 1)))
         while not out_of_time and len(running) < slots and (claim := planner.next()) is not None:
             one = _Running(claim, time.monotonic(), planner.has_checkpoint(claim))
+            if one.resumed:
+                display.resumed(claim)
             running[_submit(ray, planner, claim, clock, cards > 0)] = one
             claims = [one.claim for one in running.values()]
             display.fleet(claim, planner.seconds_left(claims) / slots)

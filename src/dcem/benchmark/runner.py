@@ -126,6 +126,8 @@ def _run_here(
 ) -> None:
     """The local backend: one fleet after the other in this process."""
     while (claim := planner.next()) is not None:
+        if planner.has_checkpoint(claim):
+            display.resumed(claim)
         display.fleet(claim, planner.seconds_left([claim]))
         if not _train(planner, claim, device, clock, commit, display):
             return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
@@ -10,15 +12,22 @@ STYLES = {"agrees": "green", "off": "bold red", "incomplete": "yellow", "reporte
 
 
 def print_comparison(
-    comparison: pd.DataFrame, console: Console | None = None, *, everything: bool = True
+    comparison: pd.DataFrame,
+    console: Console | None = None,
+    *,
+    everything: bool = True,
+    left_out: Sequence[str] = (),
 ) -> None:
     """Print a comparison with the published figures, and last what is off.
 
-    With `everything=False` only what is off is listed.
+    With `everything=False` only what is off is listed. `left_out` says what was not compared, for
+    the case that nothing was.
     """
     console = console or Console()
     if comparison.empty:
-        console.print("Nothing to compare: no result is at a setting of the published figures.")
+        console.print("Nothing to compare: no result is one of the published figures.")
+        for line in left_out:
+            console.print(line, soft_wrap=True, markup=False, highlight=False)
         return
     off = comparison["verdict"].isin(["off", "incomplete"])
     listed = comparison if everything else comparison[off]

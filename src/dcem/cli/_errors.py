@@ -6,6 +6,8 @@ traceback. *Ours to mend*: everything else keeps its traceback, because a bug re
 Ctrl-C ends with status 130, as a shell expects.
 """
 
+import os
+import re
 import sys
 import warnings
 from typing import Any
@@ -35,8 +37,15 @@ def message_for(error: Exception) -> str | None:
     if isinstance(error, OSError):
         if error.filename is None:
             return None
-        return f"{error.filename}: {(error.strerror or type(error).__name__).lower()}"
+        return f"{_wanted(error.filename)}: {(error.strerror or type(error).__name__).lower()}"
     return str(error) if _is_from_checks(error, "InputError") else None
+
+
+def _wanted(filename: Any) -> str:
+    """The file that was asked for, where this is the neighbour it was to be renamed from."""
+    folder, name = os.path.split(os.fsdecode(filename))
+    neighbour = re.fullmatch(rf"\.{os.getpid()}\.(.+)|\.(.+)\.{os.getpid()}\.\w+", name)
+    return os.path.join(folder, neighbour[1] or neighbour[2]) if neighbour else str(filename)
 
 
 def complain(kind: str, message: str) -> None:

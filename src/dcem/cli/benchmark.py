@@ -69,12 +69,14 @@ def run(
 
     from dcem.benchmark.display import Display, duration
     from dcem.benchmark.files import load
+    from dcem.benchmark.reading import status as read_status
     from dcem.benchmark.runner import run as run_benchmark
 
     path = None if cohort is None else str(cohort.absolute())
     console = Console(stderr=True)
+    benchmark = load(source, cohort=path).only(method)
     summary = run_benchmark(
-        load(source, cohort=path).only(method),
+        benchmark,
         out,
         device=device,
         max_seconds=max_seconds,
@@ -95,7 +97,10 @@ def run(
     if summary.done:
         typer.echo(f"See the results: dcem benchmark leaderboard {out} (a page), export (a table).")
     if summary.failed:
-        typer.echo("See why with: dcem benchmark status; try again with --retry-failed.")
+        for one in read_status(out):
+            if one.failed and one.benchmark == benchmark.name:
+                typer.echo(f"{one.label}: {one.failed} failed, with: {one.error}")
+        typer.echo(f"See all with: dcem benchmark status {out}; try again with --retry-failed.")
         raise typer.Exit(1)
 
 
@@ -170,7 +175,7 @@ def compare(
 
     from dcem.benchmark import published
     from dcem.benchmark.agreement import compare_runs
-    from dcem.benchmark.reading import missing
+    from dcem.benchmark.reading import missing, whole_file
     from dcem.benchmark.reading import results as read
     from dcem.benchmark.show import print_comparison
 
@@ -180,13 +185,14 @@ def compare(
     else:
         table = compare_runs(ours, read(Path(other), benchmark, unfinished=True))
         open_cells += missing(Path(other), benchmark)
-    print_comparison(table, Console(), everything=not off_only)
+    print_comparison(table, Console(), everything=not off_only, left_out=published.left_out(ours))
     for line in published.not_in(table):
         typer.echo(f"note: {line}")
     for line in open_cells:
         typer.echo(f"without result: {line}")
     if output is not None:
-        table.to_csv(output, index=False)
+        with whole_file(output) as partial:
+            table.to_csv(partial, index=False)
     if published.is_off(table) or table.empty or open_cells:
         raise typer.Exit(1)
 
@@ -207,10 +213,14 @@ def leaderboard(
 
 @app.command()
 def presets() -> None:
-    """List the benchmarks that come with dcem."""
+    """List the benchmarks that come with dcem.
+
+    Tasks are counted without settings that cannot exist: nobody is tested more often than always.
+    """
     from rich.console import Console
     from rich.table import Table
 
+    from dcem.benchmark.feasible import possible
     from dcem.benchmark.files import load, preset_names
 
     table = Table(box=None)
@@ -220,5 +230,7 @@ def presets() -> None:
     table.add_column("about")
     for name in preset_names():
         one = load(name)
-        table.add_row(name, str(len(one.tasks)), str(len(one.methods)), one.about)
+        sepsis = one.tasks[0]["kind"] == "sepsis"  # what can exist there depends on the cohort
+        tasks = one.tasks if sepsis else possible(one.tasks)[0]
+        table.add_row(name, str(len(tasks)), str(len(one.methods)), one.about)
     Console().print(table)
