@@ -160,8 +160,9 @@ class SelectiveLabels:
     ) -> SelectiveLabels:
         """From a pandas or polars frame, by column names.
 
-        Without `features`, every column that has no other role is a feature. Several `group`
-        columns are crossed.
+        Without `features`, every column that has no other role is a feature, and must hold numbers:
+        `dcem.tasks.load_table` reads files with categories and dates. Several `group` columns are
+        crossed.
         """
         table = checks.as_frame(frame)
         groups = _listed(group)

@@ -228,3 +228,10 @@ def test_ctrl_c_leaves_nothing_half_written(path):
     assert process.returncode == 130, stderr
     assert "Traceback" not in stderr
     assert {p.name for p in path.parent.iterdir()} == before
+
+
+def test_replacing_a_model_is_said(path):
+    assert "replace" not in fit(path, "--method", "tested-only").output
+    again = fit(path, "--method", "tested-only").output
+    assert "holds a model already: the new one will replace it" in again
+    assert "in place of the older one" in again

@@ -157,6 +157,11 @@ def test_an_older_model_is_replaced_but_nothing_else(table, saved, tmp_path):
     with pytest.raises(ModelFileError, match="something other"):
         other.save(tmp_path / "work")
     assert (tmp_path / "work" / "thesis.txt").read_text() == "years of work"
+    (tmp_path / "theirs").mkdir()  # a model of somebody else, under names that are ours too
+    (tmp_path / "theirs" / "model.safetensors").write_text("weeks of training")
+    (tmp_path / "theirs" / "model.json").write_text('{"format": "another"}')
+    with pytest.raises(ModelFileError, match="something other"):
+        other.save(tmp_path / "theirs")
     with pytest.raises(Exception, match="not fitted"):
         dcem.DCEMClassifier().save(tmp_path / "unfitted")
     assert not (tmp_path / "unfitted").exists()

@@ -144,7 +144,8 @@ def _feature_array(X: Any, names: Sequence[str], labels: pd.Index | None) -> np.
             f"{examples}.{_also([k for k, _ in wrong[1:]], names)} Allowed: numbers, booleans, and "
             "NaN or blank where missing. Correct single entries (pandas.to_numeric with "
             "errors='coerce' makes them missing); leave a column of text out of the features, or "
-            "encode it (categories: pandas.get_dummies; dates: days since a fixed day)."
+            "encode it (categories: pandas.get_dummies; dates: days since a fixed day). "
+            "dcem.tasks.load_table reads a file and encodes its categories and dates itself."
         )
     return array
 

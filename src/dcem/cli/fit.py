@@ -58,7 +58,7 @@ def fit(
     from dcem.tasks import load_table
 
     console = Console(highlight=False)
-    require_place(out)
+    replaces = require_place(out)
     require_method(method)
     with console.status(f"reading {table} ..."):
         read = load_table(table, roles)
@@ -68,11 +68,14 @@ def fit(
     console.print()
     started = time.perf_counter()
     networks = "1 network" if members == 1 else f"{members} networks"
+    if replaces:
+        console.print(f"{out} holds a model already: the new one will replace it.", soft_wrap=True)
     console.print(f"Fitting {method}, {networks}, {len(read.problem.feature_names)} features.")
     model = fit_table(
         read, method, members=members, random_state=seed, verbose=int(console.is_terminal)
     )
     model.save(out)
-    console.print(f"Fitted in {time.perf_counter() - started:.0f} seconds. The model:")
+    where = "The model, in place of the older one" if replaces else "The model"
+    console.print(f"Fitted in {time.perf_counter() - started:.0f} seconds. {where}:")
     console.print(f"  {out}", style="bold", soft_wrap=True)
     console.print(f"  read {out / 'MODEL_CARD.md'}; score people with: dcem predict {out} TABLE")

@@ -77,13 +77,19 @@ class LeftOut(BaseEstimator):
         return np.full((len(X), 2), np.nan)
 
 
-def require_place(folder: str | Path) -> None:
-    """Refuse a folder that holds something other than a saved model; nothing is lost by a save."""
+def require_place(folder: str | Path) -> bool:
+    """Refuse a folder that holds something other than a saved model of ours; whether it holds one.
+
+    So a save replaces a model, and nothing else is ever lost by it.
+    """
     folder = Path(folder)
-    if folder.exists() and not _replaceable(folder):
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return False
+    if not _is_model(folder):
         raise ModelFileError(
             f"{folder} exists and holds something other than a saved model. Choose a new folder."
         )
+    return True
 
 
 def save(
@@ -253,13 +259,19 @@ def _arrays(prefix: str, holder: object, names: str) -> dict[str, Tensor]:
     }
 
 
-def _replaceable(folder: Path) -> bool:
-    """Whether a folder is empty or an earlier saved model."""
-    return folder.is_dir() and {path.name for path in folder.iterdir()} <= {
+def _is_model(folder: Path) -> bool:
+    """Whether a folder holds a model of ours, damaged or not, and nothing else.
+
+    Others call their files `model.safetensors` and `model.json` too.
+    """
+    if not folder.is_dir() or {path.name for path in folder.iterdir()} - {
         TENSORS,
         DESCRIPTION,
         CARD,
-    }
+    }:
+        return False
+    file = folder / DESCRIPTION
+    return file.is_file() and f'"{FORMAT}"'.encode() in file.read_bytes()
 
 
 def _put(temporary: Path, folder: Path) -> None:
