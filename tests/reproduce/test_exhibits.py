@@ -206,7 +206,8 @@ def test_titles_write_fractions_as_the_paper_does():
     assert not any("0." in title for title in titles.values())
 
 
-def test_thirds_have_one_name_in_files_and_leaderboard():
+def test_thirds_are_0_333_in_file_names():
+    """0.3 would be another setting."""
     names = {exhibit.id: exhibit.name for exhibit in EXHIBITS}
     assert names["figure11"] == "k0.333-qt0.5"
     assert names["figure27"] == "sepsis-k0.333"

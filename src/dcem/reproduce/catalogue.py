@@ -32,7 +32,7 @@ class Exhibit:
     """One figure or table."""
 
     id: str  # by its number in the paper: figure2, table1
-    name: str  # by what it shows: k1-qt2, overlap; thirds as in the leaderboard, k0.333
+    name: str  # by what it shows: k1-qt2, overlap; a third is 0.333
     title: str
     needs: tuple[Need, ...]
     draw: Callable[..., Picture]  # takes one `Found` for each need
