@@ -33,7 +33,8 @@ is what produced the paper's figures. Where the two agree there is no such param
 *Time* is relative to `y-obs` for the same networks and rows (`results/method_times.csv`). *A step*:
 budgets cut to 10 steps, or 5 rounds of 10, so that it says what a step costs with everything around
 it. *A fit*: whole, with the published budget, on 2,000 rows, where EM stops after a few rounds; on
-the paper's 20,000 most fits of `dcem` go on through all 50. (Its default takes 1 in 25 of the steps.)
+the paper's 20,000 most fits of `dcem` go on through all 50. (Its default takes 1 in 25 of those
+steps.)
 
 """
 
