@@ -2,8 +2,8 @@
 
 The released M-step adds the logits of outcome and testing, clamps each sum to about -87 to 88 and
 exponentiates. Divided by a temperature of .01 the sums are larger, and a clamped one has no
-gradient. `variant="published"` computes the same loss in log space, without a clamp. Here DCEM as in
-the table (tested-only start, 12 boundaries at q_y 1/2, k 1, q_t 2) is written out with either loss.
+gradient. `variant="published"` computes the same loss in log space, without a clamp. Here DCEM as
+in the table (tested-only start, 12 boundaries at q_y 1/2, k 1, q_t 2) is written out with either.
 
     python results/temperature_clamp.py run          # an accelerator: two minutes
     python results/temperature_clamp.py show
@@ -35,7 +35,7 @@ HIGHEST = math.log(torch.finfo(torch.float32).max / 3) - 1e-5
 
 
 def regularised(o: Tensor, rows: Rows, clamp: Tensor) -> Tensor:
-    """The M-step loss `[M]` from two outcome logits `[M, N, 2]`; `clamp [M, 1, 1]` says for whom."""
+    """The M-step loss `[M]` from outcome logits `[M, N, 2]`; `clamp [M, 1, 1]`: whose are clamped."""
     q, y, u = rows["q"], rows["y"], rows["u"]  # [M, N], [M, N], [M, N, 2]
     sums = o.unsqueeze(-1) + u.unsqueeze(-2)  # [M, N, 2, 2]: outcome, testing
     sums = sums.flatten(-2)
