@@ -35,7 +35,7 @@ HIGHEST = math.log(torch.finfo(torch.float32).max / 3) - 1e-5
 
 
 def regularised(o: Tensor, rows: Rows, clamp: Tensor) -> Tensor:
-    """The M-step loss `[M]` from outcome logits `[M, N, 2]`; `clamp [M, 1, 1]`: whose are clamped."""
+    """The M-step loss `[M]` from outcome logits `[M, N, 2]`; `clamp [M, 1, 1]`: for whom."""
     q, y, u = rows["q"], rows["y"], rows["u"]  # [M, N], [M, N], [M, N, 2]
     sums = o.unsqueeze(-1) + u.unsqueeze(-2)  # [M, N, 2, 2]: outcome, testing
     sums = sums.flatten(-2)

@@ -18,6 +18,7 @@ from dcem.metrics import (
     auc_differences,
     group_auc,
     group_roc_curves,
+    ranking,
     roc_gap,
     roc_gaps,
     worst_group_auc,
@@ -347,3 +348,26 @@ def test_ordinary_input_does_not_warn():
         warnings.simplefilter("error")
         roc_gap(*simulated())
         xauc(*simulated())
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("n_groups", [1, 2, 3])
+def test_all_at_once_is_one_by_one(ties, n_groups):
+    rng = np.random.default_rng(n_groups)
+    y, score = rng.integers(0, 2, 200), rng.random(200)
+    score = np.round(score, 1) if ties else score
+    group, weight = rng.integers(0, n_groups, 200), rng.random(200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # one group has no gap: tested elsewhere
+        found = ranking(y, score, group, weight=weight)
+        expected = {
+            "auc": auc(y, score, weight=weight),
+            "roc_gap": roc_gap(y, score, group, weight=weight),
+            "roc_gap_grid": roc_gap(y, score, group, weight=weight, method="grid"),
+            "xauc_difference": xauc_difference(y, score, group, weight=weight),
+            "auc_difference": next(
+                iter(auc_differences(y, score, group, weight=weight).values()), np.nan
+            ),
+        }
+    assert found.keys() == expected.keys()
+    np.testing.assert_array_equal(list(found.values()), list(expected.values()))

@@ -51,6 +51,9 @@ def check_binary(
 
     `missing` says what a missing value means where it is allowed; None refuses it.
     """
+    whole = isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "bui"
+    if whole and ((values == 0) | (values == 1)).all():  # the usual case, without pandas
+        return np.asarray(values, dtype=np.float64)
     series = as_series(values, name)
     array, bad = to_numbers(series)
     bad = bad | ~((array == 0) | (array == 1) | np.isnan(array))

@@ -20,6 +20,7 @@ group out or merge it with another one, and say so, to get a number for the rest
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -35,22 +36,20 @@ from dcem.metrics._inputs import (
     split_by_code,
 )
 from dcem.metrics._staircase import Ranked, Treads, area_between, rank, roc_treads
-from dcem.metrics.roc import RocCurve, corners
+from dcem.metrics.roc import RocCurve, auc_of, corners
 
 Pair = tuple[Label, Label]
 GapMethod = Literal["exact", "grid"]
 
 # The published computation: 0, 0.0001, ..., 0.9999; the last step, to 1, is not integrated.
 _GRID_STEP = 1e-4
+_GRID = np.arange(0.0, 1.0, _GRID_STEP)  # 10,000 points
 
 
 def group_auc(y: Any, score: Any, group: Any, *, weight: Any = None) -> dict[Label, float]:
     """The AUC within each group."""
     rows, groups = _read(y, score, group, weight)
-    return {
-        label: float("nan") if curve is None else float(curve.area())
-        for label, curve in _curves(rows, groups, "AUC").items()
-    }
+    return _areas(_curves(_ranked_cells(rows, groups), groups, "AUC"))
 
 
 def worst_group_auc(y: Any, score: Any, group: Any, *, weight: Any = None) -> float:
@@ -60,9 +59,7 @@ def worst_group_auc(y: Any, score: Any, group: Any, *, weight: Any = None) -> fl
 
 def auc_differences(y: Any, score: Any, group: Any, *, weight: Any = None) -> dict[Pair, float]:
     """AUC of a minus AUC of b for every pair (a, b): positive where a is ranked better."""
-    values = group_auc(y, score, group, weight=weight)
-    labels = list(values)
-    return {(a, b): values[a] - values[b] for i, a in enumerate(labels) for b in labels[i + 1 :]}
+    return _differences(group_auc(y, score, group, weight=weight))
 
 
 def group_roc_curves(
@@ -90,11 +87,7 @@ def roc_gap(
         >>> roc_gap([0, 1, 0, 1], [0.2, 0.8, 0.7, 0.3], ["a", "a", "b", "b"])
         1.0
     """
-    gaps = roc_gaps(y, score, group, weight=weight, method=method)
-    if not gaps:
-        notice("The ROC gap is not estimable: there is only one group. The result is NaN.")
-        return float("nan")
-    return float(np.max(list(gaps.values())))
+    return _widest(roc_gaps(y, score, group, weight=weight, method=method))
 
 
 def roc_gaps(
@@ -107,18 +100,7 @@ def roc_gaps(
             f"method={method!r} is not known. Use 'exact' or 'grid' (did you mean {guess!r}?)."
         )
     rows, groups = _read(y, score, group, weight)
-    if method == "grid":
-        return _grid_gaps(rows, groups)
-    curves = _curves(rows, groups, "ROC gap")
-    gaps = {}
-    for a, b in groups.pairs():
-        pair = groups.levels[a], groups.levels[b]
-        one, other = curves[pair[0]], curves[pair[1]]
-        if one is None or other is None:
-            gaps[pair] = float("nan")
-        else:
-            gaps[pair] = float(area_between(one, other))
-    return gaps
+    return _gaps(_curves(_ranked_cells(rows, groups), groups, "ROC gap"), method)
 
 
 def xauc(y: Any, score: Any, group: Any, *, weight: Any = None) -> dict[Pair, float]:
@@ -128,7 +110,34 @@ def xauc(y: Any, score: Any, group: Any, *, weight: Any = None) -> dict[Pair, fl
     it is much lower than (b, a), people of group a are passed over for people of group b.
     """
     rows, groups = _read(y, score, group, weight)
+    return _xauc(_ranked_cells(rows, groups), groups)
+
+
+def xauc_difference(y: Any, score: Any, group: Any, *, weight: Any = None) -> float:
+    """The largest |xAUC(a, b) - xAUC(b, a)| over all pairs of groups; NaN if a pair has none."""
+    return _largest_difference(xauc(y, score, group, weight=weight))
+
+
+def ranking(y: Any, score: Any, group: Any, *, weight: Any = None) -> dict[str, float]:
+    """What the functions of this package say of one score, by their names, rows sorted once.
+
+    `auc`, `roc_gap`, `roc_gap_grid` (``method="grid"``), `xauc_difference`, and `auc_difference`,
+    of the first pair of groups.
+    """
+    rows, groups = _read(y, score, group, weight)
     cells = _ranked_cells(rows, groups)
+    curves = _curves(cells, groups, "ROC curve")
+    differences = _differences(_areas(curves))
+    return {
+        "auc": auc_of(rows),
+        "roc_gap": _widest(_gaps(curves, "exact")),
+        "roc_gap_grid": _widest(_gaps(curves, "grid")),
+        "xauc_difference": _largest_difference(_xauc(cells, groups)),
+        "auc_difference": next(iter(differences.values()), float("nan")),
+    }
+
+
+def _xauc(cells: list[tuple[Ranked, Ranked]], groups: Groups) -> dict[Pair, float]:
     values = {}
     for a, label in enumerate(groups.levels):
         for b, other in enumerate(groups.levels):
@@ -144,9 +153,7 @@ def xauc(y: Any, score: Any, group: Any, *, weight: Any = None) -> dict[Pair, fl
     return values
 
 
-def xauc_difference(y: Any, score: Any, group: Any, *, weight: Any = None) -> float:
-    """The largest |xAUC(a, b) - xAUC(b, a)| over all pairs of groups; NaN if a pair has none."""
-    values = xauc(y, score, group, weight=weight)
+def _largest_difference(values: dict[Pair, float]) -> float:
     if not values:
         notice("The xAUC difference is not estimable: there is only one group. It is NaN.")
         return float("nan")
@@ -174,17 +181,46 @@ def _ranked_cells(rows: Rows, groups: Groups) -> list[tuple[Ranked, Ranked]]:
     return [(cells[2 * g + 1], cells[2 * g]) for g in range(n_groups)]
 
 
-def _curves(rows: Rows, groups: Groups, what: str) -> dict[Label, Treads | None]:
-    """The ROC curve of each group, or None (with a warning) where a class is absent."""
-    curves: dict[Label, Treads | None] = {}
-    for label, (positives, negatives) in zip(
-        groups.levels, _ranked_cells(rows, groups), strict=True
-    ):
+Curves = dict[Label, Treads | None]  # None where a class is absent
+
+
+def _curves(cells: list[tuple[Ranked, Ranked]], groups: Groups, what: str) -> Curves:
+    """The ROC curve of each group; a warning where there is none."""
+    curves: Curves = {}
+    for label, (positives, negatives) in zip(groups.levels, cells, strict=True):
         n_rows = len(positives.key) + len(negatives.key)
         lacking = absent_class(n_rows, positives.passed[-1], negatives.passed[-1])
         there = _has_curve(label, lacking, what)
         curves[label] = roc_treads(positives, negatives) if there else None
     return curves
+
+
+def _areas(curves: Curves) -> dict[Label, float]:
+    return {
+        label: float("nan") if curve is None else float(curve.area())
+        for label, curve in curves.items()
+    }
+
+
+def _differences(values: dict[Label, float]) -> dict[Pair, float]:
+    return {(a, b): values[a] - values[b] for a, b in combinations(values, 2)}
+
+
+def _gaps(curves: Curves, method: GapMethod) -> dict[Pair, float]:
+    between = area_between if method == "exact" else _area_on_grid
+    gaps = {}
+    for a, b in combinations(curves, 2):
+        one, other = curves[a], curves[b]
+        missing = one is None or other is None
+        gaps[a, b] = float("nan") if missing else float(between(one, other))  # type: ignore[arg-type]
+    return gaps
+
+
+def _widest(gaps: dict[Pair, float]) -> float:
+    if not gaps:
+        notice("The ROC gap is not estimable: there is only one group. The result is NaN.")
+        return float("nan")
+    return float(np.max(list(gaps.values())))
 
 
 def _area_or_nan(positives: Ranked, negatives: Ranked) -> float:
@@ -193,19 +229,12 @@ def _area_or_nan(positives: Ranked, negatives: Ranked) -> float:
     return float(roc_treads(positives, negatives).area())
 
 
-def _grid_gaps(rows: Rows, groups: Groups) -> dict[Pair, float]:
-    grid = np.arange(0.0, 1.0, _GRID_STEP)  # 10,000 points
-    heights = []
-    for label, members in groups.split(rows):
-        if _has_curve(label, members.absent(), "ROC gap"):
-            curve = corners(members)
-            # of repeated abscissae np.interp takes the last: the upper end of a vertical step
-            heights.append(np.interp(grid, curve.fpr, curve.tpr))
-        else:
-            heights.append(np.full_like(grid, np.nan))
-    return {
-        (groups.levels[a], groups.levels[b]): float(
-            np.trapezoid(np.abs(heights[a] - heights[b]), dx=_GRID_STEP)
-        )
-        for a, b in groups.pairs()
-    }
+def _area_on_grid(one: Treads, other: Treads) -> np.ndarray:
+    return np.trapezoid(np.abs(_on_grid(one) - _on_grid(other)), dx=_GRID_STEP)
+
+
+def _on_grid(curve: Treads) -> np.ndarray:
+    """Heights at all points of the grid. Of repeated abscissae, the ends of a riser, np.interp
+    takes the last: the upper one."""
+    along = np.repeat(curve.edge, 2)[1:-1]  # both ends of each tread
+    return np.interp(_GRID, along, np.stack([curve.start, curve.end], -1).ravel())

@@ -44,7 +44,11 @@ def auc(y: Any, score: Any, *, weight: Any = None) -> float:
         >>> auc([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.8])
         0.875
     """
-    rows = read_rows(y, score, weight)
+    return auc_of(read_rows(y, score, weight))
+
+
+def auc_of(rows: Rows) -> float:
+    """The same of rows that have been read."""
     lacking = rows.absent()
     if lacking:
         notice(f"The AUC is not estimable: 'y' has {lacking}. The result is NaN.")
