@@ -16,6 +16,7 @@ import torch
 
 from dcem._version import __version__
 from dcem.benchmark.versions import commit
+from dcem.files import write_text
 
 HERE = Path(__file__).parent
 
@@ -64,12 +65,6 @@ def record(
     name: str, rows: Sequence[dict[str, Any]], out: Path, seconds: float, **more: Any
 ) -> None:
     """Write `name.csv` and `name.json` into `out`, whole or not at all."""
-    out.mkdir(parents=True, exist_ok=True)
-    for suffix, text in (
-        (".csv", pd.DataFrame(rows).to_csv(index=False, float_format="%.6f")),
-        (".json", json.dumps(provenance(seconds, **more), indent=2) + "\n"),
-    ):
-        temporary = out / f".{name}{suffix}.tmp"
-        temporary.write_text(text)
-        temporary.replace(out / f"{name}{suffix}")
+    write_text(out / f"{name}.csv", pd.DataFrame(rows).to_csv(index=False, float_format="%.6f"))
+    write_text(out / f"{name}.json", json.dumps(provenance(seconds, **more), indent=2) + "\n")
     print(f"wrote {name}.csv: {len(rows)} rows, {seconds:.0f} s on {device_name()}")

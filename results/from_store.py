@@ -18,6 +18,7 @@ import pandas as pd
 from _record import HERE
 
 from dcem.benchmark.reading import results
+from dcem.files import write_text
 
 TABLES = ("ablation", "causal-estimators", "initialization", "overlap", "temperature")
 PRESETS: dict[str, tuple[str, ...]] = {
@@ -50,13 +51,8 @@ def write(name: str, table: pd.DataFrame, presets: tuple[str, ...]) -> None:
     }
     shown = table.drop(columns=IN_JSON)
     shown = shown.dropna(axis=1, how="all")
-    for suffix, text in (
-        (".csv", shown.to_csv(index=False, float_format="%.6g")),
-        (".json", json.dumps(about, indent=2) + "\n"),
-    ):
-        temporary = HERE / f".{name}{suffix}.tmp"
-        temporary.write_text(text)
-        temporary.replace(HERE / f"{name}{suffix}")
+    write_text(HERE / f"{name}.csv", shown.to_csv(index=False, float_format="%.6g"))
+    write_text(HERE / f"{name}.json", json.dumps(about, indent=2) + "\n")
     print(f"wrote {name}.csv: {len(table)} rows")
 
 

@@ -15,7 +15,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "dcem"
 
 # From the ground up. Members of one layer do not import each other, except `problem` its checks.
 LAYERS = [
-    {"problem", "checks", "disclosure"},
+    {"problem", "checks", "disclosure", "files"},
     {"metrics"},
     {"engine"},
     {"methods"},
@@ -28,7 +28,7 @@ LAYERS = [
     {"cli"},
 ]
 ORDER = {part: height for height, layer in enumerate(LAYERS) for part in layer}
-GROUND = {"problem", "checks", "disclosure"}
+GROUND = {"problem", "checks", "disclosure", "files"}
 NARROWER = {"tasks": GROUND, "engine": set()}  # engine knows nothing of selective labels
 ANYWHERE = {"_version", "__version__"}
 HEAVY = {

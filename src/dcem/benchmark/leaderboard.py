@@ -22,7 +22,8 @@ import numpy as np
 import pandas as pd
 
 from dcem.benchmark.agreement import SETTING
-from dcem.benchmark.reading import missing, purposes, results, whole_file
+from dcem.benchmark.reading import missing, purposes, results
+from dcem.files import write_text
 
 # Metric -> (words, which way is better)
 METRICS = {
@@ -58,8 +59,7 @@ def leaderboard(source: Path) -> str:
 def write_leaderboard(source: Path, output: Path) -> None:
     """Write the page, whole or not at all."""
     text = leaderboard(source)
-    with whole_file(Path(output)) as partial:
-        partial.write_text(text, encoding="utf-8")
+    write_text(Path(output), text)
 
 
 def _benchmarks(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

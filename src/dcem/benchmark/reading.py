@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from errno import EIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,6 +168,8 @@ def _row(
 
 def export(path: Path, output: Path, benchmark: str | None = None) -> int:
     """Write the results as CSV or Parquet, by the ending of the name; how many rows."""
+    from dcem.files import whole_file  # late, as pandas is: `status` should answer at once
+
     output = Path(output)
     if not is_table(output):
         raise refusal(f"{output}: the name must end in .csv, .csv.gz or .parquet.")
@@ -182,21 +180,3 @@ def export(path: Path, output: Path, benchmark: str | None = None) -> int:
         else:
             frame.to_csv(partial, index=False)
     return len(frame)
-
-
-@contextmanager
-def whole_file(output: Path) -> Iterator[Path]:
-    """A place beside `output` to write to; at the end it becomes `output`, whole or not at all.
-
-    Folders on the way are made. What fails names the file that was wanted.
-    """
-    partial = output.with_name(f".{os.getpid()}.{output.name}")
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        yield partial
-        os.replace(partial, output)
-    except OSError as error:
-        raise OSError(error.errno, os.strerror(error.errno or EIO), str(output)) from error
-    finally:
-        with suppress(OSError):
-            partial.unlink()

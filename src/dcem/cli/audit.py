@@ -61,9 +61,9 @@ def audit(
     from rich.console import Console
 
     from dcem import audit as audits
+    from dcem.files import write_text
     from dcem.report import audit_tables
     from dcem.report.audit_page import render_audit
-    from dcem.report.files import write_text
     from dcem.tasks import load_table
 
     console = Console(highlight=False)
@@ -105,7 +105,7 @@ def audit(
 def require_places(table: Path, places: Sequence[Path]) -> None:
     """Refuse before the work is done what would fail, or overwrite something, after it."""
     from dcem.checks import InputError
-    from dcem.report.files import require_file_place
+    from dcem.files import require_file_place
 
     taken = {table.resolve(): "the table itself"}
     for path in places:

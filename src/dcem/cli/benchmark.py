@@ -175,9 +175,10 @@ def compare(
 
     from dcem.benchmark import published
     from dcem.benchmark.agreement import compare_runs
-    from dcem.benchmark.reading import missing, whole_file
+    from dcem.benchmark.reading import missing
     from dcem.benchmark.reading import results as read
     from dcem.benchmark.show import print_comparison
+    from dcem.files import write_text
 
     ours, open_cells = read(results, benchmark, unfinished=True), missing(results, benchmark)
     if other == "published":
@@ -191,8 +192,7 @@ def compare(
     for line in open_cells:
         typer.echo(f"without result: {line}")
     if output is not None:
-        with whole_file(output) as partial:
-            table.to_csv(partial, index=False)
+        write_text(output, table.to_csv(index=False))
     if published.is_off(table) or table.empty or open_cells:
         raise typer.Exit(1)
 

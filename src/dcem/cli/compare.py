@@ -149,7 +149,7 @@ def show(comparison: TableComparison, console: Any) -> None:
 def require_places(report: Path | None, out: Path | None) -> None:
     """Refuse at once what could not be written in the end."""
     from dcem.checks import InputError
-    from dcem.report.files import require_file_place, require_folder_place
+    from dcem.files import require_file_place, require_folder_place
 
     if report is not None:
         if report.suffix.lower() == ".md":
@@ -167,8 +167,8 @@ def write(comparison: TableComparison, report: Path | None, out: Path | None) ->
     """Write what was asked for, each file whole; returns the paths."""
     import json
 
+    from dcem.files import write_text
     from dcem.report.compare_page import comparison_to_markdown, render_comparison
-    from dcem.report.files import write_text
 
     files: dict[Path, str] = {}
     if report is not None:

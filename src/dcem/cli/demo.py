@@ -42,8 +42,8 @@ def demo(
     """
     from rich.console import Console
 
+    from dcem.files import write_text
     from dcem.report import html, tables
-    from dcem.report.files import write_text
     from dcem.report.task_figures import draw_task
     from dcem.tasks import make_sinusoid
 

@@ -100,8 +100,8 @@ def build(
     data (`.quality.json`, `.quality.html`). Every stage is kept: an interrupted or repeated run
     does only what is new. Nothing leaves the folders named here.
     """
+    from dcem.files import write_text
     from dcem.report.cohort_figures import draw_flow, render_cohort, save_figure
-    from dcem.report.files import write_text
     from dcem.tasks._sepsis.cohort import build_cohort
 
     built = build_cohort(

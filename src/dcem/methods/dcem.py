@@ -253,13 +253,17 @@ class ImputationOnly(DCEMClassifier):
     *Idea.* The ablation of the paper: no causal regularisation, one iteration. "corrected" imputes
     with a network fitted to tested rows, as written. "published" imputes with the *untrained*
     network, as released: tested labels plus about one half for everyone else, which is another
-    thing, and what the published row shows. `start="variant"` is that choice; any start of
-    `DCEMClassifier` can be named instead.
+    thing, and what the published row shows.
 
     *Assumption.* That of `tested-only`: what holds for the tested at given features holds for the
     untested too, also where hardly anybody was tested. The group plays no part.
 
     *When it fails.* It follows its teacher: where tested-only extrapolates wrongly, so does this.
+
+    Parameters
+    ----------
+    start
+        "variant": whose pseudo-labels is the variant's choice, as above; or any start of `dcem`.
 
     References
     ----------

@@ -119,16 +119,8 @@ class Dragon:
 class CorrectedOutcome:
     """A network's probability less a dragon's effect, as two logits a softmax undoes."""
 
-    def __init__(
-        self,
-        n_inputs: int,
-        hidden: tuple[int, ...],
-        n_groups: int,
-        reference: int = 0,
-        released: bool = False,
-    ):
-        self.outcome = MLP(n_inputs, hidden)
-        self.dragon = Dragon(n_inputs, hidden, n_groups, reference, released)
+    def __init__(self, dragon: Dragon):
+        self.dragon, self.outcome = dragon, MLP(dragon.n_inputs, dragon.hidden)
         self.n_parameters = self.outcome.n_parameters + self.dragon.n_parameters
 
     def describe(self) -> dict[str, Any]:
@@ -160,4 +152,4 @@ class CorrectedOutcome:
         return torch.stack([torch.log1p(-score), score.log()], dim=-1).to(flat.dtype)
 
 
-register("corrected-outcome", CorrectedOutcome)
+register("corrected-outcome", lambda **described: CorrectedOutcome(Dragon(**described)))

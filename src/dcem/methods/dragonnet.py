@@ -95,7 +95,7 @@ class DragonNet(SupervisedNetwork):
         self._check(data)
         released = self.variant == "published" and self._targeted != 0 and data.n_groups == 2
         whole = CorrectedOutcome(
-            data.n_inputs, self.hidden, data.n_groups, self.reference, released
+            Dragon(data.n_inputs, self.hidden, data.n_groups, self.reference, released)
         )
         outcome, dragon = whole.outcome, whole.dragon
         fleet = data.fleet(outcome)

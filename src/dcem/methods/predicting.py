@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 
 from dcem.engine import Fleet
@@ -53,12 +52,8 @@ def _alike(estimators: Sequence[NetworkClassifier], problems: Sequence[Selective
 
 
 def _score(estimator: NetworkClassifier, problem: SelectiveLabels) -> np.ndarray:
-    arguments: dict[str, Any] = {}
+    group: dict[str, Any] = {}
     if estimator.needs_group:
-        arguments["sensitive_features"] = np.asarray(problem.group_names)[problem.group]
-    named = hasattr(estimator, "feature_names_in_")
-    rows: Any = problem.X
-    if named:
-        rows = pd.DataFrame(problem.X, columns=list(problem.feature_names), copy=False)
-    positive: np.ndarray = estimator.predict_proba(rows, **arguments)[:, 1]
+        group = {"sensitive_features": np.asarray(problem.group_names)[problem.group]}
+    positive: np.ndarray = estimator.predict_proba(problem, **group)[:, 1]
     return positive

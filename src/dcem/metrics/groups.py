@@ -211,8 +211,10 @@ def _gaps(curves: Curves, method: GapMethod) -> dict[Pair, float]:
     gaps = {}
     for a, b in combinations(curves, 2):
         one, other = curves[a], curves[b]
-        missing = one is None or other is None
-        gaps[a, b] = float("nan") if missing else float(between(one, other))  # type: ignore[arg-type]
+        if one is None or other is None:
+            gaps[a, b] = float("nan")
+        else:
+            gaps[a, b] = float(between(one, other))
     return gaps
 
 

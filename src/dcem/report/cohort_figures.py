@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dcem.disclosure import WITHHELD
+from dcem.files import whole_file
 from dcem.report.page import count as number
 from dcem.report.page import render_page
 from dcem.report.style import FAINT, INK, MUTED, PAPER, RC, Drawing, group_colour, new_figure
@@ -137,11 +138,8 @@ def render_cohort(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> str:
 
 def save_figure(drawing: Drawing, path: Path) -> None:
     """Write a drawing as a file of its own (by its ending: svg, pdf, png) in one step."""
-    import os
-
-    unfinished = path.with_name(path.name + ".part")
-    drawing.figure.savefig(unfinished, format=path.suffix[1:], facecolor=PAPER)
-    os.replace(unfinished, path)
+    with whole_file(path) as partial:
+        drawing.figure.savefig(partial, format=path.suffix[1:], facecolor=PAPER)
 
 
 def _counted(what: str, pair: Mapping[str, Any]) -> str:

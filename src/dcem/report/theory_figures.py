@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from dcem.files import write_text
 from dcem.methods import discrete_model, theory
-from dcem.report.files import write_text
 from dcem.report.style import FAINT, GRID, INK, MUTED, RC, WARN, group_colour, new_figure
 
 # Two kinds of patient and two groups; the second group is tested half as often.

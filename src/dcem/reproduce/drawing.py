@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dcem.checks import InputError
-from dcem.report.files import write_text
+from dcem.files import write_text
 from dcem.reproduce import calibration
 from dcem.reproduce.catalogue import Exhibit
 from dcem.reproduce.picture import Picture, write

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from dcem.report.files import write_text
+from dcem.files import whole_file, write_text
 from dcem.report.style import RC, WARN, group_colour
 
 DPI = 170
@@ -84,16 +83,11 @@ def write(picture: Picture, folder: Path, stem: str, formats: Sequence[str]) -> 
     look: dict[Any, Any] = {**RC, "svg.fonttype": "path", "svg.hashsalt": stem}
     for ending in formats if picture.figure is not None else ():
         path = folder / f"{stem}.{ending}"
-        partial = path.with_name(f".{os.getpid()}.{path.name}")
         metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-        try:
-            with matplotlib.rc_context(look):
-                picture.figure.savefig(
-                    partial, format=ending, dpi=DPI, facecolor="white", metadata=metadata[ending]
-                )
-            os.replace(partial, path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with whole_file(path) as partial, matplotlib.rc_context(look):
+            picture.figure.savefig(
+                partial, format=ending, dpi=DPI, facecolor="white", metadata=metadata[ending]
+            )
         written.append(path)
     for tail, table in picture.numbers.items():
         path = folder / (f"{stem}-{tail}.csv" if tail else f"{stem}.csv")

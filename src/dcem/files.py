@@ -1,13 +1,14 @@
 """Files appear whole or not at all.
 
-Text is written beside its final place and renamed into it, which the operating system does in one
+A file is written beside its final place and renamed into it, which the operating system does in one
 step: an interrupted run leaves the old file or the new one, never half of either.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dcem.checks import InputError
@@ -29,21 +30,25 @@ def require_folder_place(folder: Path) -> None:
         raise InputError(f"{folder} cannot be written to: no permission to write in {nearest}.")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a UTF-8 text file in one step, with the permissions any new file would get."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A place beside `path` to write to; at the end it becomes `path`, whole or not at all.
+
+    Folders on the way are made. What fails names the file that was wanted.
+    """
+    partial = path.with_name(f".{os.getpid()}.{path.name}")
     try:
-        with open(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield partial
+        os.replace(partial, path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+    finally:
+        with suppress(OSError):
+            partial.unlink()
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def write_text(path: Path, text: str) -> None:
+    """Write a UTF-8 text file in one step."""
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8", newline="\n")

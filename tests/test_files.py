@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from dcem.report.files import write_text
+from dcem.files import write_text
 
 
 def test_writes_whole_files_with_ordinary_permissions(tmp_path) -> None:
@@ -26,3 +26,10 @@ def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch) -> None:
         write_text(path, "new")
     assert path.read_text() == "old"
     assert [item.name for item in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_failed_write_names_the_file_that_was_wanted(tmp_path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(OSError, match=r"page\.html") as failed:
+        write_text(tmp_path / "file" / "page.html", "new")
+    assert failed.value.filename == str(tmp_path / "file" / "page.html")
