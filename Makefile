@@ -43,7 +43,7 @@ docs: $(STAMP)  ## build the documentation site, strictly, into site/
 
 bench: $(STAMP)  ## measure speed, as ratios within one run
 	@echo "==> benchmarks (ratios within one run; machines are noisy)"
-	@for f in benchmarks/bench_*.py; do echo "--- $$f"; $(BIN)/python $$f || exit 1; done
+	@for f in speed/bench_*.py; do echo "--- $$f"; $(BIN)/python $$f || exit 1; done
 
 clean:  ## remove what was made, .venv included
 	rm -rf $(VENV) site demo-output .mypy_cache .pytest_cache .ruff_cache

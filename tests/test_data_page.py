@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from dcem.checks import DataWarning, InputError
+from dcem.table.checks import DataWarning, InputError
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "data.md"
 BLOCK = re.compile(r"```python\n(.*?)```\n(?:\n```text\n.*?```\n)?", re.DOTALL)

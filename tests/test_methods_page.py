@@ -9,7 +9,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def load_generator():
-    spec = importlib.util.spec_from_file_location("generate_methods", DOCS / "generate_methods.py")
+    spec = importlib.util.spec_from_file_location("generate_methods", DOCS / "make" / "methods.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -18,7 +18,7 @@ def load_generator():
 def test_the_page_is_current():
     generator = load_generator()
     assert (DOCS / "methods.md").read_text() == generator.page(), (
-        "docs/methods.md is out of date: run `python docs/generate_methods.py`"
+        "docs/methods.md is out of date: run `python docs/make/methods.py`"
     )
 
 

@@ -38,10 +38,10 @@ from typing import TYPE_CHECKING, Any
 from dcem._version import __version__
 
 if TYPE_CHECKING:
-    from dcem import methods, metrics, tasks
-    from dcem.checks import DataWarning, InputError
+    from dcem import methods, metrics, table, tasks
     from dcem.methods.dcem import DCEMClassifier
-    from dcem.problem import SelectiveLabels
+    from dcem.table.checks import DataWarning, InputError
+    from dcem.table.labels import SelectiveLabels
 
 __all__ = [
     "DCEMClassifier",
@@ -51,6 +51,7 @@ __all__ = [
     "__version__",
     "methods",
     "metrics",
+    "table",
     "tasks",
 ]
 
@@ -58,11 +59,12 @@ __all__ = [
 # and neither `import dcem` nor `dcem --help` should wait for it.
 _HOME = {
     "DCEMClassifier": "dcem.methods.dcem",
-    "DataWarning": "dcem.checks",
-    "InputError": "dcem.checks",
-    "SelectiveLabels": "dcem.problem",
+    "DataWarning": "dcem.table.checks",
+    "InputError": "dcem.table.checks",
+    "SelectiveLabels": "dcem.table.labels",
+    "load_model": "dcem.saving",
 }
-_SUBPACKAGES = {"methods", "metrics", "tasks"}
+_SUBPACKAGES = {"methods", "metrics", "table", "tasks"}
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dcem.checks import InputError
+from dcem.table.checks import InputError
 
 
 def require_file_place(path: Path) -> None:

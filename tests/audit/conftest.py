@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from dcem.audit import audit
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 
 class World(NamedTuple):

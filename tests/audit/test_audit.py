@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from dcem.audit import audit, to_plain, without_small_cells
 from dcem.audit.results import EVERYBODY
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 from dcem.tasks import make_sinusoid
 
 from .conftest import make_world

@@ -107,7 +107,7 @@ def test_an_unmeasured_cause_of_testing_of_known_strength() -> None:
     """Group and testing share a cause that is not in the table. At its strength the bias bound
     takes away the whole difference, which is spurious."""
     from dcem.audit import audit
-    from dcem.problem import SelectiveLabels
+    from dcem.table.labels import SelectiveLabels
 
     rng = np.random.default_rng(3)
     n = 20_000

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dcem.tasks._sepsis.features import FEATURE_NAMES
+from dcem.tasks.sepsis.features import FEATURE_NAMES
 
 SMALL = """
 about = "Small enough for a test."

@@ -5,9 +5,9 @@ import signal
 import sys
 from pathlib import Path
 
-from dcem.benchmark.display import Display
-from dcem.benchmark.files import load
-from dcem.benchmark.runner import run
+from dcem.benchmark.file import load
+from dcem.benchmark.progress import Display
+from dcem.benchmark.run import run
 
 
 class Fatal(Display):

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from dcem.benchmark.cells import Cell, expand
-from dcem.benchmark.files import load, preset_names
-from dcem.checks import InputError
+from dcem.benchmark.file import load, preset_names
+from dcem.table.checks import InputError
 
 
 def write(tmp_path, text):

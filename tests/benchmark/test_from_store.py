@@ -7,19 +7,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dcem.benchmark.files import load
-from dcem.benchmark.reading import results
-from dcem.benchmark.runner import run
+from dcem.benchmark.file import load
+from dcem.benchmark.read import results
+from dcem.benchmark.run import run
 
-RESULTS = Path(__file__).parents[2] / "results"
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
 @pytest.fixture
 def from_store(monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(str(RESULTS))
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
     import from_store
 
-    monkeypatch.setattr(from_store, "HERE", tmp_path)
+    monkeypatch.setattr(from_store, "RESULTS", tmp_path)
     yield from_store
     for name in ("from_store", "_record"):
         sys.modules.pop(name, None)
@@ -41,7 +41,6 @@ def test_what_the_table_drops_the_json_counts(from_store, plain, tmp_path):
 
 def test_other_records_say_the_commit(from_store):
     from _record import provenance
-
     from dcem.benchmark.versions import commit
 
     assert provenance(1.0)["commit"] == (commit() or "unknown")

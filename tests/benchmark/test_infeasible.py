@@ -4,8 +4,8 @@ import pytest
 
 from dcem.benchmark.cells import expand
 from dcem.benchmark.feasible import possible
-from dcem.benchmark.files import load
-from dcem.checks import InputError
+from dcem.benchmark.file import load
+from dcem.table.checks import InputError
 
 FILE = """
 name = "impossible"

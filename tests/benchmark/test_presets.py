@@ -8,9 +8,9 @@ import pytest
 
 import dcem
 from dcem.benchmark.cells import estimator_of
-from dcem.benchmark.files import MethodEntry, load, preset_names
+from dcem.benchmark.file import MethodEntry, load, preset_names
 from dcem.methods.propensity import PropensitySettings
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 
 def corners(entries: tuple[MethodEntry, ...]) -> list[MethodEntry]:

@@ -9,10 +9,10 @@ from contextlib import closing
 import pandas as pd
 import pytest
 
-from dcem.benchmark import ray_backend
-from dcem.benchmark.files import load
-from dcem.benchmark.reading import results, status
-from dcem.benchmark.runner import run
+from dcem.benchmark.backends import ray as ray_backend
+from dcem.benchmark.file import load
+from dcem.benchmark.read import results, status
+from dcem.benchmark.run import run
 from dcem.engine import checkpoint
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
@@ -57,7 +57,7 @@ def watched(log, fail_at=None):
 
         import ray
 
-        from dcem.benchmark.ray_backend import train_remotely
+        from dcem.benchmark.backends.ray import train_remotely
         from dcem.engine.checkpoint import read
 
         def note(event, iterations):

@@ -6,13 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from dcem.benchmark import planner, ray_backend
-from dcem.benchmark.display import Display
-from dcem.benchmark.files import load
+from dcem.benchmark import plan as planner
+from dcem.benchmark.backends import ray as ray_backend
+from dcem.benchmark.file import load
 from dcem.benchmark.fleets import Outcome
-from dcem.benchmark.reading import results, status
-from dcem.benchmark.runner import run
-from dcem.checks import InputError
+from dcem.benchmark.progress import Display
+from dcem.benchmark.read import results, status
+from dcem.benchmark.run import run
+from dcem.table.checks import InputError
 
 
 class RayError(Exception):

@@ -18,13 +18,13 @@ import pytest
 from rich.console import Console
 
 from dcem import metrics
-from dcem.benchmark import planner
+from dcem.benchmark import plan as planner
 from dcem.benchmark.cells import estimator_of, expand, task_of
 from dcem.benchmark.costs import guess
-from dcem.benchmark.display import Display
-from dcem.benchmark.files import load
-from dcem.benchmark.reading import export, results, status
-from dcem.benchmark.runner import run
+from dcem.benchmark.file import load
+from dcem.benchmark.progress import Display
+from dcem.benchmark.read import export, results, status
+from dcem.benchmark.run import run
 from dcem.engine import checkpoint
 
 ENV = os.environ | {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}

@@ -10,9 +10,9 @@ import pytest
 
 from dcem.benchmark import schema, store, workers
 from dcem.benchmark.cells import expand
-from dcem.benchmark.files import load
-from dcem.benchmark.reading import results, status
-from dcem.checks import InputError
+from dcem.benchmark.file import load
+from dcem.benchmark.read import results, status
+from dcem.table.checks import InputError
 
 VALUES = {"auc": 0.7, "roc_gap": 0.1}
 

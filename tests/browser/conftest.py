@@ -99,8 +99,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def _demo(folder: Path) -> str:
     from made_up_demo import made_up_demo
 
+    from dcem.report.figures.task import draw_task
     from dcem.report.html import render
-    from dcem.report.task_figures import draw_task
     from dcem.tasks import make_sinusoid
 
     small = make_sinusoid(stream="independent", random_state=0, n_train=800, n_test=50)
@@ -111,7 +111,7 @@ def _comparison(**options: Any) -> Callable[[Path], str]:
     def write(folder: Path) -> str:
         from made_up import made_up_comparison
 
-        from dcem.report.compare_page import render_comparison
+        from dcem.report.compare import render_comparison
 
         return render_comparison(made_up_comparison(**options))
 
@@ -120,9 +120,9 @@ def _comparison(**options: Any) -> Callable[[Path], str]:
 
 def _cohort(folder: Path) -> str:
     pytest.importorskip("duckdb", reason="the sepsis extra is not installed")
-    from dcem.report.cohort_figures import render_cohort
-    from dcem.tasks._sepsis.artificial import write_artificial
-    from dcem.tasks._sepsis.cohort import build_cohort
+    from dcem.report.cohort import render_cohort
+    from dcem.tasks.sepsis.artificial import write_artificial
+    from dcem.tasks.sepsis.cohort import build_cohort
 
     write_artificial(folder / "tables", stays=400, random_state=0)
     built = build_cohort(folder / "tables", folder / "cohort.parquet")
@@ -133,7 +133,7 @@ def _leaderboard(folder: Path) -> str:
     import numpy as np
     import pandas as pd
 
-    from dcem.benchmark.leaderboard import METRICS, leaderboard
+    from dcem.report.leaderboard import METRICS, leaderboard
 
     rng = np.random.default_rng(0)
     cells = [
@@ -153,7 +153,7 @@ def _leaderboard(folder: Path) -> str:
 
 def _audit(folder: Path) -> str:
     from dcem.audit import audit, without_small_cells
-    from dcem.report.audit_page import render_audit
+    from dcem.report.audit import render_audit
     from dcem.tasks import make_sinusoid
 
     # A gentle rule of testing: people overlap, and the sensitivity curves are drawn.

@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
-from dcem.benchmark import published
-from dcem.benchmark.files import load
-from dcem.benchmark.leaderboard import write_leaderboard
-from dcem.benchmark.runner import run
+from dcem.benchmark.file import load
+from dcem.benchmark.run import run
+from dcem.paper import published
+from dcem.report.leaderboard import write_leaderboard
 
 FILE = """
 [[tasks]]

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from dcem.cli.demo import METHODS, compare, show
 from dcem.report import html
-from dcem.report.task_figures import draw_task
+from dcem.report.figures.task import draw_task
 from dcem.tasks import make_sinusoid
 
 

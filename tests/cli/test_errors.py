@@ -10,8 +10,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from dcem.checks import DataWarning, InputError
 from dcem.cli._errors import EXTRAS, PoliteGroup
+from dcem.table.checks import DataWarning, InputError
 
 
 def run(action):

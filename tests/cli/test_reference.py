@@ -12,7 +12,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def generator():
-    spec = importlib.util.spec_from_file_location("generate_cli", DOCS / "generate_cli.py")
+    spec = importlib.util.spec_from_file_location("generate_cli", DOCS / "make" / "cli.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -36,7 +36,7 @@ def test_every_command_is_in_the_reference(name: str) -> None:
 
 def test_the_reference_is_current() -> None:
     written = (DOCS / "cli.md").read_text(encoding="utf-8")
-    assert written == generator().page(), "run: python docs/generate_cli.py"
+    assert written == generator().page(), "run: python docs/make/cli.py"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -22,7 +22,8 @@ from dcem.methods.fitting import member_seeds
 from dcem.methods.propensity import PropensitySettings
 from dcem.methods.registry import METHODS
 from dcem.methods.supervised import Oracle
-from dcem.problem import SelectiveLabels
+from dcem.saving import load_model
+from dcem.table.labels import SelectiveLabels
 
 SMALL = {
     "hidden": (8, 8),
@@ -108,7 +109,7 @@ class GivenLabelsAsTruth:
     """scikit-learn's checks know no `truth=`: an oracle gets the labels in its place."""
 
     def fit(self, X, y, **kw):
-        return super().fit(X, y, truth=np.asarray(dcem.checks.encode_classes(y)[0]), **kw)
+        return super().fit(X, y, truth=np.asarray(dcem.table.checks.encode_classes(y)[0]), **kw)
 
 
 def checkable(name: str):
@@ -300,7 +301,7 @@ def test_save_and_load_without_pickle(case, data, tmp_path, monkeypatch):
     for name in ("dump", "dumps", "load", "loads", "Pickler", "Unpickler"):
         monkeypatch.setattr(pickle, name, refuse)
     fitted.save(tmp_path / "model")
-    loaded = methods.load(tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
     assert type(loaded) is type(fitted)
     assert np.array_equal(scores(loaded, data), scores(fitted, data))
     assert loaded.get_params() == fitted.get_params()

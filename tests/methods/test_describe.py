@@ -2,9 +2,9 @@
 
 import pytest
 
-from dcem.checks import InputError
 from dcem.methods.describe import describe
 from dcem.methods.registry import METHODS, make
+from dcem.table.checks import InputError
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -10,7 +10,7 @@ from dcem.methods import fit_many
 from dcem.methods.dividemix import MIXTURES, DivideMix, _low_loss
 from dcem.methods.mixture import fit_two_normals
 from dcem.methods.noise import Noise, partners, slots_of
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 SMALL = {
     "hidden": (8,),

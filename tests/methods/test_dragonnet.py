@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import nn
 
-from dcem.checks import DataWarning, InputError
 from dcem.engine import Rows
 from dcem.methods import fit_many
 from dcem.methods.dragon_architecture import Dragon
 from dcem.methods.dragonnet import DragonNet
 from dcem.methods.supervised import ObservedLabels
-from dcem.problem import SelectiveLabels
+from dcem.table.checks import DataWarning, InputError
+from dcem.table.labels import SelectiveLabels
 
 PLAIN = {
     "hidden": (8, 6),

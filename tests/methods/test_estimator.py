@@ -23,7 +23,7 @@ from dcem import methods
 from dcem.methods import fit_many
 from dcem.methods.fitting import member_seeds
 from dcem.methods.propensity import PropensitySettings
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 SMALL = {
     "hidden": (8,),
@@ -366,7 +366,7 @@ import numpy as np
 import dcem
 from dcem.methods import fit_many
 from dcem.methods.propensity import PropensitySettings
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 from pathlib import Path
 
 rng = np.random.default_rng(4)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from dcem import checks
 from dcem.methods import fit_many
 from dcem.methods.peer_loss import FLOOR, GroupPeerLoss, PeerLoss
 from dcem.methods.supervised import ObservedLabels
-from dcem.problem import SelectiveLabels
+from dcem.table import checks
+from dcem.table.labels import SelectiveLabels
 
 SMALL = {"hidden": (8,), "steps": 40, "learning_rate": 1e-2, "random_state": 0, "patience": None}
 
@@ -144,7 +144,7 @@ def test_noise_rates_are_estimated_without_truth_where_features_explain_testing(
     assert overall.noise_rate_ == pytest.approx(actual, abs=0.08)
 
 
-@pytest.mark.filterwarnings("ignore::dcem.checks.DataWarning")
+@pytest.mark.filterwarnings("ignore::dcem.table.checks.DataWarning")
 def test_everybody_tested_means_no_noise():
     rows, _ = problem(200, share_tested=(1.0, 1.0))
     fitted = GroupPeerLoss(**SMALL).fit_problem(rows)
@@ -152,7 +152,7 @@ def test_everybody_tested_means_no_noise():
     assert fitted.alpha_.tolist() == [0, 0]
 
 
-@pytest.mark.filterwarnings("ignore::dcem.checks.DataWarning")
+@pytest.mark.filterwarnings("ignore::dcem.table.checks.DataWarning")
 def test_frequent_labels_switch_the_peer_term_off_and_alpha_never_exceeds_one():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 2))

@@ -14,7 +14,7 @@ from torch import nn
 from dcem.methods import make, published
 from dcem.methods.em import EMSettings
 from dcem.methods.propensity import PropensitySettings
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 HIDDEN, STEPS, LR, TEMPERATURE = (6, 5), 12, 3e-2, 2.0
 

@@ -11,7 +11,7 @@ from dcem.engine import checkpoint
 from dcem.methods import fit_many, make
 from dcem.methods.propensity import PropensitySettings
 from dcem.methods.self_ensemble import SelfEnsemble
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 ROUNDS = 5
 COMMON = {"hidden": (8,), "device": "cpu"}

@@ -7,7 +7,7 @@ import torch
 from dcem.engine import Rows
 from dcem.methods import fit_many
 from dcem.methods.robust_losses import GeneralizedJensenShannon, TruncatedLq, jensen_shannon
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 SMALL = {"hidden": (8,), "steps": 30, "learning_rate": 1e-2, "random_state": 0, "patience": None}
 

@@ -5,11 +5,11 @@ import pytest
 import torch
 from torch import nn
 
-from dcem.checks import InputError
 from dcem.engine import Rows
 from dcem.methods import fit_many
 from dcem.methods.sar_em import NeitherImproves, SarEM, classifier_loss
-from dcem.problem import SelectiveLabels
+from dcem.table.checks import InputError
+from dcem.table.labels import SelectiveLabels
 
 PLAIN = {
     "hidden": (8,),

@@ -8,7 +8,7 @@ from torch import nn
 from dcem.methods import fit_many
 from dcem.methods.noise import Noise
 from dcem.methods.self_ensemble import SelfEnsemble
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 SMALL = {"hidden": (8,), "steps": 40, "learning_rate": 0.1, "random_state": 3, "preprocess": None}
 

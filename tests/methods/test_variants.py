@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dcem.methods.registry import METHODS, make
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 # long enough for the last network to be worse than the best one
 LONG = {"schedule": "published", "steps": 30, "max_iter": 40, "learning_rate": 0.05}

@@ -5,13 +5,13 @@ import pytest
 import torch
 from torch import nn
 
-from dcem.checks import InputError
 from dcem.methods import fit_many
 from dcem.methods.base import FleetData
 from dcem.methods.propensity import PropensitySettings
 from dcem.methods.tables import Table, stack
 from dcem.methods.weighting import DoublyRobustLearner, InversePropensity, _halves
-from dcem.problem import SelectiveLabels
+from dcem.table.checks import InputError
+from dcem.table.labels import SelectiveLabels
 
 SETTINGS = PropensitySettings(hidden=(8,), steps=6, learning_rate=1e-2)
 PLAIN = {

@@ -4,8 +4,8 @@ import pytest
 from made_up import made_up_comparison
 from made_up_demo import made_up_demo
 
-from dcem.evaluate.results import TableComparison
-from dcem.evaluate.truth_results import Comparison
+from dcem.compare.results import TableComparison
+from dcem.compare.truth_results import Comparison
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from dcem.audit import audit, to_plain, without_small_cells
-from dcem.problem import SelectiveLabels
 from dcem.report import audit_tables
-from dcem.report.audit_figures import draw_audit
-from dcem.report.audit_page import SECTIONS, render_audit
+from dcem.report.audit import SECTIONS, render_audit
+from dcem.report.figures.audit import draw_audit
 from dcem.report.style import inline_svg
+from dcem.table.labels import SelectiveLabels
 
 
 @pytest.fixture(scope="module")

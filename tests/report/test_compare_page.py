@@ -5,8 +5,9 @@ from math import nan
 import pytest
 from made_up import GROUPS, made_up_comparison
 
-from dcem.evaluate.results import Estimate, GroupCounts, estimates
-from dcem.report.compare_page import comparison_to_markdown, render_comparison
+from dcem.compare.results import GroupCounts, estimates
+from dcem.metrics.estimate import Estimate
+from dcem.report.compare import comparison_to_markdown, render_comparison
 from dcem.report.compare_tables import groups_table, main_pair, shown_targets
 from dcem.report.words import with_interval
 

@@ -6,8 +6,8 @@ from math import nan
 
 import pytest
 
-from dcem.evaluate.results import Estimate
-from dcem.report.figures import draw_all
+from dcem.metrics.estimate import Estimate
+from dcem.report.figures.comparison import draw_all
 from dcem.report.html import render
 from dcem.report.style import PALETTE, inline_svg
 

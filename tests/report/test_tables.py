@@ -3,7 +3,7 @@ import io
 from dataclasses import replace
 from math import nan
 
-from dcem.evaluate.results import Estimate
+from dcem.metrics.estimate import Estimate
 from dcem.report.tables import to_csv, to_markdown
 
 

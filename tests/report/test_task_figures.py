@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dcem import InputError
-from dcem.report.task_figures import draw_task
+from dcem.report.figures.task import draw_task
 from dcem.tasks import LinearPolicy, make_censored, make_sinusoid
 
 

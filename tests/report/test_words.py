@@ -3,7 +3,7 @@ from math import nan
 
 import pytest
 
-from dcem.evaluate.results import Estimate
+from dcem.metrics.estimate import Estimate
 from dcem.report.words import conclusions, number, percent, with_interval
 
 

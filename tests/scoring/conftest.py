@@ -8,7 +8,7 @@ import pytest
 
 from dcem.methods import make
 from dcem.scoring import TableModel
-from dcem.tasks import Roles, load_table
+from dcem.table import Roles, load_table
 
 ROLES = Roles(
     label="result",

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dcem.checks import InputError
 from dcem.scoring import allocate, draw, next_tests
 from dcem.scoring.allocation import floor
 from dcem.scoring.next_tests import reasons, shortfall
+from dcem.table.checks import InputError
 
 from .conftest import visits
 

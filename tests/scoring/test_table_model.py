@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dcem.checks import DataWarning, InputError
-from dcem.methods import ModelFileError, make
+from dcem.methods import make
+from dcem.saving import ModelFileError
 from dcem.scoring import TableModel, require_method
-from dcem.scoring.table_model import _shareable
-from dcem.tasks import Source, load_table
+from dcem.scoring.model import _shareable
+from dcem.table import Source, load_table
+from dcem.table.checks import DataWarning, InputError
 
 from .conftest import ROLES, visits
 

@@ -4,26 +4,22 @@ from math import nan
 
 import numpy as np
 
-from dcem.evaluate.results import (
-    EVERYBODY,
+from dcem.compare.results import (
     CalibrationPoints,
     Curve,
     DecisionCurve,
-    Estimate,
     GroupCounts,
-    Histogram,
     History,
     Judgement,
     MethodResult,
-    Nuisance,
-    Overlap,
     Planted,
     PlantedFamily,
     PlantedScore,
     TableComparison,
-    Target,
     TestingByScore,
 )
+from dcem.estimation.results import EVERYBODY, Histogram, Nuisance, Overlap, Target
+from dcem.metrics.estimate import Estimate
 
 GROUPS = ("Caucasian", "AfricanAmerican", "Hispanic <b> $1$", "other & unknown")
 TARGETS = (

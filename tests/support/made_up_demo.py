@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from dcem.evaluate.results import Curve, Estimate, GroupCounts, History
-from dcem.evaluate.truth_results import Comparison, MethodResult
+from dcem.compare.results import Curve, GroupCounts, History
+from dcem.compare.truth_results import Comparison, MethodResult
+from dcem.metrics.estimate import Estimate
 
 
 def method(name, auc, gap, *, chance=0.02, gain=None, change=None, truth=False, history=None):

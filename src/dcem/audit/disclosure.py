@@ -1,7 +1,7 @@
 """An audit that can be shared: small counts hidden, and the rates that would give them away.
 
 Counts of rows, tested, untested, positive and negative of each group are hidden together by
-`dcem.disclosure`. A rate is withheld with its count: 3 positives of 40 tested can be read off
+`dcem.table.disclosure`. A rate is withheld with its count: 3 positives of 40 tested can be read off
 "7.5 %" as well. Where a group's count is hidden, totals are rounded to hundreds, so that
 subtracting the other groups from them shows nothing. Histograms and curves are computed without
 bins of under ten people from the start.
@@ -14,8 +14,8 @@ from math import nan
 
 from dcem.audit.conclusions import conclude
 from dcem.audit.results import EVERYBODY, HIDDEN, Audit, GroupCounts, Overlap, TestingRate
-from dcem.disclosure import THRESHOLD, Shown, hide_small
 from dcem.metrics.estimate import Estimate
+from dcem.table.disclosure import THRESHOLD, Shown, hide_small
 
 WITHHELD = Estimate(nan, reason=f"withheld: it would show a count under {THRESHOLD}")
 

@@ -24,7 +24,7 @@ from dcem.audit.nuisance import CrossFit, Features
 from dcem.audit.people import People, Z
 from dcem.audit.results import Driver
 from dcem.metrics.estimate import Estimate
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 ROWS = 10_000  # held-out rows, over all folds
 MOVED = 2_000  # of them to show the direction

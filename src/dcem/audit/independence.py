@@ -26,7 +26,7 @@ from scipy.stats import chi2
 from dcem.audit.people import FEWEST_PEOPLE, FEWEST_TESTED, People, Z
 from dcem.audit.results import Independence
 from dcem.metrics.estimate import Estimate
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 POWER = 1.96 + 0.84  # standard errors away from 1 that are noticed with probability 0.8
 

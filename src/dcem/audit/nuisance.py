@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dcem.audit.people import People
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 CHUNK = 250_000  # rows predicted at once
 JUDGED = 20_000  # held-out rows a fold that decide between the learners

@@ -25,7 +25,7 @@ import numpy as np
 from dcem.audit.people import FEWEST_TESTED, Moving, People
 from dcem.audit.results import Yield
 from dcem.metrics.estimate import Estimate
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 STRATA = 10
 

@@ -21,7 +21,7 @@ import numpy as np
 from dcem.audit.people import FEWEST_PEOPLE, Moving, People, kish
 from dcem.audit.results import EVERYBODY, Calibration, Overlap
 from dcem.metrics.estimate import Estimate
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 HARDLY = 0.01  # a probability of being tested under which "hardly anybody like them was"
 SELDOM = 0.05

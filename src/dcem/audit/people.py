@@ -19,7 +19,7 @@ import numpy as np
 from scipy.stats import norm
 
 from dcem.metrics.estimate import Estimate
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 LEVEL = 0.95
 Z = float(norm.ppf(0.5 + LEVEL / 2))

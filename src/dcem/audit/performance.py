@@ -24,7 +24,7 @@ from dcem.audit.results import (
 )
 from dcem.audit.sensitivity import GAMMAS, UNIT, Unseen, curve, find_breakdown, inverse, parts
 from dcem.metrics.estimate import Estimate
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 STRENGTHS = np.exp(np.linspace(0, np.log(10), 11))
 BINS = 200  # scores are ranked in so many steps; the error is far below that of sampling

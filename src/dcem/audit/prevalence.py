@@ -26,7 +26,7 @@ from dcem.audit.people import FEWEST_TESTED, Moving, People
 from dcem.audit.results import EVERYBODY, Overlap, Prevalence
 from dcem.audit.sensitivity import Unseen
 from dcem.metrics.estimate import Estimate
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 
 def prevalences(

@@ -21,7 +21,7 @@ from dcem.audit.results import EVERYBODY, Audit, GroupCounts
 from dcem.audit.sensitivity import Unseen, prevalence_sensitivity
 from dcem.audit.testing import risk_curves, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 ROW_BUDGET = 50_000  # rows a nuisance model is fitted to, at most
 

@@ -48,7 +48,7 @@ from dcem.audit.results import (
     PrevalenceSensitivity,
 )
 from dcem.metrics.estimate import Estimate
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 GAMMAS = np.exp(np.linspace(-np.log(10), np.log(10), 21))
 LARGEST = 1000.0  # no breakdown value is looked for beyond; the limit is tried instead

@@ -35,7 +35,7 @@ import numpy as np
 from dcem.audit.people import FEWEST_PEOPLE, Moving, People, kish, two_sided
 from dcem.audit.results import RiskCurve, TestingRate
 from dcem.metrics.estimate import Estimate
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 
 def testing_rates(

@@ -26,7 +26,7 @@ import numpy as np
 from dcem.audit.people import People
 from dcem.audit.results import Benchmark, Breakdown, TestingRate, TestingSensitivity
 from dcem.metrics.estimate import Estimate
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 ROWS = 50_000  # at most so many rows tell how strong the measured columns are
 STRENGTH = np.linspace(0, 0.3, 61)

@@ -16,10 +16,10 @@ from math import radians
 from typing import Any
 
 from dcem.benchmark.feasible import possible, read_rates
-from dcem.benchmark.files import Benchmark, MethodEntry
-from dcem.checks import InputError
+from dcem.benchmark.file import Benchmark, MethodEntry
 from dcem.methods import NetworkClassifier, make, published
 from dcem.methods.registry import with_params
+from dcem.table.checks import InputError
 from dcem.tasks import Task, load_sepsis, make_sinusoid
 
 PUBLISHED_SEED = 42

@@ -8,9 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from dcem.checks import InputError
-from dcem.tasks._rates import rates_of_testing
-from dcem.tasks._sepsis.task import read_cohort
+from dcem.table.checks import InputError
+from dcem.tasks.rates import rates_of_testing
+from dcem.tasks.sepsis.task import read_cohort
 
 
 def possible(tasks: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
-from dcem.checks import InputError
+from dcem.table.checks import InputError
 
 if TYPE_CHECKING:
-    from dcem.benchmark.files import MethodEntry
+    from dcem.benchmark.file import MethodEntry
 
 _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 

@@ -48,7 +48,7 @@ VERSION = len(MIGRATIONS)
 
 def refusal(message: str) -> Exception:
     """An error that the user can mend. Looked up late: it costs more than reading a store."""
-    from dcem.checks import InputError
+    from dcem.table.checks import InputError
 
     return InputError(message)
 

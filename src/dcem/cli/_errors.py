@@ -77,7 +77,7 @@ class PoliteGroup(TyperGroup):
 
 def _is_from_checks(thing: object, name: str) -> bool:
     # Looked up rather than imported: checks needs NumPy, and a mistyped option should not.
-    checks = sys.modules.get("dcem.checks")
+    checks = sys.modules.get("dcem.table.checks")
     return checks is not None and isinstance(thing, getattr(checks, name))
 
 

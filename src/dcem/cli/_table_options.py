@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from dcem.tasks import Roles, UserTable
+    from dcem.table import Roles, UserTable
 
 PANEL = "What the columns mean"
 WIDE = 100  # columns of a terminal
@@ -76,7 +76,7 @@ def read_roles(arguments: Mapping[str, Any]) -> Roles:
 
     Arguments are named as the fields of `Roles`; an option that was not given keeps its default.
     """
-    from dcem.tasks import Roles
+    from dcem.table import Roles
 
     names = {field.name for field in fields(Roles)}
     given: dict[str, Any] = {

@@ -14,7 +14,7 @@ from dcem.cli import _table_options as options
 if TYPE_CHECKING:
     from dcem.audit import Audit
     from dcem.metrics.estimate import Estimate
-    from dcem.tasks import UserTable
+    from dcem.table import UserTable
 
 
 def audit(
@@ -63,8 +63,8 @@ def audit(
     from dcem import audit as audits
     from dcem.files import write_text
     from dcem.report import audit_tables
-    from dcem.report.audit_page import render_audit
-    from dcem.tasks import load_table
+    from dcem.report.audit import render_audit
+    from dcem.table import load_table
 
     console = Console(highlight=False)
     started = time.perf_counter()
@@ -104,8 +104,8 @@ def audit(
 
 def require_places(table: Path, places: Sequence[Path]) -> None:
     """Refuse before the work is done what would fail, or overwrite something, after it."""
-    from dcem.checks import InputError
     from dcem.files import require_file_place
+    from dcem.table.checks import InputError
 
     taken = {table.resolve(): "the table itself"}
     for path in places:

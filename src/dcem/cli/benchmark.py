@@ -67,10 +67,10 @@ def run(
     started = time.monotonic()
     from rich.console import Console
 
-    from dcem.benchmark.display import Display, duration
-    from dcem.benchmark.files import load
-    from dcem.benchmark.reading import status as read_status
-    from dcem.benchmark.runner import run as run_benchmark
+    from dcem.benchmark.file import load
+    from dcem.benchmark.progress import Display, duration
+    from dcem.benchmark.read import status as read_status
+    from dcem.benchmark.run import run as run_benchmark
 
     path = None if cohort is None else str(cohort.absolute())
     console = Console(stderr=True)
@@ -110,7 +110,7 @@ def status(store: StoreArgument) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from dcem.benchmark.reading import status as read_status
+    from dcem.benchmark.read import status as read_status
 
     console = Console()
     found = read_status(store)
@@ -144,7 +144,7 @@ def export(
     ] = None,
 ) -> None:
     """Write all results as a table, one row a cell."""
-    from dcem.benchmark.reading import export as write
+    from dcem.benchmark.read import export as write
 
     typer.echo(f"Wrote {output}: {write(store, output, benchmark)} rows.")
 
@@ -173,12 +173,12 @@ def compare(
     """
     from rich.console import Console
 
-    from dcem.benchmark import published
-    from dcem.benchmark.agreement import compare_runs
-    from dcem.benchmark.reading import missing
-    from dcem.benchmark.reading import results as read
-    from dcem.benchmark.show import print_comparison
+    from dcem.benchmark.read import missing
+    from dcem.benchmark.read import results as read
     from dcem.files import write_text
+    from dcem.paper import published
+    from dcem.paper.agreement import compare_runs
+    from dcem.paper.show import print_comparison
 
     ours, open_cells = read(results, benchmark, unfinished=True), missing(results, benchmark)
     if other == "published":
@@ -205,7 +205,7 @@ def leaderboard(
     ),
 ) -> None:
     """Write a leaderboard as one HTML file, to be filtered by setting and metric."""
-    from dcem.benchmark.leaderboard import write_leaderboard
+    from dcem.report.leaderboard import write_leaderboard
 
     write_leaderboard(store, output)
     typer.echo(f"Wrote {output}.")
@@ -221,7 +221,7 @@ def presets() -> None:
     from rich.table import Table
 
     from dcem.benchmark.feasible import possible
-    from dcem.benchmark.files import load, preset_names
+    from dcem.benchmark.file import load, preset_names
 
     table = Table(box=None)
     table.add_column("preset", no_wrap=True)

@@ -11,7 +11,8 @@ import typer
 from dcem.cli import _table_options as options
 
 if TYPE_CHECKING:
-    from dcem.evaluate.results import Estimate, TableComparison
+    from dcem.compare.results import TableComparison
+    from dcem.metrics.estimate import Estimate
 
 
 def compare(
@@ -64,9 +65,9 @@ def compare(
     roles = options.read_roles(locals())
     from rich.console import Console
 
-    from dcem.evaluate import compare_table
-    from dcem.evaluate.fitting import check_methods
-    from dcem.tasks import load_table
+    from dcem.compare import compare_table
+    from dcem.compare.fitting import check_methods
+    from dcem.table import load_table
 
     console = Console(highlight=False)
     require_places(report, out)
@@ -148,8 +149,8 @@ def show(comparison: TableComparison, console: Any) -> None:
 
 def require_places(report: Path | None, out: Path | None) -> None:
     """Refuse at once what could not be written in the end."""
-    from dcem.checks import InputError
     from dcem.files import require_file_place, require_folder_place
+    from dcem.table.checks import InputError
 
     if report is not None:
         if report.suffix.lower() == ".md":
@@ -168,7 +169,7 @@ def write(comparison: TableComparison, report: Path | None, out: Path | None) ->
     import json
 
     from dcem.files import write_text
-    from dcem.report.compare_page import comparison_to_markdown, render_comparison
+    from dcem.report.compare import comparison_to_markdown, render_comparison
 
     files: dict[Path, str] = {}
     if report is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from dcem.evaluate.truth_results import Comparison
+    from dcem.compare.truth_results import Comparison
     from dcem.tasks import Task
 
 # In the order of the report; the first is what the others are compared with.
@@ -44,7 +44,7 @@ def demo(
 
     from dcem.files import write_text
     from dcem.report import html, tables
-    from dcem.report.task_figures import draw_task
+    from dcem.report.figures.task import draw_task
     from dcem.tasks import make_sinusoid
 
     console = Console(highlight=False)
@@ -73,7 +73,7 @@ def demo(
 
 def compare(task: Task, seed: int, resamples: int, console: Any) -> Comparison:
     """Fit every method to a task and judge it on the truth of the test split."""
-    from dcem.evaluate import compare_on_truth
+    from dcem.compare import compare_on_truth
 
     begun = time.perf_counter()
     with console.status("fitting ..."):

@@ -53,9 +53,9 @@ def fit(
     roles = options.read_roles(locals())
     from rich.console import Console
 
-    from dcem.methods.persistence import require_place
+    from dcem.saving.folder import require_place
     from dcem.scoring import fit_table, require_method
-    from dcem.tasks import load_table
+    from dcem.table import load_table
 
     console = Console(highlight=False)
     replaces = require_place(out)

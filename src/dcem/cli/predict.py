@@ -34,7 +34,7 @@ def predict(
     from rich.markup import escape
 
     from dcem.scoring import TableModel, predict_file
-    from dcem.tasks import read_header
+    from dcem.table import read_header
 
     console = Console(highlight=False)
     fitted = TableModel.load(model)

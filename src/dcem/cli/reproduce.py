@@ -55,9 +55,9 @@ def reproduce(
     """
     from rich.console import Console
 
-    from dcem.benchmark.display import Display
-    from dcem.reproduce import Outcome, Recorded, Runs, find, reservations
-    from dcem.reproduce import reproduce as draw
+    from dcem.benchmark.progress import Display
+    from dcem.paper import Outcome, Recorded, Runs, find, reservations
+    from dcem.paper import reproduce as draw
 
     if names == ["list"]:
         _list(recorded)
@@ -87,8 +87,8 @@ def _list(recorded: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from dcem.reproduce.catalogue import ELSEWHERE, EXHIBITS
-    from dcem.reproduce.sources import Recorded
+    from dcem.paper.exhibits.catalogue import ELSEWHERE, EXHIBITS
+    from dcem.paper.sources import Recorded
 
     source = None if recorded is None else Recorded(recorded)
     table = Table(box=None)

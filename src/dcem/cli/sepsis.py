@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from dcem.tasks._sepsis.stages import Progress
+    from dcem.tasks.sepsis.stages import Progress
 
 app = typer.Typer(
     name="sepsis",
@@ -101,8 +101,8 @@ def build(
     does only what is new. Nothing leaves the folders named here.
     """
     from dcem.files import write_text
-    from dcem.report.cohort_figures import draw_flow, render_cohort, save_figure
-    from dcem.tasks._sepsis.cohort import build_cohort
+    from dcem.report.cohort import draw_flow, render_cohort, save_figure
+    from dcem.tasks.sepsis.cohort import build_cohort
 
     built = build_cohort(
         mimic,
@@ -146,7 +146,7 @@ def artificial(
     For those without access: everything runs on them, and every figure made from them is marked as
     artificial. The rule cases come with `expected.csv`, what each rule demands of each patient.
     """
-    from dcem.tasks._sepsis.artificial import write_artificial
+    from dcem.tasks.sepsis.artificial import write_artificial
 
     folder = write_artificial(
         out,

@@ -88,7 +88,7 @@ def simulate(
 
 def _check_writable(path: Path) -> None:
     """Refuse before the work is done what would fail after it."""
-    from dcem.checks import InputError
+    from dcem.table.checks import InputError
 
     if not path.name.lower().endswith((".csv", ".csv.gz", ".parquet")):
         raise InputError(f"{path}: the name must end in .csv, .csv.gz or .parquet.")

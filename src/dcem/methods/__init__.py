@@ -2,16 +2,13 @@
 
 from dcem.methods.base import NetworkClassifier, fit_many
 from dcem.methods.dcem import DCEMClassifier
-from dcem.methods.persistence import ModelFileError, load
 from dcem.methods.published import published
 from dcem.methods.registry import make, names
 
 __all__ = [
     "DCEMClassifier",
-    "ModelFileError",
     "NetworkClassifier",
     "fit_many",
-    "load",
     "make",
     "names",
     "published",

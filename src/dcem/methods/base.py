@@ -19,12 +19,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
-from dcem import checks
 from dcem.engine import MLP, FromModule
 from dcem.engine.fleet import Architecture
+from dcem.hooks import above
 from dcem.methods.fitting import FleetData, Trained, fit_fleet, fit_many
 from dcem.methods.tables import Table
-from dcem.problem import SelectiveLabels
+from dcem.table import checks
+from dcem.table.labels import SelectiveLabels
 
 __all__ = ["FleetData", "NetworkClassifier", "Trained", "fit_many"]
 
@@ -212,23 +213,17 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     # -- keeping ----------------------------------------------------------------------------
 
     def save(self, folder: str | Path) -> None:
-        """Write what prediction needs to `folder`, and a model card; see `dcem.methods.load`."""
-        from dcem.methods.persistence import save
-
-        save(self, folder)
+        """Write what prediction needs to `folder`, and a model card; see `dcem.load_model`."""
+        above("save")(self, folder)
 
     @classmethod
     def load(cls, folder: str | Path, *, network: Callable[[int], nn.Module] | None = None) -> Self:
         """A model written by `save`; `network` is its own module factory, if it had one."""
-        from dcem.methods.persistence import load
-
-        return load(folder, network=network, expected=cls)
+        return above("load_model")(folder, network=network, expected=cls)
 
     def export_onnx(self, path: str | Path) -> None:
-        """Write the model, preprocessing included, as an ONNX file; see `dcem.methods.onnx`."""
-        from dcem.methods.onnx import export_onnx
-
-        export_onnx(self, path)
+        """Write the model, preprocessing included, as an ONNX file; see `dcem.saving.onnx`."""
+        above("export_onnx")(self, path)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

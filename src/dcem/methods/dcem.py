@@ -25,7 +25,7 @@ from dcem.methods.tables import Table
 
 # The fast schedule: short M-steps whose length grows with the share of people tested, Adam's
 # moments kept from one to the next, a little weight decay. How it was chosen, and how freely:
-# docs/fast-schedule.md and results/choose_schedule.py.
+# docs/fast-schedule.md and experiments/choose_schedule.py.
 OUTCOME_STEPS = 2000  # in all
 PATIENCE_STEPS = 500  # without a better loss on tested validation rows
 PACES = (5, 10, 20, 40)  # steps a M-step; nearest to STEPS_IF_ALL_TESTED times the share tested

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dcem import checks
 from dcem.engine import Fleet, Rows, cross_entropy, supervised
 from dcem.engine.losses import cross_entropy_rows, mean_or_zero, weighted_mean
 from dcem.methods.base import FleetData, Trained
@@ -17,6 +16,7 @@ from dcem.methods.dcem import VARIANTS
 from dcem.methods.dragon_architecture import CorrectedOutcome, Dragon
 from dcem.methods.stage import train_stage
 from dcem.methods.supervised import SupervisedNetwork
+from dcem.table import checks
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

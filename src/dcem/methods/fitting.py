@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from sklearn.base import clone
 
-from dcem import checks
 from dcem.engine import Fleet, Rows, in_chunks, resolve_device
 from dcem.engine.fit import Progress
 from dcem.engine.fleet import Architecture
@@ -20,7 +19,8 @@ from dcem.engine.progress import display
 from dcem.methods.preprocess import Preprocessor
 from dcem.methods.support import Support
 from dcem.methods.tables import Table, hold_out, stack
-from dcem.problem import SelectiveLabels
+from dcem.table import checks
+from dcem.table.labels import SelectiveLabels
 
 if TYPE_CHECKING:
     from dcem.methods.base import NetworkClassifier

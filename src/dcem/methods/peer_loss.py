@@ -9,12 +9,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from dcem import checks
 from dcem.engine import Rows
 from dcem.engine.fleet import margin
 from dcem.engine.losses import cross_entropy_rows, weighted_mean
 from dcem.methods.base import FleetData, Trained
 from dcem.methods.supervised import ObservedLabels, TestedOnly
+from dcem.table import checks
 
 VARIANTS = ("corrected", "published")
 # Added to a probability before its logarithm: the peer term is subtracted, so it needs a bound.

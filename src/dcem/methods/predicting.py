@@ -10,7 +10,7 @@ import torch
 
 from dcem.engine import Fleet
 from dcem.methods.base import NetworkClassifier
-from dcem.problem import SelectiveLabels
+from dcem.table.labels import SelectiveLabels
 
 # The most numbers that are stacked: 80 MB of features. Long tables gain nothing from company.
 MOST = 10_000_000

@@ -17,9 +17,9 @@ from sklearn.utils.validation import has_fit_parameter
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from dcem.checks import notice
 from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, cross_entropy
 from dcem.engine.fleet import margin
+from dcem.table.checks import notice
 
 # Probabilities of a foreign model are kept this far from 0 and 1: log-odds must be finite.
 CLIP = 1e-6

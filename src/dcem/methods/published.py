@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dcem import checks
 from dcem.methods.base import NetworkClassifier
 from dcem.methods.propensity import PropensitySettings
 from dcem.methods.registry import make
+from dcem.table import checks
 
 COMMON: dict[str, Any] = {"preprocess": None, "batch_size": None, "random_state": 42}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dcem import checks
 from dcem.methods.base import NetworkClassifier
 from dcem.methods.dcem import DCEMClassifier, ImputationOnly, NoCausalRegularization
 from dcem.methods.dividemix import DivideMix
@@ -22,6 +21,7 @@ from dcem.methods.supervised import (
     TestedOnlyPlusGroup,
 )
 from dcem.methods.weighting import DoublyRobustLearner, InversePropensity
+from dcem.table import checks
 
 METHODS: dict[str, type[NetworkClassifier]] = {
     cls.name: cls

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from dcem import checks
 from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, supervised
 from dcem.engine.checkpoint import State, nested, part
 from dcem.engine.losses import cross_entropy_rows, weighted_mean
@@ -16,6 +15,7 @@ from dcem.methods.base import FleetData, NetworkClassifier, Trained
 from dcem.methods.dcem import VARIANTS
 from dcem.methods.propensity import with_group
 from dcem.methods.resuming import saves_of
+from dcem.table import checks
 
 CLAMP = 1e-6  # a classifier's probabilities stay this far from 0 and 1 in the E-step
 LOSSES = ("classifier_loss", "propensity_loss")

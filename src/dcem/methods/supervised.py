@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dcem import checks
 from dcem.engine import Rows, cross_entropy, supervised
 from dcem.engine.fit import Objective
 from dcem.engine.fleet import Architecture
 from dcem.methods.base import FleetData, NetworkClassifier, Trained
 from dcem.methods.stage import train_stage
 from dcem.methods.tables import select
+from dcem.table import checks
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dcem.checks import notice
 from dcem.engine import Rows
 from dcem.methods.preprocess import Preprocessor
-from dcem.problem import SelectiveLabels
+from dcem.table.checks import notice
+from dcem.table.labels import SelectiveLabels
 
 # The most rows held out: enough to choose a stopping point, however long the table.
 MAX_VALIDATION = 50_000

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dcem import checks
 from dcem.engine import Fleet, Rows, cross_entropy, supervised
 from dcem.engine.fleet import margin
 from dcem.engine.losses import cross_entropy_rows, weighted_mean
@@ -24,6 +23,7 @@ from dcem.methods.propensity import PropensitySettings, fit_propensity, log_odds
 from dcem.methods.stage import train_stage
 from dcem.methods.supervised import SupervisedNetwork
 from dcem.methods.tables import select
+from dcem.table import checks
 
 PUBLISHED, EARLY_STOPPED = SCHEDULES["published"][1], SCHEDULES["fast"][1]
 SMALLEST = 1e-30  # an unclipped weight stays finite: infinity times a weight of 0 is no number

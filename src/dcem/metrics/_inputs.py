@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dcem.checks import MISSING_LEVEL, InputError, notice, rows_text
+from dcem.table.checks import MISSING_LEVEL, InputError, notice, rows_text
 
 Label = Any  # a group's name as the user wrote it: str, int, bool, ...
 

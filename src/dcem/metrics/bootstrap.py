@@ -33,11 +33,11 @@ from typing import Any
 
 import numpy as np
 
-from dcem.checks import InputError, notice
 from dcem.metrics._inputs import Groups, Rows, read_groups, read_identifiers, read_rows
 from dcem.metrics._intervals import BootstrapResult, GapInterval, Interval
 from dcem.metrics._resampling import People, permuted_gaps
 from dcem.metrics._statistics import Key, Statistics
+from dcem.table.checks import InputError, notice
 
 MIN_PEOPLE = 5  # of each class needed: with fewer, resamples miss the class too often
 _BATCH = 2**19  # weights held at a time: few enough to stay in the processor's cache

@@ -25,7 +25,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dcem.checks import InputError, nearest, notice
 from dcem.metrics._inputs import (
     Groups,
     Label,
@@ -37,6 +36,7 @@ from dcem.metrics._inputs import (
 )
 from dcem.metrics._staircase import Ranked, Treads, area_between, rank, roc_treads
 from dcem.metrics.roc import RocCurve, auc_of, corners
+from dcem.table.checks import InputError, nearest, notice
 
 Pair = tuple[Label, Label]
 GapMethod = Literal["exact", "grid"]

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from dcem.checks import notice
 from dcem.metrics._inputs import Rows, read_rows
 from dcem.metrics._staircase import rank, roc_treads
+from dcem.table.checks import notice
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """The tables of a comparison on a user's table: texts in cells, for the page and for Markdown.
 
-Counts pass through `dcem.disclosure` first, so that no small cell is shown or follows from what is
-shown. A number that is not estimable says so; the reason stands beside it, or once under its
-target if nothing of that target is estimable.
+Counts pass through `dcem.table.disclosure` first, so that no small cell is shown or follows from
+what is shown. A number that is not estimable says so; the reason stands beside it, or once under
+its target if nothing of that target is estimable.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from functools import partial
 from math import isnan
 from typing import Any
 
-from dcem.disclosure import hide_small
-from dcem.evaluate.results import Estimate, Judgement, PlantedScore, TableComparison, Target
+from dcem.compare.results import Judgement, PlantedScore, TableComparison
+from dcem.estimation.results import Target
+from dcem.metrics.estimate import Estimate
 from dcem.report.words import number, percent, with_interval
+from dcem.table.disclosure import hide_small
 
 Row = tuple[str, ...]
 PREFERRED = ("truth", "dr", "ipw", "tested")  # the first that is available is shown first

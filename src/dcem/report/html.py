@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dcem.evaluate.truth_results import Comparison
+from dcem.compare.truth_results import Comparison
 from dcem.report import tables, words
-from dcem.report.figures import draw_all
+from dcem.report.figures.comparison import draw_all
 from dcem.report.page import render_page
 from dcem.report.style import Drawing
 

@@ -6,7 +6,7 @@ import csv
 import io
 from math import isnan
 
-from dcem.evaluate.truth_results import Comparison, MethodResult
+from dcem.compare.truth_results import Comparison, MethodResult
 from dcem.report.words import conclusions, level, number, percent, with_interval
 
 COLUMNS = ("method", "AUC", "ROC gap", "gap by chance", "AUC difference", "seconds")

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from math import isnan
 
-from dcem.evaluate.results import Estimate, GroupCounts
-from dcem.evaluate.truth_results import Comparison, MethodResult
+from dcem.compare.results import GroupCounts
+from dcem.compare.truth_results import Comparison, MethodResult
+from dcem.metrics.estimate import Estimate
 
 
 def number(value: float, digits: int = 3) -> str:

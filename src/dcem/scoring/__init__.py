@@ -6,9 +6,9 @@ who was not tested a probability of being tested next.
 """
 
 from dcem.scoring.allocation import allocate, draw
+from dcem.scoring.model import Scores, TableModel, fit_table, require_method
 from dcem.scoring.next_tests import NextTests, next_tests
 from dcem.scoring.stream import Predicted, predict_file, require_output, write_frame
-from dcem.scoring.table_model import Scores, TableModel, fit_table, require_method
 
 __all__ = [
     "NextTests",

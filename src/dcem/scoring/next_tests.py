@@ -24,12 +24,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dcem import checks
-from dcem.checks import InputError
 from dcem.scoring.allocation import allocate, draw
+from dcem.scoring.model import TableModel
 from dcem.scoring.stream import in_order
-from dcem.scoring.table_model import TableModel
-from dcem.tasks import group_codes, read_batches, read_header, tested_rows
+from dcem.table import checks, group_codes, read_batches, read_header, tested_rows
+from dcem.table.checks import InputError
 
 NOTABLE = 0.5  # a measure from here on is a reason
 PRIOR = 10  # expected tests that a group must stand out against before it counts

@@ -20,10 +20,9 @@ import pandas as pd
 import pyarrow as pa
 import torch
 
-from dcem import checks
-from dcem.checks import InputError
-from dcem.scoring.table_model import TableModel
-from dcem.tasks import read_batches, read_header
+from dcem.scoring.model import TableModel
+from dcem.table import checks, read_batches, read_header
+from dcem.table.checks import InputError
 
 ADDED = ("score", "score_spread", "distance", "like_tested")
 T = TypeVar("T")

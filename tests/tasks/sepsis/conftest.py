@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("duckdb", reason="the sepsis extra is not installed")
 
-from dcem.tasks._sepsis.artificial import write_artificial
-from dcem.tasks._sepsis.cohort import CohortBuild, build_cohort
+from dcem.tasks.sepsis.artificial import write_artificial
+from dcem.tasks.sepsis.cohort import CohortBuild, build_cohort
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dcem.checks import DataWarning, InputError
-from dcem.tasks._sepsis.cohort import build_cohort
+from dcem.table.checks import DataWarning, InputError
+from dcem.tasks.sepsis.cohort import build_cohort
 
 
 @pytest.fixture

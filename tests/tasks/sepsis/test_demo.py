@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dcem.tasks._sepsis.cohort import STAY_COLUMNS, build_cohort
-from dcem.tasks._sepsis.features import FEATURE_NAMES
-from dcem.tasks._sepsis.sources import TABLES
+from dcem.tasks.sepsis.cohort import STAY_COLUMNS, build_cohort
+from dcem.tasks.sepsis.features import FEATURE_NAMES
+from dcem.tasks.sepsis.sources import TABLES
 
 # After each step; suspected, SOFA >= 2, sepsis-3; negatives, positives; then the study.
 COUNTS = {

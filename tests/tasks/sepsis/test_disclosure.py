@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from dcem.disclosure import SMALL, THRESHOLD, WITHHELD, Sum, hide_small
-from dcem.tasks._sepsis.cohort import build_cohort
-from dcem.tasks._sepsis.flow import FORMED, IMPORTANT, STEPS, count_flow
-from dcem.tasks._sepsis.quality import count_quality
+from dcem.table.disclosure import SMALL, THRESHOLD, WITHHELD, Sum, hide_small
+from dcem.tasks.sepsis.cohort import build_cohort
+from dcem.tasks.sepsis.flow import FORMED, IMPORTANT, STEPS, count_flow
+from dcem.tasks.sepsis.quality import count_quality
 
 
 def test_a_small_step_of_a_flow() -> None:

@@ -1,4 +1,4 @@
-"""The rule cases bite: `benchmarks/sepsis_mutations.py` changes a query, and a case notices."""
+"""The rule cases bite: `speed/sepsis_mutations.py` changes a query, and a case notices."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from dcem.tasks._sepsis import stages
+from dcem.tasks.sepsis import stages
 
 
 @pytest.fixture(scope="module")
 def script() -> Any:
-    path = Path(__file__).parents[3] / "benchmarks" / "sepsis_mutations.py"
+    path = Path(__file__).parents[3] / "speed" / "sepsis_mutations.py"
     spec = importlib.util.spec_from_file_location("sepsis_mutations", path)
     assert spec is not None
     assert spec.loader is not None

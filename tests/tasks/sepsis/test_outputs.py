@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from dcem.checks import InputError
 from dcem.cli.sepsis import app
-from dcem.report.cohort_figures import draw_distributions, draw_flow, render_cohort, save_figure
-from dcem.tasks._sepsis.artificial import COLUMNS, write_artificial
-from dcem.tasks._sepsis.cohort import CohortBuild, build_cohort
-from dcem.tasks._sepsis.flow import STEPS
-from dcem.tasks._sepsis.sources import TABLES
+from dcem.report.cohort import draw_distributions, draw_flow, render_cohort, save_figure
+from dcem.table.checks import InputError
+from dcem.tasks.sepsis.artificial import COLUMNS, write_artificial
+from dcem.tasks.sepsis.cohort import CohortBuild, build_cohort
+from dcem.tasks.sepsis.flow import STEPS
+from dcem.tasks.sepsis.sources import TABLES
 
 
 def words(figure: object) -> list[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dcem.tasks._sepsis.artificial_rules import invent_rules
-from dcem.tasks._sepsis.cohort import build_cohort
+from dcem.tasks.sepsis.artificial_rules import invent_rules
+from dcem.tasks.sepsis.cohort import build_cohort
 
 EXPECTED = invent_rules().expected_frame()
 CASES = list(EXPECTED.groupby(["options", "rule"], sort=False).groups)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dcem.checks import InputError
-from dcem.tasks._sepsis import stages as stages_module
-from dcem.tasks._sepsis.cohort import build_cohort
-from dcem.tasks._sepsis.stages import QUESTIONS, query, question
+from dcem.table.checks import InputError
+from dcem.tasks.sepsis import stages as stages_module
+from dcem.tasks.sepsis.cohort import build_cohort
+from dcem.tasks.sepsis.stages import QUESTIONS, query, question
 
 
 def ran(folder: Path, out: Path, **options: str) -> list[str]:

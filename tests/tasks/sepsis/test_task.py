@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dcem.checks import InputError
+from dcem.table.checks import InputError
 from dcem.tasks import load_sepsis, sepsis_settings
-from dcem.tasks._sepsis.cohort import CohortBuild
-from dcem.tasks._sepsis.features import FEATURE_NAMES
-from dcem.tasks._sepsis.task import BETAS
+from dcem.tasks.sepsis.cohort import CohortBuild
+from dcem.tasks.sepsis.features import FEATURE_NAMES
+from dcem.tasks.sepsis.task import BETAS
 
 SPLITS = ("train", "validation", "test")
 

@@ -1,0 +1,1 @@
+"""Where fleets are trained: here, or on a cluster."""

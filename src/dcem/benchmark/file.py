@@ -1,0 +1,251 @@
+"""Benchmark files: which tasks, which methods, which metrics, in TOML.
+
+    name = "my-table"
+    about = "What this is for, in a sentence."
+    metrics = ["auc", "roc_gap"]           # shown first; all are always computed
+
+    [[tasks]]                              # lists are crossed: 2 x 2 x 12 x 5 tasks
+    kind = "sinusoid"
+    k = ["1/2", 1]                         # fractions may be written as such
+    q_t = [0.5, 2]
+    phase = "all"                          # degrees; "all" is 0, 30, ..., 330
+    stream = "independent"
+    seed = [0, 1, 2, 3, 4]
+
+    [[methods]]
+    name = ["dcem", "tested-only"]         # as in `dcem.methods.names()`
+    [[methods]]
+    name = "dcem"
+    published = true                       # every published choice at once
+    params = {start = "tested-only"}       # parameters of the estimator
+    grid = {temperature = [0.1, 1, 10]}    # parameters to be crossed
+    label = "{temperature:g}"              # its name in tables
+
+Group-only models are written `group-0-only` and `group-1-only`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from importlib import resources
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from dcem.benchmark.parameters import check_parameters
+from dcem.table.checks import InputError, nearest
+
+KINDS = ("sinusoid", "sepsis")
+METRICS = ("auc", "roc_gap", "roc_gap_grid", "xauc_difference", "auc_difference", "n_iter")
+_TOP = ("name", "about", "metrics", "tasks", "methods")
+_METHOD = ("name", "published", "params", "grid", "label", "seed")
+
+
+@dataclass(frozen=True)
+class MethodEntry:
+    """One method with its parameters, as a file names it."""
+
+    name: str
+    label: str
+    published: bool = False
+    params: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark: every task is run with every method."""
+
+    name: str
+    about: str
+    tasks: tuple[dict[str, Any], ...]  # plain parameters; see `dcem.benchmark.cells`
+    methods: tuple[MethodEntry, ...]
+    metrics: tuple[str, ...] = ("auc", "roc_gap")
+
+    def only(self, methods: list[str] | None) -> Benchmark:
+        """The same with these methods (names or labels) alone."""
+        if not methods:
+            return self
+        known = sorted({name for entry in self.methods for name in (entry.name, entry.label)})
+        for name in methods:
+            if name not in known:
+                raise _unknown("method", name, known, f"benchmark {self.name!r}")
+        kept = tuple(m for m in self.methods if m.name in methods or m.label in methods)
+        return Benchmark(self.name, self.about, self.tasks, kept, self.metrics)
+
+
+def preset_names() -> list[str]:
+    """Names of the benchmarks that come with the package."""
+    return sorted(
+        file.name.removesuffix(".toml")
+        for file in (resources.files("dcem.benchmark") / "presets").iterdir()
+        if file.name.endswith(".toml")
+    )
+
+
+def load(source: str | Path, **overrides: Any) -> Benchmark:
+    """A benchmark from a TOML file, or a preset by its name.
+
+    `overrides` replace task parameters (`cohort="cohort.parquet"`); None leaves a parameter alone.
+    """
+    path = Path(source)
+    if path.suffix == ".toml":
+        text, where = path.read_text(encoding="utf-8"), str(path)
+        default_name = path.stem
+    else:
+        if str(source) not in preset_names():
+            known = preset_names()
+            raise _unknown("preset", str(source), known, "dcem", "A file ends in .toml. ")
+        file = resources.files("dcem.benchmark") / "presets" / f"{source}.toml"
+        text, where, default_name = file.read_text(encoding="utf-8"), str(source), str(source)
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{where} is not valid TOML: {error}") from None
+    changes = {name: value for name, value in overrides.items() if value is not None}
+    benchmark = _read({"name": default_name} | content, where, changes)
+    if path.suffix == ".toml":  # presets are right, and listing them need not import every method
+        for entry in benchmark.methods:
+            check_parameters(entry, where)
+    return benchmark
+
+
+def _read(content: dict[str, Any], where: str, changes: dict[str, Any]) -> Benchmark:
+    for key in content:
+        if key not in _TOP:
+            raise _unknown("entry", key, _TOP, where)
+    for part in ("tasks", "methods"):
+        entries = content.get(part)
+        if not entries or not isinstance(entries, list) or not isinstance(entries[0], dict):
+            raise InputError(f"{where} names no {part}: write at least one [[{part}]].")
+    metrics = tuple(content.get("metrics", ("auc", "roc_gap")))
+    for name in metrics:
+        if name not in METRICS:
+            raise _unknown("metric", name, METRICS, where)
+    tasks = [task for entry in content["tasks"] for task in _tasks(entry | changes, where)]
+    methods = [method for entry in content["methods"] for method in _methods(entry, where)]
+    labels = [method.label for method in methods]
+    twice = {label for label in labels if labels.count(label) > 1}
+    if twice:
+        raise InputError(
+            f"{where}: two methods are called {sorted(twice)[0]!r}. Give each its own label."
+        )
+    about = " ".join(str(content.get("about", "")).split())
+    return Benchmark(str(content["name"]), about, tuple(tasks), tuple(methods), metrics)
+
+
+def _tasks(entry: dict[str, Any], where: str) -> Iterator[dict[str, Any]]:
+    """Cross the lists of one [[tasks]] entry."""
+    entry = dict(entry)
+    kind = entry.setdefault("kind", "sinusoid")
+    if kind not in KINDS:
+        raise _unknown("task", str(kind), KINDS, where)
+    entry = _defaults(kind) | entry
+    allowed = _task_parameters(kind)
+    for key in entry:
+        if key not in allowed:
+            raise _unknown(f"parameter of {kind} tasks", key, sorted(allowed), where)
+    if entry.get("phase") == "all":
+        entry["phase"] = list(range(0, 360, 30))
+    names = list(entry)
+    values = [value if isinstance(value, list) else [value] for value in entry.values()]
+    for combination in product(*values):
+        yield {
+            name: _number(value, name, where)
+            for name, value in zip(names, combination, strict=True)
+        }
+
+
+def _defaults(kind: str) -> dict[str, Any]:
+    if kind == "sinusoid":
+        return {"kind": kind, "q_y": 0.5, "k": 1.0, "q_t": 2.0, "phase": 0.0}
+    return {"kind": kind, "k": 4.0, "q_t": 1.5, "beta": 0.5}
+
+
+def _task_parameters(kind: str) -> set[str]:
+    """Arguments of the maker; the seed of the draws is `seed`, as in result tables."""
+    import inspect
+
+    from dcem.tasks import load_sepsis, make_sinusoid
+
+    maker = make_sinusoid if kind == "sinusoid" else load_sepsis
+    arguments = set(inspect.signature(maker).parameters) - {"random_state"}
+    return arguments | {"kind"} | ({"seed"} if kind == "sinusoid" else set())
+
+
+def _number(value: Any, name: str, where: str) -> Any:
+    """Numbers as floats (whole ones where whole ones are meant), fractions worked out."""
+    if name in ("seed", "n_train", "n_validation", "n_test"):
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise InputError(f"{where}: {name} = {value!r} should be a whole number.")
+        return value
+    if isinstance(value, str) and name not in ("kind", "preset", "stream", "cohort", "sign"):
+        if name == "missing":
+            return value
+        try:
+            return float(Fraction(value))
+        except (ValueError, ZeroDivisionError):
+            raise InputError(
+                f"{where}: {name} = {value!r} is no number. Write 0.5 or '1/2'."
+            ) from None
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _methods(entry: dict[str, Any], where: str) -> Iterator[MethodEntry]:
+    """One [[methods]] entry: its names times its parameter grid."""
+    for key in entry:
+        if key not in _METHOD:
+            raise _unknown("parameter of a method", key, _METHOD, where)
+    if "name" not in entry:
+        raise InputError(f"{where}: a method has no name.")
+    names = entry["name"] if isinstance(entry["name"], list) else [entry["name"]]
+    grid, fixed = entry.get("grid", {}), entry.get("params", {})
+    for part, content in (("grid", grid), ("params", fixed)):
+        if not isinstance(content, dict):
+            raise InputError(
+                f"{where}: {part} of method {names[0]!r} should be a table, as in "
+                f"{part} = {{steps = {'[100, 200]' if part == 'grid' else 100}}}."
+            )
+    for key, values in grid.items():
+        if not isinstance(values, list):
+            raise InputError(
+                f"{where}: {key} = {values!r} in grid of method {names[0]!r} should be a list; "
+                "single values belong into params."
+            )
+    seed = entry.get("seed")
+    if seed is not None and type(seed) is not int:
+        raise InputError(
+            f"{where}: seed = {seed!r} of method {names[0]!r} should be a whole number."
+        )
+    for name, combination in product(names, product(*grid.values())):
+        varied = dict(zip(grid, combination, strict=True))
+        params = {key: _tuple(value) for key, value in (fixed | varied).items()}
+        if "label" in entry:
+            label = _label(str(entry["label"]), where, {"name": name} | params)
+        else:
+            tail = ", ".join(f"{key} {value}" for key, value in varied.items())
+            label = f"{name} ({tail})" if tail else name
+        yield MethodEntry(name, label, bool(entry.get("published")), params, seed)
+
+
+def _label(template: str, where: str, values: dict[str, Any]) -> str:
+    try:
+        return template.format(**values)
+    except (KeyError, IndexError, ValueError) as error:
+        raise InputError(
+            f"{where}: the label {template!r} cannot be filled in ({error}). It may use "
+            f"{', '.join('{' + name + '}' for name in values)}."
+        ) from None
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _unknown(what: str, given: str, known: Any, where: str, note: str = "") -> InputError:
+    near = nearest(given, list(known))
+    hint = f" Did you mean {near!r}?" if near else ""
+    return InputError(f"{where} has no {what} {given!r}.{hint} {note}Known: {', '.join(known)}.")

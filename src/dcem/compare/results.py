@@ -1,0 +1,218 @@
+"""What a comparison on a user's table holds: plain objects with numbers in them.
+
+`compare_table` fills these in; pages, tables and files are made from them alone. Nothing here
+describes a single person: curves and histograms are sums over at least ten people, and what would
+rest on fewer is left out. Only `GroupCounts` holds raw counts, for the writer to withhold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dcem.estimation.results import Histogram, Nuisance, Overlap, Target
+from dcem.metrics.estimate import Estimate
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A ROC curve: false and true positive rates, both rising from 0 to 1."""
+
+    fpr: np.ndarray
+    tpr: np.ndarray
+
+
+@dataclass(frozen=True)
+class CalibrationPoints:
+    """Predicted against estimated risk in bins of equal mass; bins of under ten people left out."""
+
+    predicted: np.ndarray  # [bins] mean score
+    observed: np.ndarray  # [bins] estimated share of positives; may leave [0, 1] if doubly robust
+    low: np.ndarray  # [bins] interval of `observed`
+    high: np.ndarray  # [bins]
+    share: np.ndarray  # [bins] of the people
+
+
+@dataclass(frozen=True)
+class DecisionCurve:
+    """Net benefit against the risk at which somebody acts (the threshold probability)."""
+
+    threshold: np.ndarray  # [points], rising
+    net_benefit: np.ndarray  # [points] true positives minus weighed false ones, a person
+    low: np.ndarray  # [points]
+    high: np.ndarray  # [points]
+    treat_all: np.ndarray  # [points] net benefit of acting on everybody; on nobody it is 0
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One method as one target sees it. Mappings "by group" are keyed by the group's name.
+
+    A target that is not available has NaN estimates with the reason, and empty curves.
+    """
+
+    target: str  # the key of its `Target`
+    auc: Estimate
+    group_auc: Mapping[str, Estimate]
+    auc_differences: Mapping[tuple[str, str], Estimate]  # AUC of the first minus the second
+    roc_gap: Estimate  # the largest over pairs of groups
+    gap_pair: tuple[str, str] | None  # the pair that has it
+    gap_by_chance: float  # 95th percentile of the gap when groups are dealt out at random
+    gap_p_value: float  # share of such gaps that are at least as large
+    calibration_error: Estimate  # mean absolute difference of predicted and estimated risk
+    calibration_in_the_large: Mapping[str, Estimate]  # mean score minus risk; EVERYBODY, groups
+    precision_at_capacity: Mapping[float, Estimate]  # share of people acted on -> precision
+    net_benefit: Mapping[float, Estimate]  # threshold -> net benefit a person
+    auc_gain: Estimate | None  # over the first method listed, same people; None for that one
+    roc_curves: Mapping[str, Curve]  # by group
+    calibration_curves: Mapping[str, CalibrationPoints]  # EVERYBODY, then by group
+    decision_curve: DecisionCurve | None
+
+
+@dataclass(frozen=True)
+class History:
+    """The course of an expectation-maximisation fit (first fold)."""
+
+    loss: Mapping[str, np.ndarray]  # what was watched -> [iterations]
+    kept: int  # which iteration's model was returned, counted from 1
+    termination: str  # a sentence: why it ended
+
+
+@dataclass(frozen=True)
+class TestingByScore:
+    """Who is tested at equal predicted risk: equal-mass bins of the score, group by group."""
+
+    score: np.ndarray  # [bins] mean score
+    tested: np.ndarray  # [bins] share tested
+    low: np.ndarray  # [bins]
+    high: np.ndarray  # [bins]
+
+    __test__ = False  # not a test case, whatever its name suggests to pytest
+
+
+@dataclass(frozen=True)
+class MethodResult:
+    """One method, judged on people it was not fitted to."""
+
+    name: str
+    what_it_does: str  # one sentence
+    judgements: Mapping[str, Judgement]  # by key of the target
+    testing_by_score: Mapping[str, TestingByScore]  # by group
+    pseudo_labels: Histogram | None  # predicted risk of the untested, by group; None if no labels
+    # are filled in by this method
+    history: History | None  # of methods that iterate
+    seconds: float  # of fitting all folds
+
+
+@dataclass(frozen=True)
+class GroupCounts:
+    """Who was looked at in one group, and what was seen. `positives` needs the truth."""
+
+    name: str
+    people: int  # rows, where a person may have several
+    tested: int
+    positives_seen: int
+    positives: int | None = None
+
+
+@dataclass(frozen=True)
+class PlantedFamily:
+    """A way in which outcomes were planted in the table's own features."""
+
+    name: str
+    what: str  # one sentence
+    outcome_dependent: bool  # testing depends on the outcome beyond the features
+
+
+@dataclass(frozen=True)
+class PlantedScore:
+    """How well one method recovered one family; intervals over the repetitions."""
+
+    family: str
+    method: str  # a method's name, or "the planted risk": the best score there could be
+    auc: Estimate  # against the planted truth of everybody, out of fold
+    roc_gap: Estimate
+    auc_gain: Estimate  # over the first method listed, paired by repetition
+
+
+@dataclass(frozen=True)
+class Planted:
+    """Which method recovers outcomes that were planted here?"""
+
+    families: tuple[PlantedFamily, ...]
+    scores: tuple[PlantedScore, ...]
+    repetitions: int
+    sentences: tuple[str, ...]  # the answer, no stronger than the intervals
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TableComparison:
+    """Everything that a comparison of methods on a user's table has to say."""
+
+    methods: tuple[MethodResult, ...]  # the first is the reference of gains
+    targets: tuple[Target, ...]  # in the order of a table's columns
+    groups: tuple[GroupCounts, ...]
+    overlap: Overlap
+    nuisances: tuple[Nuisance, ...]
+    planted: Planted | None
+    level: float  # of the intervals
+    folds: int
+    rows: int  # of the table
+    rows_used: int  # at most the row budget; whole people, drawn at random
+    people: int  # among the rows used
+    resamples: int  # behind the intervals of the ROC gap and its reference
+    sentences: tuple[str, ...]  # conclusions, no stronger than the intervals
+    warnings: tuple[str, ...]  # what a reader must know before believing a number
+    configuration: Mapping[str, str]
+    versions: Mapping[str, str]
+    data: Mapping[str, str] = field(default_factory=dict)  # file, hash, roles
+
+    def target(self, key: str) -> Target:
+        """The target of that key."""
+        return next(one for one in self.targets if one.key == key)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Every estimate as one row: method, target, metric, of, value, low, high, reason."""
+        rows = [
+            {"method": method.name, "target": key, "metric": metric, "of": of, **_plain(estimate)}
+            for method in self.methods
+            for key, judged in method.judgements.items()
+            for metric, of, estimate in estimates(judged)
+        ]
+        for score in self.planted.scores if self.planted else ():
+            for metric in ("auc", "roc_gap", "auc_gain"):
+                rows.append(
+                    {
+                        "method": score.method,
+                        "target": f"planted: {score.family}",
+                        "metric": metric,
+                        "of": "",
+                        **_plain(getattr(score, metric)),
+                    }
+                )
+        return pd.DataFrame(rows)
+
+
+def estimates(judged: Judgement) -> Iterator[tuple[str, str, Estimate]]:
+    """(metric, of whom or at what, estimate) of a judgement, one after the other."""
+    for metric, value in vars(judged).items():
+        if isinstance(value, Estimate):
+            yield metric, "", value
+        elif isinstance(value, Mapping):
+            for of, entry in value.items():
+                if isinstance(entry, Estimate):
+                    yield metric, " minus ".join(of) if isinstance(of, tuple) else str(of), entry
+
+
+def _plain(estimate: Estimate) -> dict[str, Any]:
+    return {
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "reason": estimate.reason,
+    }

@@ -1,0 +1,1 @@
+"""Truth missing: what audit and comparison share."""

@@ -1,0 +1,191 @@
+"""How good is a score when most of the truth is missing?
+
+An `Evaluator` is made once for a table: it fits the two nuisance models (`nuisances`), looks at
+overlap (`overlap`) and gives every row its masses for each target (`masses`). Any number of scores
+can then be judged for
+
+* ``tested``: the people who were tested, as they are;
+* ``ipw``: everybody, tested people weighted by one over their probability of a test;
+* ``dr``: everybody, doubly robust: predicted outcomes, corrected by weighted residuals;
+* ``truth``: everybody, where the truth is given.
+
+Each answer carries an interval, or the reason why there is none. The intervals are those of the
+score as given; with cross-validated scores they describe the models of the folds on average
+(LeDell, Petersen and van der Laan, "Computationally efficient confidence intervals for
+cross-validated area under the ROC curve estimates", Electronic Journal of Statistics 2015).
+
+What all of `ipw` and `dr` rest on cannot be checked from the table: that at equal features and
+group, those who were tested are no different from those who were not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from itertools import combinations
+from math import nan
+from types import MappingProxyType
+
+import numpy as np
+
+from dcem.estimation import functionals, overlap
+from dcem.estimation.folds import person_folds
+from dcem.estimation.functionals import Functional
+from dcem.estimation.nuisances import Nuisances, cross_fit
+from dcem.estimation.outcomes import TARGETS, Masses, masses
+from dcem.estimation.results import EVERYBODY, Overlap, Target
+from dcem.metrics.estimate import Estimate
+from dcem.table import checks
+from dcem.table.labels import SelectiveLabels
+
+
+class Evaluator:
+    """Judges scores on a table whose labels were collected selectively.
+
+    Args:
+        problem: the rows to judge on, with group and person.
+        truth: 0 or 1 for each row [n], where it exists. It is used for the target "truth" alone.
+        fold: the fold of each row [n] for the nuisance models (and, if scores were cross-validated,
+            for them too); by default five folds of whole people.
+        nuisances: fitted elsewhere, to spare fitting them again.
+        level: of the intervals.
+        random_state: seed of folds and nuisance models.
+    """
+
+    def __init__(
+        self,
+        problem: SelectiveLabels,
+        *,
+        truth: np.ndarray | None = None,
+        fold: np.ndarray | None = None,
+        nuisances: Nuisances | None = None,
+        level: float = 0.95,
+        random_state: int = 0,
+    ) -> None:
+        if not 0 < level < 1:
+            raise checks.InputError(f"level={level!r} must lie between 0 and 1, such as 0.95.")
+        if truth is not None and len(truth) != len(problem):
+            raise checks.InputError(f"truth has {len(truth)} values for {len(problem)} rows.")
+        self.problem, self.level = problem, level
+        self.fold = person_folds(problem, 5, random_state) if fold is None else np.asarray(fold)
+        self.nuisances = nuisances or cross_fit(problem, self.fold, random_state)
+        self.person = problem.person
+        self.truth = None if truth is None else np.asarray(truth)
+        keys = [key for key in TARGETS if key != "truth" or truth is not None]
+        self.masses: Mapping[str, Masses] = MappingProxyType(
+            {
+                key: masses(
+                    key,
+                    problem,
+                    testing=self.nuisances.truncated_testing,
+                    outcome=self.nuisances.outcome,
+                    truth=self.truth,
+                )
+                for key in keys
+            }
+        )
+
+    @cached_property
+    def overlap(self) -> Overlap:
+        """Whether the tested can stand for everybody."""
+        return overlap.assess(self.problem, self.nuisances.testing)
+
+    @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        """The targets, those that are not estimable at all with the reason."""
+        described = []
+        for key in self.masses:
+            why = self.lacking(key)
+            plain = TARGETS[key]
+            described.append(Target(key, plain.name, plain.assumption, not why, why))
+        return tuple(described)
+
+    def rows_of(self, group: str | None) -> np.ndarray:
+        """Which rows belong to a group; all of them for None."""
+        if group is None:
+            return np.ones(len(self.problem), bool)
+        rows: np.ndarray = self.problem.group == self.problem.group_names.index(group)
+        return rows
+
+    def lacking(self, target: str, group: str | None = None) -> str:
+        """Why nothing is estimable for a target (of a group), or an empty text."""
+        key = target, group
+        if key not in self._lacking:
+            rows = self.rows_of(group)
+            why = overlap.too_few(self.problem, rows, self.truth if target == "truth" else None)
+            if not why and target in ("ipw", "dr"):
+                why = overlap.no_overlap(self.problem, self.nuisances.testing, rows)
+            self._lacking[key] = f"in group {group}, {why}" if why and group else why
+        return self._lacking[key]
+
+    @cached_property
+    def _lacking(self) -> dict[tuple[str, str | None], str]:
+        return {}
+
+    # -- single numbers --------------------------------------------------------------------
+
+    def auc_of(self, target: str, score: np.ndarray, group: str | None = None) -> Functional:
+        """AUC with its influences, of everybody or of one group; nothing is refused here."""
+        of = self.masses[target]
+        return functionals.auc(score, of if group is None else of.among(self.rows_of(group)))
+
+    def auc(self, target: str, score: np.ndarray, group: str | None = None) -> Estimate:
+        """AUC of everybody or of one group."""
+        why = self.lacking(target, group)
+        rarer = min(self._people(target, group, positive) for positive in (True, False))
+        return self._estimate(self.auc_of(target, score, group), why, share=True, behind=rarer)
+
+    def auc_gain(self, target: str, score: np.ndarray, reference: np.ndarray) -> Estimate:
+        """AUC of a score minus that of another on the same people."""
+        gain = self.auc_of(target, score) - self.auc_of(target, reference)
+        return self._estimate(gain, self.lacking(target))
+
+    def auc_differences(self, target: str, score: np.ndarray) -> dict[tuple[str, str], Estimate]:
+        """AUC of the first group minus that of the second, for every pair of groups with rows."""
+        names = [name for name in self.problem.group_names if self.rows_of(name).any()]
+        each = {name: self.auc_of(target, score, name) for name in names}
+        return {
+            (a, b): self._estimate(
+                each[a] - each[b], self.lacking(target, a) or self.lacking(target, b)
+            )
+            for a, b in combinations(names, 2)
+        }
+
+    def calibration_in_the_large(self, target: str, score: np.ndarray) -> dict[str, Estimate]:
+        """Mean score minus estimated share of positives: everybody, then each group."""
+        found = {}
+        for group in (None, *self.problem.group_names):
+            if not self.rows_of(group).any() or (group and self.problem.n_groups == 1):
+                continue
+            of = self.masses[target].among(self.rows_of(group))
+            value = functionals.calibration_in_the_large(score, of)
+            found[group or EVERYBODY] = self._estimate(value, self.lacking(target, group))
+        return found
+
+    def net_benefit(self, target: str, score: np.ndarray, threshold: float) -> Estimate:
+        """Net benefit of acting on scores of at least `threshold`, a person."""
+        value = functionals.net_benefit(score, self.masses[target], threshold)
+        return self._estimate(value, self.lacking(target))
+
+    def precision_at_capacity(self, target: str, rank: np.ndarray, capacity: float) -> Estimate:
+        """Share of positives among the `capacity` share of people ranked highest."""
+        value = functionals.precision_at_capacity(rank, self.masses[target], capacity)
+        behind = round(capacity * len(np.unique(self.person[self.masses[target].total > 0])))
+        return self._estimate(value, self.lacking(target), share=True, behind=behind)
+
+    def prevalence(self, target: str, group: str | None = None) -> Estimate:
+        """Share of positives."""
+        value = functionals.prevalence(self.masses[target].among(self.rows_of(group)))
+        return self._estimate(value, self.lacking(target, group), share=True)
+
+    def _people(self, target: str, group: str | None, positive: bool) -> int:
+        """How many people are known to be positive (or not) behind a target."""
+        known = self.problem.y_obs if target != "truth" or self.truth is None else self.truth
+        return len(np.unique(self.person[self.rows_of(group) & (known == int(positive))]))
+
+    def _estimate(
+        self, value: Functional, why: str, *, share: bool = False, behind: int = 0
+    ) -> Estimate:
+        if why:
+            return Estimate(nan, reason=why)
+        return value.estimate(self.person, self.level, share=share, behind=behind)

@@ -1,0 +1,1 @@
+"""What follows from the exhibits: claims, ranks, robustness."""

@@ -1,0 +1,145 @@
+"""Is the testing probability that DCEM uses calibrated, and what does a temperature do to it?
+
+The propensity network of the published DCEM (seed 42, raw features, 1000 full-batch steps) is
+trained once for each of the 12 boundaries; its log-odds are divided by the temperature afterwards.
+Curves are on the test split, in ten bins of equal width. The paper shows one curve for each of
+τ = 0.1, 1, 10 and does not say of which boundary, split or binning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dcem.paper.picture import Picture, in_style
+from dcem.paper.sources import Found
+from dcem.report.style import FAINT, GRID, group_colour, new_figure
+from dcem.report.words import number
+
+PHASES = tuple(range(0, 360, 30))
+TEMPERATURES = (0.01, 0.1, 1.0, 10.0, 100.0)
+SHOWN = (0.1, 1.0, 10.0)
+N_BINS = 10
+
+
+def curves(
+    phases: Sequence[float] = PHASES, *, steps: int = 1000, device: str = "auto"
+) -> pd.DataFrame:
+    """Calibration curves of the testing probability, by phase, temperature and group.
+
+    Columns: q_y, k, q_t, phase, temperature, group ("all", "0", "1"), bin, predicted, observed,
+    count. Bins that hold nobody are left out.
+    """
+    import torch
+
+    from dcem.engine import Rows, resolve_device
+    from dcem.methods.propensity import PropensitySettings, fit_propensity, log_odds
+    from dcem.tasks import make_sinusoid
+
+    where = resolve_device(device)
+    tasks = [make_sinusoid(0.5, 1.0, 2.0, float(np.radians(phase))) for phase in phases]
+
+    def rows(split: str) -> Rows:
+        parts = [getattr(task, split) for task in tasks]
+
+        def stack(name: str, kind: Any) -> Any:
+            values = np.stack([np.asarray(getattr(part, name)) for part in parts])
+            return torch.as_tensor(values.astype(kind), device=where)
+
+        tested = stack("tested", np.float32)
+        columns = {"tested": tested, "group": stack("group", np.int64)}
+        return Rows(stack("X", np.float32), columns | {"weight": torch.ones_like(tested)})
+
+    fleet = fit_propensity(
+        rows("train"), None, PropensitySettings(steps=steps), n_groups=2, seeds=[42] * len(tasks)
+    )
+    logit = log_odds(fleet, rows("test"), 2).double().cpu().numpy()  # [phases, n]
+    found = []
+    for phase, task, u in zip(phases, tasks, logit, strict=True):
+        for temperature in TEMPERATURES:
+            score = 1 / (1 + np.exp(-np.clip(u / temperature, -700, 700)))
+            for group in ("all", "0", "1"):
+                member = np.ones(len(u), bool) if group == "all" else task.test.group == int(group)
+                found += _curve(phase, temperature, group, score[member], task.test.tested[member])
+    return pd.DataFrame(found)
+
+
+def _curve(
+    phase: float, temperature: float, group: str, score: np.ndarray, tested: np.ndarray
+) -> list[dict[str, Any]]:
+    place = np.minimum((score * N_BINS).astype(int), N_BINS - 1)
+    where = {"q_y": 0.5, "k": 1.0, "q_t": 2.0, "phase": phase, "temperature": temperature}
+    return [
+        where
+        | {
+            "group": group,
+            "bin": int(one),
+            "predicted": float(score[place == one].mean()),
+            "observed": float(tested[place == one].mean()),
+            "count": int((place == one).sum()),
+        }
+        for one in np.unique(place)
+    ]
+
+
+def errors(table: pd.DataFrame) -> pd.DataFrame:
+    """Expected calibration error of every curve: |predicted - observed|, weighted by people."""
+    table = table.assign(off=(table["predicted"] - table["observed"]).abs() * table["count"])
+    sums = table.groupby(["temperature", "group", "phase"])[["off", "count"]].sum()
+    return (sums["off"] / sums["count"]).rename("error").reset_index()
+
+
+def calibration(found: Found) -> Picture:
+    """Calibration of the testing probability at three temperatures, one thin line a boundary."""
+    table = found.rows
+    caption = (
+        "Calibration of the testing probability t̂ after division of its log-odds by τ: one thin "
+        "line for each of 12 boundaries, bold their mean by bin; the number is the expected "
+        "calibration error, median over boundaries. Test split, ten bins of equal width."
+    )
+    notes = (
+        *found.notes,
+        "The paper's curves are not known as numbers; it says that τ = 1 is well calibrated and "
+        "that the others are not.",
+    )
+    if table.empty:
+        return Picture(None, {}, caption, notes)
+    table = table.assign(group=table["group"].astype(str))
+    summary = errors(table)
+    figure = in_style(lambda: _draw(table, summary))
+    return Picture(figure, {"": table, "errors": summary}, caption, notes)
+
+
+def _draw(table: pd.DataFrame, summary: pd.DataFrame) -> Any:
+    figure = new_figure(9.6, 4.2)
+    axes = figure.subplots(1, len(SHOWN), sharey=True)
+    looks = {"0": (group_colour(0), "o", "group 0"), "1": (group_colour(1), "s", "group 1")}
+    for ax, temperature in zip(axes, SHOWN, strict=True):
+        ax.plot([0, 1], [0, 1], color=FAINT, lw=1.2, ls=(0, (4, 3)))
+        part = table[np.isclose(table["temperature"], temperature)]
+        for place, (group, (colour, marker, name)) in enumerate(looks.items()):
+            mine = part[part["group"] == group]
+            for _, line in mine.groupby("phase"):
+                ax.plot(line["predicted"], line["observed"], color=colour, lw=0.6, alpha=0.4)
+            mean = mine.groupby("bin")[["predicted", "observed"]].mean()
+            ax.plot(mean["predicted"], mean["observed"], marker=marker, color=colour, lw=2, ms=5)
+            off = summary[
+                np.isclose(summary["temperature"], temperature) & (summary["group"] == group)
+            ]["error"].median()
+            # above the panel, where no curve can cross it
+            ax.text(
+                0.3 + 0.36 * place, 1.03, f"{name}: {number(off)}", color=colour, fontsize=9,
+                fontweight="bold", transform=ax.transAxes, va="bottom",
+            )  # fmt: skip
+        ax.set_title(f"τ = {temperature:g}")
+        ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="predicted t̂", aspect="equal")
+        ax.set_xticks([0, 0.5, 1], ["0", ".5", "1"])
+        ax.set_yticks([0, 0.5, 1], ["0", ".5", "1"])
+        ax.grid(color=GRID)
+    axes[0].set_ylabel("share tested")
+    title = "Calibration of the testing probability, with its expected error (q_y 1/2, k 1, q_t 2)"
+    figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
+    return figure

@@ -1,0 +1,182 @@
+"""Where the results behind an exhibit come from: recorded tables, a store, or a run now.
+
+A source answers one question: the rows for this `Need`. An empty answer is legal and carries the
+reason, so that a picture can be drawn from the published side alone and say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import pandas as pd
+
+from dcem.benchmark.file import Benchmark, load
+from dcem.benchmark.read import STORE, find_store, results
+from dcem.table.checks import InputError
+
+CLOSE = 1e-3  # thirds are written with four digits in some tables
+
+
+@dataclass(frozen=True)
+class Need:
+    """Which results an exhibit is drawn from."""
+
+    preset: str  # the benchmark that makes them; "" if a function of its own does
+    recorded: tuple[str, ...]  # recorded tables that hold them, by preference
+    where: Mapping[str, float] = field(default_factory=dict)  # the setting; empty: all of them
+    methods: tuple[str, ...] = ()  # empty: all of the preset
+    optional: bool = False  # read where it is, but nothing is run for it
+
+    @property
+    def sepsis(self) -> bool:
+        """Whether it takes a cohort of patients."""
+        return self.preset.startswith("sepsis")
+
+    @property
+    def command(self) -> str:
+        """How to make the results."""
+        if not self.preset:
+            return f"python results/{self.recorded[0]}.py"
+        cohort = " --cohort COHORT.parquet" if self.sepsis else ""
+        return f"dcem benchmark run {self.preset}{cohort} --out STORE"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The rows for a need, where they are from, and what a reader must know about them."""
+
+    rows: pd.DataFrame
+    origin: str = ""  # the name of a table or store; "" where nothing was found
+    artificial: bool = False  # from made-up patients
+    notes: tuple[str, ...] = ()
+
+
+class Source(Protocol):
+    """Anything that can be asked for rows."""
+
+    def rows(self, need: Need) -> Found:
+        """The rows for a need; none is an answer, with the reason in `notes`."""
+
+
+class Recorded:
+    """Results that are there already: a folder of exported tables, or the folder of a store."""
+
+    def __init__(self, folder: Path):
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise InputError(
+                f"There is no folder {self.folder} of recorded results. Name the one that holds "
+                "shown.csv, or leave --from away: the results are then computed."
+            )
+        self._tables: dict[str, pd.DataFrame] = {}
+
+    def table(self, name: str) -> pd.DataFrame | None:
+        """One recorded table, or None."""
+        if name not in self._tables:
+            for ending in (".csv", ".csv.gz", ".parquet"):
+                path = self.folder / f"{name}{ending}"
+                if path.exists():
+                    self._tables[name] = results(path)
+        return self._tables.get(name)
+
+    @cached_property
+    def _store(self) -> pd.DataFrame | None:
+        return results(self.folder) if (self.folder / STORE).exists() else None
+
+    def rows(self, need: Need) -> Found:
+        """From the first table that is there, else from the store in the folder."""
+        for name in need.recorded:
+            table = self.table(name)
+            if table is None:
+                continue
+            rows = matching(table, need)
+            if len(rows):
+                named = name.endswith("_artificial")
+                return Found(rows, f"{name}.csv", artificial=named or made_up(rows))
+        if self._store is not None:
+            rows = matching(self._store, need)
+            if len(rows):
+                return Found(rows, STORE, artificial=made_up(rows))
+        names = " or ".join(f"{name}.csv" for name in need.recorded)
+        return Found(
+            pd.DataFrame(), notes=(f"Ours is not recorded: no {names} here ({need.command}).",)
+        )
+
+
+class Runs:
+    """Results computed now, or taken from an earlier run into the same store."""
+
+    def __init__(
+        self,
+        out: Path,
+        *,
+        cohort: Path | None = None,
+        device: str = "auto",
+        max_seconds: float | None = None,
+        display: Any = None,
+    ):
+        self.out, self.cohort = Path(out), cohort
+        self.device, self.max_seconds, self.display = device, max_seconds, display
+
+    def rows(self, need: Need) -> Found:
+        """Run what has no result yet; a store that is complete is only read."""
+        from dcem.benchmark.run import run
+
+        if need.optional:
+            return Recorded(self.out).rows(need)
+        if need.sepsis and self.cohort is None:
+            return Found(
+                pd.DataFrame(),
+                notes=(
+                    "Ours is not computed: sepsis needs the cohort that 'dcem sepsis build' "
+                    "writes. Pass it with --cohort.",
+                ),
+            )
+        cohort = None if self.cohort is None else str(self.cohort.absolute())
+        benchmark = narrowed(load(need.preset, cohort=cohort), need)
+        summary = run(
+            benchmark,
+            self.out,
+            device=self.device,
+            max_seconds=self.max_seconds,
+            display=self.display,
+        )
+        notes = []
+        if summary.pending or summary.elsewhere:
+            left = summary.pending + summary.elsewhere
+            notes.append(f"{left} fits are still to do: run the same command again to go on.")
+        if summary.failed:
+            notes.append(f"{summary.failed} fits failed: see 'dcem benchmark status'.")
+        rows = matching(results(find_store(self.out)), need)
+        return Found(rows, STORE if len(rows) else "", made_up(rows), tuple(notes))
+
+
+def made_up(rows: pd.DataFrame) -> bool:
+    """Whether any result is from artificial patients, as the benchmark records it."""
+    return "artificial" in rows and bool(rows["artificial"].eq(True).any())
+
+
+def narrowed(benchmark: Benchmark, need: Need) -> Benchmark:
+    """The benchmark at the setting and with the methods that are needed, and no more."""
+    tasks = tuple(
+        task
+        for task in benchmark.tasks
+        if all(abs(task[name] - value) < CLOSE for name, value in need.where.items())
+    )
+    return replace(benchmark, tasks=tasks).only(list(need.methods))
+
+
+def matching(table: pd.DataFrame, need: Need) -> pd.DataFrame:
+    """The rows of a table at the setting, and of the methods, that are needed."""
+    keep = pd.Series(True, index=table.index)
+    for name, value in need.where.items():
+        keep &= (table[name].astype(float) - value).abs() < CLOSE if name in table else False
+    if need.methods and "method" in table:
+        keep &= table["method"].isin(need.methods)
+    if need.sepsis:
+        keep &= table["beta"].notna() if "beta" in table else False
+    return table[keep].reset_index(drop=True)

@@ -1,0 +1,208 @@
+"""Robustness as the paper defines it: median, worst case and range over decision boundaries.
+
+A *spread* is what one method reaches in one metric over the 12 boundaries of the simulation (or the
+11 testing policies of sepsis). The published side may be three numbers of a table or twelve points
+of a figure; ours has the points, each with its phase or beta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dcem.paper.published import TABLES, published_rows
+
+METRICS = ("roc_gap", "auc")  # in the paper's order, left and right
+METRIC_NAMES = {"auc": "AUC", "roc_gap": "ROC gap"}
+BETTER = {"auc": 1.0, "roc_gap": -1.0}  # which way is better
+
+# Names as a reader sees them, in the order in which they are drawn.
+METHOD_NAMES = {
+    "y-model": "y-model (oracle)",
+    "y-obs": "y-obs",
+    "group-0-only": "group 0 only",
+    "group-1-only": "group 1 only",
+    "peer-loss": "peer loss",
+    "group-peer-loss": "group peer loss",
+    "truncated-lq": "truncated L_q",
+    "gjs": "JS",
+    "self": "SELF",
+    "dividemix": "DivideMix",
+    "dragonnet": "DragonNet",
+    "sar-em": "SAR-EM",
+    "tested-only": "tested-only",
+    "tested-only-plus-group": "tested-only + group",
+    "ipw": "IPW",
+    "dr-learner": "DR-learner",
+    "imputation-only": "imputation-only",
+    "no-causal-regularization": "no causal regularisation",
+    "dcem": "DCEM",
+}
+# Oracle, eight baselines and DCEM: the main figures. The other four are in the appendix only.
+SELECTED = (
+    *("y-model", "y-obs", "group-0-only", "group-1-only", "group-peer-loss", "self", "dragonnet"),
+    *("sar-em", "tested-only", "dcem"),
+)
+ORACLE = "y-model"
+# What the paper's figures compare DCEM with; its tables have further estimators.
+BASELINES = (
+    *("y-obs", "group-0-only", "group-1-only", "peer-loss", "group-peer-loss", "truncated-lq"),
+    *("gjs", "self", "dividemix", "dragonnet", "sar-em", "tested-only"),
+)
+SETTING = ["q_y", "k", "q_t"]  # of the simulation
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One method in one metric: points, or only their median and ends."""
+
+    median: float
+    low: float
+    high: float
+    values: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Spread:
+        """From points."""
+        points = np.asarray(list(values), dtype=float)
+        points = points[~np.isnan(points)]
+        if not len(points):
+            return NOTHING
+        return cls(float(np.median(points)), float(points.min()), float(points.max()), points)
+
+    def worst(self, metric: str) -> float:
+        """The least AUC, the greatest gap."""
+        return self.low if BETTER[metric] > 0 else self.high
+
+    @property
+    def range(self) -> float:
+        """From the least to the greatest."""
+        return self.high - self.low
+
+
+NOTHING = Spread(np.nan, np.nan, np.nan)
+Spreads = dict[tuple[str, str], Spread]  # (method, metric)
+
+
+def our_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows that claim to be the published runs of the figures, each cell once."""
+    if rows.empty:
+        return rows
+    rows = published_rows(rows)
+    rows = rows[~rows["benchmark"].isin(TABLES)]
+    if "params" in rows:  # of a cell that was fitted twice, the fit as published
+        rows = rows.sort_values("params", key=_changed, kind="stable")
+    return rows.drop_duplicates(["method", "q_y", "k", "q_t", "phase", "beta"])
+
+
+def other_parameters(rows: pd.DataFrame) -> dict[str, str]:
+    """Methods that were fitted with other than the published parameters, and with which."""
+    if rows.empty or "params" not in rows:
+        return {}
+    changed = rows[_changed(rows["params"])]
+    return {str(name): " ".join(sorted(set(part))) for name, part in _by_method(changed)}
+
+
+def _changed(params: pd.Series) -> pd.Series:
+    return params.notna() & ~params.isin(["", "{}"])
+
+
+def _by_method(rows: pd.DataFrame) -> Iterable[tuple[Any, Iterable[str]]]:
+    return ((name, part) for name, part in rows.groupby("method", sort=False)["params"])
+
+
+def complete(rows: pd.DataFrame, over: str = "phase") -> pd.DataFrame:
+    """Rows of methods that have, at a setting, every boundary that any method has there.
+
+    A run in progress has methods with a few boundaries: their median is not comparable.
+    """
+    if rows.empty:
+        return rows
+    counts = rows.groupby([*SETTING, "method"])[over].transform("nunique")
+    return rows[counts == rows.groupby(SETTING)[over].transform("nunique")]
+
+
+def spreads_of(rows: pd.DataFrame, by: str = "method") -> Spreads:
+    """Ours, over all rows of a setting."""
+    if rows.empty:
+        return {}
+    return {
+        (str(name), metric): Spread.of(part[metric])
+        for name, part in rows.groupby(by, sort=False)
+        for metric in METRICS
+    }
+
+
+def published_spreads(figures: pd.DataFrame, **setting: float) -> Spreads:
+    """The published points of a setting, where the project carries them."""
+    for name, value in setting.items():
+        figures = figures[(figures[name] - value).abs() < 1e-3]
+    return {
+        (row.method, row.metric): Spread(row.median, row.min, row.max, np.asarray(row.values))
+        for row in _named(figures)
+    }
+
+
+def table_spreads(tables: pd.DataFrame, table: str) -> Spreads:
+    """The published rows of an appendix table: median, minimum and maximum."""
+    return {
+        (str(row.row), metric): Spread(
+            float(getattr(row, metric)),
+            float(getattr(row, f"{metric}_min")),
+            float(getattr(row, f"{metric}_max")),
+        )
+        for row in _named(tables[tables["table"] == table])
+        for metric in METRICS
+    }
+
+
+def _named(frame: pd.DataFrame) -> Iterable[Any]:
+    return iter(frame.itertuples())
+
+
+def comparison_table(published: Spreads, ours: Spreads, names: Iterable[str]) -> pd.DataFrame:
+    """Both sides as numbers: median, least, greatest, worst case, range, and their difference."""
+    rows = []
+    for name in names:
+        for metric in METRICS:
+            theirs, mine = (side.get((name, metric), NOTHING) for side in (published, ours))
+            if np.isnan(theirs.median) and np.isnan(mine.median):
+                continue
+            row: dict[str, Any] = {"method": name, "metric": metric}
+            for side, spread in (("published", theirs), ("ours", mine)):
+                row |= {
+                    f"{side}_median": spread.median,
+                    f"{side}_min": spread.low,
+                    f"{side}_max": spread.high,
+                    f"{side}_worst": spread.worst(metric),
+                    f"{side}_range": spread.range,
+                }
+            row["ours_n"] = len(mine.values)
+            row["difference"] = mine.median - theirs.median
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def points_table(
+    rows: pd.DataFrame, over: str, published: Spreads, names: Iterable[str], by: str = "method"
+) -> pd.DataFrame:
+    """Every point of a picture; published ones in ascending order, their `over` is unknown."""
+    names = list(names)
+    parts = [
+        {"source": "published", "method": name, "metric": metric, over: np.nan, "value": value}
+        for name in names
+        for metric in METRICS
+        for value in published.get((name, metric), NOTHING).values
+    ]
+    mine = rows[rows[by].isin(names)] if len(rows) else rows
+    for metric in METRICS if len(mine) else ():
+        for name, place, value in zip(mine[by], mine[over], mine[metric], strict=True):
+            parts.append(
+                {"source": "ours", "method": name, "metric": metric, over: place, "value": value}
+            )
+    columns = ["source", "method", "metric", over, "value"]
+    return pd.DataFrame(parts, columns=columns)

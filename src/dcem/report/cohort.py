@@ -1,0 +1,189 @@
+"""The account of a sepsis cohort: its flow diagram and the page on the quality of its data.
+
+Everything arrives counted, with small counts already hidden; nothing is computed here. What was
+built from artificial tables says so across every figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dcem.files import whole_file
+from dcem.report.page import count as number
+from dcem.report.page import render_page
+from dcem.report.style import FAINT, INK, MUTED, PAPER, RC, Drawing, group_colour, new_figure
+from dcem.table.disclosure import WITHHELD
+
+_ROW, _BOX_HEIGHT = 1.0, 0.62
+_LEFT_X, _LEFT_WIDTH = 0.0, 3.0
+_OUT_X, _OUT_WIDTH = 3.7, 5.4
+_GROUPS = ("Black", "white")
+_ASIDE: dict[str, Any] = {"ha": "right", "va": "center", "color": MUTED, "fontsize": 9}
+
+
+def draw_flow(flow: Mapping[str, Any]) -> Drawing:
+    """How many stays are left after each criterion, and why the others left."""
+    steps = flow["steps"]
+    figure = new_figure(9.6, 0.62 * (len(steps) + 3))
+    axes = figure.add_subplot()
+    bottom = -(len(steps) + 1.35)
+    axes.set(xlim=(-0.1, 9.2), ylim=(bottom, 0.5))
+    axes.axis("off")
+    published = [flow["all_stays"]["published"], *(s["left"]["published"] for s in steps)]
+    _box(axes, _LEFT_X, 0, _LEFT_WIDTH, _counted("ICU stays", flow["all_stays"]))
+    row = 0
+    for stage in flow["stages"]:
+        above, row = row, row + len(stage["steps"])
+        _arrow(axes, -above * _ROW, -row * _ROW)
+        if len(stage["steps"]) > 1:  # numbers between would give a small one away
+            middle = -(above + row) / 2 * _ROW
+            text = f"− {number(stage['removed'])} in these\n{len(stage['steps'])} steps together"
+            axes.text(_LEFT_WIDTH / 2 - 0.12, middle, text, **_ASIDE)
+        _box(axes, _LEFT_X, -row * _ROW, _LEFT_WIDTH, _counted("left", steps[row - 1]["left"]))
+    for row, step in enumerate(steps, start=1):
+        y = -row * _ROW
+        start = _LEFT_WIDTH if step["left"]["count"] != WITHHELD else _LEFT_WIDTH / 2
+        axes.plot([start, _OUT_X], [y, y], color=FAINT, lw=1, zorder=0)
+        known = step["removed"]["published"]
+        beside = f" (published {known:,})" if known is not None else ""
+        _box(axes, _OUT_X, y, _OUT_WIDTH, step["reason"] + beside, removed=step["removed"]["count"])
+    study = flow["study"]
+    told = [
+        (study["sepsis"]["count"], "with sepsis"),
+        (study["no_sepsis"]["count"], "without"),
+        *((study["groups"][group]["all"]["count"], group) for group in _GROUPS),
+    ]
+    summary = ", ".join(f"{number(count)} {who}" for count, who in told if count != WITHHELD)
+    if any(count == WITHHELD for count, _ in told):
+        summary += "; the other counts are withheld"
+    axes.text(_LEFT_X, -(len(steps) + 1) * _ROW, f"Study: {summary}", color=INK, va="center")
+    _watermark(figure, flow["build"])
+    final = number(study["all"]["count"])
+    return Drawing(
+        figure=figure,
+        name="cohort-flow",
+        title="Flow of stays into the study",
+        description=f"{number(flow['all_stays']['count'])} ICU stays, {final} in the study. "
+        + " ".join(f"{number(s['removed']['count'])} removed: {s['reason']}." for s in steps),
+        caption="Criteria apply from top to bottom. "
+        + (
+            "Published counts are those of the full release under the same rule, where known."
+            if any(count is not None for count in published)
+            else ""
+        )
+        + (
+            " Where steps are told together, a number between them would give a small count away."
+            if any(len(stage["steps"]) > 1 for stage in flow["stages"])
+            else ""
+        ),
+    )
+
+
+def draw_distributions(quality: Mapping[str, Any]) -> Drawing:
+    """Each feature's distribution in both groups, in shares of the group per unit of the axis."""
+    import matplotlib
+
+    features = quality["features"]
+    figure = new_figure(9.6, 9.2)
+    with matplotlib.rc_context(RC):
+        axes = figure.subplots(5, 3).ravel()
+    for ax, (name, feature) in zip(axes, features.items(), strict=False):
+        for code, group in enumerate(_GROUPS):
+            shown = feature["distribution"].get(group)
+            if shown is not None:
+                edges, shares = shown["edges"], shown["shares"]
+                heights = [
+                    share / (right - left)
+                    for share, left, right in zip(shares, edges, edges[1:], strict=False)
+                ]
+                ax.stairs(heights, edges, color=group_colour(code), lw=1.6, label=group)
+        if not any(feature["distribution"].values()):
+            ax.text(0.5, 0.5, "too few to show", transform=ax.transAxes, ha="center", color=MUTED)
+            ax.set_xticks([])
+        ax.set_title(name, fontsize=9.5)
+        ax.set_xlabel(feature["unit"], fontsize=8.5)
+        ax.set_yticks([])
+        ax.spines["left"].set_visible(False)
+        ax.tick_params(labelsize=8)
+    for ax in axes[len(features) :]:
+        ax.axis("off")
+    for code, group in enumerate(_GROUPS):
+        axes[-1].plot([], [], color=group_colour(code), lw=1.6, label=group)
+    axes[-1].legend(loc="center", fontsize=10, labelcolor=INK, frameon=False)
+    _watermark(figure, quality["build"])
+    return Drawing(
+        figure=figure,
+        name="feature-distributions",
+        title="Distributions of the features",
+        description="One panel for each of the 13 features, with a curve for each group. The table "
+        "below gives the median and quartiles.",
+        caption="Shares of each group per unit. Values beyond the axis are counted at its ends; "
+        "bins are joined until each holds at least ten stays.",
+    )
+
+
+def render_cohort(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> str:
+    """The account as one self-contained HTML page."""
+    return render_page(
+        "cohort.html",
+        [draw_flow(flow), draw_distributions(quality)],
+        flow=flow,
+        quality=quality,
+        build=flow["build"],
+        groups=_GROUPS,
+    )
+
+
+def save_figure(drawing: Drawing, path: Path) -> None:
+    """Write a drawing as a file of its own (by its ending: svg, pdf, png) in one step."""
+    with whole_file(path) as partial:
+        drawing.figure.savefig(partial, format=path.suffix[1:], facecolor=PAPER)
+
+
+def _counted(what: str, pair: Mapping[str, Any]) -> str:
+    known = f"   (published {pair['published']:,})" if pair["published"] is not None else ""
+    return f"{number(pair['count'])} {what}{known}"
+
+
+def _arrow(axes: Any, above: float, below: float) -> None:
+    axes.annotate(
+        "",
+        xy=(_LEFT_WIDTH / 2, below + _BOX_HEIGHT / 2),
+        xytext=(_LEFT_WIDTH / 2, above - _BOX_HEIGHT / 2),
+        arrowprops={"arrowstyle": "-|>", "color": MUTED, "lw": 1, "shrinkA": 0, "shrinkB": 0},
+    )
+
+
+def _box(
+    axes: Any, x: float, y: float, width: float, text: str, *, removed: int | str | None = None
+) -> None:
+    """A box with a line in it; in front of the reasons for leaving, how many left."""
+    from matplotlib.patches import FancyBboxPatch
+
+    box = FancyBboxPatch(
+        (x, y - _BOX_HEIGHT / 2),
+        width,
+        _BOX_HEIGHT,
+        boxstyle="round,pad=0,rounding_size=0.08",
+        mutation_aspect=0.6,
+        edgecolor=MUTED if removed is None else FAINT,
+        facecolor=PAPER,
+        linewidth=1,
+    )
+    axes.add_patch(box)
+    if removed is None:
+        axes.text(x + width / 2, y, text, ha="center", va="center", color=INK, fontsize=9)
+        return
+    how_many = f"− {number(removed)}"
+    axes.text(x + 0.85, y, how_many, ha="right", va="center", color=INK, fontsize=9, weight="bold")
+    axes.text(x + 1.0, y, text, ha="left", va="center", color=INK, fontsize=9)
+
+
+def _watermark(figure: Any, build: Mapping[str, Any]) -> None:
+    if build["artificial"]:
+        figure.text(
+            0.5, 0.5, "artificial", fontsize=72, color=FAINT, alpha=0.45, rotation=30,
+            ha="center", va="center", zorder=10,
+        )  # fmt: skip

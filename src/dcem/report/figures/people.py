@@ -1,0 +1,133 @@
+"""Who is tested: at equal risk, and at all; and what a method believes of those who were not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dcem.compare.results import MethodResult, TableComparison
+from dcem.estimation.results import Histogram
+from dcem.report.figures.panels import (
+    group_line,
+    key_of_groups,
+    left_out,
+    panels,
+    plain_marks,
+    share_marks,
+)
+from dcem.report.style import GRID, WARN, Drawing, group_colour
+from dcem.report.words import number, percent
+
+
+def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing | None:
+    """The share tested against predicted risk, a line for each group."""
+    lines = {name: line for name, line in method.testing_by_score.items() if len(line.score) > 1}
+    if not lines:
+        return None
+    names = [group.name for group in comparison.groups]
+    with panels([""], 3.4) as (figure, (ax,)):
+        figure.set_figwidth(7.2)
+        for name, line in lines.items():
+            colour = group_colour(names.index(name))
+            ax.fill_between(line.score, line.low, line.high, color=colour, alpha=0.16, lw=0)
+            look = group_line(names.index(name))
+            ax.plot(line.score, line.tested, **look, lw=1.9, marker="o", ms=3.5)
+        ax.set(xlabel=f"risk predicted by {method.name}", ylabel="share tested")
+        ax.set_ylim(bottom=0)
+        ax.set_xlim(left=0)
+        plain_marks(ax.xaxis)
+        ax.grid(axis="y", color=GRID)
+        share_marks(ax)
+        key_of_groups(figure, names, lines)
+    ends = [
+        f"{name}: from {percent(float(line.tested[0]), 1)} at a risk of "
+        f"{number(float(line.score[0]), 2)} to {percent(float(line.tested[-1]), 1)} at "
+        f"{number(float(line.score[-1]), 2)}."
+        for name, line in lines.items()
+    ]
+    return Drawing(
+        figure,
+        f"testing-{method.name}",
+        f"Who is tested at equal risk, by {method.name}",
+        "Share tested against predicted risk. " + " ".join(ends),
+        "If testing followed risk alone, the groups' lines would lie on each other. A distance at "
+        "equal predicted risk is only as good as the prediction, which was learnt from the tested. "
+        "Shaded: intervals." + left_out(names, lines),
+    )
+
+
+def overlap(comparison: TableComparison) -> Drawing:
+    """The estimated probability of being tested, group by group."""
+    shown = comparison.overlap
+    names = [group.name for group in comparison.groups]
+    with panels([""], 2.9) as (figure, (ax,)):
+        figure.set_figwidth(7.2)
+        ax.axvline(shown.floor, color=WARN, lw=1.2, ls=(0, (4, 3)))
+        drawn = _stairs(ax, shown.probability, names)
+        ax.set(xlim=(0, 1), xlabel="estimated probability of being tested")
+        ax.set_ylabel("share of the group")
+        share_marks(ax)
+        key_of_groups(figure, names, drawn)
+    said = (
+        f"{percent(shown.hardly_ever, 1)} of people have a probability of a test under "
+        f"{number(shown.floor, 3).rstrip('0')}; the weights are worth "
+        f"{percent(shown.effective_share, 1)} of the people tested."
+    )
+    return Drawing(
+        figure,
+        "overlap",
+        "Could everybody have been tested?",
+        said,
+        f"{said} What is said of everybody rests on the tested in each region; left of the "
+        "red line hardly anybody was." + left_out(names, drawn),
+    )
+
+
+def pseudo_labels(comparison: TableComparison) -> Drawing | None:
+    """What methods that fill in labels believe of the untested, group by group."""
+    methods = {m.name: m.pseudo_labels for m in comparison.methods if m.pseudo_labels is not None}
+    if not methods:
+        return None
+    names = [group.name for group in comparison.groups]
+    drawn: set[str] = set()
+    with panels(list(methods), 2.6, sharex=True, sharey=True) as (figure, axes):
+        if len(axes) == 1:
+            figure.set_figwidth(7.2)
+        for ax, histogram in zip(axes, methods.values(), strict=True):
+            drawn |= _stairs(ax, histogram, names)
+            ax.set(xlim=(0, 1), xlabel="label filled in for the untested")
+            ax.set_ylabel("share of the untested")
+            share_marks(ax)
+        key_of_groups(figure, names, drawn)
+    return Drawing(
+        figure,
+        "pseudo-labels",
+        "What is believed of the untested",
+        "Distribution of the labels filled in for the untested. "
+        + " ".join(
+            f"{method}, {name}: most often {_fullest(histogram, name)}."
+            for method, histogram in methods.items()
+            for name in names
+            if name in drawn
+        ),
+        "A method that fills in missing labels gives every untested person a probability. Much "
+        "mass near 0 means that it believes the untested to be negative, as taking the table at "
+        "its word does. Bins of fewer than ten people are shown as empty." + left_out(names, drawn),
+    )
+
+
+def _stairs(ax: Any, histogram: Histogram, names: list[str]) -> set[str]:
+    """Draw the groups of whom most people are in bins that may be shown; which ones these are."""
+    shown = {name: share for name, share in histogram.share.items() if share.sum() > 0.6}
+    for name, share in shown.items():
+        ax.stairs(share, histogram.edges, **group_line(names.index(name)), lw=1.7)
+    ax.grid(axis="y", color=GRID)
+    plain_marks(ax.xaxis)
+    return set(shown)
+
+
+def _fullest(histogram: Histogram, name: str) -> str:
+    place = int(np.argmax(histogram.share[name]))
+    low, high = histogram.edges[place : place + 2]
+    return f"{number(float(low), 2)} to {number(float(high), 2)}"

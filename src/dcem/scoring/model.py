@@ -1,0 +1,258 @@
+"""A fitted method with the encoder of its table: raw rows in, scores out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from dcem import methods
+from dcem.engine import Fleet
+from dcem.methods import NetworkClassifier
+from dcem.saving import ModelFileError, load_model
+from dcem.saving.card import without_small_cells
+from dcem.saving.folder import read_table_description, save
+from dcem.table import Encoder, Roles, Source, UserTable
+from dcem.table.checks import InputError
+from dcem.table.encoder import OTHER
+
+STRANGE = 0.05  # share of a column's cells that may be unheard of before it is worth a word
+MEMBERS = 5  # networks of a model by default: enough for their disagreement to mean something
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a model says of rows; every array is [n].
+
+    Attributes
+    ----------
+    score
+        Probability of a positive outcome, the mean over the networks.
+    spread
+        Standard deviation over the networks. Small where they agree, which is no proof: networks
+        can agree where nobody was tested.
+    distance
+        To the nearest cluster of tested people, in units that 99 % of the tested keep; above 1 a
+        row is unlike anybody tested.
+    testing_probability
+        Of people like this, averaged over the groups; NaN if the method has no model of testing.
+    like_tested
+        Whether the score rests on people who were tested: a distance of at most 1, and a testing
+        probability that is not under 1 %.
+    """
+
+    score: np.ndarray
+    spread: np.ndarray
+    distance: np.ndarray
+    testing_probability: np.ndarray
+    like_tested: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """A fitted method that reads raw tables.
+
+    Attributes
+    ----------
+    estimator
+        The fitted method.
+    encoder
+        From raw columns to its features.
+    roles
+        The roles of the table it was fitted to.
+    source
+        That table.
+    """
+
+    estimator: NetworkClassifier
+    encoder: Encoder
+    roles: Roles
+    source: Source
+
+    def prepare(self, raw: Any) -> np.ndarray:
+        """Raw rows as the networks read them: encoded, filled in, scaled; `[n, inputs]`."""
+        return self.read(raw)[0]
+
+    def read(self, raw: Any) -> tuple[np.ndarray, np.ndarray]:
+        """`prepare`, and how many cells of each raw column could not be told `[columns]`."""
+        X, unread = self.encoder.read(raw)
+        return self.estimator.preprocessor_.transform(X, self.estimator.dtype), unread
+
+    def strange_columns(self, unread: np.ndarray, rows: int) -> tuple[str, ...]:
+        """A sentence for each column with many cells that could not be told.
+
+        `unread [columns]` are such cells among `rows`. Rare levels were counted as `(other)` in
+        training too: what counts is how many more there are now.
+        """
+        usual = dict(
+            zip(self.encoder.feature_names, self.estimator.preprocessor_.mean, strict=True)
+        )
+        notes = []
+        for encoding, cells in zip(self.encoder.encodings, unread.tolist(), strict=True):
+            share = cells / rows
+            if encoding.kind != "category":
+                if share > STRANGE:
+                    what = {"date": "no such date", "boolean": "neither yes nor no"}
+                    problem = what.get(encoding.kind, "no number")
+                    notes.append(
+                        f"{encoding.name}: {cells:,} cells are {problem}, counted as missing."
+                    )
+            elif encoding.levels and share - usual.get(f"{encoding.name}={OTHER}", 0.0) > STRANGE:
+                seen = "rare or never seen" if encoding.other else "never seen"
+                counted = "other" if encoding.other else "none of the known levels"
+                notes.append(
+                    f"{encoding.name}: {share:.0%} of the values were {seen} in training, counted "
+                    f"as {counted}."
+                )
+        return tuple(notes)
+
+    def score(self, raw: Any) -> Scores:
+        """Scores of raw rows (Arrow, pandas or polars); no group is needed."""
+        return self.score_prepared(self.prepare(raw))
+
+    def score_prepared(self, rows: np.ndarray) -> Scores:
+        """Scores of rows that `prepare` made."""
+        members = self.networks.predict(torch.from_numpy(rows)).numpy()  # [members, n]
+        support = self.estimator.support_.of(rows, self.propensity)
+        return Scores(
+            members.mean(axis=0, dtype=np.float64),
+            members.std(axis=0, dtype=np.float64),
+            support["distance"].to_numpy(),
+            support["testing_probability"].to_numpy(),
+            support["supported"].to_numpy(),
+        )
+
+    @cached_property
+    def networks(self) -> Fleet:
+        """The outcome networks in the precision they were trained in: for scores by the million."""
+        fleet = self.estimator.fleet_
+        return Fleet(fleet.architecture, fleet.flat.to(getattr(torch, self.estimator.dtype)))
+
+    @property
+    def propensity(self) -> Any:
+        """The model of who is tested, or None."""
+        model = getattr(self.estimator, "propensity_model_", None)
+        return model[0] if isinstance(model, list) else model
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model folder, encoder and roles included.
+
+        Where the size of a group is withheld, the rows of the table are rounded to hundreds:
+        the other groups subtracted from their exact number would show it.
+        """
+        described = {
+            "encoder": self.encoder.to_plain(),
+            "roles": self.roles.to_plain(),
+            "source": asdict(_shareable(self.source, self.estimator.training_counts_)),
+        }
+        save(self.estimator, folder, table=described, about_table=_section(self))
+
+    @classmethod
+    def load(cls, folder: str | Path) -> TableModel:
+        """The model that `save` wrote."""
+        described = read_table_description(folder)
+        if described is None:
+            raise ModelFileError(
+                f"{folder} holds a model that was fitted to arrays, not to a table: it does not "
+                "know how raw columns become features. Fit one with: dcem fit."
+            )
+        return cls(
+            load_model(folder),
+            Encoder.from_plain(described["encoder"]),
+            Roles.from_plain(described["roles"]),
+            Source(**described["source"]),
+        )
+
+
+def fit_table(
+    table: UserTable,
+    method: str = "dcem",
+    *,
+    members: int = MEMBERS,
+    random_state: int = 0,
+    verbose: int = 0,
+) -> TableModel:
+    """Fit a method to a user's table.
+
+    Methods that need the truth, or the group of each person to predict, are refused.
+    """
+    require_method(method)
+    estimator = methods.make(method, n_members=members, random_state=random_state, verbose=verbose)
+    estimator.fit_problem(table.problem)
+    return TableModel(estimator, table.encoder, table.roles, table.source)
+
+
+def require_method(name: str) -> None:
+    """Refuse a method that cannot be fitted to a user's table, or not used on the next one."""
+    method = methods.make(name)
+    if not method.uses_truth and not method.needs_group:
+        return
+    why = (
+        "learns from the true outcome of everybody, which exists in simulations only"
+        if method.uses_truth
+        else "needs the group of a person to score them, and whoever scores people may not have it"
+    )
+    usable = [one for one in methods.names(usable=True) if not methods.make(one).needs_group]
+    raise InputError(f"{name!r} {why}. Choose one of: {', '.join(usable)}.")
+
+
+def _shareable(source: Source, counts: pd.DataFrame) -> Source:
+    """The table as a saved model may describe it, next to `counts` without small cells.
+
+    Rounded is what the groups shown add up to, not what all do: near the edge between two hundreds
+    the second would still narrow a hidden size down.
+    """
+    withheld = without_small_cells(counts)["rows"].isna()
+    if not withheld.any():
+        return source
+    hidden = int(counts["rows"][withheld].sum())  # 0 of a model that was loaded: rounded already
+    return replace(source, rows=round((source.rows - hidden) / 100) * 100)
+
+
+def _section(model: TableModel) -> str:
+    """The model card's section about the table."""
+    source, roles = model.source, model.roles
+    shown = _shareable(source, model.estimator.training_counts_)
+    rows = f"{source.rows:,} rows"
+    if without_small_cells(model.estimator.training_counts_)["rows"].isna().any():
+        about = f"about {shown.rows:,}" if shown.rows else "fewer than 100"
+        rows = f"{about} rows (rounded, since the size of a group is withheld)"
+    means = {
+        "label": roles.label,
+        "tested": roles.tested or f"where `{roles.label}` is known",
+        "positive": ", ".join(roles.positive),
+        "untested": ", ".join(roles.untested_value),
+        "missing": ", ".join(roles.missing),
+        "group": " & ".join(roles.group),
+        "person": roles.id,
+        "weight": roles.weight,
+        "excluded": ", ".join(roles.exclude),
+    }
+    kinds = [
+        f"| `{encoding.name}` | {encoding.kind} | "
+        + ", ".join(f"`{name}`" for name in encoding.features)
+        + " |"
+        for encoding in model.encoder.encodings
+    ]
+    seen = "was" if roles.group_as_feature else "was not"
+    return "\n".join(
+        [
+            "## The table",
+            "",
+            f"`{source.name}`: {rows}, {source.columns} columns; SHA-256 `{source.sha256}`.",
+            "",
+            *(f"- {role}: {what}" for role, what in means.items() if what),
+            "",
+            f"The group {seen} given to the outcome model. Raw tables can be scored with "
+            "`dcem predict`, if they have these columns:",
+            "",
+            "| column | kind | features |",
+            "|---|---|---|",
+            *kinds,
+        ]
+    )

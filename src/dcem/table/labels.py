@@ -1,0 +1,397 @@
+"""The problem: a table of people, whose label somebody decided to collect or not.
+
+`SelectiveLabels` gives every column its role once, so that nothing downstream unpacks positions
+or guesses what a zero means. `Truth`, where it is known at all, lives in another object that only
+evaluation and the oracle receive: what is not in the training object cannot leak from it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dcem.table import checks
+from dcem.table.checks import InputError
+
+_ROLES = {"label": "y", "tested": "tested", "group": "group", "id": "id", "weight": "weight"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SelectiveLabels:
+    """A selectively labelled table, one role per column; all arrays are read-only.
+
+    Features given as a finished float64 array are shared with the caller, not copied.
+
+    Make one with `from_arrays`, `from_frame` or `from_file`, which check everything a person can
+    get wrong. The constructor itself takes finished columns and checks their agreement only.
+
+    An untested label is *absent* here (NaN), not zero: whether "nobody looked" may stand in for
+    "no" is the question, so code that wants the imputed zero has to say so, with `y_imputed`.
+
+    Attributes:
+        X: features [n, d], float64, NaN where missing.
+        y_obs: observed label [n], float64: 0 or 1 where tested, NaN where nobody looked.
+        tested: whether somebody looked [n], bool.
+        group: code of the group [n], int64 from 0; a single level "all" if no group was given.
+        id: the person a row belongs to [n], or None if every row is a person of its own.
+        weight: how much a row counts [n], or None.
+        feature_names: names of the columns of `X`.
+        group_names: level names, indexed by code. Subsets keep all of them, even those left empty.
+        row: position of each row in the table it came from [n]; subsets keep it, so that a result
+            can always be written back to its row.
+    """
+
+    X: np.ndarray
+    y_obs: np.ndarray
+    tested: np.ndarray
+    group: np.ndarray
+    id: np.ndarray | None
+    weight: np.ndarray | None
+    feature_names: tuple[str, ...]
+    group_names: tuple[str, ...]
+    row: np.ndarray
+
+    def __post_init__(self) -> None:
+        kinds = {"X": float, "y_obs": float, "tested": bool, "group": np.int64, "row": np.int64}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is None:
+                continue
+            if field.name.endswith("_names"):
+                object.__setattr__(self, field.name, tuple(map(str, value)))
+                continue
+            view = np.asarray(value, dtype=kinds.get(field.name)).view()
+            view.setflags(write=False)
+            object.__setattr__(self, field.name, view)
+            wanted = 2 if field.name == "X" else 1
+            if view.ndim != wanted or len(view) != len(self.X):
+                raise InputError(
+                    f"{field.name!r} has shape {view.shape}; 'X' must be [rows, features] and all "
+                    "else [rows]."
+                )
+        if len(self.feature_names) != self.X.shape[1]:
+            raise InputError(
+                f"{len(self.feature_names)} feature names for {self.X.shape[1]} columns of 'X'."
+            )
+        if len(self) and not 0 <= self.group.min() <= self.group.max() < self.n_groups:
+            raise InputError(f"'group' must hold codes from 0 to {self.n_groups - 1}.")
+        if not np.array_equal(np.isin(self.y_obs, (0, 1)), self.tested) or not np.array_equal(
+            np.isnan(self.y_obs), ~self.tested
+        ):
+            raise InputError("'y_obs' must be 0 or 1 where tested, and NaN elsewhere.")
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        tested: Any = None,
+        group: Any = None,
+        id: Any = None,
+        weight: Any = None,
+        feature_names: Sequence[str] | None = None,
+        group_names: Sequence[str] | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> SelectiveLabels:
+        """From arrays, lists, series or frames that describe the same rows.
+
+        Args:
+            X: features [n, d]; missing values are kept as NaN.
+            y: labels [n]: 0, 1, or missing where nobody looked.
+            tested: who was tested [n], 0/1 or boolean. If absent, a missing label means untested.
+            group: one value per row, or several columns, which are crossed ("F & Black").
+            id: the person behind each row; splits and resamples keep a person's rows together.
+            weight: how much each row counts.
+            feature_names: if `X` has no column names of its own.
+            group_names: the group levels, in order, if they should agree with another table's.
+            names: what errors call the roles "label", "tested", "group", "id" and "weight".
+        """
+        called = {**_ROLES, **(names or {})}
+        values = {"label": y, "tested": tested, "group": group, "id": id, "weight": weight}
+        labels = checks.check_aligned({"X": X, **{called[r]: v for r, v in values.items()}})
+        table, feature_names = checks.check_features(X, feature_names, labels=labels)
+        y_obs, looked = checks.resolve_tested(
+            y, tested, label_name=called["label"], tested_name=called["tested"], labels=labels
+        )
+        levels: tuple[str, ...] = ("all",)
+        codes = np.zeros(len(table), np.int64)
+        if group is not None:
+            codes, levels = checks.check_groups(
+                group, called["group"], labels=labels, levels=group_names
+            )
+        checks.check_learnable(y_obs, looked, called["label"], called["tested"])
+        checks.warn_limits(table, looked, codes, feature_names, levels)
+        return cls(
+            X=table,
+            y_obs=y_obs,
+            tested=looked,
+            group=codes,
+            id=None if id is None else checks.check_id(id, called["id"], labels=labels),
+            weight=(
+                None
+                if weight is None
+                else checks.check_weight(weight, called["weight"], labels=labels)
+            ),
+            feature_names=feature_names,
+            group_names=levels,
+            row=np.arange(len(table)),
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        label: str,
+        tested: str | None = None,
+        group: str | Sequence[str] | None = None,
+        id: str | None = None,
+        weight: str | None = None,
+        features: Sequence[str] | None = None,
+        group_names: Sequence[str] | None = None,
+    ) -> SelectiveLabels:
+        """From a pandas or polars frame, by column names.
+
+        Without `features`, every column that has no other role is a feature, and must hold numbers:
+        `dcem.table.load_table` reads files with categories and dates. Several `group` columns are
+        crossed.
+        """
+        table = checks.as_frame(frame)
+        groups = _listed(group)
+        roles = checks.assign_roles(label=label, tested=tested, id=id, weight=weight, group=groups)
+        checks.require_unique(table.columns)
+        checks.require_columns(table.columns, [*roles, *(features or ())])
+        if features is None:
+            features = [c for c in table.columns if c not in roles]
+        checks.check_features_have_no_role(features, roles)
+        return cls.from_arrays(
+            table[list(features)],
+            table[label],
+            tested=None if tested is None else table[tested],
+            group=table[groups] if groups else None,
+            id=None if id is None else table[id],
+            weight=None if weight is None else table[weight],
+            group_names=group_names,
+            names={
+                "label": label,
+                "tested": tested or "tested",
+                "group": " & ".join(map(str, groups)),
+                "id": str(id),
+                "weight": str(weight),
+            },
+        )
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        label: str,
+        tested: str | None = None,
+        group: str | Sequence[str] | None = None,
+        id: str | None = None,
+        weight: str | None = None,
+        features: Sequence[str] | None = None,
+        group_names: Sequence[str] | None = None,
+    ) -> SelectiveLabels:
+        """From a CSV, gzipped CSV or Parquet file, with the roles of `from_frame`.
+
+        The `id` of a CSV is read as text, so that leading zeros survive.
+        """
+        roles = checks.assign_roles(
+            label=label, tested=tested, id=id, weight=weight, group=_listed(group)
+        )
+        try:
+            table = checks.read_table(
+                path,
+                None if features is None else list(dict.fromkeys([*roles, *features])),
+                text=id,
+            )
+            return cls.from_frame(
+                table,
+                label=label,
+                tested=tested,
+                group=group,
+                id=id,
+                weight=weight,
+                features=features,
+                group_names=group_names,
+            )
+        except InputError as error:
+            counted = (
+                " Rows are counted from 0 after the header." if "(first: " in str(error) else ""
+            )
+            raise InputError(f"{path}: {error}{counted}") from None
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor, so that a copy in another process is read-only too.
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
+
+    @property
+    def n_groups(self) -> int:
+        """Number of group levels, empty ones included."""
+        return len(self.group_names)
+
+    @property
+    def y_imputed(self) -> np.ndarray:
+        """The label as tables usually store it [n]: 0 where nobody looked."""
+        return np.where(self.tested, self.y_obs, 0.0)
+
+    @property
+    def person(self) -> np.ndarray:
+        """Code of the person behind each row [n], from 0, in order of appearance."""
+        if self.id is None:
+            return np.arange(len(self))
+        return pd.factorize(self.id)[0]
+
+    def subset(self, rows: Any) -> SelectiveLabels:
+        """These rows, in this order: a boolean mask, positions (repeats allowed), or a slice."""
+        if not isinstance(rows, slice):
+            rows = np.atleast_1d(np.asarray(rows))
+            rows = rows.astype(np.int64) if rows.size == 0 else rows
+        taken = {
+            field.name: value[rows] if isinstance(value, np.ndarray) else value
+            for field in fields(self)
+            for value in [getattr(self, field.name)]
+        }
+        return SelectiveLabels(**taken)
+
+    def split(self, shares: Sequence[float], random_state: Any) -> tuple[SelectiveLabels, ...]:
+        """Random parts holding these shares of the rows; a person's rows stay in one part.
+
+        Shares are met exactly up to rounding, or, with `id`, as nearly as whole people allow.
+        Within a part the rows keep their order.
+        """
+        shares = [float(share) for share in shares]
+        if not shares or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
+            raise InputError(
+                f"Shares must be positive and sum to 1; {tuple(shares)} sum to {sum(shares):g}."
+            )
+        rng = np.random.default_rng(random_state)
+        person = self.person
+        sizes = np.bincount(person)
+        order = rng.permutation(len(sizes))
+        # A person goes where the middle of their rows falls, all rows laid in random order.
+        middle = np.cumsum(sizes[order]) - sizes[order] / 2
+        inner = np.searchsorted(middle, np.cumsum(shares[:-1]) * len(self))
+        parts = []
+        for start, stop in itertools.pairwise([0, *inner, len(sizes)]):
+            if start >= stop:
+                raise InputError(
+                    f"Shares {tuple(shares)} leave a part empty: there are only {len(sizes)} "
+                    f"{'rows' if self.id is None else 'people'} to share out. Use larger shares."
+                )
+            chosen = np.zeros(len(sizes), bool)
+            chosen[order[start:stop]] = True
+            parts.append(self.subset(chosen[person]))
+        return tuple(parts)
+
+    def counts(self) -> pd.DataFrame:
+        """Rows, tested rows and positives among them, per group level."""
+        columns = {
+            "rows": np.ones(len(self), bool),
+            "tested": self.tested,
+            "positive": self.y_obs == 1,
+        }
+        return pd.DataFrame(
+            {
+                name: np.bincount(self.group[mask], minlength=self.n_groups)
+                for name, mask in columns.items()
+            },
+            index=pd.Index(self.group_names, name="group"),
+        )
+
+    def summary(self, most: int = 20) -> str:
+        """A readable account: sizes, who is tested, what was found; at most `most` groups."""
+        people = "" if self.id is None else f" of {_count(len(np.unique(self.person)), 'person')}"
+        gaps = int(np.isnan(self.X).any(axis=0).sum())
+        lines = [
+            f"{_count(len(self), 'row')}{people}, {_count(len(self.feature_names), 'feature')}"
+            + (f" ({gaps} with missing values)" if gaps else "")
+            + (", weighted" if self.weight is not None else "")
+        ]
+        counts = self.counts()
+        total = counts.sum().to_frame("all").T
+        shown = pd.concat([counts.iloc[:most], total]) if self.n_groups > 1 else total
+        width = max(len("group"), *(len(str(name)) for name in shown.index))
+        lines.append(
+            f"{'group':<{width}}  {'rows':>10}  {'tested':>18}  {'positive of tested':>18}"
+        )
+        for name, rows, tested, positive in shown.itertuples():
+            lines.append(
+                f"{name:<{width}}  {rows:>10,}  {_part(tested, rows):>18}  "
+                f"{_part(positive, tested):>18}"
+            )
+        if self.n_groups > most:
+            lines.insert(-1, f"... and {self.n_groups - most} more groups")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        tested, positive = int(self.tested.sum()), int(np.nansum(self.y_obs))
+        groups = ", ".join(self.group_names[:6]) + (", ..." if self.n_groups > 6 else "")
+        return (
+            f"SelectiveLabels({_count(len(self), 'row')}, "
+            f"{_count(len(self.feature_names), 'feature')}, tested {_part(tested, len(self))}, "
+            f"positive among them {_part(positive, tested)}, groups: {groups})"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Truth(Mapping[str, np.ndarray]):
+    """The true labels of each split, kept apart from what anybody may train on.
+
+    A read-only mapping from split ("train", "validation", "test") to an array of 0 and 1 [n], in
+    the row order of the split it belongs to.
+    """
+
+    splits: Mapping[str, np.ndarray]
+
+    def __post_init__(self) -> None:
+        checked = {}
+        for split, values in self.splits.items():
+            array = checks.check_binary(values, f"truth[{split!r}]").astype(np.int64)
+            array.setflags(write=False)
+            checked[str(split)] = array
+        object.__setattr__(self, "splits", MappingProxyType(checked))
+
+    def __getitem__(self, split: str) -> np.ndarray:
+        if split not in self.splits:
+            raise KeyError(f"no split {split!r}; there are {', '.join(map(repr, self.splits))}")
+        return self.splits[split]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.splits)
+
+    def __len__(self) -> int:
+        return len(self.splits)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (dict(self.splits),)
+
+    def __repr__(self) -> str:
+        parts = (f"{name}: {_part(int(y.sum()), len(y))}" for name, y in self.splits.items())
+        return f"Truth(positive in {', '.join(parts)})"
+
+
+def _listed(columns: str | Sequence[str] | None) -> list[str]:
+    return [columns] if isinstance(columns, str) else list(columns or ())
+
+
+def _part(some: int, whole: int) -> str:
+    return f"{some:,} ({some / whole:.1%})" if whole else f"{some:,} (-)"
+
+
+def _count(number: int, noun: str) -> str:
+    plural = "people" if noun == "person" else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"

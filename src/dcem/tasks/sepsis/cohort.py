@@ -1,0 +1,233 @@
+"""Build the sepsis cohort: one call from the raw tables to a Parquet file and its account.
+
+The definition is Sepsis-3 after Johnson et al. (2018), with the suspicion rule the DCEM paper
+describes, on MetaVision stays of MIMIC-III v1.4. Each criterion is one query in `sql/`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dcem.table.checks import InputError, nearest, notice
+from dcem.table.disclosure import hide_small
+from dcem.tasks.sepsis.features import FEATURE_NAMES
+from dcem.tasks.sepsis.flow import EXCLUSIONS, FORMED, IMPORTANT, count_flow, describe_flow
+from dcem.tasks.sepsis.quality import count_quality, describe_quality
+from dcem.tasks.sepsis.sources import (
+    RELEASE_ROWS,
+    Mimic,
+    check_release,
+    find_tables,
+    quoted,
+    recognise,
+)
+from dcem.tasks.sepsis.stages import Progress, Stages
+
+SUSPICION = ("corr24", "v2018", "head2019")
+FEATURES_AS = ("published", "cleaned")
+RELEASES = ("auto", "full", "demo")
+
+STAY_COLUMNS: tuple[str, ...] = (
+    "icustay_id", "in_cohort", *(f"exclusion_{name}" for name in EXCLUSIONS),
+    "suspicion_time", "sofa", "respiration", "coagulation", "liver", "cardiovascular", "cns",
+    "renal", "sepsis3", "onset_time", "first_charttime", *FEATURE_NAMES,
+)  # fmt: skip
+COHORT_COLUMNS: tuple[str, ...] = (
+    "icustay_id", "subject_id", "a", "y", "onset_hours", "cultured", "age", *FEATURE_NAMES,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CohortBuild:
+    """What was built: the file, and the account of it that may be shown to others."""
+
+    out: Path
+    stays: Path | None
+    release: str
+    flow: dict[str, Any]
+    quality: dict[str, Any]
+
+
+def build_cohort(
+    mimic: str | Path,
+    out: str | Path,
+    *,
+    stays: str | Path | None = None,
+    suspicion: str = "corr24",
+    features: str = "published",
+    release: str = "auto",
+    work: str | Path | None = None,
+    memory_limit: str = "4GiB",
+    threads: int | None = None,
+    show_small_cells: bool = False,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> CohortBuild:
+    """Build the cohort from a folder of MIMIC-III tables, or a DuckDB file that holds them.
+
+    Args:
+        mimic: the folder (CSV, CSV.gz or Parquet, either case of names and headers) or the file.
+        out: the cohort, a Parquet file with one row per stay of the study, sorted by stay; beside
+            it the flow and the quality of the data as JSON.
+        stays: if given, a CSV file with one row for every ICU stay, in or out of the cohort.
+        suspicion: the rule for suspected infection, "corr24" (as the paper describes it), "v2018"
+            (Johnson's numbers) or "head2019" (the queries as they stand today, with a slip).
+        features: "published" or "cleaned", see :mod:`dcem.tasks.sepsis.features`.
+        release: "full" or "demo" to insist on the row counts of that release; "auto" builds from
+            whatever is there and warns where a known release has other counts.
+        work: folder of the finished stages, by default beside `out`. Running again with it reuses
+            every stage whose inputs and options are unchanged.
+        memory_limit: such as "4GiB"; beyond it, work spills into the work folder.
+        threads: number of threads, by default all.
+        show_small_cells: show counts under ten in the flow and the quality page. For open data
+            such as the demo only.
+        progress: called at the beginning and the end of every stage.
+
+    Nothing at `out`, `stays` or beside them is touched until everything succeeded.
+    """
+    _one_of("--suspicion", suspicion, SUSPICION)
+    _one_of("--features", features, FEATURES_AS)
+    _one_of("--release", release, RELEASES)
+    out = Path(out)
+    for path in (out, Path(stays) if stays is not None else out):
+        if path.is_dir() or not path.parent.is_dir():
+            raise InputError(f"{path} cannot be written: it is a folder, or its folder is missing.")
+    tables = find_tables(mimic)
+    folder = Path(work) if work is not None else out.with_name(out.stem + ".work")
+    options = {"suspicion": suspicion, "features": features}
+    with Stages(tables, folder, options, memory_limit, threads) as stages:
+        found = release
+        for name in stages.run(progress):
+            if name == "row_counts":
+                rows = _row_counts(stages, tables, release)
+                found = recognise(rows, tables.artificial) if release == "auto" else release
+            if name == "stays":
+                _check_stays(stages, tables)
+            if name == "charted":
+                read = stages.manifest["charted"]["rows_read"]
+                _check_rows(release, found, {"chartevents": read}, tables)
+        study = stages.frame("SELECT * FROM built.study ORDER BY icustay_id")
+        if study["left_out_because"].notna().all():
+            notice(f"No stay of {tables.root} is left in the study: the cohort has no rows.")
+        verdicts = stages.frame(
+            "SELECT measure, verdict, count(*) AS n FROM built.measurements "
+            "JOIN built.study USING (icustay_id) WHERE left_out_because IS NULL "
+            "GROUP BY measure, verdict"
+        )
+        about = {
+            **options,
+            "release": found,
+            "artificial": tables.artificial,
+            "small_cells": "shown" if show_small_cells else "hidden",
+        }
+        final = study[study["left_out_because"].isna()]
+        counts, sums = count_flow(study)
+        more_counts, more_sums = count_quality(final, verdicts)
+        counts |= more_counts
+        shown = hide_small(
+            counts,
+            sums + more_sums,
+            unseen={name for name in counts if name.startswith(FORMED)},
+            important=IMPORTANT,
+            show_all=show_small_cells,
+        )
+        flow = describe_flow(shown, about)
+        quality = describe_quality(final, shown, about, show_all=show_small_cells)
+        _write_all(stages, out, stays, about, flow, quality)
+    return CohortBuild(out, Path(stays) if stays else None, found, flow, quality)
+
+
+def _write_all(
+    stages: Stages,
+    out: Path,
+    stays: str | Path | None,
+    about: dict[str, Any],
+    flow: dict[str, Any],
+    quality: dict[str, Any],
+) -> None:
+    """Write everything under temporary names, then rename: an earlier output is lost by nothing."""
+    copies = {
+        out: (
+            f"SELECT {', '.join(COHORT_COLUMNS)} FROM (SELECT *, sepsis3::INT AS y, "
+            "blood_culture_time IS NOT NULL AS cultured FROM built.study) "
+            "WHERE left_out_because IS NULL",
+            f"FORMAT parquet, KV_METADATA {{dcem_sepsis: {quoted(json.dumps(about))}}}",
+        )
+    }
+    if stays is not None:
+        copies[Path(stays)] = (
+            f"SELECT {_stay_columns()} FROM built.study",
+            "FORMAT csv, HEADER, NULLSTR '', TIMESTAMPFORMAT '%Y-%m-%d %H:%M:%S'",
+        )
+    texts = {out.with_suffix(".flow.json"): flow, out.with_suffix(".quality.json"): quality}
+    unfinished = {path: path.with_name(path.name + ".part") for path in (*copies, *texts)}
+    for path, (sql, how) in copies.items():
+        stages.connection.execute(
+            f"COPY ({sql} ORDER BY icustay_id) TO {quoted(unfinished[path])} ({how})"
+        )
+    for path, content in texts.items():
+        unfinished[path].write_text(json.dumps(content, indent=2), encoding="utf-8")
+    for path, temporary in unfinished.items():
+        os.replace(temporary, path)
+
+
+def _stay_columns() -> str:
+    flags = {"in_cohort", "sepsis3"} | {f"exclusion_{name}" for name in EXCLUSIONS}
+    return ", ".join(f"{c}::INT AS {c}" if c in flags else c for c in STAY_COLUMNS)
+
+
+def _row_counts(stages: Stages, tables: Mimic, release: str) -> dict[str, int]:
+    frame = stages.frame("SELECT name, rows FROM built.row_counts")
+    rows = {str(name): int(count) for name, count in zip(frame["name"], frame["rows"], strict=True)}
+    for table, count in rows.items():
+        if count == 0:
+            path = tables.sources[table].path.name
+            raise InputError(f"{path}: table {table.upper()} has no rows. Load it again.")
+    _check_rows(release, recognise(rows, tables.artificial), rows, tables)
+    return rows
+
+
+def _check_rows(release: str, found: str, rows: dict[str, int], tables: Mimic) -> None:
+    """A claimed release must have its row counts; a recognised one is only spoken of."""
+    if release != "auto":
+        check_release(release, rows, tables)
+        return
+    for table, expected in RELEASE_ROWS.get(found, {}).items():
+        if table in rows and rows[table] != expected:
+            notice(
+                f"{tables.sources[table].path.name} has {rows[table]:,} rows, but ICUSTAYS is that "
+                f"of the {found} release of MIMIC-III v1.4, where it has {expected:,}. Building "
+                "from what is there."
+            )
+
+
+def _check_stays(stages: Stages, tables: Mimic) -> None:
+    """Every stay must be there once: a lost or doubled one would move every count after it."""
+    there, distinct = stages.connection.execute(
+        "SELECT count(*), count(DISTINCT icustay_id) FROM built.stays"
+    ).fetchall()[0]
+    listed = stages.connection.execute(
+        "SELECT rows FROM built.row_counts WHERE name = 'icustays'"
+    ).fetchall()[0][0]
+    path = tables.sources["icustays"].path.name
+    if there != distinct:
+        raise InputError(
+            f"{path}: {there - distinct:,} ICU stays appear more than once after joining their "
+            "admission and patient. ICUSTAYS, ADMISSIONS and PATIENTS must each list an id once."
+        )
+    if there < listed:
+        raise InputError(
+            f"{path}: {listed - there:,} of {listed:,} ICU stays have no row in ADMISSIONS or "
+            "PATIENTS. The files belong to different releases, or one is cut short."
+        )
+
+
+def _one_of(option: str, given: str, allowed: tuple[str, ...]) -> None:
+    if given not in allowed:
+        guess = nearest(given, allowed)
+        hint = f" Did you mean {guess!r}?" if guess else ""
+        raise InputError(f"{option} is one of {', '.join(allowed)}; got {given!r}.{hint}")

@@ -1,0 +1,225 @@
+"""The simulation of the paper: a sine-wave outcome, seen through a straight testing boundary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from dcem.table.checks import InputError
+from dcem.table.labels import SelectiveLabels, Truth
+from dcem.tasks.rates import rates_of_outcome, rates_of_testing
+from dcem.tasks.sinusoid.exact_rates import calibrate_exactly
+from dcem.tasks.sinusoid.process import AS_RELEASED, AS_WRITTEN, SinusoidConstants, SinusoidProcess
+from dcem.tasks.sinusoid.published_stream import RawDraw, calibrate_on_draws, final_draws
+from dcem.tasks.task import SPLITS, Task, seed_from
+
+PRESETS = {"as-released": AS_RELEASED, "as-written": AS_WRITTEN}
+FREE_CONSTANTS = (
+    "variance",
+    "outcome_slope",
+    "outcome_threshold",
+    "testing_slope",
+    "frequency",
+    "amplitude",
+    "rotation",
+    "prevalence",
+    "group_share",
+)
+DEFAULT_STREAM = {"as-released": "published", "as-written": "independent"}
+
+
+def make_sinusoid(
+    q_y: float = 0.5,
+    k: float = 1.0,
+    q_t: float = 2.0,
+    phase: float = 0.0,
+    preset: Literal["as-released", "as-written"] = "as-released",
+    stream: Literal["published", "independent"] | None = None,
+    random_state: int | np.random.Generator | None = None,
+    *,
+    n_train: int = 20_000,
+    n_validation: int = 20_000,
+    n_test: int = 20_000,
+    variance: float | None = None,
+    outcome_slope: float | None = None,
+    outcome_threshold: float | None = None,
+    testing_slope: float | None = None,
+    frequency: float | None = None,
+    amplitude: float | None = None,
+    rotation: float | None = None,
+    prevalence: float | None = None,
+    group_share: float | None = None,
+) -> Task:
+    """Draw a simulated task: two features, two groups, labels only where somebody tested.
+
+    The outcome boundary is a rotated sine wave; the testing boundary is a straight line across it,
+    at another place for each group. Three ratios name a setting; means and thresholds are then
+    calibrated to meet them.
+
+    Args:
+        q_y: prevalence disparity P(Y|group 0) / P(Y|group 1).
+        k: testing multiple P(T) / P(Y). With k * prevalence = 1 everybody is tested and `q_t` has
+            no meaning.
+        q_t: testing disparity P(T|group 0) / P(T|group 1).
+        phase: of the sine wave, in radians. The paper uses 0, 30, ..., 330 degrees.
+        preset: `"as-released"` is the process of the published runs:
+            X|a ~ N(mu_a (1,1), .03 I) with *variance* .03; exactly half of the rows in each group,
+            group 0 first, never shuffled; s_T = x0 - x1 + .5, T ~ Ber(sigmoid(30 (s_T - tau_a)));
+            z = xR(30 degrees) + .5, s_Y = z0 - sin(4 pi z1 + phase) / 4,
+            Y ~ Ber(sigmoid(10 (s_Y - 1))); mu_a is tuned to the prevalences, tau_a to the testing
+            rates.
+            `"as-written"` is the process of the paper's text (its Sections 4.1 and C.1), which
+            differs: standard deviation .03 (covariance .03^2 I); the group of each row is drawn,
+            a ~ Ber(1/2); s_T = x0 + x1 - tau_a; z = R(30 degrees) x + .5,
+            s_Y = z1 - sin(8 pi z0 + phase) / 4 (coordinates exchanged, twice the frequency);
+            Y ~ Ber(sigmoid(10 s_Y - c_y)). The text says that c_y is set to make P(Y) = 1/4 and
+            that mu_a is then found from q_y, which leaves one degree of freedom: here c_y is tuned
+            for a population centred at the origin. Features spread so little that the groups
+            hardly overlap, and the prevalence is not monotone in the mean; the means are those
+            that the published bisection would reach.
+        stream: `"published"` (default of as-released) draws the very rows of the published runs:
+            NumPy's legacy generator seeded with 42, calibration by bisection on realised rates.
+            `"independent"` (default and only choice of as-written) draws from `random_state`, with
+            means and thresholds that meet the rates exactly in expectation.
+        random_state: seed of the independent stream, or a generator to take one from. None takes
+            a fresh one. `params` records it.
+        n_train, n_validation, n_test: rows of each split, both groups together.
+        variance: of each feature within a group.
+        outcome_slope, testing_slope: 10 and 30; a smaller testing slope means more overlap. The
+            thresholds are calibrated anew.
+        outcome_threshold: value of s_Y at which P(Y|x) = 1/2 (c_y / 10 in the paper's notation).
+        frequency, amplitude, rotation: of the wave (radians per unit, score units, radians).
+        prevalence: P(Y) over everybody.
+        group_share: P(A=0).
+
+    Returns:
+        A :class:`~dcem.tasks.Task`; `task.process` knows P(Y|x) and P(T|x,a), and
+        `make_sinusoid(**task.params)` draws the same task again.
+
+    Raises:
+        InputError: if a group's rate would exceed 1 (the message names group and rate), or an
+            argument makes no sense.
+    """
+    constants = _constants(
+        preset,
+        variance=variance,
+        outcome_slope=outcome_slope,
+        outcome_threshold=outcome_threshold,
+        testing_slope=testing_slope,
+        frequency=frequency,
+        amplitude=amplitude,
+        rotation=rotation,
+        prevalence=prevalence,
+        group_share=group_share,
+    )
+    if not np.isfinite(phase):
+        raise InputError(f"'phase' must be a finite angle in radians, got {phase}.")
+    source = _stream(preset, stream, random_state)
+    outcome = rates_of_outcome(constants.prevalence, q_y, constants.group_share)
+    testing = rates_of_testing(constants.prevalence, k, q_t, constants.group_share)
+    sizes = {"train": n_train, "validation": n_validation, "test": n_test}
+    counts = tuple(_group_counts(name, n, constants.group_share) for name, n in sizes.items())
+
+    seed = None
+    if source == "published":
+        process = calibrate_on_draws(constants, phase, outcome, testing)
+        raws = final_draws(constants.variance, counts)
+        parts = [_assemble(process, raw) for raw in raws]
+    else:
+        process = calibrate_exactly(constants, phase, outcome, testing)
+        seed = seed_from(random_state)
+        rng = np.random.default_rng(seed)
+        parts = [_draw(process, rng, pair) for pair in counts]
+
+    params = {
+        "q_y": q_y,
+        "k": k,
+        "q_t": q_t,
+        "phase": phase,
+        "preset": preset,
+        "stream": source,
+        "random_state": seed,
+        **{f"n_{name}": n for name, n in sizes.items()},
+        **{name: getattr(constants, name) for name in FREE_CONSTANTS},
+    }
+    problems = dict(zip(SPLITS, (problem for problem, _ in parts), strict=True))
+    truth = Truth(dict(zip(SPLITS, (y for _, y in parts), strict=True)))
+    return Task(**problems, truth=truth, kind="sinusoid", params=params, process=process)
+
+
+def _constants(preset: str, **given: float | None) -> SinusoidConstants:
+    if preset not in PRESETS:
+        raise InputError(f"No preset {preset!r}. Choose one of {', '.join(map(repr, PRESETS))}.")
+    changed = {name: float(value) for name, value in given.items() if value is not None}
+    for name in ("variance", "outcome_slope", "testing_slope"):
+        if not changed.get(name, 1.0) > 0:
+            raise InputError(f"{name!r} must be positive, got {changed[name]}.")
+    return replace(PRESETS[preset], **changed)  # type: ignore[arg-type]
+
+
+def _stream(preset: str, stream: str | None, random_state: Any) -> str:
+    stream = DEFAULT_STREAM[preset] if stream is None else stream
+    if stream not in ("published", "independent"):
+        raise InputError(f"No stream {stream!r}. Choose 'published' or 'independent'.")
+    if stream == "published" and preset != "as-released":
+        raise InputError(
+            f"There are no published draws of preset {preset!r}. Use stream='independent'."
+        )
+    if stream == "published" and random_state is not None:
+        raise InputError(
+            "The published stream is always seeded with 42; 'random_state' would change nothing. "
+            "Leave it out, or use stream='independent'."
+        )
+    return stream
+
+
+def _group_counts(name: str, n: int, share: float) -> tuple[int, int]:
+    first = round(n * share)
+    if not 0 < first < n:
+        raise InputError(f"n_{name} = {n} rows cannot hold both groups. Ask for more.")
+    return first, n - first
+
+
+def _assemble(process: SinusoidProcess, raw: RawDraw) -> tuple[SelectiveLabels, np.ndarray]:
+    """Turn raw draws into rows, group 0 first."""
+    n0, n1 = len(raw.noise[0]), len(raw.noise[1])
+    group = np.repeat(np.array([0, 1], dtype=np.int64), (n0, n1))
+    x = np.concatenate([raw.noise[g] + process.means[g] for g in (0, 1)])
+    tested = np.concatenate(raw.u_tested) < process.testing_probability(x, group)
+    y = (np.concatenate(raw.u_outcome) < process.outcome_probability(x)).astype(np.int64)
+    return _problem(x, group, tested, y), y
+
+
+def _draw(
+    process: SinusoidProcess, rng: np.random.Generator, counts: tuple[int, int]
+) -> tuple[SelectiveLabels, np.ndarray]:
+    """Rows of the independent stream."""
+    c, n = process.constants, sum(counts)
+    if c.balanced:
+        group = np.repeat(np.array([0, 1], dtype=np.int64), counts)
+    else:
+        group = (rng.random(n) >= c.group_share).astype(np.int64)
+    x = rng.normal(scale=np.sqrt(c.variance), size=(n, 2))
+    x += np.asarray(process.means)[group][:, None]
+    tested = rng.random(n) < process.testing_probability(x, group)
+    y = (rng.random(n) < process.outcome_probability(x)).astype(np.int64)
+    return _problem(x, group, tested, y), y
+
+
+def _problem(
+    x: np.ndarray, group: np.ndarray, tested: np.ndarray, y: np.ndarray
+) -> SelectiveLabels:
+    # Made directly: these rows obey the rules by construction, and thousands of tasks are drawn.
+    return SelectiveLabels(
+        X=x,
+        y_obs=np.where(tested, y, np.nan),
+        tested=tested,
+        group=group,
+        id=None,
+        weight=None,
+        feature_names=("x0", "x1"),
+        group_names=("0", "1"),
+        row=np.arange(len(x)),
+    )

@@ -1,0 +1,78 @@
+"""A task: a selectively labelled problem in three splits, with the truth kept apart from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dcem.table.checks import InputError
+from dcem.table.labels import SelectiveLabels
+
+SPLITS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a method may see, and beside it what only an evaluation may.
+
+    Attributes:
+        train, validation, test: what a method receives. Labels of untested rows are absent.
+        truth: split name -> int array [n] of true outcomes, for evaluation and the oracle alone.
+        kind: which maker it came from ("sinusoid", "censored", "sepsis").
+        params: the arguments that made it, as plain values; with them its maker draws the same
+            task again.
+        process: the known law of the simulation (probabilities of outcome and testing), where there
+            is one; for evaluation and plots, never for a method.
+    """
+
+    train: SelectiveLabels
+    validation: SelectiveLabels
+    test: SelectiveLabels
+    truth: Mapping[str, np.ndarray]
+    kind: str
+    params: dict[str, Any] = field(default_factory=dict)
+    process: Any = None
+
+    def split(self, name: str) -> SelectiveLabels:
+        """The split called "train", "validation" or "test"."""
+        if name not in SPLITS:
+            raise KeyError(f"no split named {name!r}; the splits are {', '.join(SPLITS)}")
+        problem: SelectiveLabels = getattr(self, name)
+        return problem
+
+    def to_frame(self, truth: bool = False) -> pd.DataFrame:
+        """All splits as one table: features, group, tested, label, [truth,] split.
+
+        The label is missing where nobody tested. The truth is included on request only.
+        """
+        taken = {"group", "tested", "label", "truth", "split"} & set(self.train.feature_names)
+        if taken:
+            raise InputError(
+                f"Features named {', '.join(sorted(taken))} clash with the columns of the table. "
+                "Rename them before making the task."
+            )
+        parts = []
+        for name in SPLITS:
+            problem = self.split(name)
+            part = pd.DataFrame(problem.X, columns=list(problem.feature_names))
+            part["group"] = np.asarray(problem.group_names, dtype=object)[problem.group]
+            part["tested"] = problem.tested.astype(np.int8)
+            part["label"] = pd.array(problem.y_obs, dtype="Float64").astype("Int8")
+            if truth:
+                part["truth"] = self.truth[name].astype(np.int8)
+            part["split"] = name
+            parts.append(part)
+        return pd.concat(parts, ignore_index=True)
+
+
+def seed_from(random_state: int | np.random.Generator | None) -> int:
+    """One integer that names the draws, whatever was given."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    return int(random_state)

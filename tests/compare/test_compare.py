@@ -1,0 +1,274 @@
+"""Methods compared on a table: out of fold, per target, with planted outcomes."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from dcem.cli import app
+from dcem.compare import compare_table, plant
+from dcem.compare.advice import leading
+from dcem.compare.planted import CEILING, FAMILIES, GAMMA, make_task, outcome_dependent
+from dcem.compare.results import TableComparison, estimates
+from dcem.compare.run import within_budget
+from dcem.estimation.nuisances import Nuisances
+from dcem.table.checks import InputError
+from dcem.table.labels import SelectiveLabels
+from dcem.tasks import make_sinusoid
+
+QUICK = {"steps": 40, "hidden": (8,)}
+
+
+@pytest.fixture(scope="module")
+def task() -> tuple[SelectiveLabels, np.ndarray]:
+    made = make_sinusoid(
+        k=2, testing_slope=5, stream="independent", random_state=0,
+        n_train=900, n_validation=2, n_test=2,
+    )  # fmt: skip
+    return made.train, made.truth["train"]
+
+
+def quick(problem: SelectiveLabels, **more: object) -> TableComparison:
+    settings = {"folds": 2, "planted": 0, "resamples": 20, "params": QUICK, **more}
+    return compare_table(problem, ["y-obs", "tested-only"], **settings)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def comparison(task: tuple[SelectiveLabels, np.ndarray]) -> TableComparison:
+    return quick(task[0], truth=task[1], planted=2)
+
+
+class TestCompare:
+    def test_one_repetition_is_refused_before_anything_is_fitted(
+        self, task: tuple[SelectiveLabels, np.ndarray]
+    ) -> None:
+        said: list[str] = []
+        with pytest.raises(InputError, match="leaves no interval"):
+            quick(task[0], planted=1, progress=said.append)
+        assert said == []
+
+    def test_every_number_has_an_interval_or_a_reason(self, comparison: TableComparison) -> None:
+        assert [target.key for target in comparison.targets] == ["tested", "ipw", "dr", "truth"]
+        for method in comparison.methods:
+            for judged in method.judgements.values():
+                for metric, _, found in estimates(judged):
+                    if found.estimable:
+                        assert found.low <= found.value <= found.high, metric
+                    else:
+                        assert found.reason
+
+    def test_estimates_are_near_the_truth(self, comparison: TableComparison) -> None:
+        for method in comparison.methods:
+            known = method.judgements["truth"].auc.value
+            assert method.judgements["dr"].auc.value == pytest.approx(known, abs=0.06)
+
+    def test_gains_are_counted_from_the_first_method(self, comparison: TableComparison) -> None:
+        first, second = comparison.methods
+        assert first.judgements["dr"].auc_gain is None
+        gain = second.judgements["dr"].auc_gain
+        assert gain is not None
+        assert gain.value == pytest.approx(
+            second.judgements["dr"].auc.value - first.judgements["dr"].auc.value
+        )
+
+    def test_frame_holds_everything(self, comparison: TableComparison) -> None:
+        frame = comparison.to_frame()
+        assert set(frame["method"]) == {"y-obs", "tested-only", CEILING}
+        assert {"auc", "roc_gap", "net_benefit", "precision_at_capacity"} <= set(frame["metric"])
+
+    def test_what_it_says_of_planted_outcomes(self, comparison: TableComparison) -> None:
+        assert comparison.planted is not None
+        assert {score.family for score in comparison.planted.scores} == {f.name for f in FAMILIES}
+        assert len(comparison.planted.sentences) == len(FAMILIES) + 3
+
+    def test_truth_of_the_untested_moves_nothing_else(
+        self, task: tuple[SelectiveLabels, np.ndarray]
+    ) -> None:
+        problem, truth = task
+        other = np.where(problem.tested, truth, 1 - truth)
+        one, two, without = (
+            quick(problem, truth=known).to_frame() for known in (truth, other, None)
+        )
+        rest = one["target"] != "truth"
+        pd.testing.assert_frame_equal(one[rest], two[rest])
+        pd.testing.assert_frame_equal(
+            one[rest].reset_index(drop=True), without.reset_index(drop=True)
+        )
+        assert not one[~rest]["value"].equals(two[~rest]["value"])
+
+    def test_without_groups_and_with_weights(
+        self, task: tuple[SelectiveLabels, np.ndarray]
+    ) -> None:
+        problem, _ = task
+        alone = SelectiveLabels.from_arrays(
+            problem.X, problem.y_obs, weight=np.random.default_rng(0).uniform(0.5, 2, len(problem))
+        )
+        found = quick(alone)
+        judged = found.methods[0].judgements["dr"]
+        assert judged.auc.estimable
+        assert not judged.roc_gap.estimable
+        assert judged.auc_differences == {}
+        assert len(found.sentences) == 3
+
+    def test_no_overlap_is_said(self) -> None:
+        made = make_sinusoid(
+            stream="independent", random_state=0, n_train=2000, n_validation=2, n_test=2
+        )  # the published testing rule, slope 30
+        found = quick(made.train)
+        assert not found.overlap.estimable
+        assert not found.methods[0].judgements["dr"].auc.estimable
+        assert found.methods[0].judgements["tested"].auc.estimable
+        assert any("not estimable" in warning for warning in found.warnings)
+        assert "Among the tested, `y-obs`" in " ".join(found.sentences)
+
+    def test_a_method_that_needs_the_truth_is_refused(
+        self, task: tuple[SelectiveLabels, np.ndarray]
+    ) -> None:
+        with pytest.raises(InputError, match="truth of everybody"):
+            compare_table(task[0], ["y-model"])
+        with pytest.raises(InputError, match=r"no method 'dcme'.*'dcem'"):
+            compare_table(task[0], ["dcme"])
+
+    def test_row_budget_takes_whole_people(self) -> None:
+        person = np.repeat(np.arange(100), 3)
+        problem = SelectiveLabels.from_arrays(
+            np.random.default_rng(0).normal(size=(300, 1)),
+            np.where(person % 2, np.nan, person % 4 == 0),
+            id=person,
+        )
+        rows = within_budget(problem, 120, 0)
+        assert len(rows) == 120
+        assert set(np.bincount(person[rows], minlength=100)) == {0, 3}
+        assert np.all(np.diff(rows) > 0)
+        with pytest.raises(InputError, match="too small"):
+            within_budget(problem, 10, 0)
+
+
+class TestPlanted:
+    @pytest.fixture
+    def table(self) -> tuple[SelectiveLabels, Nuisances]:
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(3000, 12))
+        X[rng.random(X.shape) < 0.05] = np.nan
+        group = rng.integers(2, size=3000)
+        e = np.where(group == 0, 0.4, 0.2)
+        y = np.where(rng.random(3000) < e, rng.random(3000) < 0.3, np.nan)
+        outcome = 1 / (1 + np.exp(1 - rng.normal(size=3000)))
+        problem = SelectiveLabels.from_arrays(X, y, group=group)
+        return problem, Nuisances(e, outcome, ())  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("family", [family.name for family in FAMILIES])
+    def test_as_frequent_and_as_tested_as_the_real_one(
+        self, table: tuple[SelectiveLabels, Nuisances], family: str
+    ) -> None:
+        problem, models = table
+        made = make_task(family, problem, models, np.random.default_rng(1))
+        assert made.truth.mean() == pytest.approx(models.outcome.mean(), abs=0.06)
+        for code, rate in ((0, 0.4), (1, 0.2)):
+            mine = made.train.group == code
+            assert made.train.tested[mine].mean() == pytest.approx(rate, abs=0.06)
+        assert not set(made.train.row) & set(made.test.row)
+
+    def test_outcome_dependent_testing_has_its_odds_ratio(self) -> None:
+        testing, y = np.full(1000, 0.3), np.arange(1000) % 2.0
+        changed = outcome_dependent(testing, y, np.zeros(1000, int))
+        odds = [p / (1 - p) for p in (changed[1], changed[0])]
+        assert odds[0] / odds[1] == pytest.approx(GAMMA)
+        assert changed.mean() == pytest.approx(0.3)
+
+    def test_the_planted_outcome_can_be_found(
+        self, table: tuple[SelectiveLabels, Nuisances]
+    ) -> None:
+        problem, models = table
+        found = plant(problem, models, ["tested-only"], repetitions=2, params=QUICK)
+        scores = {(s.method, s.family): s.auc.value for s in found.scores}
+        assert 0.6 < scores["tested-only", "linear"] < scores[CEILING, "linear"] + 0.02
+
+    def test_one_repetition_is_refused(self, table: tuple[SelectiveLabels, Nuisances]) -> None:
+        with pytest.raises(InputError, match="2 or more"):
+            plant(*table, ["tested-only"], repetitions=1)
+
+    def test_a_lead_is_claimed_only_where_it_is_clear(self) -> None:
+        scores = {
+            "a": np.array([0.80, 0.81, 0.82, 0.83]),
+            "b": np.array([0.70, 0.71, 0.72, 0.73]),  # always .1 below
+            "c": np.array([0.60, 0.95, 0.65, 0.90]),  # far below or far above
+        }
+        best, beaten, unclear = leading(scores, 0.95)
+        assert (best, beaten, unclear) == ("a", ["b"], ["c"])
+
+
+class TestCommand:
+    @pytest.fixture
+    def people(self, tmp_path: Path) -> Path:
+        made = make_sinusoid(
+            k=2, testing_slope=5, stream="independent", random_state=0,
+            n_train=600, n_validation=2, n_test=2,
+        )  # fmt: skip
+        frame = made.to_frame().query("split == 'train'").drop(columns=["split", "tested"])
+        frame["recorded_later"] = frame["label"].map({0.0: "no", 1.0: "yes"})
+        frame.to_csv(tmp_path / "people.csv", index=False)
+        return tmp_path / "people.csv"
+
+    def run(self, people: Path, *more: object) -> Result:
+        return CliRunner().invoke(
+            app,
+            [
+                "compare", str(people), "--label", "label", "--group", "group",
+                "--methods", "y-obs,tested-only", "--folds", "2", "--planted", "0",
+                *map(str, more),
+            ],
+            env={"COLUMNS": "200"},
+        )  # fmt: skip
+
+    def test_from_a_file_to_a_report(self, people: Path, tmp_path: Path) -> None:
+        result = self.run(
+            people, "--exclude", "recorded_later", "--out", tmp_path / "out",
+            "--report", tmp_path / "out" / "report.html",
+        )  # fmt: skip
+        assert result.exit_code == 0, result.output
+        assert "Everybody, doubly robust" in result.output
+        written = sorted(path.name for path in (tmp_path / "out").iterdir())
+        assert written == [
+            "comparison.csv", "comparison.json", "comparison.md", "report.html", "report.md",
+        ]  # fmt: skip
+        table = pd.read_csv(tmp_path / "out" / "comparison.csv")
+        assert set(table["target"]) == {"tested", "ipw", "dr"}
+
+    def test_a_report_alone_tells_roles_and_doubtful_columns(
+        self, people: Path, tmp_path: Path
+    ) -> None:
+        result = self.run(people, "--positive", "1", "--report", tmp_path / "new" / "c.html")
+        assert result.exit_code == 0, result.output
+        assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["c.html", "c.md"]
+        text = (tmp_path / "new" / "c.md").read_text()
+        _, made = text.split("## How it was made")
+        for line in ("- file: people.csv", "- label: label", "- positive: 1", "- group: group"):
+            assert f"\n{line}\n" in made
+        assert "Column 'recorded_later' may have been recorded after the decision" in text
+        assert "recorded_later" in (tmp_path / "new" / "c.html").read_text()
+
+    def test_places_are_refused_before_anything_is_read(self, tmp_path: Path) -> None:
+        absent = tmp_path / "absent.csv"
+        (tmp_path / "file").write_text("precious")
+        for option, place, said in (
+            ("--report", tmp_path, "is a folder"),
+            ("--report", tmp_path / "file" / "r.html", "file is a file"),
+            ("--report", tmp_path / "r.md", "Name the page r.html"),
+            ("--out", tmp_path / "file", "file is a file"),
+        ):
+            result = self.run(absent, option, place)
+            assert result.exit_code == 2
+            assert said in " ".join(result.output.split())
+        assert "absent.csv" in self.run(absent, "--report", tmp_path / "a" / "b" / "r.html").output
+        assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+    def test_an_oracle_is_refused_before_anything_is_read(self, tmp_path: Path) -> None:
+        result = CliRunner().invoke(
+            app, ["compare", str(tmp_path / "none.csv"), "--label", "y", "--methods", "y-model"]
+        )
+        assert result.exit_code == 2
+        assert "truth of everybody" in result.output

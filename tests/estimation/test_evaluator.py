@@ -1,0 +1,362 @@
+"""Estimates without truth: against plain double loops, complete labels, and the known truth."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from dcem import metrics
+from dcem.compare import Evaluator
+from dcem.estimation import functionals, nuisances
+from dcem.estimation.folds import percentiles, person_folds
+from dcem.estimation.gap import GRID, Ranking, roc_gap
+from dcem.estimation.nuisances import FLOOR, Nuisances, best_mixture, cross_fit
+from dcem.estimation.outcomes import TARGETS, Masses, masses
+from dcem.table.checks import InputError
+from dcem.table.labels import SelectiveLabels
+
+LEVEL = 0.95
+
+
+def make_problem(n: int = 60, seed: int = 0, tested: float = 0.5, **more: object) -> tuple:
+    """A small table, its truth, the probabilities behind it, and a score with ties."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    risk = 1 / (1 + np.exp(-2 * X[:, 0]))
+    e = np.clip(tested + 0.2 * np.tanh(X[:, 1]), 0.1, 0.95)
+    y = (rng.random(n) < risk).astype(float)
+    t = rng.random(n) < e
+    group = rng.integers(2, size=n)
+    problem = SelectiveLabels.from_arrays(X, np.where(t, y, np.nan), group=group, **more)
+    return problem, y, e, risk, np.round(X[:, 0] + rng.normal(size=n), 1)
+
+
+def exact(problem: SelectiveLabels, e: np.ndarray, m: np.ndarray) -> Nuisances:
+    return Nuisances(e, m, ())  # type: ignore[arg-type]
+
+
+def plain_auc(score: np.ndarray, p: np.ndarray, q: np.ndarray) -> float:
+    won = pairs = 0.0
+    for i, j in itertools.permutations(range(len(score)), 2):
+        k = 1.0 if score[i] > score[j] else 0.5 if score[i] == score[j] else 0.0
+        won += p[i] * q[j] * k
+        pairs += p[i] * q[j]
+    return won / pairs
+
+
+class TestMasses:
+    def test_by_hand(self) -> None:
+        problem = SelectiveLabels.from_arrays(
+            np.zeros((4, 1)), [1, 0, np.nan, np.nan], weight=[1.0, 2.0, 1.0, 3.0]
+        )
+        e, m = np.array([0.5, 0.25, 0.5, 0.5]), np.array([0.6, 0.2, 0.3, 0.4])
+        assert masses("tested", problem).positive == pytest.approx([1, 0, 0, 0])
+        assert masses("tested", problem).negative == pytest.approx([0, 2, 0, 0])
+        ipw = masses("ipw", problem, testing=e)
+        assert ipw.positive == pytest.approx([2, 0, 0, 0])
+        assert ipw.negative == pytest.approx([0, 8, 0, 0])
+        c = 7 / (2 + 8)  # the weights 1/e of the tested, made to sum to the weight of everybody
+        dr = masses("dr", problem, testing=e, outcome=m)
+        assert dr.positive == pytest.approx(
+            [0.6 + c * 0.4 / 0.5, 2 * (0.2 - c * 0.2 / 0.25), 0.3, 3 * 0.4]
+        )
+        assert dr.total == pytest.approx([1, 2, 1, 3])
+
+    def test_everybody_tested_is_the_truth(self) -> None:
+        problem = SelectiveLabels.from_arrays(np.zeros((4, 1)), [1, 0, 1, 0])
+        ones, m = np.ones(4), np.array([0.2, 0.4, 0.6, 0.8])
+        for target in ("ipw", "dr"):
+            found = masses(target, problem, testing=ones, outcome=m)
+            assert found.positive == pytest.approx([1, 0, 1, 0])
+            assert found.negative == pytest.approx([0, 1, 0, 1])
+
+
+class TestAuc:
+    @pytest.mark.parametrize("target", ["tested", "ipw", "dr", "truth"])
+    def test_against_all_pairs(self, target: str) -> None:
+        problem, y, e, risk, score = make_problem()
+        of = masses(target, problem, testing=e, outcome=risk, truth=y)
+        found = functionals.auc(score, of)
+        assert found.value == pytest.approx(plain_auc(score, of.positive, of.negative))
+
+    def test_of_complete_labels_is_the_metric(self) -> None:
+        _, y, _, _, score = make_problem()
+        found = functionals.auc(score, Masses(y, 1 - y))
+        assert found.value == pytest.approx(metrics.auc(y, score))
+
+    @pytest.mark.parametrize("target", ["ipw", "dr"])
+    def test_influence_is_the_derivative_by_a_row_s_mass(self, target: str) -> None:
+        problem, y, e, risk, score = make_problem(40)
+        of = masses(target, problem, testing=e, outcome=risk, truth=y)
+        found = functionals.auc(score, of)
+        for row in range(0, 40, 7):
+            step = np.ones(40)
+            step[row] += 1e-5
+            moved = functionals.auc(score, Masses(of.positive * step, of.negative * step)).value
+            assert found.influence[row] == pytest.approx((moved - found.value) / 1e-5, abs=1e-5)
+        assert found.influence.sum() == pytest.approx(0, abs=1e-9)
+
+    def test_standard_error_of_complete_labels_is_that_of_a_bootstrap(self) -> None:
+        _, y, _, _, score = make_problem(400)
+        found = functionals.auc(score, Masses(y, 1 - y)).standard_error(np.arange(400))
+        rng = np.random.default_rng(1)
+        again = [
+            metrics.auc(y, score, weight=np.bincount(rng.integers(400, size=400), minlength=400))
+            for _ in range(400)
+        ]
+        assert found == pytest.approx(np.std(again), rel=0.12)
+
+    def test_standard_error_of_a_doubly_robust_one_is_that_of_a_bootstrap(self) -> None:
+        problem, _, e, risk, score = make_problem(400)
+        of = masses("dr", problem, testing=e, outcome=risk)
+        found = functionals.auc(score, of).standard_error(np.arange(400))
+        rng, again = np.random.default_rng(1), []
+        for _ in range(400):
+            count = np.bincount(rng.integers(400, size=400), minlength=400)
+            again.append(functionals.auc(score, Masses(of.positive * count, of.negative * count)))
+        assert found == pytest.approx(np.std([one.value for one in again]), rel=0.12)
+
+    def test_rows_of_a_person_count_together(self) -> None:
+        _, y, _, _, score = make_problem(200)
+        twice = functionals.auc(np.tile(score, 2), Masses(np.tile(y, 2), np.tile(1 - y, 2)))
+        once = functionals.auc(score, Masses(y, 1 - y))
+        person = np.tile(np.arange(200), 2)
+        assert twice.standard_error(person) == pytest.approx(
+            once.standard_error(np.arange(200)), rel=0.02
+        )
+        assert twice.standard_error(np.arange(400)) < 0.8 * twice.standard_error(person)
+
+    def test_order_of_rows_does_not_matter(self) -> None:
+        problem, _, e, risk, score = make_problem()
+        of = masses("dr", problem, testing=e, outcome=risk)
+        order = np.random.default_rng(5).permutation(len(score))
+        shuffled = functionals.auc(score[order], Masses(of.positive[order], of.negative[order]))
+        found = functionals.auc(score, of)
+        assert shuffled.value == pytest.approx(found.value)
+        assert shuffled.influence == pytest.approx(found.influence[order])
+
+
+class TestOtherFunctionals:
+    def test_net_benefit_by_hand(self) -> None:
+        y, score = np.array([1, 0, 1, 0.0]), np.array([0.9, 0.8, 0.3, 0.1])
+        found = functionals.net_benefit(score, Masses(y, 1 - y), 0.5)
+        assert found.value == pytest.approx((1 - 1) / 4)
+        assert functionals.net_benefit(score, Masses(y, 1 - y), 0.2).value == pytest.approx(
+            (2 - 0.25) / 4
+        )
+
+    def test_precision_at_capacity_by_hand_and_with_ties(self) -> None:
+        y, score = np.array([1, 0, 1, 0, 0.0]), np.array([5, 4, 3, 2, 1.0])
+        of = Masses(y, 1 - y)
+        assert functionals.precision_at_capacity(score, of, 0.2).value == pytest.approx(1)
+        assert functionals.precision_at_capacity(score, of, 0.4).value == pytest.approx(1 / 2)
+        flat = functionals.precision_at_capacity(np.zeros(5), of, 0.2)
+        assert flat.value == pytest.approx(2 / 5)  # all alike: the share of positives
+
+    def test_precision_at_capacity_error_is_that_of_a_bootstrap(self) -> None:
+        rng = np.random.default_rng(3)
+        score = rng.normal(size=1000)
+        y = (rng.random(1000) < 1 / (1 + np.exp(-score))).astype(float)
+        found = functionals.precision_at_capacity(score, Masses(y, 1 - y), 0.1)
+        again = []
+        for _ in range(400):
+            count = np.bincount(rng.integers(1000, size=1000), minlength=1000).astype(float)
+            one = functionals.precision_at_capacity(score, Masses(y * count, (1 - y) * count), 0.1)
+            again.append(one.value)
+        assert found.standard_error(np.arange(1000)) == pytest.approx(np.std(again), rel=0.15)
+
+    def test_calibration_in_the_large_by_hand(self) -> None:
+        y, score = np.array([1, 0.0]), np.array([0.5, 0.3])
+        found = functionals.calibration_in_the_large(score, Masses(y, 1 - y))
+        assert found.value == pytest.approx(0.4 - 0.5)
+
+
+class TestGap:
+    def test_of_complete_labels_is_the_metric(self) -> None:
+        _, y, _, _, score = make_problem(300)
+        group = np.arange(300) % 3
+        found = roc_gap(
+            score, Masses(y, 1 - y), group, np.arange(300), y, [0, 1, 2],
+            n_resamples=3, rng=np.random.default_rng(0),
+        )  # fmt: skip
+        known = metrics.roc_gaps(y, score, group)
+        assert found.value == pytest.approx(max(known.values()), abs=2e-3)
+        assert known[found.pair] == max(known.values())
+
+    def test_a_curve_of_doubly_robust_masses_rises(self) -> None:
+        problem, _, e, risk, score = make_problem(200)
+        of = masses("dr", problem, testing=e, outcome=risk)
+        assert of.positive.min() < 0  # so that there is something to mend
+        ranking = Ranking(score, of, np.arange(200))
+        curve = ranking.curve(np.arange(200))
+        assert np.all(np.diff(curve) >= 0)
+        assert curve[-1] == pytest.approx(1)
+        assert len(curve) == len(GRID)
+
+    def test_chance_is_what_groups_without_meaning_show(self) -> None:
+        _, y, _, _, score = make_problem(600)
+        rng = np.random.default_rng(0)
+        found = roc_gap(
+            score, Masses(y, 1 - y), rng.integers(2, size=600), np.arange(600), y, [0, 1],
+            n_resamples=100, rng=rng,
+        )  # fmt: skip
+        assert np.quantile(found.by_chance, 0.01) < found.value < np.quantile(found.by_chance, 0.99)
+
+
+class TestNuisances:
+    def test_mixture_finds_the_better_model(self) -> None:
+        rng = np.random.default_rng(0)
+        p = rng.uniform(0.05, 0.95, 5000)
+        y = rng.random(5000) < p
+        wrong = np.full(5000, 0.5)
+        likelihood = np.stack([np.where(y, g, 1 - g) for g in (wrong, p)])
+        assert best_mixture(likelihood, np.ones(5000)) == pytest.approx([0, 1], abs=0.02)
+
+    def test_no_row_is_predicted_by_models_that_saw_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # one kind of model: its share of the mixture is 1, whatever the labels
+        known = nuisances.candidates
+        monkeypatch.setattr(
+            nuisances, "candidates", lambda *args: dict(list(known(*args).items())[:1])
+        )
+        problem, *_ = make_problem(300)
+        fold = person_folds(problem, 3, 0)
+        found = cross_fit(problem, fold, 0)
+        flipped = np.where(fold == 0, 1 - problem.y_obs, problem.y_obs)
+        other = SelectiveLabels.from_arrays(problem.X, flipped, group=problem.group)
+        again = cross_fit(other, fold, 0)
+        assert again.outcome[fold == 0] == pytest.approx(found.outcome[fold == 0])
+        assert np.abs(again.outcome - found.outcome)[fold == 1].max() > 0.05
+        assert again.testing == pytest.approx(found.testing)
+
+    def test_truncation(self) -> None:
+        problem, *_ = make_problem()
+        low = exact(problem, np.full(60, 1e-6), np.full(60, 0.5))
+        assert low.truncated_testing.min() == FLOOR
+
+
+class TestFolds:
+    def test_people_stay_together_and_kinds_are_shared_out(self) -> None:
+        rng = np.random.default_rng(0)
+        problem, *_ = make_problem(600, id=rng.integers(200, size=600))
+        fold = person_folds(problem, 4, 0)
+        for person in np.unique(problem.person):
+            assert len(set(fold[problem.person == person])) == 1
+        positives = np.bincount(fold[problem.y_obs == 1], minlength=4)
+        assert positives.min() > 0.6 * positives.max()
+
+    def test_too_many_folds(self) -> None:
+        problem, *_ = make_problem()
+        with pytest.raises(InputError, match="folds"):
+            person_folds(problem, 61, 0)
+
+    def test_percentiles_make_folds_comparable(self) -> None:
+        fold = np.repeat([0, 1], 50)
+        score = np.tile(np.linspace(0, 1, 50), 2)
+        shifted = np.where(fold == 0, score, 10 + 3 * score)
+        assert percentiles(shifted, fold) == pytest.approx(percentiles(score, fold))
+
+
+class TestEvaluator:
+    def test_everybody_tested_all_targets_agree(self) -> None:
+        problem, y, _, risk, score = make_problem(200)
+        full = SelectiveLabels.from_arrays(problem.X, y, group=problem.group)
+        judge = Evaluator(full, truth=y, nuisances=exact(full, np.ones(200), risk))
+        known = judge.auc("truth", score)
+        for target in ("tested", "ipw", "dr"):
+            found = judge.auc(target, score)
+            assert (found.value, found.low, found.high) == pytest.approx(
+                (known.value, known.low, known.high)
+            )
+
+    def test_doubly_robust_if_either_model_is_right(self) -> None:
+        problem, y, e, risk, score = make_problem(20_000, seed=1)
+        wrong_e, wrong_m = np.full(len(y), 0.5), np.full(len(y), 0.9)
+        truth = metrics.auc(y, score)
+        for models in (exact(problem, e, wrong_m), exact(problem, wrong_e, risk)):
+            judge = Evaluator(problem, nuisances=models)
+            assert judge.auc("dr", score).value == pytest.approx(truth, abs=0.012)
+
+    def test_a_group_with_one_class_is_not_estimable(self) -> None:
+        problem, _, e, risk, score = make_problem(400)
+        y = problem.y_obs.copy()
+        y[(problem.group == 1) & problem.tested] = 1
+        one_sided = SelectiveLabels.from_arrays(problem.X, y, group=problem.group)
+        judge = Evaluator(one_sided, nuisances=exact(one_sided, e, risk))
+        for target in ("tested", "ipw", "dr"):
+            found = judge.auc(target, score, "1")
+            assert not found.estimable
+            assert "negative" in found.reason
+            assert "group 1" in found.reason
+            assert not judge.auc_differences(target, score)["0", "1"].estimable
+            assert judge.auc(target, score).estimable
+
+    def test_without_overlap_nothing_is_said_of_everybody(self) -> None:
+        problem, _, e, risk, score = make_problem(400)
+        never = np.where(np.arange(400) < 100, 0.001, e)
+        judge = Evaluator(problem, nuisances=exact(problem, never, risk))
+        assert not judge.overlap.estimable
+        assert "25 %" in judge.overlap.reason
+        assert judge.auc("tested", score).estimable
+        for target in ("ipw", "dr"):
+            assert not judge.auc(target, score).estimable
+            assert "overlap" in judge.auc(target, score).reason
+
+    @pytest.mark.parametrize("rule", ["box", "checkerboard"])
+    def test_a_rule_that_never_tests_some_is_seen_through_smooth_models(self, rule: str) -> None:
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(2000, 3))
+        inside = {
+            "box": (X[:, 0] > 0) & (X[:, 1] < 0.5),
+            "checkerboard": (X[:, 0] > 0) ^ (X[:, 1] > 0),
+        }[rule]
+        y = rng.random(2000) < 1 / (1 + np.exp(-X[:, 2]))
+        seen = np.where(inside & (rng.random(2000) < 0.7), y, np.nan)
+        judge = Evaluator(SelectiveLabels.from_arrays(X, seen))
+        assert not judge.overlap.estimable
+        assert "no overlap" in judge.overlap.reason
+
+    def test_truth_reaches_its_own_target_alone(self) -> None:
+        problem, y, e, risk, score = make_problem(300)
+        other = np.where(problem.tested, y, 1 - y)
+        judges = [
+            Evaluator(problem, truth=truth, nuisances=exact(problem, e, risk))
+            for truth in (y, other)
+        ]
+        for target in ("tested", "ipw", "dr"):
+            assert judges[0].auc(target, score) == judges[1].auc(target, score)
+        assert judges[0].auc("truth", score) != judges[1].auc("truth", score)
+
+    def test_a_perfect_score_is_not_certain(self) -> None:
+        y = np.repeat([0.0, 1.0], 20)
+        full = SelectiveLabels.from_arrays(np.zeros((40, 1)), y, tested=np.ones(40))
+        judge = Evaluator(full, nuisances=exact(full, np.ones(40), np.full(40, 0.5)))
+        found = judge.auc("tested", y)
+        assert found.value == found.high == 1
+        assert 0.8 < found.low < 0.9  # twenty of twenty
+        assert judge.precision_at_capacity("tested", y, 0.25).low < 0.8  # ten of ten
+
+    def test_targets_carry_their_assumptions(self) -> None:
+        problem, _, e, risk, _ = make_problem(300)
+        judge = Evaluator(problem, nuisances=exact(problem, e, risk))
+        assert [target.key for target in judge.targets] == ["tested", "ipw", "dr"]
+        assert all(target.assumption for target in TARGETS.values())
+
+    def test_coverage_with_known_models(self) -> None:
+        """95 % intervals contain the population's value about as often (all else known)."""
+        rng = np.random.default_rng(0)
+        population = rng.normal(size=200_000)
+        y = rng.random(200_000) < 1 / (1 + np.exp(-2 * population))
+        truth = metrics.auc(y, population)
+        covered = 0
+        for seed in range(150):
+            draw = np.random.default_rng(seed)
+            x = draw.normal(size=800)
+            risk = 1 / (1 + np.exp(-2 * x))
+            e = 1 / (1 + np.exp(-x))
+            label = np.where(draw.random(800) < e, draw.random(800) < risk, np.nan)
+            problem = SelectiveLabels.from_arrays(x[:, None], label)
+            found = Evaluator(problem, nuisances=exact(problem, e, risk)).auc("dr", x)
+            covered += found.low <= truth <= found.high
+        assert 0.88 <= covered / 150 <= 0.99

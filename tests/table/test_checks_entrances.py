@@ -1,0 +1,224 @@
+"""What enters through `fit`, as a feature table, or as a file, is checked like any other table."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dcem.table import checks
+from dcem.table.checks import InputError
+from dcem.table.labels import SelectiveLabels
+
+ROLES = {"label": "sepsis", "tested": "cultured", "group": "sex", "id": "patient"}
+N = 40
+
+
+def table() -> pd.DataFrame:
+    """A clean table with both groups tested and both classes among the tested."""
+    i = np.arange(N)
+    return pd.DataFrame(
+        {
+            "age": 20.0 + i,
+            "lactate": i % 5,
+            "cultured": (i % 2 == 0).astype(int),
+            "sepsis": (i % 4 == 0).astype(int),
+            "sex": np.where(i % 3 == 0, "F", "M"),
+            "patient": i // 2,
+        }
+    )
+
+
+# --- the arguments of fit ----------------------------------------------------------------------
+
+
+def fit_arguments() -> dict[str, Any]:
+    frame = table()
+    return {
+        "X": frame[["age", "lactate"]],
+        "y": frame.sepsis,
+        "tested": frame.cultured,
+        "sensitive_features": frame.sex,
+    }
+
+
+def test_fit_input_speaks_the_words_of_fit() -> None:
+    data = checks.check_fit_input(**fit_arguments())
+    assert data.group_names == ("F", "M")
+    with pytest.raises(InputError, match="'sensitive_features' has 39"):
+        checks.check_fit_input(**{**fit_arguments(), "sensitive_features": ["a"] * 39})
+    with pytest.raises(InputError, match="'sample_weight' is unusable"):
+        checks.check_fit_input(**fit_arguments(), sample_weight=-np.ones(N))
+
+
+@pytest.mark.parametrize("part", ["y", "tested", "sensitive_features"])
+def test_disagreeing_indices_are_refused(part: str) -> None:
+    arguments = fit_arguments()
+    arguments[part] = arguments[part].iloc[::-1]
+    with pytest.raises(InputError, match=rf"'X' and '{part}' disagree in 40 of 40 .*another order"):
+        checks.check_fit_input(**arguments)
+    arguments[part] = arguments[part].reset_index(drop=True).set_axis(np.arange(1, N + 1))
+    with pytest.raises(InputError, match=r"'X' has 0 and .* has 1.*reset_index"):
+        checks.check_fit_input(**arguments)
+    arguments[part] = arguments[part].to_numpy()[::-1]  # no index: matched by position
+    assert len(checks.check_fit_input(**arguments)) == N
+
+
+def test_the_same_index_in_another_type_agrees() -> None:
+    arguments = fit_arguments()
+    arguments["y"] = arguments["y"].set_axis(pd.CategoricalIndex(np.arange(N)))
+    assert len(checks.check_fit_input(**arguments)) == N
+
+
+@pytest.mark.parametrize(
+    ("X", "words"),
+    [
+        (np.ones(4), "Reshape your data"),
+        (pd.Series(np.ones(4)), "Reshape your data"),
+        (np.ones((4, 0)), r"0 feature\(s\) \(shape=\(4, 0\)\) while a minimum of 1 is required"),
+        (np.ones((4, 1)) * 1j, "Complex data not supported"),
+        (np.ones((2, 2, 2)), "Reshape your data"),
+    ],
+)
+def test_features_of_the_wrong_shape(X: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        checks.check_features(X)
+
+
+def test_sparse_features_are_refused() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    with pytest.raises(InputError, match="sparse"):
+        checks.check_features(sparse.csr_array(np.eye(3)))
+
+
+def test_features_keep_missing_values_of_every_kind() -> None:
+    frame = pd.DataFrame(
+        {
+            "text": ["1", "", None, "nan"],
+            "nullable": pd.Series([1, None, None, 4], dtype="Int64"),
+            "flag": pd.Series([True, None, False, True], dtype="boolean"),
+            "small": np.array([1, 2, 3, 4], dtype=np.int8),
+            "category": pd.Categorical([1, None, 2, 1]),
+            "arrow": pd.Series([True, None, False, True], dtype="bool[pyarrow]"),
+        }
+    )
+    X, names = checks.check_features(frame)
+    nan = np.nan
+    expected = [[1, nan, nan, nan], [1, nan, nan, 4], [1, nan, 0, 1], [1, 2, 3, 4]]
+    np.testing.assert_array_equal(X.T, [*expected, [1, nan, 2, 1], [1, nan, 0, 1]])
+    assert names == tuple(frame.columns)
+    assert X.flags.c_contiguous
+
+
+def test_features_of_a_plain_frame_are_laid_out_row_by_row() -> None:
+    X, _ = checks.check_features(pd.DataFrame(np.arange(12.0).reshape(4, 3)))
+    assert X.flags.c_contiguous
+
+
+def test_what_a_mask_hides_stays_hidden() -> None:
+    hidden = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 1], [0, 0]])
+    X, _ = checks.check_features(hidden)
+    np.testing.assert_array_equal(X, [[1, np.nan], [3, 4]])
+
+
+@pytest.mark.parametrize(
+    ("y", "encoded", "classes"),
+    [
+        ([0, 1, np.nan], [0, 1, np.nan], [0, 1]),
+        ([1, 2, 1], [0, 1, 0], [1, 2]),
+        (["no", "yes", None], [0, 1, np.nan], ["no", "yes"]),
+        ([True, False, True], [1, 0, 1], [False, True]),
+        ([0, 0, np.nan], [0, 0, np.nan], [0, 1]),
+    ],
+)
+def test_classes_are_encoded_as_scikit_learn_does(y: list, encoded: list, classes: list) -> None:
+    found, found_classes = checks.encode_classes(y)
+    np.testing.assert_array_equal(found, encoded)
+    np.testing.assert_array_equal(found_classes, classes)
+
+
+def test_encoded_classes_keep_the_index() -> None:
+    encoded, _ = checks.encode_classes(pd.Series(["a", "b"], index=[7, 7]))
+    assert encoded.index.tolist() == [7, 7]
+    assert encoded.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (None, "requires y to be passed, but the target y is None"),
+        ([0.5, 1.5, 0.1], "Unknown label type: continuous"),
+        ([0, 1, 2], "Only binary classification is supported"),
+        (["a", "a"], "only one class"),
+        (pd.Series([1, "a"]), "mixes text and numbers"),
+        ([np.inf, 0], "Unknown label type"),
+    ],
+)
+def test_classes_that_cannot_be_encoded(y: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        checks.encode_classes(y)
+
+
+@settings(deadline=None, max_examples=60)
+@given(order=st.permutations(range(8)))
+def test_reordered_labels_are_never_matched_by_position(order: list[int]) -> None:
+    X = pd.DataFrame({"x": np.arange(8.0)})
+    y = pd.Series([0, 1, 0, 1, np.nan, np.nan, 1, 0])
+    shuffled = y.iloc[order]
+    if order == sorted(order):
+        assert len(checks.check_fit_input(X, shuffled)) == 8
+    else:
+        moved = sum(i != o for i, o in enumerate(order))
+        with pytest.raises(InputError, match=f"disagree in {moved} of 8 rows"):
+            checks.check_fit_input(X, shuffled)
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("t.csv", b"", "is empty"),
+        ("t.csv", b"age,sepsis,age\n1,0,1\n", r"duplicate column names: 'age' \(2 times\)"),
+        ("t.csv", b"age;sepsis\n1;0\n", "no comma"),
+        ("t.csv", b"age,sepsis\n1,2,0\n3,4,1\n", "more fields than the header"),
+        ("t.csv", b"age,sepsis\n1,0\n3,4,1,1\n", "Expected 2 fields in line 3, saw 4"),
+        ("t.csv", b"age,sepsis\n\xe9,0\n", "UTF-8"),
+        ("t.csv", b"age,sepsis\n", "no rows"),
+        ("t.csv", b"age,sepsis\n1,0\n2,1\nx,1\n", r"\(first: 2\).*counted from 0 after the header"),
+        ("t.csv.gz", gzip.compress(b"age,sepsis\n" + b"1,0\n2,1\n" * 99, mtime=0)[:-12], "gzip"),
+        ("t.csv.gz", b"age,sepsis\n1,0\n", "gzip"),
+        ("t.parquet", b"PAR1 no", "Parquet"),
+        ("t.xlsx", b"", "Allowed: .csv, .csv.gz, .parquet"),
+    ],
+)
+def test_unreadable_files(tmp_path: Any, name: str, content: bytes, words: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=f"(?s){name}: .*{words}"):
+        SelectiveLabels.from_file(path, label="sepsis")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_roles_are_checked_in_files_too(tmp_path: Any, name: str) -> None:
+    path = tmp_path / name
+    table().to_csv(path, index=False) if name.endswith("csv") else table().to_parquet(path)
+    with pytest.raises(InputError, match=r"'cultured' was given as 'tested' and also"):
+        SelectiveLabels.from_file(path, **ROLES, features=["age", "cultured"])
+    with pytest.raises(InputError, match=r"Did you mean 'patient'"):
+        SelectiveLabels.from_file(path, **{**ROLES, "id": "patients"})
+    with pytest.raises(InputError, match=r"Did you mean 'lactate'"):
+        SelectiveLabels.from_file(path, **ROLES, features=["lactates"])
+
+
+@pytest.mark.parametrize("name", ["absent.csv", "absent.parquet"])
+def test_a_file_that_is_not_there(tmp_path: Any, name: str) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        SelectiveLabels.from_file(tmp_path / name, label="y")
+    assert str(caught.value.filename).endswith(name)

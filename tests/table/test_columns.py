@@ -1,0 +1,162 @@
+"""What kind of column it is, from its values; and what becomes of it."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from dcem.table.columns import guess
+from dcem.table.encoder import Encoder, Encoding
+
+RNG = np.random.default_rng(0)
+N = 2000
+
+
+def column(values) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(values)])
+
+
+def text(values) -> pa.ChunkedArray:
+    return column([None if v is None else str(v) for v in values])
+
+
+def encode(encoding: Encoding, values, missing=()) -> np.ndarray:
+    return Encoder((encoding,), tuple(missing)).transform(
+        pa.table({encoding.name: values if isinstance(values, pa.ChunkedArray) else text(values)})
+    )
+
+
+NUMBERS = RNG.normal(size=N).round(2)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("a measurement", NUMBERS, "number"),
+        ("with NA", np.where(RNG.random(N) < 0.3, "NA", NUMBERS.astype(str)), "number"),
+        ("with words", np.where(RNG.random(N) < 0.01, "hemolyzed", NUMBERS.astype(str)), "number"),
+        ("with limits", np.where(RNG.random(N) < 0.1, "<0.5", NUMBERS.astype(str)), "number"),
+        ("icd", RNG.choice(["250.01", "428", "414", "V57", "E909"], N), "category"),
+        ("zip", RNG.choice(["02139", "10027", "94110"], N), "category"),
+        ("admission_type_id", RNG.integers(1, 9, N), "category"),
+        ("time_in_hospital", RNG.integers(1, 9, N), "number"),
+        ("visit", np.arange(N), "identifier"),
+        ("patient_nbr", RNG.permutation(N * 2)[:N], "identifier"),
+        ("uuid", [f"{i:x}-{i * 7:x}" for i in range(N)], "identifier"),
+        ("smoker", RNG.choice(["Yes", "no"], N), "boolean"),
+        ("flag", RNG.choice(["True", "False"], N), "boolean"),
+        ("iso", pd.date_range("2020", periods=N, freq="h").strftime("%Y-%m-%d %H:%M:%S"), "date"),
+        ("us", pd.date_range("2020", periods=N, freq="D").strftime("%m/%d/%Y"), "date"),
+        ("german", pd.date_range("2020", periods=N, freq="D").strftime("%d.%m.%Y"), "date"),
+        ("constant", ["x"] * N, "constant"),
+        ("nearly constant", ["x"] * (N - 3) + ["y"] * 3, "constant"),
+        ("empty", [""] * N, "constant"),
+        ("glucose", RNG.choice(["None", "Norm", ">200", ">300"], N, p=[0.94, 0.03, 0.02, 0.01]),
+         "category"),
+    ],
+)  # fmt: skip
+def test_kinds(name, values, kind):
+    assert guess(name, text(values)).kind == kind
+
+
+def test_parquet_types_need_no_guess():
+    assert guess("x", column(RNG.normal(size=N))).kind == "number"
+    assert guess("x", column(RNG.random(N) < 0.5)).kind == "boolean"
+    assert guess("x", column(pd.date_range("2020", periods=N, freq="D"))).kind == "date"
+    assert guess("x", column([[1]] * N)).kind == "unknown"
+    coded = pa.chunked_array([pa.array(["a", "b"] * (N // 2)).dictionary_encode()])
+    assert guess("x", coded).kind == "category"
+
+
+def test_a_person_may_know_better():
+    codes = RNG.integers(1, 5, N)
+    assert guess("time_in_hospital", text(codes), is_category=True).kind == "category"
+    assert guess("visit", text(np.arange(N))).encoding is None
+    assert guess("visit", text(np.arange(N)), keep=True).kind == "number"
+
+
+def test_frequent_levels_other_and_missing():
+    values = ["a"] * 900 + ["b"] * 800 + [None] * 200 + [f"rare {i}" for i in range(100)]
+    found = guess("c", text(values))
+    assert found.encoding.features == ("c=a", "c=b", "c=(other)", "c=(missing)")
+    assert found.missing == pytest.approx(0.1)
+    X = encode(found.encoding, values)
+    np.testing.assert_array_equal(X.sum(axis=0), [900, 800, 100, 200])
+    np.testing.assert_array_equal(X.sum(axis=1), 1)
+    unseen = encode(found.encoding, ["never seen", "a", None])
+    np.testing.assert_array_equal(unseen, [[0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 0, 1]])
+
+
+def test_many_levels_are_grouped():
+    values = RNG.choice([f"code {i}" for i in range(300)], 20_000, p=RNG.dirichlet(np.ones(300)))
+    found = guess("diagnosis", text(values))
+    assert 5 < len(found.encoding.levels) <= 20
+    assert found.encoding.other
+    counts = pd.Series(values).value_counts()
+    assert set(found.encoding.levels) <= set(counts.index[:20])
+
+
+def test_two_levels_are_one_indicator_and_a_third_is_unknown():
+    values = ["m"] * 1000 + ["w"] * 1000
+    encoding = guess("sex", text(values)).encoding
+    assert encoding.features == ("sex=w",)
+    np.testing.assert_array_equal(
+        encode(encoding, ["m", "w", "x", None]).ravel(), [0, 1, np.nan, np.nan]
+    )
+
+
+def test_present_or_not_is_what_counts_where_there_is_one_value():
+    values = [5.0] * 1000 + [None] * 1000
+    encoding = guess("dose", text(values)).encoding
+    assert encoding.features == ("dose=(missing)",)
+    np.testing.assert_array_equal(encode(encoding, values).ravel(), [0] * 1000 + [1] * 1000)
+
+
+def test_a_level_of_nine_people_is_not_written_down():
+    values = ["a"] * 500 + ["b"] * 300 + ["nine"] * 9
+    assert guess("c", text(values)).encoding.levels == ("a", "b")
+
+
+def test_user_spellings_of_missing_hold_everywhere():
+    values = ["?"] * 100 + ["a"] * 950 + ["b"] * 950
+    assert guess("c", text(values), ("?",)).missing == pytest.approx(0.05)
+    numbers = ["?"] * 100 + [str(v) for v in NUMBERS]
+    found = guess("n", text(numbers), ("?",))
+    assert found.kind == "number"
+    assert np.isnan(encode(found.encoding, numbers, ("?",))[:100]).all()
+
+
+def test_words_that_may_mean_missing_are_levels_with_a_note():
+    values = ["None"] * 900 + ["high"] * 100 + ["low"] * 100
+    found = guess("c", text(values))
+    assert "c=None" in found.encoding.features
+    assert "--missing None" in found.note
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_numbers_and_codes_mean_the_same_in_text_and_numbers(suffix):
+    numeric = column(RNG.integers(1, 5, N).astype(float))
+    spelled = text([f"{int(v)}" for v in numeric.to_pylist()])
+    encoding = guess("ward_id", spelled if suffix == "csv" else numeric).encoding
+    assert encoding.features == tuple(f"ward_id={i}" for i in (1, 2, 3, 4))
+    np.testing.assert_array_equal(encode(encoding, numeric), encode(encoding, spelled))
+    with_gaps = text(numeric.to_pylist())  # as pandas writes integers beside missing values: 3.0
+    np.testing.assert_array_equal(encode(encoding, numeric), encode(encoding, with_gaps))
+    forced = guess("ward", with_gaps, is_category=True).encoding
+    np.testing.assert_array_equal(encode(forced, numeric), encode(forced, with_gaps))
+
+
+def test_infinities_count_as_missing():
+    values = column([1.0, np.inf, -np.inf, None, 2.0])
+    X = encode(Encoding("x", "number"), values).ravel()
+    np.testing.assert_array_equal(X, [1, np.nan, np.nan, np.nan, 2])
+
+
+def test_dates_are_days():
+    encoding = guess(
+        "d", text(pd.date_range("2020", periods=N, freq="D").strftime("%d.%m.%Y"))
+    ).encoding
+    X = encode(encoding, ["02.01.1970", "no date", None]).ravel()
+    np.testing.assert_array_equal(X, [1, np.nan, np.nan])
+    stamps = column([pd.Timestamp("1970-01-02 12:00"), None])
+    np.testing.assert_array_equal(encode(Encoding("d", "date"), stamps).ravel(), [1.5, np.nan])

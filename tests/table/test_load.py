@@ -1,0 +1,213 @@
+"""A messy file becomes a problem, and every column's fate is told."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dcem.table import Encoder, Roles, load_table, read_batches
+from dcem.table.checks import DataWarning, InputError
+
+N = 1200
+
+
+def messy(n: int = N) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    tested = rng.random(n) < 0.4
+    day = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D")
+    return pd.DataFrame(
+        {
+            "visit_id": np.arange(n) + 10_000,
+            "patient": [f"P{i:05d}" for i in rng.integers(0, n // 2, n)],
+            "age": rng.integers(18, 95, n),
+            "lactate": np.where(rng.random(n) < 0.2, "NA", rng.gamma(2, 1, n).round(2).astype(str)),
+            "ward": rng.choice(["ICU", "ER", "Ward 1", "Ward 2"], n),
+            "code": rng.choice([f"A{i}" for i in range(400)], n),
+            "admitted": day.strftime("%Y-%m-%d"),
+            "smoker": rng.choice(["Yes", "No", ""], n),
+            "country": "X",
+            "race": rng.choice(["A", "B"], n, p=[0.7, 0.3]),
+            "result": np.where(
+                tested, rng.choice(["high", "normal"], n, p=[0.3, 0.7]), "not ordered"
+            ),
+        }
+    )
+
+
+ROLES = Roles(
+    label="result",
+    positive=("high",),
+    untested_value=("not ordered",),
+    group=("race",),
+    id="patient",
+)
+
+
+@pytest.fixture(params=[".csv", ".csv.gz", ".parquet"])
+def path(request, tmp_path):
+    file = tmp_path / f"visits{request.param}"
+    if request.param == ".parquet":
+        messy().to_parquet(file, index=False)
+    else:
+        messy().to_csv(file, index=False)
+    return file
+
+
+def test_kinds_roles_and_features(path):
+    table = load_table(path, ROLES)
+    kinds = {column.name: (column.role, column.kind) for column in table.columns}
+    assert kinds == {
+        "visit_id": ("left out", "identifier"),
+        "patient": ("id", "identifier"),
+        "age": ("feature", "number"),
+        "lactate": ("feature", "number"),
+        "ward": ("feature", "category"),
+        "code": ("left out", "category"),
+        "admitted": ("feature", "date"),
+        "smoker": ("feature", "boolean"),
+        "country": ("left out", "constant"),
+        "race": ("group", "category"),
+        "result": ("label", "category"),
+    }
+    problem, frame = table.problem, messy()
+    assert problem.feature_names == table.encoder.feature_names
+    X = dict(zip(problem.feature_names, problem.X.T, strict=True))
+    np.testing.assert_array_equal(X["age"], frame["age"])
+    np.testing.assert_array_equal(np.isnan(X["lactate"]), frame["lactate"] == "NA")
+    np.testing.assert_array_equal(X["ward=ICU"], frame["ward"] == "ICU")
+    days = (pd.to_datetime(frame["admitted"]) - pd.Timestamp(0)).dt.days
+    np.testing.assert_array_equal(X["admitted"], days)
+    expected = frame["smoker"].map({"Yes": 1.0, "No": 0.0}).to_numpy(float)
+    np.testing.assert_array_equal(X["smoker"], expected)
+    np.testing.assert_array_equal(problem.tested, frame["result"] != "not ordered")
+    np.testing.assert_array_equal(problem.y_obs == 1, frame["result"] == "high")
+    assert problem.group_names == ("A", "B")
+    np.testing.assert_array_equal(problem.person, pd.factorize(frame["patient"])[0])
+
+
+def test_source_knows_the_file_again(path):
+    table = load_table(path, ROLES)
+    assert (table.source.name, table.source.rows, table.source.columns) == (path.name, N, 11)
+    import hashlib
+
+    assert table.source.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_encoder_survives_json_and_reads_frames(path):
+    import json
+
+    table = load_table(path, ROLES)
+    again = Encoder.from_plain(json.loads(json.dumps(table.encoder.to_plain())))
+    assert again == table.encoder
+    np.testing.assert_array_equal(again.transform(messy()), table.problem.X)
+
+
+def test_a_group_of_three_stays(tmp_path):
+    frame = messy()
+    frame.loc[:2, "race"] = "C"
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.warns(DataWarning, match="Fewer than 10 rows in group 'C'"):
+        table = load_table(tmp_path / "t.csv", ROLES)
+    assert table.problem.group_names == ("A", "B", "C")
+    assert (table.problem.group == 2).sum() == 3
+
+
+@pytest.mark.parametrize("spelling", [{1: "1.0", 0: "0.0"}, {1: "1", 0: "0"}, {1: "Y", 0: "n"}])
+def test_labels_that_need_no_explanation(tmp_path, spelling):
+    frame = messy()
+    truth = np.random.default_rng(1).random(N) < 0.3
+    frame["result"] = np.where(frame["result"] == "not ordered", "", truth)
+    frame["result"] = frame["result"].map({"True": spelling[1], "False": spelling[0], "": ""})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    problem = load_table(tmp_path / "t.csv", Roles(label="result", exclude=("patient",))).problem
+    np.testing.assert_array_equal(problem.tested, frame["result"] != "")
+    np.testing.assert_array_equal(problem.y_obs == 1, frame["result"] == spelling[1])
+
+
+def test_numbers_as_positive_values_whatever_their_spelling(tmp_path):
+    frame = messy()
+    frame["result"] = frame["result"].map({"high": "2.0", "normal": "0.0", "not ordered": "-1.0"})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    roles = Roles(label="result", positive=("2",), untested_value=("-1",))
+    table = load_table(tmp_path / "t.csv", roles)
+    np.testing.assert_array_equal(table.problem.y_obs == 1, frame["result"] == "2.0")
+    np.testing.assert_array_equal(table.problem.tested, frame["result"] != "-1.0")
+
+
+def test_truth_is_kept_apart(tmp_path):
+    frame = messy()
+    frame["truth"] = np.random.default_rng(2).choice(["high", "normal"], N)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    from dataclasses import replace
+
+    table = load_table(tmp_path / "t.csv", replace(ROLES, truth="truth"))
+    np.testing.assert_array_equal(table.truth, frame["truth"] == "high")
+    assert not any(name.startswith("truth") for name in table.problem.feature_names)
+
+
+def test_crossed_groups_weights_and_lists_with_commas(tmp_path):
+    frame = messy()
+    frame["weight"] = np.random.default_rng(3).random(N) + 0.5
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    from dataclasses import replace
+
+    table = load_table(
+        tmp_path / "t.csv",
+        replace(ROLES, group=("race,ward",), weight="weight", exclude=("age,code",)),
+    )
+    assert table.roles.group == ("race", "ward")
+    assert table.problem.n_groups == 8
+    assert table.problem.group_names[0] == "A & ER"
+    np.testing.assert_allclose(table.problem.weight, frame["weight"])
+    roles = {column.name: column.role for column in table.columns}
+    assert (roles["age"], roles["weight"], roles["ward"]) == ("excluded", "weight", "group")
+    assert not {"age", "ward=ICU", "weight"} & set(table.problem.feature_names)
+    seen = load_table(tmp_path / "t.csv", replace(ROLES, group_as_feature=True))
+    assert "race=B" in seen.problem.feature_names
+
+
+def test_groups_of_a_batch_are_those_of_the_table(tmp_path):
+    from dcem.table import group_codes, read_batches, tested_rows
+
+    frame = messy()
+    frame["band"] = np.where(np.arange(N) % 7 == 0, np.nan, np.arange(N) % 3)  # 0.0, 1.0, 2.0
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    from dataclasses import replace
+
+    with pytest.warns(DataWarning, match="'band' is missing"):
+        table = load_table(tmp_path / "t.csv", replace(ROLES, group=("race", "band")))
+    problem = table.problem
+    (batch,) = read_batches(tmp_path / "t.csv")
+    codes, names = group_codes(batch, table.roles)
+    expected = [problem.group_names[g] for g in problem.group]
+    assert [names[code] for code in codes] == expected
+    np.testing.assert_array_equal(tested_rows(batch, table.roles), problem.tested)
+
+
+def test_semicolons_quotes_and_a_mark_at_the_start(tmp_path):
+    frame = messy()
+    frame.loc[0, "ward"] = 'a "quoted"\nward; with all of it'
+    frame.to_csv(tmp_path / "t.csv", index=False, sep=";", encoding="utf-8-sig")
+    table = load_table(tmp_path / "t.csv", ROLES)
+    assert table.source.rows == N
+    assert table.columns[0].name == "visit_id"
+
+
+@pytest.mark.parametrize("read", [lambda p: load_table(p, ROLES), lambda p: list(read_batches(p))])
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("12345,P00077,81", "row 1,202 (the header is row 1) has 3 columns, the header 11. The "
+         "file may be truncated."),
+        ("12345,P00077,81" + ",x" * 9, "has 12 columns, the header 11. A value that holds the "),
+        ('12345,"P00077,81', "has 2 columns, the header 11. The file may be truncated."),
+    ],
+)  # fmt: skip
+def test_a_broken_line_is_located_and_not_quoted(read, line, said, tmp_path):
+    path = tmp_path / "visits.csv"
+    messy().to_csv(path, index=False)
+    path.write_text(path.read_text() + line + "\n")
+    with pytest.raises(InputError) as error:
+        read(path)
+    assert said in str(error.value)
+    assert "P00077" not in str(error.value)
+    assert "12345" not in str(error.value)
