@@ -42,7 +42,7 @@ docs: $(STAMP)  ## build the documentation site, strictly, into site/
 	@$(BIN)/mkdocs build --strict
 
 bench: $(STAMP)  ## measure speed, as ratios within one run
-	@echo "==> benchmarks (ratios within one run; machines are noisy)"
+	@echo "==> speed (ratios within one run; machines are noisy)"
 	@for f in speed/bench_*.py; do echo "--- $$f"; $(BIN)/python $$f || exit 1; done
 
 clean:  ## remove what was made, .venv included
