@@ -31,7 +31,8 @@ LAYERS = [
 ORDER = {part: height for height, layer in enumerate(LAYERS) for part in layer}
 GROUND = {"files", "table"}
 NARROWER = {"tasks": GROUND, "engine": {"files"}}  # engine knows nothing of selective labels
-ANYWHERE = {"_version", "__version__", "hooks"}  # hooks: the declared way up
+# text: numbers as people write them; hooks: the declared way up
+ANYWHERE = {"_version", "__version__", "text", "hooks"}
 HEAVY = {
     "duckdb",
     "jinja2",

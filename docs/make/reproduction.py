@@ -33,7 +33,7 @@ from dcem.paper.spread import (
     published_spreads,
     spreads_of,
 )
-from dcem.report.words import number
+from dcem.text import number
 
 DOCS = Path(__file__).resolve().parents[1]
 PAGE = DOCS / "reproduction.md"

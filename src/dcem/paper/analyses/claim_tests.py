@@ -21,7 +21,7 @@ from dcem.paper.spread import (
     Spread,
     Spreads,
 )
-from dcem.report.words import number
+from dcem.text import number
 
 Answer = tuple[str, bool | None]  # the numbers in words; whether the sentence holds
 NO_ANSWER: Answer = ("", None)

@@ -35,7 +35,7 @@ from dcem.paper.spread import (
     spreads_of,
 )
 from dcem.report.style import GRID, INK, MUTED, WARN, group_colour, new_figure
-from dcem.report.words import number
+from dcem.text import number
 
 MARGIN = 0.01
 STATISTICS = ("median", "worst")

@@ -17,7 +17,7 @@ import pandas as pd
 from dcem.paper.picture import Picture, in_style
 from dcem.paper.sources import Found
 from dcem.report.style import FAINT, GRID, group_colour, new_figure
-from dcem.report.words import number
+from dcem.text import number
 
 PHASES = tuple(range(0, 360, 30))
 TEMPERATURES = (0.01, 0.1, 1.0, 10.0, 100.0)

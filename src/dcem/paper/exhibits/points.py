@@ -34,7 +34,7 @@ from dcem.paper.spread import (
     spreads_of,
 )
 from dcem.report.style import GRID, INK, MUTED, PAPER, WARN, group_colour, new_figure
-from dcem.report.words import number
+from dcem.text import number
 
 STAR = "* ours cut short"
 LANE = 0.19  # how far the two sides of a method are from its middle

@@ -18,7 +18,7 @@ from dcem.paper.picture import Picture, in_style, look, tick
 from dcem.paper.sources import Found
 from dcem.paper.spread import METHOD_NAMES, METRIC_NAMES
 from dcem.report.style import GRID, MUTED, new_figure
-from dcem.report.words import number
+from dcem.text import number
 
 # What the released code pools: k 0.1 is in none of the figures, at k 4 everybody is tested.
 POOLED_K = (0.25, 1 / 3, 0.5, 1.0, 2.0, 3.0)

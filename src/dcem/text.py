@@ -1,0 +1,126 @@
+"""Numbers as people write them: the one place where a value becomes text.
+
+Scores have no leading zero (.787), shares are in per cent (16.2 %), differences of shares in
+percentage points with their sign (-3.1). What rounds to zero is zero: no number is written as
+-.000. NaN is a dash. Nothing here knows what a number is about; sentences and writers do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf, isnan
+
+MISSING = "–"
+
+
+def decimal(value: float, digits: int = 2, sign: bool = False) -> str:
+    """`1.21`, `-0.30`, `1,204.00`; never a minus before zero."""
+    if isnan(value):
+        return MISSING
+    if value in (inf, -inf):
+        return "∞" if value > 0 else "-∞"
+    text = f"{value:{'+' if sign else ''},.{digits}f}"
+    # Nothing but zeros: neither less nor more than nothing.
+    return text.lstrip("+-") if not text.strip("+-0.,") else text
+
+
+def number(value: float, digits: int = 3, sign: bool = False) -> str:
+    """A score or rate without its leading zero: .787, -.012, 1.000."""
+    text = decimal(value, digits, sign)
+    bare = text.lstrip("+-")
+    return text[: len(text) - len(bare)] + bare.removeprefix("0") if bare[:2] == "0." else text
+
+
+def percent(share: float, digits: int | None = None) -> str:
+    """A share in per cent: whole, with a decimal where it is under ten, or to `digits`."""
+    if isnan(share):
+        return MISSING
+    if digits is None:
+        rounded = abs(round(100 * share, 1))
+        digits = 1 if 0 < rounded < 10 else 0
+    return f"{decimal(100 * share, digits)} %"
+
+
+def points(difference: float, digits: int = 1) -> str:
+    """A difference of shares in percentage points, with its sign: -3.1."""
+    return decimal(100 * difference, digits, sign=True)
+
+
+def ratio(value: float) -> str:
+    """A ratio: 1.21; a large one without decimals, since nobody reads them."""
+    return decimal(value, 2 if abs(value) < 100 else 0)
+
+
+def count(value: float) -> str:
+    """A count with thousands separated."""
+    return decimal(value, 0)
+
+
+def p_value(p: float) -> str:
+    """`p = .031`, `p < .001`."""
+    return f"p {MISSING}" if isnan(p) else "p < .001" if p < 0.001 else f"p = {number(p)}"
+
+
+def duration(seconds: float) -> str:
+    """`under a second`, `12 seconds`, `3 minutes`, `2.5 hours`."""
+    if seconds < 0.95:
+        return "under a second"
+    if seconds < 99.5:
+        return f"{seconds:.0f} second{'s' * (round(seconds) != 1)}"
+    if seconds < 99.5 * 60:
+        return f"{seconds / 60:.0f} minutes"
+    return f"{seconds / 3600:.1f} hours"
+
+
+def _percent_value(share: float) -> str:
+    return percent(share, 1)
+
+
+def _percent_end(share: float) -> str:
+    return decimal(100 * share, 1)
+
+
+def _points_value(difference: float) -> str:
+    return f"{points(difference)} points"
+
+
+def _signed(value: float) -> str:
+    return number(value, sign=True)
+
+
+def _fine(value: float) -> str:
+    return number(value, 4)
+
+
+# Form of a number -> how it is written, and how the ends of its interval are.
+FORMS: dict[str, tuple[Callable[[float], str], Callable[[float], str]]] = {
+    "score": (number, number),
+    "gain": (_signed, _signed),
+    "fine score": (_fine, _fine),
+    "percent": (_percent_value, _percent_end),
+    "points": (_points_value, points),
+    "ratio": (ratio, ratio),
+    "count": (count, count),
+    "seconds": (lambda value: decimal(value, 1), lambda value: decimal(value, 1)),
+}
+
+
+def value(number: float, form: str = "score") -> str:
+    """A number in its form."""
+    return FORMS[form][0](number)
+
+
+def interval(low: float, high: float, form: str = "score") -> str:
+    """`[.768, .823]`; nothing where there is no interval."""
+    if isnan(low) or isnan(high):
+        return ""
+    write = FORMS[form][1]
+    return f"[{write(low)}, {write(high)}]"
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """A, B and C; of many, the first are named and the others counted."""
+    shown = (
+        [*names] if len(names) <= most else [*names[: most - 1], f"{len(names) - most + 1} more"]
+    )
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

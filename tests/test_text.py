@@ -1,0 +1,83 @@
+from math import inf, nan
+
+import pytest
+
+from dcem import text
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (0.7874, ".787"),
+        (-0.0121, "-.012"),
+        (1.0, "1.000"),
+        (-1.25, "-1.250"),
+        (0.0, ".000"),
+        (-0.0001, ".000"),
+        (0.9996, "1.000"),
+        (12.5, "12.500"),
+        (10.0, "10.000"),
+        (nan, "–"),
+        (inf, "∞"),
+    ],
+)
+def test_number(value: float, written: str) -> None:
+    assert text.number(value) == written
+
+
+@pytest.mark.parametrize("form", text.FORMS)
+@pytest.mark.parametrize("value", [-1e-7, -0.0])
+def test_nothing_is_less_than_nothing(form: str, value: float) -> None:
+    """-0.0001 has been written as -.000, as -0.000 and as -0.0 %."""
+    for written in (text.value(value, form), text.interval(value, -value, form)):
+        assert "-" not in written
+        assert "+" not in written
+
+
+def test_percent_has_a_decimal_where_it_tells() -> None:
+    assert text.percent(1 / 3) == "33 %"
+    assert text.percent(1 / 40) == "2.5 %"
+    assert text.percent(0.0996) == "10 %"
+    assert text.percent(0.09996) == "10 %"
+    assert text.percent(0) == "0 %"
+    assert text.percent(1) == "100 %"
+    assert text.percent(1 / 3, 1) == "33.3 %"
+    assert text.percent(-0.00001, 1) == "0.0 %"
+    assert text.percent(nan) == "–"
+
+
+def test_forms() -> None:
+    assert text.value(-0.031, "points") == "-3.1 points"
+    assert text.interval(-0.05, 0.012, "points") == "[-5.0, +1.2]"
+    assert text.value(0.162, "percent") == "16.2 %"
+    assert text.interval(0.159, 0.165, "percent") == "[15.9, 16.5]"
+    assert text.value(1204.4, "ratio") == "1,204"
+    assert text.value(0.0121, "gain") == "+.012"
+    assert text.interval(nan, nan) == ""
+
+
+@pytest.mark.parametrize(
+    ("p", "written"), [(0.0312, "p = .031"), (0.0002, "p < .001"), (1.0, "p = 1.000")]
+)
+def test_p_values(p: float, written: str) -> None:
+    assert text.p_value(p) == written
+
+
+@pytest.mark.parametrize(
+    ("seconds", "written"),
+    [
+        (0.3, "under a second"),
+        (1.2, "1 second"),
+        (12, "12 seconds"),
+        (185, "3 minutes"),
+        (9000, "2.5 hours"),
+    ],
+)
+def test_durations(seconds: float, written: str) -> None:
+    assert text.duration(seconds) == written
+
+
+def test_lists_of_many_are_counted() -> None:
+    assert text.listed(["a"]) == "a"
+    assert text.listed(["a", "b", "c"]) == "a, b and c"
+    assert text.listed(list("abcdef")) == "a, b, c and 3 more"
