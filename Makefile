@@ -39,11 +39,11 @@ lint: $(STAMP)  ## ruff (lint and format) and mypy
 
 docs: $(STAMP)  ## build the documentation site, strictly, into site/
 	@echo "==> building the documentation"
-	@$(BIN)/mkdocs build --strict
+	@$(BIN)/zensical build --clean --strict
 
 bench: $(STAMP)  ## measure speed, as ratios within one run
 	@echo "==> speed (ratios within one run; machines are noisy)"
 	@for f in speed/bench_*.py; do echo "--- $$f"; $(BIN)/python $$f || exit 1; done
 
 clean:  ## remove what was made, .venv included
-	rm -rf $(VENV) site demo-output .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) site .cache demo-output .mypy_cache .pytest_cache .ruff_cache
