@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from small_benchmark import PLAIN
 
 # Two workers share two cores: a second thread each would only wait for the other (before torch).
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -35,3 +36,10 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("real data is not here: expected a folder 'shared' beside the checkout")
     return SHARED
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    """12 cells of two single-stage methods."""
+    (tmp_path / "plain.toml").write_text(PLAIN)
+    return tmp_path / "plain.toml"

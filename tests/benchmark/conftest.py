@@ -3,29 +3,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from small_benchmark import SMALL
 
 from dcem.tasks.sepsis.features import FEATURE_NAMES
-
-SMALL = """
-about = "Small enough for a test."
-
-[[tasks]]
-phase = [0, 120]
-n_train = 300
-n_validation = 300
-n_test = 300
-stream = "independent"
-seed = [0, 1, 2]
-"""
-
-PLAIN = (
-    SMALL
-    + """
-[[methods]]
-name = ["y-obs", "tested-only"]
-params = {steps = 20, hidden = [8]}
-"""
-)
 
 ITERATIVE = (
     SMALL
@@ -40,13 +20,6 @@ ROUNDS = {
     "sar-em": "max_iter = 12, patience = 99, steps = 5",
     "self": "max_iter = 11, patience = 99, steps = 5",  # after a first round without filtering
 }
-
-
-@pytest.fixture
-def plain(tmp_path: Path) -> Path:
-    """12 cells of two single-stage methods."""
-    (tmp_path / "plain.toml").write_text(PLAIN)
-    return tmp_path / "plain.toml"
 
 
 @pytest.fixture
