@@ -35,10 +35,11 @@ ROWS = 6000
 def dependence(gamma: float, seed: int) -> list[dict[str, Any]]:
     """One table with a planted odds ratio."""
     from dcem import metrics
-    from dcem.audit.nuisance import Features, cross_fit, deal_folds
-    from dcem.audit.people import People
     from dcem.audit.performance import RankedScore
-    from dcem.audit.sensitivity import Unseen
+    from dcem.estimation.folds import person_folds
+    from dcem.estimation.influence import People
+    from dcem.estimation.nuisances import fit_nuisances
+    from dcem.estimation.outcomes import Unseen
     from dcem.table.labels import SelectiveLabels
 
     rng = np.random.default_rng([seed, round(1000 * gamma)])
@@ -52,16 +53,8 @@ def dependence(gamma: float, seed: int) -> list[dict[str, Any]]:
     score = seen + 0.8 * group * rng.normal(size=ROWS)  # poorer in group 1
     problem = SelectiveLabels.from_arrays(x, np.where(tested, truth, np.nan), group=group)
     people = People.of(problem)
-    fold = deal_folds(people, ROWS, 3, rng)
-    how: dict[str, Any] = {
-        "n_classes": 2, "fold": fold, "people": people, "row_budget": 50_000, "rng": rng,
-    }  # fmt: skip
-    both = Features(problem.X, problem.group, 2)
-    everyone = np.ones(ROWS, bool)
-    testing = cross_fit(both, tested.astype(int), among=everyone, **how).probability
-    y = problem.y_imputed.astype(int)
-    risk = cross_fit(Features(problem.X), y, among=tested, **how).probability
-    unseen = Unseen.of(problem, risk, testing)
+    models = fit_nuisances(problem, person_folds(problem, 3, rng), rng)
+    unseen = Unseen.of(problem, models.outcome, models.truncated_testing)
     ranked = RankedScore(score, people)
     first, second = ((group == code) * 1.0 for code in (0, 1))
     real = {
@@ -89,10 +82,11 @@ def dependence(gamma: float, seed: int) -> list[dict[str, Any]]:
 
 def unmeasured(strength: float, seed: int) -> list[dict[str, Any]]:
     """One table with a hidden cause of group and testing."""
-    from dcem.audit.nuisance import Features, cross_fit, deal_folds
-    from dcem.audit.people import People
     from dcem.audit.testing import testing_rates
     from dcem.audit.unmeasured import bias_scale, largest_bias
+    from dcem.estimation.folds import person_folds
+    from dcem.estimation.influence import People
+    from dcem.estimation.nuisances import fit_nuisances
     from dcem.table.labels import SelectiveLabels
 
     rng = np.random.default_rng([seed, round(1000 * strength), 1])
@@ -102,14 +96,12 @@ def unmeasured(strength: float, seed: int) -> list[dict[str, Any]]:
     y = np.where(tested, rng.random(ROWS) < expit(x[:, 1]), np.nan)
     problem = SelectiveLabels.from_arrays(x, y, group=group)
     people = People.of(problem)
-    how: dict[str, Any] = {
-        "n_classes": 2, "among": np.ones(ROWS, bool), "people": people, "row_budget": 50_000,
-        "fold": deal_folds(people, ROWS, 3, rng), "rng": rng,
-    }  # fmt: skip
-    testing = cross_fit(Features(problem.X), tested.astype(int), **how).probability
-    member = cross_fit(Features(problem.X), group, **how).probability
-    rate = testing_rates(problem, people, testing, np.stack([1 - member, member], axis=1))[1]
-    scale = bias_scale(problem, people, testing, group - member, rate.difference.value)
+    models = fit_nuisances(problem, person_folds(problem, 3, rng), rng, groups=True)
+    rate = testing_rates(problem, people, models)[1]
+    assert models.membership is not None
+    assert models.testing_alone is not None
+    surplus = group - models.membership[:, 1]
+    scale = bias_scale(problem, people, models.testing_alone, surplus, rate.difference.value)
     ones = np.ones(ROWS)
     with_group = _partial(group, hidden, ones, x)
     with_testing = _partial(tested * 1.0, hidden, ones, x, group)

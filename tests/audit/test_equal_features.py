@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from dcem.audit.people import People
 from dcem.audit.testing import equal_features
+from dcem.estimation.influence import People
 
 
 def population(gap):

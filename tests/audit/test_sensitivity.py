@@ -6,10 +6,10 @@ from scipy.special import expit, logit
 
 from dcem import metrics
 from dcem.audit.overlap import describe_overlap
-from dcem.audit.people import People
 from dcem.audit.performance import RankedScore, performance_sensitivity
-from dcem.audit.sensitivity import Unseen
 from dcem.audit.unmeasured import largest_bias, robustness_value
+from dcem.estimation.influence import People
+from dcem.estimation.outcomes import Unseen
 
 from .conftest import make_world
 
@@ -37,7 +37,9 @@ def test_the_right_odds_ratio_gives_the_right_answer(gamma) -> None:
 def test_outcomes_are_the_augmented_estimate_at_one(unfair) -> None:
     p, e, mu = unfair.problem, unfair.testing, unfair.risk
     unseen = Unseen.of(p, mu, e)
-    expected = mu + p.tested / e * (p.y_imputed - mu)
+    size, stood_for = np.bincount(p.group), np.bincount(p.group, p.tested / e)
+    stands_for = (size / stood_for)[p.group] * p.tested / e  # together, for all of the group
+    expected = mu + stands_for * (p.y_imputed - mu)
     assert np.allclose(unseen.outcomes(1.0), expected)
 
 

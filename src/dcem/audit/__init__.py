@@ -22,7 +22,8 @@ from dcem.audit.performance import performance_sensitivity
 from dcem.audit.plain import to_plain
 from dcem.audit.results import Audit
 from dcem.audit.run import audit
-from dcem.audit.sensitivity import Unseen, prevalence_sensitivity
+from dcem.audit.sensitivity import prevalence_sensitivity
+from dcem.estimation.outcomes import Unseen
 
 __all__ = [
     "Audit",

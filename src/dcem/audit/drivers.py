@@ -14,15 +14,15 @@ of the sum of all rises.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dcem.audit.nuisance import CrossFit, Features
-from dcem.audit.people import People, Z
 from dcem.audit.results import Driver
+from dcem.estimation.influence import People, Z
+from dcem.estimation.nuisances import CrossFit, Features
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -36,19 +36,18 @@ GROUP = "(group)"
 def find_drivers(
     problem: SelectiveLabels,
     people: People,
-    features: Features,
     testing: CrossFit,
-    fold: np.ndarray,
     sources: Sequence[str],
     rng: np.random.Generator,
 ) -> tuple[Driver, ...]:
     """Every raw column with its importance, most important first."""
+    features = Features.of(problem)
     rows = np.arange(len(problem))
     if len(rows) > ROWS:
         rows = np.sort(rng.choice(rows, ROWS, replace=False))
     asked = _Held(
         testing.models,
-        fold[rows],
+        testing.fold[rows],
         features.take(rows),
         problem.tested[rows],
         people.weight[rows],
@@ -63,7 +62,7 @@ def find_drivers(
         shuffled = asked.X.copy()
         shuffled[:, columns] = asked.X[rng.permutation(len(rows))][:, columns]
         rise = part.mean(asked.losses(shuffled) - base)
-        found.append((source, columns, rise.value, Z * part.error(rise.influence)))
+        found.append((source, columns, rise.value, Z * part.error(rise)))
     found.sort(key=lambda item: -item[2])
     everything = sum(max(rise, 0.0) for _, _, rise, _ in found)
     few = asked.some(MOVED)
@@ -84,7 +83,7 @@ def find_drivers(
 class _Held:
     """Held-out rows, each asked of the model that has not seen it."""
 
-    models: tuple[Any, ...]
+    models: Mapping[int, Any]  # by fold
     fold: np.ndarray
     X: np.ndarray
     tested: np.ndarray
@@ -99,21 +98,15 @@ class _Held:
 
     def probability(self, X: np.ndarray) -> np.ndarray:
         found = np.empty(len(X))
-        for number, model in enumerate(self.models):
+        for number, model in self.models.items():
             rows = np.flatnonzero(self.fold == number)
             if len(rows):
-                found[rows] = _of_testing(model, X[rows])
+                found[rows] = model.predict_proba(X[rows])[:, 1]
         return found
 
     def losses(self, X: np.ndarray) -> np.ndarray:
         p = np.clip(self.probability(X), 1e-6, 1 - 1e-6)
         return -np.log(np.where(self.tested, p, 1 - p))
-
-
-def _of_testing(model: Any, X: np.ndarray) -> np.ndarray:
-    if len(model.classes_) == 1:
-        return np.full(len(X), float(model.classes_[0]))
-    return np.asarray(model.predict_proba(X)[:, 1])
 
 
 def _direction(asked: _Held, columns: list[int], labels: list[str], source: str) -> str:

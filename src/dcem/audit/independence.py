@@ -23,8 +23,9 @@ import numpy as np
 from scipy.special import expit, logit
 from scipy.stats import chi2
 
-from dcem.audit.people import FEWEST_PEOPLE, FEWEST_TESTED, People, Z
 from dcem.audit.results import Independence
+from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People, Statistic, Z
+from dcem.estimation.nuisances import Nuisances
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -32,12 +33,12 @@ POWER = 1.96 + 0.84  # standard errors away from 1 that are noticed with probabi
 
 
 def check_independence(
-    problem: SelectiveLabels, people: People, risk: np.ndarray, membership: np.ndarray
+    problem: SelectiveLabels, people: People, nuisances: Nuisances
 ) -> Independence:
-    """The odds ratio of every group, and the joint test.
-
-    `risk` is P(y = 1 | x) and `membership` P(group | x) [n, groups], both fitted to the tested.
-    """
+    """The odds ratio of every group, and the joint test."""
+    risk, membership = nuisances.outcome_alone, nuisances.membership_tested
+    assert risk is not None
+    assert membership is not None
     tested = problem.tested
     y = problem.y_imputed
     odds_ratio: dict[str, Estimate] = {}
@@ -84,7 +85,7 @@ def _log_odds(
         if abs(step) < 1e-8:
             break
     influence = weight * surplus * (y - expit(base + at * surplus)) / curve
-    return at, people.error(influence)
+    return at, people.error(Statistic(at, influence))
 
 
 def _jointly(people: People, scores: list[np.ndarray]) -> tuple[float, str]:
@@ -103,26 +104,6 @@ def _jointly(people: People, scores: list[np.ndarray]) -> tuple[float, str]:
     rank = int(np.linalg.matrix_rank(correlation, tol=1e-3, hermitian=True))
     statistic = float(total @ np.linalg.pinv(correlation, rcond=1e-3, hermitian=True) @ total)
     return float(chi2.sf(statistic, rank)), ""
-
-
-def with_group(problem: SelectiveLabels, people: People, risk: np.ndarray) -> np.ndarray:
-    """The risk given features *and* group: each group's own intercept on the features' logit.
-
-    Fitted to the tested; a prior of one unit on the log odds keeps small groups near the others.
-    """
-    base = logit(np.clip(risk, 1e-6, 1 - 1e-6))
-    y = problem.y_imputed
-    shift = np.zeros(problem.n_groups)
-    for code in range(problem.n_groups):
-        rows = problem.tested & (problem.group == code)
-        for _ in range(25):
-            fitted = expit(base[rows] + shift[code])
-            slope = people.weight[rows] @ (y[rows] - fitted) - shift[code]
-            step = slope / (people.weight[rows] @ (fitted * (1 - fitted)) + 1)
-            shift[code] += float(np.clip(step, -2, 2))
-            if abs(step) < 1e-8:
-                break
-    return expit(base + shift[problem.group])
 
 
 def no_test(problem: SelectiveLabels, reason: str) -> Independence:

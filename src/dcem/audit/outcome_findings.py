@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf, isnan
 
-from dcem.audit.people import Z, two_sided
 from dcem.audit.results import Audit, Breakdown, Finding, TestingRate
 from dcem.audit.wording import between, percent, points, share
+from dcem.estimation.influence import Z, two_sided
 from dcem.metrics.estimate import Estimate
 
 CLEAR = 0.05

@@ -22,8 +22,8 @@ from math import nan
 
 import numpy as np
 
-from dcem.audit.people import FEWEST_TESTED, Moving, People
 from dcem.audit.results import Yield
+from dcem.estimation.influence import FEWEST_TESTED, People, Statistic
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -84,7 +84,7 @@ def _at_equal_probability(
     influence = np.zeros(len(y))
     for weight, gap in pieces:
         influence += weight / total * gap.influence
-    return people.interval(Moving(float(value), influence))
+    return people.interval(Statistic(float(value), influence))
 
 
 def _marginal(people: People, y: np.ndarray, here: np.ndarray, p: np.ndarray | None) -> Estimate:

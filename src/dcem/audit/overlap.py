@@ -18,8 +18,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dcem.audit.people import FEWEST_PEOPLE, Moving, People, kish
 from dcem.audit.results import EVERYBODY, Calibration, Overlap
+from dcem.estimation.influence import FEWEST_PEOPLE, People, Statistic, kish
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -133,4 +133,4 @@ def _slope(tested: np.ndarray, probability: np.ndarray, people: People) -> Estim
             break
     influence = np.linalg.solve(curve, design * (people.weight * (tested - expit(at @ design))))[1]
 
-    return people.interval(Moving(float(at[1]), influence))
+    return people.interval(Statistic(float(at[1]), influence))

@@ -13,7 +13,6 @@ from math import inf, nan
 
 import numpy as np
 
-from dcem.audit.people import Moving, People
 from dcem.audit.results import (
     EVERYBODY,
     Breakdown,
@@ -22,7 +21,9 @@ from dcem.audit.results import (
     PerformanceSensitivity,
     WorstCase,
 )
-from dcem.audit.sensitivity import GAMMAS, UNIT, Unseen, curve, find_breakdown, inverse, parts
+from dcem.audit.sensitivity import GAMMAS, UNIT, curve, find_breakdown, inverse, parts
+from dcem.estimation.influence import People, Statistic
+from dcem.estimation.outcomes import Unseen
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -45,18 +46,18 @@ class RankedScore:
         """Weight of `amount` at each step [steps]."""
         return np.bincount(self.step, self.people.weight * mine * amount, minlength=self.n_steps)
 
-    def auc(self, outcome: np.ndarray, mine: np.ndarray) -> Moving:
+    def auc(self, outcome: np.ndarray, mine: np.ndarray) -> Statistic:
         """The AUC against pseudo-outcomes [n] (they may leave 0 and 1), with its influence."""
         positive, negative = self.mass(outcome, mine), self.mass(1 - outcome, mine)
         p, n = positive.sum(), negative.sum()
         if not (p > 0 and n > 0):
-            return Moving(nan, np.zeros(len(outcome)))
+            return Statistic(nan, np.zeros(len(outcome)))
         below = (np.cumsum(negative) - negative / 2) / n  # negatives outranked by each step
         above = 1 - (np.cumsum(positive) - positive / 2) / p  # positives that outrank it
         value = float(positive @ below / p)
         gain = outcome * (below[self.step] - value) / p
         gain += (1 - outcome) * (above[self.step] - value) / n
-        return Moving(value, self.people.weight * mine * gain)
+        return Statistic(value, self.people.weight * mine * gain)
 
     def adversary(
         self, low: np.ndarray, high: np.ndarray, mine: np.ndarray, up: bool
@@ -159,7 +160,7 @@ def _breakdown(
     people: People,
     reason: str,
 ) -> Breakdown:
-    def worst(part: str, strength: float, up: bool) -> Moving:
+    def worst(part: str, strength: float, up: bool) -> Statistic:
         low, high = unseen.outcomes(inverse(strength)), unseen.outcomes(strength)
         return ranked.auc(ranked.adversary(low, high, masks[part], up), masks[part])
 
@@ -174,9 +175,9 @@ def _breakdown(
     if reason:
         return Breakdown(conclusion, nan, nan, UNIT, reason)
 
-    def above_chance(strength: float) -> Moving:
+    def above_chance(strength: float) -> Statistic:
         found = worst(EVERYBODY, strength, False)
-        return Moving(found.value - 0.5, found.influence)
+        return Statistic(found.value - 0.5, found.influence)
 
     return find_breakdown(above_chance, people, conclusion)
 

@@ -22,9 +22,9 @@ from math import nan
 import numpy as np
 
 from dcem.audit.overlap import FLOOR
-from dcem.audit.people import FEWEST_TESTED, Moving, People
 from dcem.audit.results import EVERYBODY, Overlap, Prevalence
-from dcem.audit.sensitivity import Unseen
+from dcem.estimation.influence import FEWEST_TESTED, People, Statistic
+from dcem.estimation.outcomes import Unseen
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -77,7 +77,7 @@ def prevalences(
     return tuple(found)
 
 
-def _hidden(people: People, y: np.ndarray, mine: np.ndarray, estimated: Moving) -> Estimate:
+def _hidden(people: People, y: np.ndarray, mine: np.ndarray, estimated: Statistic) -> Estimate:
     """1 - recorded / estimated; the interval knows that both come from the same people."""
     if not people.interval(estimated).low > 0:
         return Estimate(nan, reason="the estimated prevalence may be zero")

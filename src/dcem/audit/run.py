@@ -10,20 +10,20 @@ import numpy as np
 
 from dcem.audit.conclusions import conclude
 from dcem.audit.drivers import find_drivers
-from dcem.audit.independence import check_independence, no_test, with_group
-from dcem.audit.nuisance import CrossFit, Features, cross_fit, deal_folds, group_features
+from dcem.audit.independence import check_independence, no_test
 from dcem.audit.outcome_test import yields
 from dcem.audit.overlap import BIN_EDGES, calibrate, describe_overlap
-from dcem.audit.people import FEWEST_PEOPLE, FEWEST_TESTED, People
 from dcem.audit.performance import performance_sensitivity
 from dcem.audit.prevalence import prevalences
 from dcem.audit.results import EVERYBODY, Audit, GroupCounts
-from dcem.audit.sensitivity import Unseen, prevalence_sensitivity
+from dcem.audit.sensitivity import prevalence_sensitivity
 from dcem.audit.testing import risk_curves, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
+from dcem.estimation.folds import person_folds
+from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
+from dcem.estimation.nuisances import ROW_BUDGET, fit_nuisances
+from dcem.estimation.outcomes import Unseen
 from dcem.table.labels import SelectiveLabels
-
-ROW_BUDGET = 50_000  # rows a nuisance model is fitted to, at most
 
 
 def audit(
@@ -60,69 +60,37 @@ def audit(
     varies = bool(tested.any() and not tested.all())
     grouped = len(counts) > 1
     n_folds = 2 if people.n_people < 100 else 5 if people.n_people < 2_000 else 3
-    fold = deal_folds(people, len(problem), n_folds, rng)
-    everyone = np.ones(len(problem), bool)
-    learners: dict[str, str] = {}
-
-    def fit(what: str, features: Features, target: np.ndarray, **how: Any) -> CrossFit:
-        progress(f"modelling {what}")
-        settings = {"n_classes": 2, "among": everyone, **how}
-        done = cross_fit(
-            features, target, fold=fold, people=people, row_budget=row_budget, rng=rng, **settings
-        )
-        learners[what] = done.learner
-        return done
-
-    plain = Features(problem.X)
-    both = group_features(problem)
-    given_group = fit("testing", both, tested.astype(int)) if varies else None
-    testing = given_group
-    membership = None
-    if varies and grouped:
-        testing = fit("testing from the features alone", plain, tested.astype(int))
-        membership = _membership(
-            fit("the group", plain, problem.group, n_classes=problem.n_groups), problem
-        )
+    nuisances = fit_nuisances(
+        problem,
+        person_folds(problem, n_folds, rng),
+        rng,
+        groups=grouped,
+        row_budget=row_budget,
+        progress=progress,
+    )
     outcomes = problem.y_obs[tested]
     enough = min((outcomes == 1).sum(), (outcomes == 0).sum()) >= FEWEST_TESTED
-    risk, independence = None, None
-    if enough:
-        y = np.where(tested, problem.y_imputed, 0).astype(int)
-        risk = fit("the outcome among the tested", plain, y, among=tested).probability
-    if grouped and risk is not None:
-        among = _membership(
-            fit(
-                "the group among the tested",
-                plain,
-                problem.group,
-                n_classes=problem.n_groups,
-                among=tested,
-                predict=tested,
-            ),
-            problem,
-        )
-        independence = check_independence(problem, people, risk, among)
+    independence, unseen = None, None
+    if grouped and enough:
+        independence = check_independence(problem, people, nuisances)
     elif grouped:
         independence = no_test(problem, "too few positives or negatives among the tested")
 
     progress("estimating")
-    probability = None if given_group is None else given_group.probability
+    probability = nuisances.testing if varies else None
     overlap = {} if probability is None else describe_overlap(problem, people, probability)
-    unseen = None
-    if probability is not None and risk is not None:
-        unseen = Unseen.of(
-            problem, with_group(problem, people, risk) if grouped else risk, probability
-        )
-    rates = testing_rates(
-        problem, people, None if testing is None else testing.probability, membership
-    )
+    # What is scored and drawn is the risk that the features show; the group may differ in it.
+    risk = nuisances.outcome if nuisances.outcome_alone is None else nuisances.outcome_alone
+    if varies and enough:
+        unseen = Unseen.of(problem, nuisances.outcome, nuisances.truncated_testing)
+    rates = testing_rates(problem, people, nuisances if varies else None)
     prevalence = prevalences(problem, people, probability, unseen, overlap)
     found = Audit(
         extent="some" if varies else "everybody" if tested.all() else "nobody",
         counts=counts,
         total=total,
         testing=rates,
-        risk_curves=() if risk is None or not varies else risk_curves(problem, people, risk),
+        risk_curves=risk_curves(problem, people, risk) if varies and enough else (),
         drivers=(),
         bin_edges=BIN_EDGES,
         overlap=overlap,
@@ -133,26 +101,25 @@ def audit(
         testing_sensitivity=None,
         prevalence_sensitivity=None,
         performance_sensitivity=None,
-        learners=learners,
+        learners={report.name: report.chosen for report in nuisances.reports},
         configuration=_configuration(problem, people, row_budget, n_folds, random_state),
         suspicious=dict(suspicious or {}),
     )
-    if given_group is not None:
+    if nuisances.testing_model is not None:
         progress("asking what drives testing")
         found = replace(
             found,
-            drivers=find_drivers(problem, people, both, given_group, fold, sources, rng),
+            drivers=find_drivers(problem, people, nuisances.testing_model, sources, rng),
         )
     progress("trying what nobody measured")
-    if testing is not None and membership is not None:
+    if nuisances.membership is not None and varies:
         found = replace(
             found,
             testing_sensitivity=testing_sensitivity(
-                problem, people, rates, testing.probability, membership, sources, rng
+                problem, people, rates, nuisances, sources, rng
             ),
         )
     if unseen is not None:
-        assert risk is not None
         found = replace(
             found,
             prevalence_sensitivity=prevalence_sensitivity(
@@ -163,7 +130,7 @@ def audit(
                 unseen,
                 risk,
                 overlap,
-                name=f"{learners['the outcome among the tested']}, fitted to the tested",
+                name="the model of what a test would show",
             ),
         )
     return conclude(found)
@@ -185,13 +152,6 @@ def _count(problem: SelectiveLabels, people: People) -> tuple[tuple[GroupCounts,
         if (problem.group == code).any()
     )
     return groups, of(EVERYBODY, np.ones(len(problem), bool))
-
-
-def _membership(fitted: CrossFit, problem: SelectiveLabels) -> np.ndarray:
-    """P(group | x) as [n, groups], for two groups too."""
-    if problem.n_groups == 2:
-        return np.stack([1 - fitted.probability, fitted.probability], axis=1)
-    return fitted.probability
 
 
 def _configuration(

@@ -15,30 +15,17 @@ and Scharfstein 2000: exponential tilting).
 
 Two readings. *One gamma for all*: a curve. *Every row its own* odds ratio within [1/gamma, gamma],
 chosen by an adversary: a range. For an AUC the adversary's best choice is a threshold: the largest
-odds to everybody who scores above it, the smallest to everybody below, or the reverse.
-
-Labels enter as pseudo-outcomes
-
-    q = y, or gamma odds / (1 + gamma odds) if untested,
-        + (1 - e)/e * d q/d mu * (y - mu) if tested,
-
-whose average is the one-step estimate at gamma. At gamma = 1 it is the usual augmented
-inverse-probability estimate and doubly robust: one right model is enough. At any other gamma the
-model of the outcome must be right, because the odds of the untested are gamma times *its* odds; the
-correction then makes small errors of it second order, and no more.
+odds to everybody who scores above it, the smallest to everybody below, or the reverse. `Unseen` (in
+`dcem.estimation.outcomes`) gives the outcomes at each gamma.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from math import inf, isinf, log, nan
 
 import numpy as np
 
-from dcem.audit.overlap import FLOOR
-from dcem.audit.people import Moving, People, Z
 from dcem.audit.results import (
     EVERYBODY,
     Breakdown,
@@ -47,43 +34,14 @@ from dcem.audit.results import (
     Prevalence,
     PrevalenceSensitivity,
 )
+from dcem.estimation.influence import People, Statistic, Z
+from dcem.estimation.outcomes import Unseen
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
 GAMMAS = np.exp(np.linspace(-np.log(10), np.log(10), 21))
 LARGEST = 1000.0  # no breakdown value is looked for beyond; the limit is tried instead
 UNIT = "odds ratio"
-
-
-@dataclass(frozen=True)
-class Unseen:
-    """Outcomes of everybody, as they would be at a given odds ratio.
-
-    `risk` is P(y = 1 | x, tested) and `probability` P(tested | x), both [n] and out of fold.
-    """
-
-    tested: np.ndarray
-    y: np.ndarray  # [n] 0 where untested
-    risk: np.ndarray
-    probability: np.ndarray
-
-    @classmethod
-    def of(cls, problem: SelectiveLabels, risk: np.ndarray, probability: np.ndarray) -> Unseen:
-        """From a table and its two models."""
-        return cls(problem.tested, problem.y_imputed, np.clip(risk, 1e-6, 1 - 1e-6), probability)
-
-    @cached_property
-    def _correction(self) -> np.ndarray:
-        e = np.maximum(self.probability, FLOOR)
-        return np.where(self.tested, (1 - e) / e * (self.y - self.risk), 0.0)
-
-    def outcomes(self, gamma: float) -> np.ndarray:
-        """Pseudo-outcomes [n]; their mean is the prevalence at `gamma`."""
-        if gamma == 0 or isinf(gamma):
-            return np.where(self.tested, self.y, 0.0 if gamma == 0 else 1.0)
-        denominator = 1 + (gamma - 1) * self.risk
-        filled = np.where(self.tested, self.y, gamma * self.risk / denominator)
-        return filled + self._correction * gamma / denominator**2
 
 
 def prevalence_sensitivity(
@@ -110,7 +68,7 @@ def prevalence_sensitivity(
         usable.sort(key=lambda p: p.doubly_robust.value)
         least, most = usable[0].group, usable[-1].group
 
-        def gap(gamma: float) -> Moving:
+        def gap(gamma: float) -> Statistic:
             # The adversary lowers the higher prevalence and raises the lower one.
             lowered = people.mean(unseen.outcomes(inverse(gamma)), masks[most])
             return lowered - people.mean(unseen.outcomes(gamma), masks[least])
@@ -127,14 +85,14 @@ def _against_tested(people: People, unseen: Unseen, reason: str) -> Breakdown:
     """Without groups to order: are the untested positive less often than the tested?"""
     tested = people.mean(unseen.y, unseen.tested.astype(float))
 
-    def difference(gamma: float) -> Moving:
+    def difference(gamma: float) -> Statistic:
         # Untested outcomes with their share of the correction, over the share untested.
         rest = unseen.outcomes(gamma) - unseen.tested * unseen.y
         untested = people.mean((~unseen.tested).astype(float))
         value = people.mean(rest)
         ratio = value.value / untested.value
         influence = (value.influence - ratio * untested.influence) / untested.value
-        return tested - Moving(ratio, influence)
+        return tested - Statistic(ratio, influence)
 
     sign = 1.0 if difference(1.0).value > 0 else -1.0
     word = "less" if sign > 0 else "more"
@@ -142,9 +100,9 @@ def _against_tested(people: People, unseen: Unseen, reason: str) -> Breakdown:
     if reason:
         return Breakdown(conclusion, nan, nan, UNIT, reason)
 
-    def kept(gamma: float) -> Moving:
+    def kept(gamma: float) -> Statistic:
         found = difference(gamma if sign > 0 else inverse(gamma))
-        return Moving(sign * found.value, sign * found.influence)
+        return Statistic(sign * found.value, sign * found.influence)
 
     return find_breakdown(kept, people, conclusion)
 
@@ -177,13 +135,13 @@ def inverse(gamma: float) -> float:
 
 
 def find_breakdown(
-    kept: Callable[[float], Moving], people: People, conclusion: str, unit: str = UNIT
+    kept: Callable[[float], Statistic], people: People, conclusion: str, unit: str = UNIT
 ) -> Breakdown:
     """The smallest gamma >= 1 at which `kept(gamma)`, positive at 1, reaches zero."""
 
     def lower(gamma: float) -> float:
         moving = kept(gamma)
-        return moving.value - Z * people.error(moving.influence)
+        return moving.value - Z * people.error(moving)
 
     value = _root(lambda gamma: kept(gamma).value)
     return Breakdown(conclusion, value, _root(lower, value), unit)

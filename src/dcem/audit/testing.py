@@ -32,20 +32,19 @@ from math import nan
 
 import numpy as np
 
-from dcem.audit.people import FEWEST_PEOPLE, Moving, People, kish, two_sided
 from dcem.audit.results import RiskCurve, TestingRate
+from dcem.estimation.influence import FEWEST_PEOPLE, People, Statistic, kish, two_sided
+from dcem.estimation.nuisances import Nuisances
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
 
 def testing_rates(
-    problem: SelectiveLabels,
-    people: People,
-    testing: np.ndarray | None,
-    membership: np.ndarray | None,
+    problem: SelectiveLabels, people: People, nuisances: Nuisances | None
 ) -> tuple[TestingRate, ...]:
-    """The rates of every group that has people; `testing` is P(tested | x), [n];
-    `membership` P(group | x), [n, groups]; None where everybody or nobody was tested."""
+    """The rates of every group that has people; without models where testing does not vary."""
+    testing = None if nuisances is None else nuisances.testing_alone
+    membership = None if nuisances is None else nuisances.membership
     found = []
     for code, name in enumerate(problem.group_names):
         mine = problem.group == code
@@ -67,7 +66,7 @@ def testing_rates(
 
 def equal_features(
     people: People, mine: np.ndarray, tested: np.ndarray, testing: np.ndarray, member: np.ndarray
-) -> tuple[Moving, Moving] | str:
+) -> tuple[Statistic, Statistic] | str:
     """Testing rates of a group and of the others over their shared features, or why there is none.
 
     With h = pi (1 - pi): everybody's rate under h, plus what each side is tested beyond what its
@@ -115,7 +114,7 @@ def _nothing(name: str, crude: Estimate, reason: str) -> TestingRate:
 
 
 def _compared(
-    people: People, name: str, crude: Estimate, here: Moving, there: Moving
+    people: People, name: str, crude: Estimate, here: Statistic, there: Statistic
 ) -> TestingRate:
     gap = here - there
     return TestingRate(
@@ -125,7 +124,7 @@ def _compared(
         others=_within(people.interval(there)),
         difference=people.interval(gap),
         ratio=people.ratio(here, there),
-        p_value=two_sided(gap.value / people.error(gap.influence)),
+        p_value=two_sided(gap.value / people.error(gap)),
     )
 
 

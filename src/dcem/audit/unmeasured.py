@@ -23,8 +23,9 @@ from math import nan, sqrt
 
 import numpy as np
 
-from dcem.audit.people import People
 from dcem.audit.results import Benchmark, Breakdown, TestingRate, TestingSensitivity
+from dcem.estimation.influence import People
+from dcem.estimation.nuisances import Nuisances
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -36,12 +37,14 @@ def testing_sensitivity(
     problem: SelectiveLabels,
     people: People,
     rates: Sequence[TestingRate],
-    testing: np.ndarray,
-    membership: np.ndarray,
+    nuisances: Nuisances,
     sources: Sequence[str],
     rng: np.random.Generator,
 ) -> TestingSensitivity | None:
     """For the group whose difference is the surest; None if no group has one."""
+    testing, membership = nuisances.testing_alone, nuisances.membership
+    assert testing is not None
+    assert membership is not None
     usable = [rate for rate in rates if rate.difference.estimable]
     if not usable:
         return None

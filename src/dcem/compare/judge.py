@@ -9,10 +9,10 @@ import numpy as np
 from scipy.stats import norm
 
 from dcem.compare.results import CalibrationPoints, Curve, DecisionCurve, Judgement, TestingByScore
-from dcem.estimation import functionals
+from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.functionals import Functional
 from dcem.estimation.gap import GRID, Gap, Ranking, roc_gap
+from dcem.estimation.influence import Statistic, wilson
 from dcem.estimation.outcomes import Masses
 from dcem.estimation.overlap import FEWEST
 from dcem.estimation.results import EVERYBODY
@@ -184,7 +184,7 @@ def _calibration_points(
         if len(np.unique(person[here & behind])) < FEWEST:
             continue
         part = masses.among(here)
-        risk = functionals.prevalence(part)
+        risk = measures.prevalence(part)
         low, high = _wald(risk, person, evaluator.level)
         predicted = float(score @ part.total / part.total.sum())
         share = float(part.total.sum() / masses.total.sum())
@@ -193,7 +193,7 @@ def _calibration_points(
     return CalibrationPoints(*columns)
 
 
-def _wald(value: Functional, person: np.ndarray, level: float) -> tuple[float, float]:
+def _wald(value: Statistic, person: np.ndarray, level: float) -> tuple[float, float]:
     reach = norm.ppf((1 + level) / 2) * value.standard_error(person)
     return value.value - reach, value.value + reach
 
@@ -204,7 +204,7 @@ def _wald(value: Functional, person: np.ndarray, level: float) -> tuple[float, f
 def _decisions(evaluator: Evaluator, target: str, score: np.ndarray) -> DecisionCurve:
     found = [evaluator.net_benefit(target, score, float(at)) for at in DECISIONS]
     everybody = [
-        functionals.net_benefit(np.ones(len(score)), evaluator.masses[target], float(at)).value
+        measures.net_benefit(np.ones(len(score)), evaluator.masses[target], float(at)).value
         for at in DECISIONS
     ]
     return DecisionCurve(
@@ -236,9 +236,7 @@ def testing_by_score(evaluator: Evaluator, score: np.ndarray) -> dict[str, Testi
             if any(0 < count < FEWEST for count in (tested, int(here.sum()) - tested)):
                 continue
             if here.any():
-                low, high = functionals.wilson(
-                    tested / here.sum(), int(here.sum()), evaluator.level
-                )
+                low, high = wilson(tested / here.sum(), int(here.sum()), evaluator.level)
                 points.append((score[rows][here].mean(), tested / here.sum(), low, high))
         curves[name] = TestingByScore(*np.array(points).reshape(-1, 4).T)
     return curves

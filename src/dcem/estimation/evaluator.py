@@ -28,10 +28,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dcem.estimation import functionals, overlap
+from dcem.estimation import measures, overlap
 from dcem.estimation.folds import person_folds
-from dcem.estimation.functionals import Functional
-from dcem.estimation.nuisances import Nuisances, cross_fit
+from dcem.estimation.influence import Statistic
+from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import TARGETS, Masses, masses
 from dcem.estimation.results import EVERYBODY, Overlap, Target
 from dcem.metrics.estimate import Estimate
@@ -68,7 +68,7 @@ class Evaluator:
             raise checks.InputError(f"truth has {len(truth)} values for {len(problem)} rows.")
         self.problem, self.level = problem, level
         self.fold = person_folds(problem, 5, random_state) if fold is None else np.asarray(fold)
-        self.nuisances = nuisances or cross_fit(problem, self.fold, random_state)
+        self.nuisances = nuisances or fit_nuisances(problem, self.fold, random_state)
         self.person = problem.person
         self.truth = None if truth is None else np.asarray(truth)
         keys = [key for key in TARGETS if key != "truth" or truth is not None]
@@ -124,10 +124,10 @@ class Evaluator:
 
     # -- single numbers --------------------------------------------------------------------
 
-    def auc_of(self, target: str, score: np.ndarray, group: str | None = None) -> Functional:
+    def auc_of(self, target: str, score: np.ndarray, group: str | None = None) -> Statistic:
         """AUC with its influences, of everybody or of one group; nothing is refused here."""
         of = self.masses[target]
-        return functionals.auc(score, of if group is None else of.among(self.rows_of(group)))
+        return measures.auc(score, of if group is None else of.among(self.rows_of(group)))
 
     def auc(self, target: str, score: np.ndarray, group: str | None = None) -> Estimate:
         """AUC of everybody or of one group."""
@@ -158,24 +158,24 @@ class Evaluator:
             if not self.rows_of(group).any() or (group and self.problem.n_groups == 1):
                 continue
             of = self.masses[target].among(self.rows_of(group))
-            value = functionals.calibration_in_the_large(score, of)
+            value = measures.calibration_in_the_large(score, of)
             found[group or EVERYBODY] = self._estimate(value, self.lacking(target, group))
         return found
 
     def net_benefit(self, target: str, score: np.ndarray, threshold: float) -> Estimate:
         """Net benefit of acting on scores of at least `threshold`, a person."""
-        value = functionals.net_benefit(score, self.masses[target], threshold)
+        value = measures.net_benefit(score, self.masses[target], threshold)
         return self._estimate(value, self.lacking(target))
 
     def precision_at_capacity(self, target: str, rank: np.ndarray, capacity: float) -> Estimate:
         """Share of positives among the `capacity` share of people ranked highest."""
-        value = functionals.precision_at_capacity(rank, self.masses[target], capacity)
+        value = measures.precision_at_capacity(rank, self.masses[target], capacity)
         behind = round(capacity * len(np.unique(self.person[self.masses[target].total > 0])))
         return self._estimate(value, self.lacking(target), share=True, behind=behind)
 
     def prevalence(self, target: str, group: str | None = None) -> Estimate:
         """Share of positives."""
-        value = functionals.prevalence(self.masses[target].among(self.rows_of(group)))
+        value = measures.prevalence(self.masses[target].among(self.rows_of(group)))
         return self._estimate(value, self.lacking(target, group), share=True)
 
     def _people(self, target: str, group: str | None, positive: bool) -> int:
@@ -184,7 +184,7 @@ class Evaluator:
         return len(np.unique(self.person[self.rows_of(group) & (known == int(positive))]))
 
     def _estimate(
-        self, value: Functional, why: str, *, share: bool = False, behind: int = 0
+        self, value: Statistic, why: str, *, share: bool = False, behind: int = 0
     ) -> Estimate:
         if why:
             return Estimate(nan, reason=why)

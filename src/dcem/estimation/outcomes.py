@@ -19,6 +19,19 @@ The negative mass is the rest of the total. The factor c, near 1, makes the weig
 group sum to its size (Hajek), which steadies the correction. The doubly robust mass may be negative
 or exceed w for a single row: it is a prediction plus a correction, and right on average only.
 
+*If untested people differ from tested ones with the same features*: let their odds be gamma times
+those of the tested. gamma = 1 is the assumption of `dr`; gamma = 0 and infinity are the limits
+without any assumption (Manski 1989). Given gamma the outcomes are identified, and only gamma is
+unknown (Robins, Rotnitzky and Scharfstein 2000: exponential tilting). `Unseen` gives each row
+
+    q = y, or gamma odds / (1 + gamma odds) if untested,
+        + (c/e - 1) dq/dm (y - m) if tested,
+
+whose average is the one-step estimate at gamma. At gamma = 1 it is the doubly robust mass: one
+right model is enough. At any other gamma the model of the outcome must be right, because the odds
+of the untested are gamma times *its* odds; the correction makes small errors of it second order,
+and no more.
+
 References: J. Robins, A. Rotnitzky and L. Zhao, "Estimation of regression coefficients when some
 regressors are not always observed", JASA 1994 (the doubly robust mass); V. Chernozhukov et al.,
 "Double/debiased machine learning", Econometrics Journal 2018 (why e and m are fitted on other
@@ -28,6 +41,7 @@ rows).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isinf
 
 import numpy as np
 
@@ -106,11 +120,36 @@ def masses(
     if target == "ipw":
         return Masses(weight * y / testing, weight * (tested - y) / testing)
     assert outcome is not None
-    inverse = tested / testing
-    size, stood_for = (
-        np.bincount(problem.group, weight * one, minlength=problem.n_groups)
-        for one in (np.ones(len(problem)), inverse)
-    )
-    inverse *= (size / np.where(stood_for > 0, stood_for, 1))[problem.group]
-    positive = outcome + inverse * (y - outcome)
+    positive = Unseen.of(problem, outcome, testing).outcomes(1.0)
     return Masses(weight * positive, weight * (1 - positive))
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Outcomes of everybody, as they would be at a given odds ratio (see the module)."""
+
+    tested: np.ndarray  # [n]
+    y: np.ndarray  # [n] 0 where untested
+    risk: np.ndarray  # [n] P(positive | x, tested), out of fold
+    inverse: np.ndarray  # [n] how many people each tested row stands for; 0 if untested
+
+    @classmethod
+    def of(cls, problem: SelectiveLabels, risk: np.ndarray, testing: np.ndarray) -> Unseen:
+        """From a table and its two models; `testing` [n] stays away from 0."""
+        weight = np.ones(len(problem)) if problem.weight is None else problem.weight
+        inverse = problem.tested / testing
+        size, stood_for = (
+            np.bincount(problem.group, weight * one, minlength=problem.n_groups)
+            for one in (np.ones(len(problem)), inverse)
+        )
+        inverse = inverse * (size / np.where(stood_for > 0, stood_for, 1))[problem.group]
+        return cls(problem.tested, problem.y_imputed, np.clip(risk, 1e-6, 1 - 1e-6), inverse)
+
+    def outcomes(self, gamma: float) -> np.ndarray:
+        """Pseudo-outcomes [n]; their mean is the prevalence at `gamma`."""
+        if gamma == 0 or isinf(gamma):
+            return np.where(self.tested, self.y, 0.0 if gamma == 0 else 1.0)
+        denominator = 1 + (gamma - 1) * self.risk
+        filled = np.where(self.tested, self.y, gamma * self.risk / denominator)
+        others = np.where(self.tested, self.inverse - 1, 0.0)  # the untested it stands for
+        return filled + others * (self.y - self.risk) * gamma / denominator**2

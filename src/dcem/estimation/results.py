@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -43,10 +43,11 @@ class Overlap:
 
 @dataclass(frozen=True)
 class Nuisance:
-    """One of the two models that the population estimates lean on."""
+    """One of the models that the population estimates lean on."""
 
     name: str  # "who is tested" or "what a test would show"
     chosen: str  # the kind of model, with its share if several were combined
     log_loss: float  # out of fold
     log_loss_of_rate: float  # of predicting everybody the overall rate
-    auc: float  # out of fold
+    auc: float  # out of fold; NaN if there are more than two classes
+    each: Mapping[str, float] = field(default_factory=dict)  # log loss of each kind on its own

@@ -1,10 +1,5 @@
 """Numbers about a score, each with the influence of every row on it.
 
-A `Functional` is a value and, for each row, by how much the row moved it (its *influence*, the
-first-order term of the value's error). The standard error is the root of the summed squared
-influences, those of a person taken together; a difference of two functionals of the same rows has
-the difference of their influences, so comparisons are paired without resampling.
-
 All functions take the score and the `Masses` of the rows, so that the same code serves complete
 labels, inverse-propensity and doubly robust estimates. Intervals hold for the score as given (a
 fixed function of the features): they describe the drawing of people, not how a model would change
@@ -26,67 +21,15 @@ complete labels); A. van der Vaart, "Asymptotic Statistics", 1998, chapters 12 a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import isfinite, nan, sqrt
+from math import nan
 
 import numpy as np
-from scipy.special import expit, logit
-from scipy.stats import norm
 
+from dcem.estimation.influence import Statistic
 from dcem.estimation.outcomes import Masses
-from dcem.metrics.estimate import Estimate
 
 
-@dataclass(frozen=True)
-class Functional:
-    """A value and the influence of each row on it [n]; influences sum to the error, roughly."""
-
-    value: float
-    influence: np.ndarray
-
-    def __sub__(self, other: Functional) -> Functional:
-        return Functional(self.value - other.value, self.influence - other.influence)
-
-    def standard_error(self, person: np.ndarray) -> float:
-        """Root of the summed squared influences of people (codes [n])."""
-        summed = np.bincount(person, self.influence)
-        people = int((np.bincount(person, self.influence != 0) > 0).sum())
-        if people < 2:
-            return nan
-        return sqrt(float(summed @ summed) * people / (people - 1))
-
-    def estimate(
-        self, person: np.ndarray, level: float, *, share: bool = False, behind: int = 0
-    ) -> Estimate:
-        """With its normal interval; of a `share`, on the log-odds scale, so it stays in (0, 1).
-
-        At 0 or 1 no row moves a share any more and the error would be 0: Wilson's interval for
-        `behind` people then says how little that proves.
-        """
-        if share and (self.value <= 0 or self.value >= 1):
-            value = float(np.clip(self.value, 0, 1))
-            return Estimate(value, *wilson(value, max(behind, 1), level))
-        error = self.standard_error(person)
-        if not isfinite(self.value) or not isfinite(error):
-            return Estimate(nan, reason="too few people stand behind it")
-        reach = norm.ppf((1 + level) / 2) * error
-        if share:
-            reach /= self.value * (1 - self.value)
-            middle = logit(self.value)
-            return Estimate(self.value, float(expit(middle - reach)), float(expit(middle + reach)))
-        return Estimate(self.value, self.value - reach, self.value + reach)
-
-
-def wilson(share: float, people: int, level: float) -> tuple[float, float]:
-    """Wilson's interval of a share among so many people."""
-    z = float(norm.ppf((1 + level) / 2))
-    room = z * z / people
-    middle = (share + room / 2) / (1 + room)
-    reach = z / (1 + room) * sqrt(share * (1 - share) / people + room / (4 * people))
-    return max(middle - reach, 0.0), min(middle + reach, 1.0)
-
-
-def auc(score: np.ndarray, masses: Masses) -> Functional:
+def auc(score: np.ndarray, masses: Masses) -> Statistic:
     """Probability that a random positive scores higher than a random negative; ties count half."""
     p, q = masses.positive, masses.negative
     place, n_places = _places(score)
@@ -97,24 +40,24 @@ def auc(score: np.ndarray, masses: Masses) -> Functional:
     pairs = p.sum() * q.sum() - itself.sum()
     won = p @ q_below - itself.sum() / 2
     if pairs <= 0:
-        return Functional(nan, np.zeros(len(p)))
+        return Statistic(nan, np.zeros(len(p)))
     value = won / pairs
     moved = p * q_below + q * p_above - itself
     moved -= value * (p * q.sum() + q * p.sum() - 2 * itself)
-    return Functional(float(value), moved / pairs)
+    return Statistic(float(value), moved / pairs)
 
 
-def prevalence(masses: Masses) -> Functional:
+def prevalence(masses: Masses) -> Statistic:
     """Share of positives."""
     return _mean(masses.positive, masses.total)
 
 
-def calibration_in_the_large(score: np.ndarray, masses: Masses) -> Functional:
+def calibration_in_the_large(score: np.ndarray, masses: Masses) -> Statistic:
     """Mean score minus share of positives: above 0 where risk is overstated."""
     return _mean(score * masses.total - masses.positive, masses.total)
 
 
-def net_benefit(score: np.ndarray, masses: Masses, threshold: float) -> Functional:
+def net_benefit(score: np.ndarray, masses: Masses, threshold: float) -> Statistic:
     """True positives a person, minus false ones at the odds of the threshold.
 
     Somebody who acts at a risk of 20 % weighs one missed positive as four needless alarms (Vickers
@@ -125,7 +68,7 @@ def net_benefit(score: np.ndarray, masses: Masses, threshold: float) -> Function
     return _mean(acted * (masses.positive - odds * masses.negative), masses.total)
 
 
-def precision_at_capacity(score: np.ndarray, masses: Masses, capacity: float) -> Functional:
+def precision_at_capacity(score: np.ndarray, masses: Masses, capacity: float) -> Statistic:
     """Share of positives among the `capacity` (a share) of people with the highest scores.
 
     People at the boundary count in part, all those of one score alike, so that ties do not depend
@@ -144,16 +87,16 @@ def precision_at_capacity(score: np.ndarray, masses: Masses, capacity: float) ->
     near_mass = v[near].sum()
     at_boundary = p[near].sum() / near_mass if near_mass > 0 else value
     influence = p * taken - at_boundary * (v * taken - capacity * v) - value * capacity * v
-    return Functional(value, influence / room)
+    return Statistic(value, influence / room)
 
 
-def _mean(values: np.ndarray, mass: np.ndarray) -> Functional:
+def _mean(values: np.ndarray, mass: np.ndarray) -> Statistic:
     """A ratio of sums."""
     total = mass.sum()
     if total <= 0:
-        return Functional(nan, np.zeros(len(mass)))
+        return Statistic(nan, np.zeros(len(mass)))
     value = float(values.sum() / total)
-    return Functional(value, (values - value * mass) / total)
+    return Statistic(value, (values - value * mass) / total)
 
 
 def _places(score: np.ndarray) -> tuple[np.ndarray, int]:

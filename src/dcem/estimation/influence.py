@@ -1,0 +1,256 @@
+"""Numbers that know how each row moved them, and so how uncertain they are.
+
+Every estimate of an audit or a comparison is, to first order, an average over people of an
+*influence*: how much the number moves when a row counts a little more. Influences of the rows of
+one person add up; the variance of the number is the sum of their squares. A difference or a ratio
+of two numbers needs nothing new, because its influences are differences of influences, so
+comparisons are paired without resampling. Rows may be correlated within a person in any way; people
+are taken as independent.
+
+The models behind a number are fitted to other people than they speak of (cross-fitting), and the
+numbers built on them are, where possible, insensitive to small errors in them, so that the
+influence of fitting may be left out (Chernozhukov et al., "Double/debiased machine learning",
+Econometrics Journal 2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, nan, sqrt
+
+import numpy as np
+from scipy.special import expit, logit
+from scipy.stats import norm
+
+from dcem.metrics.estimate import Estimate
+from dcem.table.labels import SelectiveLabels
+
+LEVEL = 0.95
+Z = float(norm.ppf(0.5 + LEVEL / 2))
+FEWEST_PEOPLE = 30  # a model-based number about fewer people is not estimable
+FEWEST_TESTED = 10  # people of a class: intervals, and the privacy of the few, need as many
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A value and the influence of each row on it [n]; influences sum to about zero."""
+
+    value: float
+    influence: np.ndarray
+
+    def __add__(self, other: Statistic) -> Statistic:
+        return Statistic(self.value + other.value, self.influence + other.influence)
+
+    def __sub__(self, other: Statistic) -> Statistic:
+        return Statistic(self.value - other.value, self.influence - other.influence)
+
+    def __mul__(self, factor: float) -> Statistic:
+        return Statistic(self.value * factor, self.influence * factor)
+
+    def __truediv__(self, other: Statistic) -> Statistic:
+        """The ratio, by the delta method."""
+        value = self.value / other.value
+        return Statistic(value, (self.influence - value * other.influence) / other.value)
+
+    def log(self) -> Statistic:
+        """The logarithm, by the delta method."""
+        return Statistic(float(np.log(self.value)), self.influence / self.value)
+
+    def standard_error(self, person: np.ndarray | None) -> float:
+        """Root of the summed squared influences of people (codes [n]; None: every row is one)."""
+        return clustered_error(self.influence, person)
+
+    def estimate(
+        self,
+        person: np.ndarray | None,
+        level: float = LEVEL,
+        *,
+        share: bool = False,
+        behind: int = 0,
+    ) -> Estimate:
+        """With its normal interval; of a `share`, on the log-odds scale, so it stays in (0, 1).
+
+        At 0 or 1 no row moves a share any more and the error would be 0: Wilson's interval for
+        `behind` people then says how little that proves.
+        """
+        if share and (self.value <= 0 or self.value >= 1):
+            value = float(np.clip(self.value, 0, 1))
+            return Estimate(value, *wilson(value, max(behind, 1), level))
+        error = self.standard_error(person)
+        if not isfinite(self.value) or not isfinite(error):
+            return Estimate(nan, reason="too few people stand behind it")
+        reach = float(norm.ppf((1 + level) / 2)) * error
+        if share:
+            reach /= self.value * (1 - self.value)
+            middle = logit(self.value)
+            return Estimate(self.value, float(expit(middle - reach)), float(expit(middle + reach)))
+        return Estimate(self.value, self.value - reach, self.value + reach)
+
+
+def clustered_error(influence: np.ndarray, person: np.ndarray | None) -> float:
+    """The standard error that goes with an influence [n], a person's rows taken together.
+
+    People whom the number does not concern have no influence and are not counted.
+    """
+    if person is not None:
+        moved = np.bincount(person, influence != 0) > 0
+        influence = np.bincount(person, influence)[moved]
+    else:
+        influence = influence[influence != 0]
+    people = len(influence)
+    if people < 2:
+        return nan
+    return sqrt(float(influence @ influence) * people / (people - 1))
+
+
+@dataclass(frozen=True)
+class People:
+    """Who the rows belong to and how much each counts."""
+
+    weight: np.ndarray  # [n]
+    person: np.ndarray | None  # [n] codes, None if every row is a person
+    n_people: int
+
+    @classmethod
+    def of(cls, problem: SelectiveLabels) -> People:
+        """The people of a table."""
+        weight = np.ones(len(problem)) if problem.weight is None else problem.weight
+        if problem.id is None:
+            return cls(weight, None, len(problem))
+        person = problem.person
+        return cls(weight, person, int(person.max()) + 1 if len(person) else 0)
+
+    def count(self, among: np.ndarray) -> int:
+        """Number of different people among these rows (a mask)."""
+        if self.person is None:
+            return int(among.sum())
+        return int(np.bincount(self.person[among], minlength=1).astype(bool).sum())
+
+    def mean(self, values: np.ndarray, among: np.ndarray | None = None) -> Statistic:
+        """The weighted mean of `values`, each row counting `among` (a mask or more weights)."""
+        one = np.ones(len(values)) if among is None else among
+        return self.quotient(values * one, one)
+
+    def quotient(self, above: np.ndarray, below: np.ndarray) -> Statistic:
+        """The weighted sum of `above` over that of `below`, both [n]."""
+        total = float(self.weight @ below)
+        if total == 0:
+            return Statistic(nan, np.zeros(len(above)))
+        value = float(self.weight @ above) / total
+        return Statistic(value, self.weight * (above - value * below) / total)
+
+    def error(self, statistic: Statistic) -> float:
+        """The standard error of a statistic of these people."""
+        return statistic.standard_error(self.person)
+
+    def interval(self, statistic: Statistic) -> Estimate:
+        """Estimate with a normal interval."""
+        if np.isnan(statistic.value):
+            return Estimate(nan, reason="nobody to estimate it from")
+        error = self.error(statistic)
+        reach = Z * (0.0 if np.isnan(error) else error)  # nobody moves it: it is exact
+        return Estimate(statistic.value, statistic.value - reach, statistic.value + reach)
+
+    def ratio(self, above: Statistic, below: Statistic) -> Estimate:
+        """The ratio of two positive estimates, its interval made on the logarithmic scale."""
+        if not (above.value > 0 and below.value > 0):
+            return Estimate(nan, reason="a rate of zero has no ratio")
+        inner = self.interval(above.log() - below.log())
+        value, low, high = (float(np.exp(v)) for v in (inner.value, inner.low, inner.high))
+        return Estimate(value, low, high)
+
+    def proportion(self, yes: np.ndarray, among: np.ndarray) -> Estimate:
+        """A share with Wilson's interval, at its effective sample size.
+
+        That is the number of independent people that would give the same variance (Korn and
+        Graubard 1998). Unlike the normal interval it stays inside 0 and 1, and is not a point at 0.
+        """
+        share = self.mean(yes.astype(float), among)
+        if np.isnan(share.value):
+            return Estimate(nan, reason="nobody to estimate it from")
+        p, error = share.value, self.error(share)
+        size = p * (1 - p) / error**2 if error > 0 else kish(self.weight[among.astype(bool)])
+        low, high = wilson(p, max(size, 1.0), LEVEL)
+        return Estimate(p, min(low, p), max(high, p))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A difference between two groups, among several that were looked at."""
+
+    value: Estimate  # on its own
+    together: Estimate  # with the interval that holds for all comparisons at once
+    p_value: float  # corrected for the number of comparisons
+
+
+def together(
+    people: People,
+    statistics: Mapping[tuple[str, str], Statistic],
+    *,
+    level: float = LEVEL,
+    draws: int = 20_000,
+) -> dict[tuple[str, str], Comparison]:
+    """Several differences of one table at once: intervals and p-values of the family.
+
+    Of many comparisons some look large by chance, and the largest always does. The largest of the
+    standardised differences, if none were real, has a distribution that follows from their
+    correlation; it is simulated, and each difference is held against it (single-step max-t:
+    Hothorn, Bretz and Westfall, "Simultaneous inference in general parametric models", Biometrical
+    Journal 2008). For all pairs of groups that is Tukey's procedure, for all against one Dunnett's,
+    without their assumption of equal variances.
+    """
+    found = {key: people.interval(one) for key, one in statistics.items()}
+    usable = [
+        key for key, one in statistics.items() if isfinite(one.value) and people.error(one) > 0
+    ]
+    nothing = {key: Comparison(found[key], found[key], nan) for key in statistics}
+    if not usable:
+        return nothing
+    errors = np.array([people.error(statistics[key]) for key in usable])
+    largest = _largest_by_chance(people, [statistics[key].influence for key in usable], draws)
+    reach = max(float(np.quantile(largest, level)), float(norm.ppf((1 + level) / 2)))
+    for key, error in zip(usable, errors, strict=True):
+        value = statistics[key].value
+        single = 2 * float(norm.sf(abs(value) / error))
+        p = single if len(usable) == 1 else float(np.mean(largest >= abs(value) / error))
+        # far out no draw is as large: Bonferroni bounds it
+        p = max(p, single) if p > 50 / draws else min(1.0, single * len(usable))
+        wide = Estimate(value, value - reach * error, value + reach * error)
+        nothing[key] = Comparison(found[key], wide, p)
+    return nothing
+
+
+def _largest_by_chance(people: People, influences: Sequence[np.ndarray], draws: int) -> np.ndarray:
+    """Draws of the largest |z| if no difference were real [draws]."""
+    rows = np.stack(influences)
+    if people.person is not None:
+        rows = np.stack([np.bincount(people.person, row) for row in rows])
+    covariance = rows @ rows.T
+    scale = np.sqrt(np.diag(covariance))
+    correlation = covariance / np.outer(scale, scale)
+    values, vectors = np.linalg.eigh(correlation)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    normal = np.random.default_rng(0).standard_normal((draws, len(values)))
+    largest: np.ndarray = np.abs(normal @ root.T).max(axis=1)
+    return largest
+
+
+def wilson(share: float, people: float, level: float = LEVEL) -> tuple[float, float]:
+    """Wilson's interval of a share among so many people."""
+    z = float(norm.ppf((1 + level) / 2))
+    room = z * z / people
+    middle = (share + room / 2) / (1 + room)
+    reach = z / (1 + room) * sqrt(share * (1 - share) / people + room / (4 * people))
+    return max(middle - reach, 0.0), min(middle + reach, 1.0)
+
+
+def kish(weights: np.ndarray) -> float:
+    """Effective sample size: how many equally weighted rows tell as much (Kish 1965)."""
+    square = float(weights @ weights)
+    return float(weights.sum()) ** 2 / square if square > 0 else 0.0
+
+
+def two_sided(z: float) -> float:
+    """The p-value of a standard normal statistic."""
+    return float(2 * norm.sf(abs(z)))
