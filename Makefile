@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint docs bench clean
+.PHONY: help setup demo test test-slow lint docs regenerate bench clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -40,6 +40,10 @@ lint: $(STAMP)  ## ruff (lint and format) and mypy
 docs: $(STAMP)  ## build the documentation site, strictly, into site/
 	@echo "==> building the documentation"
 	@$(BIN)/zensical build --clean --strict
+
+regenerate: $(STAMP)  ## write anew whatever in docs/ is made from code and recorded results
+	@for f in $(filter-out docs/make/running.py,$(wildcard docs/make/*.py)) experiments/figures.py; \
+	  do $(BIN)/python $$f || exit 1; done
 
 bench: $(STAMP)  ## measure speed, as ratios within one run
 	@echo "==> speed (ratios within one run; machines are noisy)"

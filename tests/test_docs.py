@@ -9,12 +9,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from pages import DOCS, generator
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = DOCS.parent
 
 
 def python_of(page: str) -> str:
     return "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL))
+
+
+def test_the_data_page_shows_what_comes_out() -> None:
+    written = (DOCS / "data.md").read_text(encoding="utf-8")
+    assert written.count("```text") > 15
+    assert written == generator("data").page(), "run: python docs/make/data.py"
 
 
 def test_quick_start_runs(capsys) -> None:
@@ -36,7 +43,7 @@ def test_readme_runs() -> None:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built strictly (a dead link or anchor fails) from the tree as it is."""
     home = tmp_path_factory.mktemp("site")
-    shutil.copytree(ROOT / "docs", home / "docs")  # the builder follows no links out of its folder
+    shutil.copytree(DOCS, home / "docs")  # the builder follows no links out of its folder
     for name in ("CHANGELOG.md", "mkdocs.yml"):
         shutil.copy(ROOT / name, home)
     (home / "src").symlink_to(ROOT / "src")
@@ -60,7 +67,7 @@ def test_site_fetches_nothing(site: Path) -> None:
         assert not [url for url in loads if url.startswith(("http:", "https:", "//"))], page
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "api").glob("*.md")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", sorted((DOCS / "api").glob("*.md")), ids=lambda p: p.stem)
 def test_reference_has_every_public_name(page: Path, site: Path) -> None:
     room = re.search(r"^::: (dcem[.a-z]*)$", page.read_text(), re.MULTILINE).group(1)
     shown = site / "api" / ("" if page.stem == "index" else page.stem) / "index.html"

@@ -1,24 +1,12 @@
 """Every command explains itself, and the reference page is its help."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
+from pages import DOCS, generator
 
 from dcem.cli import COMMANDS
 from dcem.cli._lazy import load
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-
-
-def generator():
-    spec = importlib.util.spec_from_file_location("generate_cli", DOCS / "make" / "cli.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-ALL = dict(generator().commands())
+ALL = dict(generator("cli").commands())
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -36,7 +24,7 @@ def test_every_command_is_in_the_reference(name: str) -> None:
 
 def test_the_reference_is_current() -> None:
     written = (DOCS / "cli.md").read_text(encoding="utf-8")
-    assert written == generator().page(), "run: python docs/make/cli.py"
+    assert written == generator("cli").page(), "run: python docs/make/cli.py"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

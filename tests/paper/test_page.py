@@ -1,28 +1,20 @@
 """docs/reproduction.md says what results/ says."""
 
-import importlib.util
-from pathlib import Path
-
+import pages
 import pytest
 
 from dcem.paper import Recorded
 from dcem.paper.exhibits.points import brackets
 from dcem.paper.spread import Spread
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-
 
 @pytest.fixture(scope="module")
 def generator():
-    path = DOCS / "make" / "reproduction.py"
-    spec = importlib.util.spec_from_file_location("generate_reproduction", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return pages.generator("reproduction")
 
 
 def test_the_page_is_current(generator):
-    written = (DOCS / "reproduction.md").read_text(encoding="utf-8")
+    written = (pages.DOCS / "reproduction.md").read_text(encoding="utf-8")
     assert written == generator.page(written, generator.Page()), (
         "docs/reproduction.md is out of date: run `python docs/make/reproduction.py`"
     )
@@ -30,7 +22,7 @@ def test_the_page_is_current(generator):
 
 def test_every_place_is_filled_from_any_results(generator, recorded, tmp_path):
     """With everything recorded nothing is missing; with nothing, the page says so and is whole."""
-    text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
+    text = (pages.DOCS / "reproduction.md").read_text(encoding="utf-8")
     assert len(generator.BLOCK.findall(text)) == 18
     full = generator.page(text, generator.Page(recorded))
     assert "Not recorded yet" not in full
