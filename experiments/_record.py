@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 
 from dcem._version import __version__
-from dcem.benchmark.versions import commit
+from dcem.benchmark.machine import commit
 from dcem.files import write_text
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"

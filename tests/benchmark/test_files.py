@@ -134,7 +134,7 @@ def test_a_cell_is_known_by_everything_that_decides_its_result(tmp_path):
     [
         ("[[tasks]]\n[[methods]]\nnaem = 'dcem'", "Did you mean 'name'"),
         ("[[tasks]]\nqt = 2\n[[methods]]\nname = 'dcem'", "Did you mean 'q_t'"),
-        ("[[tasks]]\nk = 'half'\n[[methods]]\nname = 'dcem'", "k = 'half' is no number"),
+        ("[[tasks]]\nk = 'half'\n[[methods]]\nname = 'dcem'", "k = 'half' is not a number"),
         ("[[tasks]]\nkind = 'sinus'\n[[methods]]\nname = 'dcem'", "Did you mean 'sinusoid'"),
         ("metrics = ['AUC']\n[[tasks]]\n[[methods]]\nname = 'dcem'", "Did you mean 'auc'"),
         ("[[methods]]\nname = 'dcem'", "names no tasks"),
@@ -142,7 +142,7 @@ def test_a_cell_is_known_by_everything_that_decides_its_result(tmp_path):
         ("[[tasks]]\n[[methods]]\nname = ['dcem', 'dcem']", "two methods are called 'dcem'"),
         ("[[tasks]", "not valid TOML"),
         ("tasks = ['a']\n[[methods]]\nname = 'dcem'", "names no tasks"),
-        ("[[tasks]]\nk = '1/0'\n[[methods]]\nname = 'dcem'", "k = '1/0' is no number"),
+        ("[[tasks]]\nk = '1/0'\n[[methods]]\nname = 'dcem'", "k = '1/0' is not a number"),
         ("[[tasks]]\nseed = 'one'\n[[methods]]\nname = 'dcem'", "seed = 'one' should be a whole"),
         ("[[tasks]]\n[[methods]]\nname = 'dcem'\nseed = '1'", "seed = '1' of method 'dcem'"),
         ("[[tasks]]\n[[methods]]\nname = 'dcem'\nparams = 5", "params of method 'dcem'"),

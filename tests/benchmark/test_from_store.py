@@ -41,6 +41,6 @@ def test_what_the_table_drops_the_json_counts(from_store, plain, tmp_path):
 
 def test_other_records_say_the_commit(from_store):
     from _record import provenance
-    from dcem.benchmark.versions import commit
+    from dcem.benchmark.machine import commit
 
     assert provenance(1.0)["commit"] == (commit() or "unknown")

@@ -3,9 +3,9 @@
 import pytest
 
 from dcem.benchmark.cells import expand
-from dcem.benchmark.feasible import possible
 from dcem.benchmark.file import load
 from dcem.table.checks import InputError
+from dcem.tasks.registry import possible
 
 FILE = """
 name = "impossible"

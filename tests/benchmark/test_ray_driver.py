@@ -9,7 +9,7 @@ import pytest
 from dcem.benchmark import plan as planner
 from dcem.benchmark.backends import ray as ray_backend
 from dcem.benchmark.file import load
-from dcem.benchmark.fleets import Outcome
+from dcem.benchmark.fleets import CellResult
 from dcem.benchmark.progress import Display
 from dcem.benchmark.read import results, status
 from dcem.benchmark.run import run
@@ -32,6 +32,10 @@ class WorkerCrashedError(RayError):
     pass
 
 
+class RaySystemError(RayError):
+    pass
+
+
 class MadeUpCluster:
     """What the driver uses of Ray; a task runs when it is handed over."""
 
@@ -40,17 +44,26 @@ class MadeUpCluster:
         RayTaskError=RayTaskError,
         OutOfMemoryError=OutOfMemoryError,
         WorkerCrashedError=WorkerCrashedError,
+        RaySystemError=RaySystemError,
     )
 
     def __init__(self):
         self.fates = []  # errors in place of the next tasks; None: it runs
+        self.alive = True
         self.fleets = []
 
     def is_initialized(self):
         return True
 
     def cluster_resources(self):
+        if self.alive is None:
+            raise ConnectionError("no head")
         return {"CPU": 1.0}
+
+    def nodes(self):
+        if self.alive is None:
+            raise ConnectionError("no head")
+        return [{"Alive": self.alive}]
 
     def remote(self, **options):
         assert options["num_cpus"] == 1
@@ -91,7 +104,10 @@ def ray(monkeypatch):
             "A fleet of 3 cells was given up after 4 tries: "
             "ModuleNotFoundError: No module named 'dcem'",
         ),
-        (OutOfMemoryError("killed\nsee the log"), "out of memory; --retry-failed --max-fleet 1"),
+        (
+            OutOfMemoryError("killed\nsee the log"),
+            "try again with at most 1 cells in a",
+        ),
         (WorkerCrashedError("gone"), "its workers died (WorkerCrashedError)"),
         (RayError("something new"), "its workers died (RayError)"),
     ],
@@ -104,6 +120,39 @@ def test_a_lost_task_costs_its_own_cells_and_the_run_goes_on(ray, plain, tmp_pat
     assert told in status(tmp_path / "out")[0].error
     again = run(load(plain), tmp_path / "out", backend="ray", retry_failed=True)
     assert (again.done, again.computed, again.failed) == (12, 3, 0)
+
+
+@pytest.mark.parametrize("alive", [False, None])  # all machines dead; the head does not answer
+def test_a_cluster_lost_as_a_whole_leaves_its_cells_to_do(ray, plain, tmp_path, alive):
+    class Lost(WorkerCrashedError):
+        def __init__(self):
+            super().__init__("gone")
+            ray.alive = alive
+
+    ray.fates = [None]
+    run_on = ray._run
+
+    def until_lost(function, given):
+        if len(ray.fleets) == 1:
+            ray.fates = [Lost()]
+        return run_on(function, given)
+
+    ray._run = until_lost
+    with pytest.raises(InputError, match=r"no longer answers.*still to do"):
+        run(load(plain), tmp_path / "out", backend="ray", max_fleet=3)
+    rows = status(tmp_path / "out")
+    assert [(row.done, row.pending, row.failed, row.running) for row in rows] == [
+        (3, 3, 0, 0),
+        (0, 6, 0, 0),
+    ]
+    ray.alive, ray._run = True, run_on
+    again = run(load(plain), tmp_path / "out", backend="ray")
+    assert (again.done, again.computed) == (12, 9)
+
+
+def test_an_unknown_backend_is_named(plain, tmp_path):
+    with pytest.raises(InputError, match=r"Did you mean 'local'.*Known: local, ray"):
+        run(load(plain), tmp_path / "out", backend="locale")
 
 
 def test_results_say_the_versions_of_the_worker(ray, plain, tmp_path, monkeypatch):
@@ -153,7 +202,7 @@ def test_a_fleet_too_long_for_the_time_is_cut_smaller(ray, plain, tmp_path, monk
             now[0] += 0.5 * len(cells)
             progress(step, 20)
         for cell in cells:
-            yield Outcome(cell.id, {"auc": 0.5}, None, {})
+            yield CellResult(cell.id, {"auc": 0.5}, None, {})
 
     monkeypatch.setattr(ray_backend, "run_fleet", slow)
     sizes = []

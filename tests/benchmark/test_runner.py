@@ -20,15 +20,13 @@ from rich.console import Console
 from dcem import metrics
 from dcem.benchmark import plan as planner
 from dcem.benchmark.cells import estimator_of, expand, task_of
-from dcem.benchmark.costs import guess
-from dcem.benchmark.file import load
+from dcem.benchmark.file import MEASURED, load
 from dcem.benchmark.progress import Display
 from dcem.benchmark.read import export, results, status
 from dcem.benchmark.run import run
 from dcem.engine import checkpoint
 
 ENV = os.environ | {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
-METRICS = ["auc", "roc_gap", "roc_gap_grid", "xauc_difference", "auc_difference", "n_iter"]
 
 
 class Recorder(Display):
@@ -63,7 +61,7 @@ def by_cell(out):
 
 
 def same_values(one, other):
-    pd.testing.assert_frame_equal(one[METRICS], other[METRICS])
+    pd.testing.assert_frame_equal(one[[*MEASURED]], other[[*MEASURED]])
 
 
 def test_a_run_gives_what_fitting_one_by_one_gives(plain, tmp_path):
@@ -245,7 +243,7 @@ def test_runs_of_other_methods_end_between_two_rounds(rounds, tmp_path, monkeypa
 
 def test_methods_that_can_go_on_are_begun_whatever_time_is_left(rounds):
     cell = expand(load(rounds))[0][0].cell
-    assert guess(cell, "cpu").resumable
+    assert planner.guess(cell, "cpu").resumable
 
 
 def test_a_fleet_too_long_for_the_time_is_cut_smaller(plain, tmp_path, monkeypatch):

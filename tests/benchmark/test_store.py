@@ -1,18 +1,23 @@
 """The store: claims, leases, and what outlives a crash."""
 
+import contextlib
+import shutil
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
+import warnings
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from dcem.benchmark import schema, store, workers
+from dcem.benchmark import database, machine, store
 from dcem.benchmark.cells import expand
 from dcem.benchmark.file import load
 from dcem.benchmark.read import results, status
-from dcem.table.checks import InputError
+from dcem.table.checks import DataWarning, InputError
 
 VALUES = {"auc": 0.7, "roc_gap": 0.1}
 
@@ -29,7 +34,7 @@ def opened(tmp_path, plain):
 def again(one):
     """The same store as another process would open it."""
     other = store.Store(one.path)
-    rows = one._connection.execute("SELECT id, place FROM wanted ORDER BY place")
+    rows = one._db.execute("SELECT id, place FROM wanted ORDER BY place")
     other.want(i for i, _ in rows.fetchall())
     return other
 
@@ -83,9 +88,9 @@ def test_a_dead_process_loses_its_cells_at_once(opened):
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     with opened.worker("cpu", {}) as owner:
         opened.claim(kind, 6)
-        opened._connection.execute(
+        opened._db.execute(
             "UPDATE workers SET pid = ?, birth = ? WHERE id = ?",
-            (child.pid, workers.birth(child.pid), owner),
+            (child.pid, machine.birth(child.pid), owner),
         )
         assert kind not in opened.pending()
         (before,) = (one for one in status(opened.path) if one.running)
@@ -100,7 +105,7 @@ def test_a_reused_process_number_is_not_the_worker(opened):
     kind = next(iter(opened.pending()))
     with opened.worker("cpu", {}) as owner:
         opened.claim(kind, 6)
-        opened._connection.execute("UPDATE workers SET birth = '1' WHERE id = ?", (owner,))
+        opened._db.execute("UPDATE workers SET birth = '1' WHERE id = ?", (owner,))
         assert opened.pending()[kind] == 6
 
 
@@ -108,9 +113,9 @@ def test_the_lease_is_kept_alive(opened, monkeypatch):
     monkeypatch.setattr(store, "_BEAT", 0.05)
     with opened.worker("cpu", {}) as owner:
         query = "SELECT lease FROM workers WHERE id = ?"
-        first = opened._connection.execute(query, (owner,)).fetchone()[0]
+        first = opened._db.execute(query, (owner,)).fetchone()[0]
         deadline = time.monotonic() + 20
-        while opened._connection.execute(query, (owner,)).fetchone()[0] == first:
+        while opened._db.execute(query, (owner,)).fetchone()[0] == first:
             assert time.monotonic() < deadline, "no heartbeat in 20 s"
             time.sleep(0.05)
 
@@ -150,31 +155,152 @@ def test_a_plan_replaces_what_its_label_stood_for(tmp_path, plain):
     assert [(row.label, row.pending) for row in rows] == [("y-obs", 6), ("tested-only", 6)]
 
 
-def test_an_older_store_is_brought_up_to_date(tmp_path, monkeypatch):
+@pytest.fixture
+def more(tmp_path, monkeypatch):
+    """A further migration: give its SQL, and stores are of a version that is one higher."""
+
+    def add(sql):
+        folder = tmp_path / "migrations"
+        shutil.copytree(database._MIGRATIONS, folder)
+        (folder / f"{database.VERSION + 1}.sql").write_text(sql)
+        monkeypatch.setattr(database, "_MIGRATIONS", folder)
+        monkeypatch.setattr(database, "VERSION", database.VERSION + 1)
+        return database.VERSION
+
+    return add
+
+
+def test_an_older_store_is_brought_up_to_date(tmp_path, more):
     path = tmp_path / "store.sqlite"
-    schema.open_database(path, create=True).close()
-    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, "CREATE TABLE more (x);\n"))
-    monkeypatch.setattr(schema, "VERSION", 2)
-    connection = schema.open_database(path, create=False)
-    assert connection.execute("PRAGMA user_version").fetchone()[0] == 2
+    database.open_database(path, create=True).close()
+    version = more("CREATE TABLE more (x);\n")
+    connection = database.open_database(path, create=False)
+    assert connection.execute("PRAGMA user_version").fetchone()[0] == version
     connection.execute("SELECT x FROM more")
     connection.close()
 
 
-def test_a_migration_happens_wholly_or_not_at_all(tmp_path, monkeypatch):
+def test_a_migration_happens_wholly_or_not_at_all(tmp_path, more):
     path = tmp_path / "store.sqlite"
-    schema.open_database(path, create=True).close()
-    broken = "CREATE TABLE more (x);\nCREATE TABLE more (x);\n"
-    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, broken))
-    monkeypatch.setattr(schema, "VERSION", 2)
+    database.open_database(path, create=True).close()
+    version = more("CREATE TABLE more (x);\nCREATE TABLE more (x);\n")
     with pytest.raises(InputError):
-        schema.open_database(path, create=False)
+        database.open_database(path, create=False)
     connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone()[0] == 1
+    assert connection.execute("PRAGMA user_version").fetchone()[0] == version - 1
     assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'more'").fetchall()
 
 
-@pytest.mark.parametrize("read", [lambda p: schema.open_database(p, create=False), status])
+@pytest.fixture
+def version_1(tmp_path):
+    """A store with results as the first version of the schema wrote them."""
+    path = tmp_path / "old" / "store.sqlite"
+    path.parent.mkdir()
+    connection = sqlite3.connect(path)
+    connection.executescript((database._MIGRATIONS / "1.sql").read_text())
+    connection.executescript(
+        """
+        PRAGMA user_version = 1;
+        INSERT INTO benchmarks VALUES ('mine', 'of old', '["auc"]');
+        INSERT INTO workers (id, versions) VALUES ('w', '{"dcem": "0.1"}');
+        INSERT INTO cells (id, kind, config, status, owner, metrics, about, finished) VALUES (
+            'c', 'k', '{"task": {"kind": "sinusoid", "k": 1.0}, "method": {"name": "dcem",
+            "variant": "corrected", "schedule": "fast", "params": {}}, "seed": 3}', 'done', 'w',
+            '{"auc": 0.75}', '{"seconds": 2.0}', 1.5);
+        INSERT INTO plan VALUES ('mine', 'dcem', 'c', 0);
+        """
+    )
+    connection.close()
+    return path
+
+
+def test_a_store_of_the_version_before_is_read_and_brought_up_to_date(version_1):
+    before = version_1.read_bytes()
+    old = results(version_1)
+    assert old.loc[0, ["auc", "seconds", "versions"]].tolist() == [0.75, 2.0, "dcem 0.1"]
+    assert version_1.read_bytes() == before
+    store.Store(version_1).close()
+    assert version_1.read_bytes() != before
+    pd.testing.assert_frame_equal(results(version_1), old)
+
+
+# -- damage ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def full(opened):
+    """The bytes of a store with twelve results, and what they are."""
+    with opened.worker("cpu", {"dcem": "1"}):
+        for kind in list(opened.pending()):
+            for place, cell in enumerate(opened.claim(kind, 99).cells):
+                opened.finish(cell.id, {"auc": 0.5 + place / 100}, {"seconds": 1.0})
+    path = opened.path.with_name("full.sqlite")
+    with contextlib.closing(sqlite3.connect(path)) as copy:
+        opened._db.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")
+    frame = results(path)
+    assert len(frame) == 12
+    return path, frame
+
+
+def test_a_changed_result_is_left_out_and_computed_again(full):
+    path, whole = full
+    for old, new in ((b'"auc": 0.53', b'"auc": 0.93'), (b'"seconds": 1.0', b'"seconds": \xff.0')):
+        path.write_bytes(path.read_bytes().replace(old, new, 1))
+    with pytest.warns(DataWarning, match=r"(2|3) results in .* are damaged"):
+        sound = results(path)
+    kept = whole[whole["cell"].isin(sound["cell"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(sound, kept)
+    assert sum(one.pending for one in status(path)) == 12 - len(sound)
+    assert "damaged" in status(path)[0].error
+    store.Store(path).close()
+    assert len(results(path)) == len(sound)  # no warning: they are to do
+
+
+@pytest.mark.parametrize("n", [50, pytest.param(2000, marks=pytest.mark.slow)])
+def test_no_flipped_byte_goes_unnoticed(full, tmp_path, n):
+    """Every exported row is as it was; where one is missing, that is told."""
+    path, whole = full
+    content, rng = path.read_bytes(), np.random.default_rng(0)
+    whole, kept, told, refused = whole.set_index(["cell", "label"]), 0, 0, 0
+    for place in rng.integers(len(content), size=n):
+        damaged = tmp_path / "damaged.sqlite"
+        flipped = bytes([content[place] ^ (1 << rng.integers(8))])
+        damaged.write_bytes(content[:place] + flipped + content[place + 1 :])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                found = results(damaged).set_index(["cell", "label"])
+            except InputError:
+                refused += 1
+                continue
+        pd.testing.assert_frame_equal(found, whole.loc[found.index], check_dtype=False)
+        assert len(found) == len(whole) or caught, place
+        told += bool(caught)
+        kept += len(found)
+    assert told > 0.05 * n
+    assert refused < 0.2 * n
+    assert kept > 0.9 * 12 * (n - refused)
+
+
+def test_a_store_with_a_damaged_page_is_exported_but_not_worked_on(full, tmp_path):
+    path, whole = full
+    content = bytearray(path.read_bytes())
+    for start in range(0, len(content), 4096):
+        if b"config" not in content[start : start + 4096] and b"0.53" in content[start:][:4096]:
+            content[start : start + 8] = b"\xff" * 8  # the head of a page of results
+            break
+    path.write_bytes(content)
+    with pytest.warns(DataWarning, match="damaged"):
+        sound = results(path)
+    assert 0 < len(sound) < 12
+    assert set(sound["cell"]) < set(whole["cell"])
+    for use in (store.Store, status):
+        with pytest.raises(InputError, match=r"is damaged .*benchmark export"):
+            use(path)
+
+
+@pytest.mark.parametrize("read", [lambda p: database.open_database(p, create=False), status])
 def test_a_newer_store_and_other_files_are_refused(tmp_path, read):
     newer = tmp_path / "newer.sqlite"
     connection = sqlite3.connect(newer)
@@ -194,8 +320,8 @@ def test_a_newer_store_and_other_files_are_refused(tmp_path, read):
 @pytest.mark.parametrize(
     "use",
     [
-        lambda p: schema.open_database(p, create=False),
-        lambda p: schema.open_database(p, create=True),
+        lambda p: database.open_database(p, create=False),
+        lambda p: database.open_database(p, create=True),
         status,
     ],
 )
@@ -223,7 +349,7 @@ def test_a_store_that_may_only_be_read_is_refused_at_once(tmp_path, monkeypatch)
     store.Store(path).close()
     connect = sqlite3.connect
     monkeypatch.setattr(
-        schema.sqlite3, "connect", lambda p, **k: connect(f"file:{p}?mode=ro", uri=True, **k)
+        database.sqlite3, "connect", lambda p, **k: connect(f"file:{p}?mode=ro", uri=True, **k)
     )
     with pytest.raises(InputError, match=r"store.sqlite cannot be written to: .*readonly"):
         store.Store(path)

@@ -12,15 +12,14 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import lru_cache
-from math import radians
 from typing import Any
 
-from dcem.benchmark.feasible import possible, read_rates
 from dcem.benchmark.file import Benchmark, MethodEntry
 from dcem.methods import NetworkClassifier, make, published
 from dcem.methods.registry import with_params
 from dcem.table.checks import InputError
-from dcem.tasks import Task, load_sepsis, make_sinusoid
+from dcem.tasks import Task
+from dcem.tasks.registry import completed, contents, make_task, possible
 
 PUBLISHED_SEED = 42
 # Where and how loudly a fit runs does not change what it is.
@@ -45,6 +44,20 @@ class Cell:
     def from_json(cls, text: str) -> Cell:
         """The inverse of `as_json`."""
         return cls(**json.loads(text))
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Cells that train together, in this order; a worker has claimed them for itself."""
+
+    id: str
+    cells: tuple[Cell, ...]
+    done: frozenset[str] = frozenset()  # committed before; they only complete a checkpointed fleet
+
+    @property
+    def open(self) -> tuple[Cell, ...]:
+        """The cells that still want a result."""
+        return tuple(cell for cell in self.cells if cell.id not in self.done)
 
 
 @dataclass(frozen=True)
@@ -96,24 +109,17 @@ def _cell(
     full: dict[str, Any],
     method_hash: str,
 ) -> Cell:
-    task = dict(task)
-    if task["kind"] == "sinusoid":
-        task.setdefault("preset", "as-released")
-        default = "published" if task["preset"] == "as-released" else "independent"
-        if "stream" not in task:
-            task["stream"] = "independent" if "seed" in task else default
-        if task["stream"] == "independent":
-            task.setdefault("seed", 0)
+    task = completed(task)
     seed = entry.seed
     if seed is None:
         seed = full.get("random_state") if entry.published else task.get("seed", PUBLISHED_SEED)
     seed = PUBLISHED_SEED if seed is None else int(seed)
-    # A cohort is known by its content: where the file lies is no part of the result.
-    cohort = read_rates(task)[2] if task["kind"] == "sepsis" else None
-    identity = task if cohort is None else {**task, "cohort": cohort}
-    shape = [task["kind"], task.get("n_train"), task.get("n_validation"), cohort]
+    # A file is known by its content: where it lies is not part of the result.
+    files = contents(task)
+    shape = [task["kind"], task.get("n_train"), task.get("n_validation")]
+    shape.append(" ".join(files.values()) or None)
     kind = _hash([method_hash, shape])[:16]
-    return Cell(_hash([identity, method_hash, seed])[:24], kind, task, method, seed)
+    return Cell(_hash([task | files, method_hash, seed])[:24], kind, task, method, seed)
 
 
 def estimator_of(method: dict[str, Any], task_kind: str) -> NetworkClassifier:
@@ -137,13 +143,7 @@ def task_of(parameters: dict[str, Any]) -> Task:
 
 @lru_cache(maxsize=256)  # about 4 MB each at the published size
 def _make_task(text: str) -> Task:
-    parameters = json.loads(text)
-    kind = parameters.pop("kind")
-    if kind == "sepsis":
-        return load_sepsis(**parameters)
-    phase = radians(parameters.pop("phase"))
-    seed = parameters.pop("seed", None)
-    return make_sinusoid(phase=phase, random_state=seed, **parameters)
+    return make_task(json.loads(text))
 
 
 def _hash(value: Any) -> str:

@@ -27,19 +27,18 @@ Group-only models are written `group-0-only` and `group-1-only`.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from importlib import resources
 from itertools import product
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
-from dcem.benchmark.parameters import check_parameters
+from dcem.metrics import RANKING
 from dcem.table.checks import InputError, nearest
 
-KINDS = ("sinusoid", "sepsis")
-METRICS = ("auc", "roc_gap", "roc_gap_grid", "xauc_difference", "auc_difference", "n_iter")
+MEASURED = (*RANKING, "n_iter")  # of every cell
 _TOP = ("name", "about", "metrics", "tasks", "methods")
 _METHOD = ("name", "published", "params", "grid", "label", "seed")
 
@@ -109,7 +108,7 @@ def load(source: str | Path, **overrides: Any) -> Benchmark:
     benchmark = _read({"name": default_name} | content, where, changes)
     if path.suffix == ".toml":  # presets are right, and listing them need not import every method
         for entry in benchmark.methods:
-            check_parameters(entry, where)
+            _check_parameters(entry, where)
     return benchmark
 
 
@@ -123,8 +122,8 @@ def _read(content: dict[str, Any], where: str, changes: dict[str, Any]) -> Bench
             raise InputError(f"{where} names no {part}: write at least one [[{part}]].")
     metrics = tuple(content.get("metrics", ("auc", "roc_gap")))
     for name in metrics:
-        if name not in METRICS:
-            raise _unknown("metric", name, METRICS, where)
+        if name not in MEASURED:
+            raise _unknown("metric", name, MEASURED, where)
     tasks = [task for entry in content["tasks"] for task in _tasks(entry | changes, where)]
     methods = [method for entry in content["methods"] for method in _methods(entry, where)]
     labels = [method.label for method in methods]
@@ -139,59 +138,26 @@ def _read(content: dict[str, Any], where: str, changes: dict[str, Any]) -> Bench
 
 def _tasks(entry: dict[str, Any], where: str) -> Iterator[dict[str, Any]]:
     """Cross the lists of one [[tasks]] entry."""
-    entry = dict(entry)
-    kind = entry.setdefault("kind", "sinusoid")
-    if kind not in KINDS:
-        raise _unknown("task", str(kind), KINDS, where)
-    entry = _defaults(kind) | entry
-    allowed = _task_parameters(kind)
-    for key in entry:
-        if key not in allowed:
-            raise _unknown(f"parameter of {kind} tasks", key, sorted(allowed), where)
-    if entry.get("phase") == "all":
-        entry["phase"] = list(range(0, 360, 30))
-    names = list(entry)
-    values = [value if isinstance(value, list) else [value] for value in entry.values()]
-    for combination in product(*values):
-        yield {
-            name: _number(value, name, where)
-            for name, value in zip(names, combination, strict=True)
-        }
+    from dcem.tasks.registry import KINDS
 
-
-def _defaults(kind: str) -> dict[str, Any]:
-    if kind == "sinusoid":
-        return {"kind": kind, "q_y": 0.5, "k": 1.0, "q_t": 2.0, "phase": 0.0}
-    return {"kind": kind, "k": 4.0, "q_t": 1.5, "beta": 0.5}
-
-
-def _task_parameters(kind: str) -> set[str]:
-    """Arguments of the maker; the seed of the draws is `seed`, as in result tables."""
-    import inspect
-
-    from dcem.tasks import load_sepsis, make_sinusoid
-
-    maker = make_sinusoid if kind == "sinusoid" else load_sepsis
-    arguments = set(inspect.signature(maker).parameters) - {"random_state"}
-    return arguments | {"kind"} | ({"seed"} if kind == "sinusoid" else set())
-
-
-def _number(value: Any, name: str, where: str) -> Any:
-    """Numbers as floats (whole ones where whole ones are meant), fractions worked out."""
-    if name in ("seed", "n_train", "n_validation", "n_test"):
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise InputError(f"{where}: {name} = {value!r} should be a whole number.")
-        return value
-    if isinstance(value, str) and name not in ("kind", "preset", "stream", "cohort", "sign"):
-        if name == "missing":
-            return value
+    name = str(entry.get("kind", "sinusoid"))
+    if name not in KINDS:
+        raise _unknown("task", name, list(KINDS), where)
+    kind = KINDS[name]
+    entry = kind.defaults | {key: value for key, value in entry.items() if key != "kind"}
+    crossed = []
+    for key, value in entry.items():
+        if key not in kind.parameters:
+            known = sorted({*kind.parameters, "kind"})
+            raise _unknown(f"parameter of {name} tasks", key, known, where)
+        values = kind.every.get(key, value) if value == "all" else value
+        values = list(values) if isinstance(values, list | tuple) else [values]
         try:
-            return float(Fraction(value))
-        except (ValueError, ZeroDivisionError):
-            raise InputError(
-                f"{where}: {name} = {value!r} is no number. Write 0.5 or '1/2'."
-            ) from None
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+            crossed.append([kind.value(key, one) for one in values])
+        except ValueError as error:
+            raise InputError(f"{where}: {key} = {value!r} {error}") from None
+    for combination in product(*crossed):
+        yield {"kind": name} | dict(zip(entry, combination, strict=True))
 
 
 def _methods(entry: dict[str, Any], where: str) -> Iterator[MethodEntry]:
@@ -249,3 +215,46 @@ def _unknown(what: str, given: str, known: Any, where: str, note: str = "") -> I
     near = nearest(given, list(known))
     hint = f" Did you mean {near!r}?" if near else ""
     return InputError(f"{where} has no {what} {given!r}.{hint} {note}Known: {', '.join(known)}.")
+
+
+_WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+
+
+def _check_parameters(entry: MethodEntry, where: str) -> None:
+    """Refuse a value of a type that the method cannot take; unknown names are refused later.
+
+    A slip such as `steps = "many"` is named before anything runs, with the file, the method and the
+    parameter. The classes say themselves what they take: their fields are annotated.
+    """
+    from dcem.methods.registry import METHODS
+
+    name = "group-only" if entry.name in ("group-0-only", "group-1-only") else entry.name
+    hints = get_type_hints(METHODS[name]) if name in METHODS else {}
+    for parameter, value in entry.params.items():
+        hint = hints.get(parameter, Any)
+        if not _fits(value, hint):
+            given = list(value) if isinstance(value, tuple) else value
+            raise InputError(
+                f"{where}: {parameter} = {given!r} of method {entry.name!r} should be "
+                f"{_words(hint)}."
+            )
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    if get_origin(hint) is UnionType:
+        return any(_fits(value, one) for one in get_args(hint))
+    if get_origin(hint) in (tuple, Sequence):
+        return isinstance(value, tuple) and all(_fits(one, get_args(hint)[0]) for one in value)
+    if hint in (int, float):  # Python takes True for a number, and no whole number for a float
+        return isinstance(value, (int, hint)) and not isinstance(value, bool)
+    if hint is Any:
+        return True
+    return not isinstance(hint, type) or isinstance(value, hint)
+
+
+def _words(hint: Any) -> str:
+    if get_origin(hint) is UnionType:  # TOML has no None: leave a parameter out instead
+        return " or ".join(_words(one) for one in get_args(hint) if one is not NoneType)
+    if get_origin(hint) in (tuple, Sequence):
+        return f"a list, each {_words(get_args(hint)[0])}"
+    return _WORDS.get(hint, str(getattr(hint, "__name__", hint)))

@@ -5,7 +5,6 @@ This is what a backend runs, in this process or on another machine.
 
 from __future__ import annotations
 
-import sys
 import time
 import traceback
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -14,21 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from dcem import metrics
 from dcem.benchmark.cells import Cell, estimator_of, task_of
+from dcem.benchmark.machine import device_name, peak_memory, reset_peak
 from dcem.methods import fit_many
 from dcem.methods.predicting import score_many
 from dcem.tasks import Task
 
 Progress = Callable[[int, int], None]
-REMOTE_CARD = "remote-cuda"  # a card of another machine: its tasks say which
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of a cell: its metrics, or why there are none."""
+class CellResult:
+    """What became of a cell: what was measured, or why nothing was."""
 
     cell: str
     metrics: dict[str, Any] | None
@@ -47,7 +45,7 @@ def run_fleet(
     checkpoint: Path | None = None,
     progress: Progress | None = None,
     skip: Collection[str] = (),
-) -> Iterator[Outcome]:
+) -> Iterator[CellResult]:
     """Train all cells as one fleet and yield the outcome of each, as soon as it is measured.
 
     Cells in `skip` train along, because the checkpoint holds them, but are not measured. If the
@@ -56,7 +54,7 @@ def run_fleet(
     try:
         tasks = [task_of(cell.task) for cell in cells]
         started = time.perf_counter()
-        _reset_peak(device)
+        reset_peak(device)
         fitted = _fit(cells, tasks, device, checkpoint, progress)
     except Exception as error:
         if device != "cpu" and "CUDA error" in str(error):
@@ -64,7 +62,7 @@ def run_fleet(
         if len(cells) == 1:
             text = "".join(traceback.format_exception(error)).strip()
             if cells[0].id not in skip:
-                yield Outcome(cells[0].id, None, text, {"device": device_name(device)})
+                yield CellResult(cells[0].id, None, text, {"device": device_name(device)})
             return
         fitted = None
     if fitted is None:
@@ -75,7 +73,7 @@ def run_fleet(
     seconds = (time.perf_counter() - started) / len(cells)
     about = {
         "seconds": round(seconds, 6),
-        "memory_mb": round(_peak(device) / 2**20, 1),
+        "memory_mb": round(peak_memory(device) / 2**20, 1),
         "device": device_name(device),
         "fleet_size": len(cells),
     }
@@ -89,10 +87,10 @@ def run_fleet(
         told = about | ({"artificial": True} if task.params.get("artificial") else {})
         try:
             score = scores[number] if scores else score_many([estimator], [task.test])[0]
-            yield Outcome(cell.id, measure(estimator, score, task), None, told)
+            yield CellResult(cell.id, measure(estimator, score, task), None, told)
         except Exception as error:
             text = "".join(traceback.format_exception(error)).strip()
-            yield Outcome(cell.id, None, text, told)
+            yield CellResult(cell.id, None, text, told)
 
 
 def _fit(
@@ -118,34 +116,9 @@ def _fit(
 
 
 def measure(estimator: Any, score: np.ndarray, task: Task) -> dict[str, Any]:
-    """All metrics of an estimator's scores of the test split, against the truth."""
+    """The values of `file.MEASURED`: scores of the test split against the truth, and iterations."""
     if not np.isfinite(score).all():
         raise ValueError(f"{int((~np.isfinite(score)).sum())} scores are not finite: it diverged")
     values = metrics.ranking(task.truth["test"], score, task.test.group)
     iterations = getattr(estimator, "n_iter_", None)
     return values | {"n_iter": None if iterations is None else int(np.max(iterations))}
-
-
-def device_name(device: str) -> str:
-    """The device in words that mean something elsewhere, and how exactly it multiplies."""
-    if device in ("cpu", REMOTE_CARD):
-        return device
-    rounding = " (tf32)" if torch.backends.cuda.matmul.allow_tf32 else ""
-    return torch.cuda.get_device_name(device) + rounding
-
-
-def _reset_peak(device: str) -> None:
-    if device != "cpu":
-        torch.cuda.reset_peak_memory_stats(device)
-
-
-def _peak(device: str) -> float:
-    """Bytes at the peak: of the card for this fleet, or of this process so far."""
-    if device != "cpu":
-        return float(torch.cuda.max_memory_allocated(device))
-    if sys.platform == "win32":
-        return float("nan")
-    import resource
-
-    unit = 1 if sys.platform == "darwin" else 1024
-    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)

@@ -1,7 +1,11 @@
 """What to train next: a fleet that was interrupted, else the next kind of cell that fits the time.
 
-A planner is asked for one claim after the other. It never hands out work that would not end in time
+A planner is asked for one fleet after the other. It never hands out work that would not end in time
 unless that work can be checkpointed, or nothing else was done yet: a run always gets somewhere.
+
+How long a cell will take is first guessed by counting steps times rows; after the first fleet of a
+kind the store knows better. A wrong guess costs little: a fleet too large for memory is split, one
+too long for the time left goes on from its checkpoint, or is cut smaller the next time.
 """
 
 from __future__ import annotations
@@ -9,17 +13,29 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
+from typing import Any
 
-from dcem.benchmark.costs import Cost, fleet_size, guess, learnt
-from dcem.benchmark.fleets import device_name
-from dcem.benchmark.store import Claim, Store
+from dcem.benchmark.cells import Cell, Fleet, estimator_of
+from dcem.benchmark.machine import device_name, free_memory
+from dcem.benchmark.store import Store
 
 FLEET_SECONDS = 120.0  # what a fleet should take: results come in, and little is lost
 PROBE_SECONDS = 30.0  # of the first fleet of a kind, which shows what the kind really costs
 _WORTH_STARTING = 20.0  # seconds left that a checkpointed fleet can use
 _MARGIN = {True: 0.9, False: 0.6}  # of the time left to plan with: measured costs, guessed costs
+
+# Rows times steps a second, of networks of two layers of 64; deliberately low.
+_THROUGHPUT = {"cuda": 2e8, "cpu": 1e6}
+# Methods that train more than one network a step, or refit something each epoch.
+_BURDEN = {"dividemix": 8.0, "dragonnet": 4.0, "self": 6.0, "sar-em": 2.0, "dr-learner": 4.0}
+# Rounds after which methods that stop by themselves usually have stopped.
+_TYPICAL_ROUNDS = {"self": 5, "sar-em": 15}
+# Methods whose fleets write a checkpoint as they go, so that stopping them loses little.
+RESUMABLE = frozenset({"dcem", "no-causal-regularization", "sar-em", "self"})
+_DEFAULT_ROWS = 20_000
 
 
 class StopRun(BaseException):
@@ -73,33 +89,33 @@ class Planner:
         self._claimed_any = False
         self._guesses: dict[str, Cost] = {}
 
-    def next(self) -> Claim | None:
-        """The next claim; None where nothing is left that can be done in time."""
+    def next(self) -> Fleet | None:
+        """The next fleet; None where nothing is left that can be done in time."""
         if self.clock.left <= 0:
             return None
-        claim = self._interrupted() or self._fresh()
-        self._claimed_any |= claim is not None
-        return claim
+        fleet = self._interrupted() or self._fresh()
+        self._claimed_any |= fleet is not None
+        return fleet
 
-    def _interrupted(self) -> Claim | None:
+    def _interrupted(self) -> Fleet | None:
         for file in sorted(self.checkpoints.glob("[!.]*.safetensors*")):
-            fleet = file.name.split(".")[0]
-            claim = self.store.claim_fleet(fleet)
-            if claim is not None:
-                return claim
-            if self.store.is_finished(fleet):  # killed just before it would have tidied up
-                self._forget(fleet)
+            name = file.name.split(".")[0]
+            fleet = self.store.claim_fleet(name)
+            if fleet is not None:
+                return fleet
+            if self.store.is_finished(name):  # killed just before it would have tidied up
+                self._forget(name)
         return None
 
-    def _fresh(self) -> Claim | None:
+    def _fresh(self) -> Fleet | None:
         for kind, waiting in self.store.pending().items():
             size = self._size(self.cost(kind))
             if size is None:
                 continue
             even = ceil(waiting / ceil(waiting / size))  # 180 in fleets of 50: four of 45
-            claim = self.store.claim(kind, even)
-            if claim is not None:
-                return claim
+            fleet = self.store.claim(kind, even)
+            if fleet is not None:
+                return fleet
         return None
 
     def cost(self, kind: str) -> Cost:
@@ -121,31 +137,97 @@ class Planner:
         wanted = FLEET_SECONDS if cost.measured else PROBE_SECONDS
         return fleet_size(cost, self._device, min(wanted, usable), self._max_fleet)
 
-    def seconds_left(self, running: Iterable[Claim]) -> float:
+    def seconds_left(self, running: Iterable[Fleet]) -> float:
         """An estimate of the work that runs and waits, in seconds of one worker."""
         cells = Counter(self.store.pending())
-        for claim in running:
-            cells[claim.cells[0].kind] += len(claim.open)
+        for fleet in running:
+            cells[fleet.cells[0].kind] += len(fleet.open)
         return sum(n * self.cost(kind).seconds for kind, n in cells.items())
 
-    def checkpoint_of(self, claim: Claim) -> Path:
+    def checkpoint_of(self, fleet: Fleet) -> Path:
         """Where a fleet writes its state."""
-        return self.checkpoints / f"{claim.fleet}.safetensors"
+        return self.checkpoints / f"{fleet.id}.safetensors"
 
-    def has_checkpoint(self, claim: Claim) -> bool:
+    def has_checkpoint(self, fleet: Fleet) -> bool:
         """Whether a fleet has written any; one that was split has several files."""
-        return any(self.checkpoints.glob(f"{claim.fleet}*"))
+        return any(self.checkpoints.glob(f"{fleet.id}*"))
 
-    def forget_checkpoint(self, claim: Claim) -> None:
+    def forget_checkpoint(self, fleet: Fleet) -> None:
         """Remove the checkpoints of a fleet whose results are all committed."""
-        self._forget(claim.fleet)
+        self._forget(fleet.id)
 
-    def _forget(self, fleet: str) -> None:
-        for pattern in (f"{fleet}*", f".{fleet}*"):  # a dot: half-written when its process died
+    def _forget(self, name: str) -> None:
+        for pattern in (f"{name}*", f".{name}*"):  # a dot: half-written when its process died
             for file in self.checkpoints.glob(pattern):
                 file.unlink(missing_ok=True)
 
-    def record(self, claim: Claim, seconds: float, *, whole: bool) -> None:
+    def record(self, fleet: Fleet, seconds: float, *, whole: bool) -> None:
         """Remember the speed of a fleet that began afresh."""
-        kind = claim.cells[0].kind
-        self.store.record_speed(kind, self._name, len(claim.cells), seconds, whole=whole)
+        kind = fleet.cells[0].kind
+        self.store.record_speed(kind, self._name, len(fleet.cells), seconds, whole=whole)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one cell of a kind costs."""
+
+    seconds: float
+    bytes: float
+    measured: bool
+    resumable: bool
+
+
+def guess(cell: Cell, device: str) -> Cost:
+    """The cost of a cell, and of all others of its kind, before any was seen."""
+    estimator = estimator_of(cell.method, cell.task["kind"])
+    rows = int(cell.task.get("n_train") or _DEFAULT_ROWS)
+    burden = _BURDEN.get(cell.method["name"], 1.0)
+    throughput = _THROUGHPUT["cpu" if device == "cpu" else "cuda"]
+    return Cost(
+        seconds=max(1e-4, steps_of(estimator) * rows * burden / throughput),
+        bytes=_bytes(estimator, rows),
+        measured=False,
+        resumable=cell.method["name"] in RESUMABLE,
+    )
+
+
+def learnt(cost: Cost, fleets: list[tuple[int, float, bool]]) -> Cost:
+    """The cost after some fleets: (cells, seconds, ran to its end).
+
+    A fleet that was stopped says that its cells take longer; half as long again is assumed.
+    """
+    whole = [(cells, seconds) for cells, seconds, ended in fleets if ended]
+    if whole:
+        seconds = sum(s for _, s in whole) / sum(n for n, _ in whole)
+        return replace(cost, seconds=max(seconds, 1e-6), measured=True)
+    cut = [max(seconds / cells, 1e-6) for cells, seconds, ended in fleets if not ended]
+    return replace(cost, seconds=1.5 * max(cut)) if cut else cost
+
+
+def steps_of(estimator: Any) -> int:
+    """Gradient steps of one fit, roughly."""
+    params = estimator.get_params(deep=False)
+    iterations, steps = params.get("max_iter"), params.get("steps")
+    if params.get("schedule") == "fast":
+        return int((iterations or 200) * (steps or 10) + 300)
+    rounds = iterations or (50 if "max_iter" in params else 1)
+    rounds = min(rounds, _TYPICAL_ROUNDS.get(estimator.name, rounds))
+    return int(rounds * (steps or params.get("epochs") or 1000))
+
+
+def _bytes(estimator: Any, rows: int) -> float:
+    """Bytes that one network needs while it trains: rows of two splits, activations, gradients."""
+    widths = sum(estimator.hidden)
+    return rows * 4.0 * (3 * widths + 64) * estimator.n_members
+
+
+def fleet_size(cost: Cost, device: str, seconds: float, limit: int | None) -> int:
+    """How many cells to train at once, so that a fleet takes about `seconds` and fits.
+
+    On a card small fleets waste most of it, so there are at least a dozen.
+    """
+    by_time = int(seconds / cost.seconds)
+    if device != "cpu":
+        by_time = max(12, by_time)
+    by_memory = int(0.5 * free_memory(device) / cost.bytes)
+    return max(1, min(by_time, by_memory, limit or 2048))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
-from dcem.benchmark.store import Claim
+from dcem.benchmark.cells import Fleet
 
 _EVERY = 30.0  # seconds between lines where there is no terminal
 _FRAME = 0.2  # and between changes of the bar where there is one
@@ -56,20 +56,20 @@ class Display:
             yield
         self._bar = None
 
-    def fleet(self, claim: Claim, seconds_left: float) -> None:
+    def fleet(self, fleet: Fleet, seconds_left: float) -> None:
         """A fleet begins; `seconds_left` estimates how long all that is left will take."""
-        first, n = claim.cells[0], len(claim.open)
+        first, n = fleet.cells[0], len(fleet.open)
         self._doing = f"{first.method['name']} x {n}"
         self._seconds_left = seconds_left
         self._estimated_at = time.monotonic()
         if self._console is not None:
             self._show()
 
-    def resumed(self, claim: Claim) -> None:
+    def resumed(self, fleet: Fleet) -> None:
         """The fleet that begins is not new."""
         if self._console is not None:
             text = (
-                f"going on from a checkpoint: {claim.cells[0].method['name']} x {len(claim.open)}"
+                f"going on from a checkpoint: {fleet.cells[0].method['name']} x {len(fleet.open)}"
             )
             self._console.print(text, soft_wrap=True, highlight=False)
 

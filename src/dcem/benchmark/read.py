@@ -8,21 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dcem.benchmark.schema import open_to_read, refusal
-from dcem.benchmark.workers import gone
+from dcem.benchmark.database import read_cells, read_counts, read_purposes, refusal
 
 if TYPE_CHECKING:
     import pandas as pd
 
-STORE = "store.sqlite"
-
-# Columns that every exported table has, in this order; other task parameters come after them.
-COLUMNS = (
+# Columns that every exported table has, in this order: these, the metrics, those below; then other
+# parameters of its tasks.
+WHAT = (
     *("benchmark", "label", "task", "q_y", "k", "q_t", "phase", "beta", "stream", "seed"),
     *("method", "variant", "schedule", "params", "fit_seed"),
-    *("auc", "roc_gap", "roc_gap_grid", "xauc_difference", "auc_difference", "n_iter"),
-    *("seconds", "memory_mb", "fleet_size", "device", "versions", "finished", "cell"),
 )
+HOW = ("seconds", "memory_mb", "fleet_size", "device", "versions", "finished", "cell")
 # Task parameters that mostly stay at their defaults; the overlap study varies one of them.
 FREE_PARAMETERS = (
     *("n_train", "n_validation", "n_test", "variance", "outcome_slope", "outcome_threshold"),
@@ -44,36 +41,15 @@ class MethodStatus:
     error: str  # the last line of one failure, or ""
 
 
-def find_store(path: Path) -> Path:
-    """The store file for a folder that `run` made, or for the file itself."""
-    path = Path(path)
-    return path / STORE if path.is_dir() else path
-
-
 def status(path: Path) -> list[MethodStatus]:
     """How far every method of every benchmark in the store is."""
-    connection = open_to_read(find_store(path))
-    dead = json.dumps(gone(connection))
-    rows = connection.execute(
-        "SELECT benchmark, label, "
-        "sum(status = 'done'), "
-        "sum(status = 'running' AND owner NOT IN (SELECT value FROM json_each(?1))), "
-        "sum(status = 'pending' OR "
-        "(status = 'running' AND owner IN (SELECT value FROM json_each(?1)))), "
-        "sum(status = 'failed'), max(error) "
-        "FROM plan JOIN cells ON plan.cell = cells.id "
-        "GROUP BY benchmark, label ORDER BY benchmark, min(position)",
-        (dead,),
-    ).fetchall()
-    connection.close()
-    return [
-        MethodStatus(name, label, done, running, pending, failed, _last_line(error))
-        for name, label, done, running, pending, failed, error in rows
-    ]
-
-
-def _last_line(error: str | None) -> str:
-    return (error or "").strip().rpartition("\n")[2]
+    found = []
+    for name, label, done, running, pending, failed, damaged, error in read_counts(path):
+        last = (error or "").strip().rpartition("\n")[2]
+        if damaged and not failed:
+            last = f"{damaged} results are damaged: the next run computes them again"
+        found.append(MethodStatus(name, label, done, running, pending, failed, last))
+    return found
 
 
 def is_table(path: Path) -> bool:
@@ -96,12 +72,7 @@ def missing(path: Path, benchmark: str | None = None) -> list[str]:
 
 def purposes(path: Path) -> dict[str, str]:
     """What each benchmark of a store is for, in its own words; a table does not know."""
-    if is_table(path):
-        return {}
-    connection = open_to_read(find_store(path))
-    rows = connection.execute("SELECT name, about FROM benchmarks").fetchall()
-    connection.close()
-    return {name: about or "" for name, about in rows}
+    return {} if is_table(path) else read_purposes(path)
 
 
 def results(path: Path, benchmark: str | None = None, *, unfinished: bool = False) -> pd.DataFrame:
@@ -109,13 +80,14 @@ def results(path: Path, benchmark: str | None = None, *, unfinished: bool = Fals
 
     `path` is a store, its folder, or a table that `export` wrote (CSV or Parquet). A cell that two
     benchmarks share has a row in each; `benchmark` picks one. With `unfinished`, the cells of a
-    store that were planned and have no result are rows too, without metrics.
+    store that were planned and have no result are rows too, without metrics. Results that are
+    damaged are left out, with a warning.
     """
     import pandas as pd
 
     path = Path(path)
     if not is_table(path):
-        frame = _from_store(find_store(path), unfinished)
+        frame = _from_store(path, unfinished)
     elif path.suffix == ".parquet":
         frame = pd.read_parquet(path)
     else:
@@ -131,35 +103,36 @@ def results(path: Path, benchmark: str | None = None, *, unfinished: bool = Fals
 def _from_store(path: Path, unfinished: bool) -> pd.DataFrame:
     import pandas as pd
 
-    connection = open_to_read(path)
-    rows = connection.execute(
-        "SELECT benchmark, label, config, metrics, about, finished, versions, cells.id "
-        "FROM plan JOIN cells ON plan.cell = cells.id "
-        "LEFT JOIN workers ON workers.id = cells.owner "
-        "WHERE status = 'done' OR ? ORDER BY benchmark, position",
-        (unfinished,),
-    ).fetchall()
-    connection.close()
-    frame = pd.DataFrame([_row(*row) for row in rows], columns=None if rows else list(COLUMNS))
-    extra = [column for column in frame.columns if column not in COLUMNS]
-    return frame.reindex(columns=[*COLUMNS, *extra])
+    from dcem.benchmark.file import MEASURED
+    from dcem.table.checks import notice
+
+    cells, damage = read_cells(path)
+    for told in damage:
+        notice(f"{told}.")
+    rows = [_row(*cell) for done, *cell in cells if done or unfinished]
+    columns = [*WHAT, *MEASURED, *HOW]
+    frame = pd.DataFrame(rows, columns=None if rows else columns)
+    extra = [column for column in frame.columns if column not in columns]
+    return frame.reindex(columns=[*columns, *extra])
 
 
 def _row(
     benchmark: str,
     label: str,
+    cell: str,
     config: str,
     metrics: str | None,
     about: str | None,
     finished: float | None,
     versions: str | None,
-    cell: str,
 ) -> dict[str, Any]:
+    from dcem.tasks.registry import KINDS
+
     parts = json.loads(config)
     task, method = dict(parts["task"]), parts["method"]
     kind = task.pop("kind")
-    if kind == "sepsis":
-        task["cohort"] = Path(task.get("cohort", "")).name  # a path is nobody else's business
+    for name in set(task) & set(KINDS[kind].files if kind in KINDS else ()):
+        task[name] = Path(task[name]).name  # a path is nobody else's business
     row = {"benchmark": benchmark, "label": label, "task": kind}
     row |= {"stream": "published", "seed": parts["seed"]} | task
     row |= {"method": method["name"], "variant": method["variant"], "schedule": method["schedule"]}

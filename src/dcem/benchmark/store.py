@@ -1,13 +1,10 @@
-"""The store of a benchmark: one SQLite file that survives `kill -9` and is shared by processes.
+"""The store of a benchmark: what workers do to it, so that several can share it and any may die.
 
 A cell is *pending*, *running* (claimed by a worker), *done* or *failed*. A worker claims the cells
 of a fleet in one transaction and keeps its lease alive while it works; each finished cell is
 committed at once, and only by the worker that still holds it. A worker that dies loses its lease:
 at once where its process can be seen to be gone, else after `LEASE` seconds; its cells are pending
 again. So no cell is lost, and none is committed twice.
-
-The file is in write-ahead mode: readers never wait, and what was committed outlives any crash of
-the process. Network file systems do not lock reliably; keep a store on a local disk.
 """
 
 from __future__ import annotations
@@ -20,45 +17,31 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dcem.benchmark.cells import Cell, Planned
-from dcem.benchmark.schema import open_database
-from dcem.benchmark.workers import birth, gone, machine
+from dcem.benchmark.cells import Cell, Fleet, Planned
+from dcem.benchmark.database import damaged, gone, open_database, refuse_damage, transaction
+from dcem.benchmark.machine import birth, machine
 
 LEASE = 60.0  # seconds that a silent worker keeps its cells
 _BEAT = 15.0
 
 
-@dataclass(frozen=True)
-class Claim:
-    """Cells that this worker alone may compute now, in the order in which they train."""
-
-    fleet: str
-    cells: tuple[Cell, ...]
-    done: frozenset[str] = frozenset()  # committed before; they only complete a checkpointed fleet
-
-    @property
-    def open(self) -> tuple[Cell, ...]:
-        """The cells that still want a result."""
-        return tuple(cell for cell in self.cells if cell.id not in self.done)
-
-
 class Store:
     """The cells of one or more benchmarks and what became of them."""
 
-    def __init__(self, path: Path, *, create: bool = True):
+    def __init__(self, path: Path):
         self.path = Path(path)
-        self._connection = open_database(self.path, create=create)
+        self._db = open_database(self.path, create=True)
         self.owner: str | None = None
+        self._check()
 
     def close(self) -> None:
         """Close, and fold the write-ahead log into the file, so that it can be copied alone."""
         with suppress(sqlite3.OperationalError):  # another process is using it, and will do it
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self._connection.close()
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._db.close()
 
     def __enter__(self) -> Store:
         return self
@@ -66,16 +49,18 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Read and write as one step, alone."""
-        self._connection.execute("BEGIN IMMEDIATE")
+    def _check(self) -> None:
+        """Refuse a damaged file; results whose checksum does not hold have to be computed again."""
         try:
-            yield self._connection
+            refuse_damage(self.path, self._db)
         except BaseException:
-            self._connection.execute("ROLLBACK")
+            self._db.close()
             raise
-        self._connection.execute("COMMIT")
+        with transaction(self._db) as db:
+            db.executemany(
+                "UPDATE cells SET status = 'pending', owner = NULL, fleet = NULL WHERE id = ?",
+                ((cell,) for cell in damaged(db)),
+            )
 
     # -- what is to be done -----------------------------------------------------------------
 
@@ -85,7 +70,7 @@ class Store:
         Cells that the store knows are kept as they are. Cells that a label stood for before (under
         other parameters) stay in the store, but no longer belong to the benchmark.
         """
-        with self._transaction() as db:
+        with transaction(self._db) as db:
             db.execute(
                 "INSERT INTO benchmarks VALUES (?, ?, ?) ON CONFLICT (name) "
                 "DO UPDATE SET about = excluded.about, metrics = excluded.metrics",
@@ -107,7 +92,7 @@ class Store:
 
     def retry_failed(self) -> int:
         """Give failed cells that are wanted another chance; how many there were."""
-        changed = self._connection.execute(
+        changed = self._db.execute(
             "UPDATE cells SET status = 'pending', error = NULL, fleet = NULL "
             "WHERE status = 'failed' AND id IN (SELECT id FROM wanted)"
         )
@@ -115,9 +100,9 @@ class Store:
 
     def want(self, cells: Iterable[str]) -> None:
         """Name the cells of this run, in the order in which they should be done."""
-        db = self._connection
+        db = self._db
         db.execute("CREATE TEMP TABLE IF NOT EXISTS wanted (id TEXT PRIMARY KEY, place INTEGER)")
-        with self._transaction():
+        with transaction(db):
             db.execute("DELETE FROM wanted")
             db.executemany(
                 "INSERT OR IGNORE INTO wanted VALUES (?, ?)",
@@ -126,9 +111,9 @@ class Store:
 
     def pending(self) -> dict[str, int]:
         """How many wanted cells of each kind wait, kinds in the order of the run."""
-        with self._transaction() as db:
+        with transaction(self._db) as db:
             self._bury_the_dead(db)
-        rows = self._connection.execute(
+        rows = self._db.execute(
             "SELECT kind, count(*) FROM wanted JOIN cells USING (id) WHERE status = 'pending' "
             "GROUP BY kind ORDER BY min(place)"
         )
@@ -136,14 +121,14 @@ class Store:
 
     def wanted_counts(self) -> dict[str, int]:
         """How many wanted cells are pending, running, done and failed."""
-        rows = self._connection.execute(
+        rows = self._db.execute(
             "SELECT status, count(*) FROM wanted JOIN cells USING (id) GROUP BY status"
         )
         return dict(rows.fetchall())
 
     def example(self, kind: str) -> Cell:
         """Some cell of a kind."""
-        row = self._connection.execute(
+        row = self._db.execute(
             "SELECT config FROM cells WHERE kind = ? LIMIT 1", (kind,)
         ).fetchone()
         return Cell.from_json(row[0])
@@ -155,7 +140,7 @@ class Store:
         """Be a worker: claims made inside are ours until the end, or until we fall silent."""
         self.owner = uuid.uuid4().hex
         values = (self.owner, machine(), os.getpid(), birth(os.getpid()), time.time() + LEASE)
-        self._connection.execute(
+        self._db.execute(
             "INSERT INTO workers (id, machine, pid, birth, lease, started, device, versions) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (*values, time.time(), device, json.dumps(versions)),
@@ -171,11 +156,11 @@ class Store:
             ended.set()
             beat.join()
             self.release()
-            self._connection.execute("UPDATE workers SET lease = 0 WHERE id = ?", (self.owner,))
+            self._db.execute("UPDATE workers SET lease = 0 WHERE id = ?", (self.owner,))
 
-    def claim(self, kind: str, at_most: int) -> Claim | None:
+    def claim(self, kind: str, at_most: int) -> Fleet | None:
         """Claim pending cells of a kind; None where others were quicker."""
-        with self._transaction() as db:
+        with transaction(self._db) as db:
             rows = db.execute(
                 "SELECT id, config FROM wanted JOIN cells USING (id) "
                 "WHERE status = 'pending' AND kind = ? ORDER BY place LIMIT ?",
@@ -185,12 +170,12 @@ class Store:
                 return None
             fleet = uuid.uuid5(uuid.NAMESPACE_OID, " ".join(sorted(i for i, _ in rows))).hex
             self._take(db, [i for i, _ in rows], fleet)
-        return Claim(fleet, tuple(Cell.from_json(config) for _, config in rows))
+        return Fleet(fleet, tuple(Cell.from_json(config) for _, config in rows))
 
-    def claim_fleet(self, fleet: str) -> Claim | None:
+    def claim_fleet(self, fleet: str) -> Fleet | None:
         """Claim what is open of a fleet that left a checkpoint; None where nothing is, or others
         are at it. Its finished cells come along, because the checkpoint holds all of them."""
-        with self._transaction() as db:
+        with transaction(self._db) as db:
             self._bury_the_dead(db)
             rows = db.execute(
                 "SELECT id, config, status FROM cells WHERE fleet = ? ORDER BY fleet_place",
@@ -205,11 +190,11 @@ class Store:
                 return None
             self._take(db, [i for i, _, status in rows if status == "pending"], fleet, rows)
         done = frozenset(i for i, _, status in rows if status == "done")
-        return Claim(fleet, tuple(Cell.from_json(config) for _, config, _ in rows), done)
+        return Fleet(fleet, tuple(Cell.from_json(config) for _, config, _ in rows), done)
 
     def is_finished(self, fleet: str) -> bool:
         """Whether no cell waits for this fleet, or is being trained in it."""
-        row = self._connection.execute(
+        row = self._db.execute(
             "SELECT count(*) FROM cells WHERE fleet = ? AND status IN ('pending', 'running')",
             (fleet,),
         ).fetchone()
@@ -236,9 +221,9 @@ class Store:
             "WHERE status = 'running' AND owner = ?"
         )
         if cells is None:
-            self._connection.execute(query, (self.owner,))
+            self._db.execute(query, (self.owner,))
         else:
-            self._connection.executemany(f"{query} AND id = ?", ((self.owner, i) for i in cells))
+            self._db.executemany(f"{query} AND id = ?", ((self.owner, i) for i in cells))
 
     def _bury_the_dead(self, db: sqlite3.Connection) -> None:
         """Cells of workers whose lease ran out, or whose process is gone, are pending again."""
@@ -252,16 +237,18 @@ class Store:
 
     def finish(self, cell: str, metrics: dict[str, Any], about: dict[str, Any]) -> bool:
         """Commit a result; False where the cell is no longer ours (our lease had run out)."""
-        changed = self._connection.execute(
-            "UPDATE cells SET status = 'done', metrics = ?, about = ?, finished = ? "
-            "WHERE id = ? AND status = 'running' AND owner = ?",
+        changed = self._db.execute(
+            "UPDATE cells SET status = 'done', metrics = ?1, about = ?2, finished = ?3, "
+            "checksum = checksum_of(id, config, ?1, ?2, ?3, "
+            "(SELECT versions FROM workers WHERE workers.id = owner)) "
+            "WHERE id = ?4 AND status = 'running' AND owner = ?5",
             (json.dumps(metrics), json.dumps(about), time.time(), cell, self.owner),
         )
         return changed.rowcount == 1
 
     def fail(self, cell: str, error: str) -> bool:
         """Commit that a cell failed, and why."""
-        changed = self._connection.execute(
+        changed = self._db.execute(
             "UPDATE cells SET status = 'failed', error = ?, finished = ?, "
             "attempts = attempts + 1 WHERE id = ? AND status = 'running' AND owner = ?",
             (error, time.time(), cell, self.owner),
@@ -272,13 +259,13 @@ class Store:
         self, kind: str, device: str, cells: int, seconds: float, *, whole: bool
     ) -> None:
         """Remember how long a fleet took; `whole=False` where it was stopped before its end."""
-        self._connection.execute(
+        self._db.execute(
             "INSERT INTO speeds VALUES (?, ?, ?, ?, ?)", (kind, device, cells, seconds, whole)
         )
 
     def speeds(self, kind: str, device: str) -> list[tuple[int, float, bool]]:
         """Fleets of this kind that ran on such a device: (cells, seconds, ran to its end)."""
-        rows = self._connection.execute(
+        rows = self._db.execute(
             "SELECT cells, seconds, whole FROM speeds WHERE kind = ? AND device = ?", (kind, device)
         )
         return [(cells, seconds, bool(whole)) for cells, seconds, whole in rows]

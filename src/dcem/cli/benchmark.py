@@ -1,7 +1,6 @@
 """`dcem benchmark`: run many methods on many tasks, resumably, and look at what came out."""
 
 import time
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -15,13 +14,6 @@ app = typer.Typer(
 )
 
 StoreArgument = Annotated[Path, typer.Argument(help="Folder that `run` wrote, or its store file.")]
-
-
-class Backend(StrEnum):
-    """Where fleets are trained."""
-
-    local = "local"
-    ray = "ray"
 
 
 @app.command()
@@ -47,8 +39,8 @@ def run(
         bool, typer.Option("--retry-failed", help="Try cells again that failed before.")
     ] = False,
     backend: Annotated[
-        Backend, typer.Option(help="Train in this process, or on a Ray cluster.")
-    ] = Backend.local,
+        str, typer.Option(help="Train in this process (local), or on a Ray cluster (ray).")
+    ] = "local",
     address: Annotated[
         str | None,
         typer.Option(help="Address of the Ray cluster; without it, one is started here."),
@@ -82,7 +74,7 @@ def run(
         max_seconds=max_seconds,
         max_fleet=max_fleet,
         retry_failed=retry_failed,
-        backend=backend.value,
+        backend=backend,
         address=address,
         started=started,
         display=Display(None if quiet else console),
@@ -220,8 +212,8 @@ def presets() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from dcem.benchmark.feasible import possible
     from dcem.benchmark.file import load, preset_names
+    from dcem.tasks.registry import KINDS, possible
 
     table = Table(box=None)
     table.add_column("preset", no_wrap=True)
@@ -230,7 +222,7 @@ def presets() -> None:
     table.add_column("about")
     for name in preset_names():
         one = load(name)
-        sepsis = one.tasks[0]["kind"] == "sepsis"  # what can exist there depends on the cohort
-        tasks = one.tasks if sepsis else possible(one.tasks)[0]
+        needs = KINDS[one.tasks[0]["kind"]].needs  # what can exist there depends on a file
+        tasks = one.tasks if needs else possible(one.tasks)[0]
         table.add_row(name, str(len(tasks)), str(len(one.methods)), one.about)
     Console().print(table)

@@ -43,6 +43,7 @@ from dcem.metrics.calibration import (
     worst_group_calibration_error,
 )
 from dcem.metrics.groups import (
+    RANKING,
     auc_differences,
     group_auc,
     group_roc_curves,
@@ -56,6 +57,7 @@ from dcem.metrics.groups import (
 from dcem.metrics.roc import RocCurve, auc, roc_curve
 
 __all__ = [
+    "RANKING",
     "BootstrapResult",
     "CalibrationCurve",
     "GapInterval",

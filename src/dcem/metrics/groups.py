@@ -21,7 +21,7 @@ group out or merge it with another one, and say so, to get a number for the rest
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -118,11 +118,26 @@ def xauc_difference(y: Any, score: Any, group: Any, *, weight: Any = None) -> fl
     return _largest_difference(xauc(y, score, group, weight=weight))
 
 
-def ranking(y: Any, score: Any, group: Any, *, weight: Any = None) -> dict[str, float]:
-    """What the functions of this package say of one score, by their names, rows sorted once.
+class Metric(NamedTuple):
+    """What a reader must know of a metric."""
 
-    `auc`, `roc_gap`, `roc_gap_grid` (``method="grid"``), `xauc_difference`, and `auc_difference`,
-    of the first pair of groups.
+    words: str
+    better: Literal["higher", "lower"]
+
+
+RANKING = {
+    "auc": Metric("AUC", "higher"),
+    "roc_gap": Metric("ROC gap (exact)", "lower"),
+    "roc_gap_grid": Metric("ROC gap (as published)", "lower"),
+    "xauc_difference": Metric("xAUC difference", "lower"),
+    "auc_difference": Metric("AUC difference of the groups, absolute", "lower"),
+}
+"""The metrics of `ranking`: result tables and leaderboards take names, words and sense here."""
+
+
+def ranking(y: Any, score: Any, group: Any, *, weight: Any = None) -> dict[str, float]:
+    """What the functions of this package say of one score, by the names of `RANKING`, rows sorted
+    once. `roc_gap_grid` is ``method="grid"``, `auc_difference` that of the first pair of groups.
     """
     rows, groups = _read(y, score, group, weight)
     cells = _ranked_cells(rows, groups)

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 
 import pandas as pd
 
+from dcem.benchmark.database import STORE
 from dcem.benchmark.file import Benchmark, load
-from dcem.benchmark.read import STORE, find_store, results
+from dcem.benchmark.read import results
 from dcem.table.checks import InputError
 
 CLOSE = 1e-3  # thirds are written with four digits in some tables
@@ -151,7 +152,7 @@ class Runs:
             notes.append(f"{left} fits are still to do: run the same command again to go on.")
         if summary.failed:
             notes.append(f"{summary.failed} fits failed: see 'dcem benchmark status'.")
-        rows = matching(results(find_store(self.out)), need)
+        rows = matching(results(self.out), need)
         return Found(rows, STORE if len(rows) else "", made_up(rows), tuple(notes))
 
 

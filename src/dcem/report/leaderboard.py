@@ -23,17 +23,9 @@ import pandas as pd
 
 from dcem.benchmark.read import SETTING, missing, purposes, results
 from dcem.files import write_text
+from dcem.metrics.groups import RANKING, Metric
 
-# Metric -> (words, which way is better)
-METRICS = {
-    "auc": ("AUC", "higher"),
-    "roc_gap": ("ROC gap (exact)", "lower"),
-    "roc_gap_grid": ("ROC gap (as published)", "lower"),
-    "xauc_difference": ("xAUC difference", "lower"),
-    "auc_difference": ("AUC difference of the groups, absolute", "lower"),
-    "seconds": ("Seconds a fit, in its fleet", "lower"),
-}
-
+SHOWN = RANKING | {"seconds": Metric("Seconds a fit, in its fleet", "lower")}
 WAYS = ("variant", "schedule")  # of a method, told where they are not those of most
 
 
@@ -43,7 +35,7 @@ def leaderboard(source: Path) -> str:
     about = purposes(source)
     boards = [_board(name, about.get(name, ""), part) for name, part in _benchmarks(frame)]
     data = {
-        "metrics": {name: {"words": w, "better": b} for name, (w, b) in METRICS.items()},
+        "metrics": {name: metric._asdict() for name, metric in SHOWN.items()},
         "boards": boards,
         "missing": missing(source),
         "source": f"{len(frame)} results",
@@ -81,7 +73,7 @@ def _board(name: str, about: str, frame: pd.DataFrame) -> dict[str, Any]:
         values = values if isinstance(values, tuple) else (values,)
         rows = []
         for method, cells in part.groupby(label, sort=False):
-            numbers = {m: _spread(cells[m]) for m in METRICS if m in cells}
+            numbers = {m: _spread(cells[m]) for m in SHOWN if m in cells}
             how = _how(cells.iloc[0], usual)
             rows.append({"method": str(method), "how": how, "n": len(cells), **numbers})
             if _was_given_truth(cells):

@@ -19,8 +19,7 @@ from dcem.tasks.censored import make_censored
 from dcem.tasks.diabetes import load_diabetes_readmission
 from dcem.tasks.policy import CalibratedPolicy, LinearPolicy
 from dcem.tasks.sepsis.task import load_sepsis, sepsis_settings
-from dcem.tasks.sinusoid.grid import PHASES, GridCell, sinusoid_grid
-from dcem.tasks.sinusoid.make import make_sinusoid
+from dcem.tasks.sinusoid.make import PHASES, GridCell, make_sinusoid, sinusoid_grid
 from dcem.tasks.sinusoid.process import SinusoidConstants, SinusoidProcess
 from dcem.tasks.task import Task
 

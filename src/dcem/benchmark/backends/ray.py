@@ -4,7 +4,8 @@ The driver (this process) claims fleets, hands each to a Ray task, and commits w
 store never leaves it, so workers need no common disk. A worker that dies takes nothing with it: Ray
 runs its task again, and where checkpoints are on a disk that the next worker sees, the task goes on
 from there. Every node needs dcem installed. A task that cannot be saved costs its own cells alone:
-they have failed, with the reason, and the run goes on.
+they have failed, with the reason, and the run goes on. A cluster that is lost as a whole fails
+nothing: its cells are still to do.
 """
 
 from __future__ import annotations
@@ -17,20 +18,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dcem.benchmark.cells import Cell
-from dcem.benchmark.fleets import Outcome, run_fleet
+from dcem.benchmark.cells import Cell, Fleet
+from dcem.benchmark.fleets import CellResult, run_fleet
+from dcem.benchmark.machine import REMOTE_CARD, versions
 from dcem.benchmark.plan import Clock, Planner, StopRun
 from dcem.benchmark.progress import Display
-from dcem.benchmark.store import Claim
-from dcem.benchmark.versions import versions
 from dcem.table.checks import InputError
 
 RETRIES = 3  # of a fleet whose worker died, or whose task raised (a card that no longer answers)
 _GRACE = 10.0  # seconds that a worker may take to notice that the time is up
 _ANSWER = 5.0  # seconds that a cluster may take to answer
 TOKEN = (
-    "If the cluster wants a token, as newer versions of Ray do, set RAY_AUTH_MODE=token, and "
-    "RAY_AUTH_TOKEN to what 'ray get-auth-token' prints on its first machine."
+    "Set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to what 'ray get-auth-token' prints on its first "
+    "machine."
 )
 
 
@@ -38,7 +38,7 @@ TOKEN = (
 class _Running:
     """A fleet that is out on the cluster."""
 
-    claim: Claim
+    fleet: Fleet
     started: float
     resumed: bool  # from a checkpoint: its time says little about that of a whole fleet
 
@@ -47,13 +47,17 @@ class _Running:
         return time.monotonic() - self.started
 
 
+class ClusterLost(ConnectionError):
+    """No machine of the cluster answers any more."""
+
+
 def train_remotely(
     cells: Sequence[Cell],
     device: str,
     checkpoint: Path,
     skip: frozenset[str],
     max_seconds: float | None,
-) -> list[Outcome] | None:
+) -> list[CellResult] | None:
     """What a Ray task runs: one fleet; None where the time ran out.
 
     Each outcome says the versions here: those of the driver are another machine's.
@@ -85,51 +89,87 @@ def _require_listener(address: str) -> None:
         ) from None
 
 
+def _require_token(ray: Any, address: str) -> None:
+    """Ask the head once: where the token is missing, Ray itself would ask for twenty seconds."""
+    refused = getattr(ray.exceptions, "AuthenticationError", ())  # older versions have no tokens
+    try:
+        from ray._raylet import GcsClient
+
+        GcsClient(address=address)
+    except refused as error:
+        raise InputError(f"The Ray cluster at {address} wants a token. {TOKEN}") from error
+    except (ImportError, ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError):
+        return  # joining it says more
+
+
 @contextmanager
-def cluster(address: str | None) -> Iterator[bool]:
-    """Be connected to the cluster, or to one started here; whether it has cards."""
+def connected(device: str, address: str | None) -> Iterator[str]:
+    """Be connected to the cluster, or to one started here; its workers choose their devices."""
     if address is not None:
         _require_listener(address)
     import ray
 
     ours = not ray.is_initialized()
     if ours:
+        if address is not None and not address.startswith("ray://"):
+            _require_token(ray, address)
         try:
             ray.init(address=address, log_to_driver=False, configure_logging=False)
         except (ConnectionError, ValueError, ray.exceptions.RayError) as error:
             if address is None:
                 raise
             why = f"Ray cannot join the cluster at {address}: {error}."
-            raise InputError(f"{why} {TOKEN}") from error
+            raise InputError(f"{why} Does it want a token? {TOKEN}") from error
     try:
-        yield ray.cluster_resources().get("GPU", 0) >= 1
+        yield REMOTE_CARD if ray.cluster_resources().get("GPU", 0) >= 1 else "cpu"
     finally:
         if ours:
             ray.shutdown()
 
 
-def run_on_ray(
-    planner: Planner, clock: Clock, commit: Callable[[Outcome], None], display: Display
+def work(
+    planner: Planner,
+    where: str,
+    clock: Clock,
+    commit: Callable[[CellResult], None],
+    display: Display,
 ) -> None:
     """Keep every worker of the cluster busy until nothing is left, or the time is up.
 
-    One fleet at a time on each card where the cluster has any, else one on each core.
+    One fleet at a time on each card where the cluster has any, else one on each core. Where the
+    cluster itself is lost, its cells have not failed: they stay to do.
     """
     import ray
 
+    try:
+        _keep_busy(ray, planner, clock, commit, display)
+    except (ConnectionError, ray.exceptions.RayError) as error:
+        raise InputError(
+            f"The Ray cluster no longer answers ({error or type(error).__name__}). Cells that it "
+            "had not finished are still to do: run the same command again when it is back."
+        ) from error
+
+
+def _keep_busy(
+    ray: Any,
+    planner: Planner,
+    clock: Clock,
+    commit: Callable[[CellResult], None],
+    display: Display,
+) -> None:
     running: dict[Any, _Running] = {}
     out_of_time = False
     while True:
         resources = ray.cluster_resources()  # nodes come and go
         cards = int(resources.get("GPU", 0))
         slots = cards or max(1, int(resources.get("CPU", 1)))
-        while not out_of_time and len(running) < slots and (claim := planner.next()) is not None:
-            one = _Running(claim, time.monotonic(), planner.has_checkpoint(claim))
+        while not out_of_time and len(running) < slots and (fleet := planner.next()) is not None:
+            one = _Running(fleet, time.monotonic(), planner.has_checkpoint(fleet))
             if one.resumed:
-                display.resumed(claim)
-            running[_submit(ray, planner, claim, clock, cards > 0)] = one
-            claims = [one.claim for one in running.values()]
-            display.fleet(claim, planner.seconds_left(claims) / slots)
+                display.resumed(fleet)
+            running[_submit(ray, planner, fleet, clock, cards > 0)] = one
+            fleets = [one.fleet for one in running.values()]
+            display.fleet(fleet, planner.seconds_left(fleets) / slots)
         if not running:
             return
         ready, _ = ray.wait(list(running), timeout=1.0)
@@ -142,51 +182,63 @@ def run_on_ray(
             return
 
 
-def _submit(ray: Any, planner: Planner, claim: Claim, clock: Clock, card: bool) -> Any:
+def _submit(ray: Any, planner: Planner, fleet: Fleet, clock: Clock, card: bool) -> Any:
     options = {"num_gpus": 1, "num_cpus": 0} if card else {"num_cpus": 1}
     options |= {"max_retries": RETRIES, "retry_exceptions": True}
     return ray.remote(**options)(train_remotely).remote(
-        claim.cells,
+        fleet.cells,
         "cuda" if card else "cpu",
-        planner.checkpoint_of(claim).absolute(),
-        claim.done,
+        planner.checkpoint_of(fleet).absolute(),
+        fleet.done,
         None if clock.max_seconds is None else max(1.0, clock.left),
     )
 
 
 def _collect(
-    ray: Any, task: Any, one: _Running, planner: Planner, commit: Callable[[Outcome], None]
+    ray: Any, task: Any, one: _Running, planner: Planner, commit: Callable[[CellResult], None]
 ) -> bool:
     """Commit what a task brought, or that its cells have failed; False where the time ran out."""
     try:
-        outcomes = ray.get(task)
+        results = ray.get(task)
     except ray.exceptions.RayError as error:
-        text = _given_up(ray, one.claim, error)
-        outcomes = [Outcome(cell.id, None, text, {}) for cell in one.claim.open]
+        if _is_lost(ray, error):
+            raise ClusterLost(str(error)) from error
+        text = _given_up(ray, one.fleet, error)
+        results = [CellResult(cell.id, None, text, {}) for cell in one.fleet.open]
     else:
-        if outcomes is None:
+        if results is None:
             _cut_off(planner, one)
             return False
         if not one.resumed:
-            planner.record(one.claim, one.seconds, whole=True)
-    for outcome in outcomes:
-        commit(outcome)
-    planner.forget_checkpoint(one.claim)
+            planner.record(one.fleet, one.seconds, whole=True)
+    for result in results:
+        commit(result)
+    planner.forget_checkpoint(one.fleet)
     return True
 
 
 def _cut_off(planner: Planner, one: _Running) -> None:
     """The time ran out: another run goes on from the checkpoint, or with smaller fleets."""
-    planner.store.release([cell.id for cell in one.claim.open])
-    if not planner.has_checkpoint(one.claim):
-        planner.record(one.claim, one.seconds, whole=False)
+    planner.store.release([cell.id for cell in one.fleet.open])
+    if not planner.has_checkpoint(one.fleet):
+        planner.record(one.fleet, one.seconds, whole=False)
 
 
-def _given_up(ray: Any, claim: Claim, error: Exception) -> str:
+def _is_lost(ray: Any, error: Exception) -> bool:
+    """Whether a task came to nothing because the cluster as a whole is gone."""
+    if isinstance(error, ray.exceptions.RayTaskError | ray.exceptions.OutOfMemoryError):
+        return False  # somebody was there to say so
+    try:
+        return not any(node["Alive"] for node in ray.nodes())
+    except (ConnectionError, RuntimeError, ray.exceptions.RayError):
+        return True
+
+
+def _given_up(ray: Any, fleet: Fleet, error: Exception) -> str:
     """Why a fleet was given up; the last line is the one that `status` shows."""
-    n = len(claim.cells)
+    n = len(fleet.cells)
     if isinstance(error, ray.exceptions.OutOfMemoryError):
-        why = f"out of memory; --retry-failed --max-fleet {max(1, n // 2)} may help"
+        why = f"out of memory; try again with at most {max(1, n // 2)} cells in a fleet"
     elif isinstance(error, ray.exceptions.RayTaskError):  # raised by the task: its own last line
         why = str(error).strip().rpartition("\n")[2]
     else:

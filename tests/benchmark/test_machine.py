@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dcem.benchmark.versions import commit, versions
+from dcem.benchmark.machine import commit, versions
 
 ROOT = Path(__file__).parents[2]
 
