@@ -22,7 +22,7 @@ def run(action):
     def root() -> None: ...
 
     @app.command()
-    def go() -> None:
+    def go(untested_value: str = "") -> None:
         action()
 
     return CliRunner().invoke(app, ["go"])
@@ -42,6 +42,10 @@ def raising(error):
         (
             FileNotFoundError(2, "No such file or directory", "people.csv"),
             "error: people.csv: no such file or directory\n",
+        ),
+        (
+            InputError("name it with `untested_value`, not `label`"),
+            "error: name it with --untested-value, not `label`\n",
         ),
         (PermissionError(13, "Permission denied", "out"), "error: out: permission denied\n"),
         (

@@ -4,6 +4,9 @@ Two kinds of failure, told apart here and nowhere else. *Yours to mend*: input t
 a file that is not there, an extra that is not installed; one message on stderr, exit status 2, no
 traceback. *Ours to mend*: everything else keeps its traceback, because a bug report needs it.
 Ctrl-C ends with status 130, as a shell expects.
+
+Messages come from rooms that know no command line: they name an argument in backticks, as in
+Python. Here it becomes the option that sets it.
 """
 
 import os
@@ -48,6 +51,17 @@ def _wanted(filename: Any) -> str:
     return os.path.join(folder, neighbour[1] or neighbour[2]) if neighbour else str(filename)
 
 
+def with_options(message: str, command: Any) -> str:
+    """The message with `untested_value` as --untested-value, where the command has that option."""
+    options = {
+        (param.name or "").strip("_"): max(param.opts, key=len)
+        for one in (command, *getattr(command, "commands", {}).values())
+        for param in one.params
+        if param.param_type_name == "option"
+    }
+    return re.sub(r"`(\w+)`", lambda found: options.get(found[1], found[0]), message)
+
+
 def complain(kind: str, message: str) -> None:
     """Write one message to stderr, its kind in colour where there is a terminal."""
     colour = typer.colors.RED if kind == "error" else typer.colors.YELLOW
@@ -60,9 +74,22 @@ class PoliteGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; see the module docstring for how it may end."""
+
+        def tell(kind: str, message: str) -> None:
+            running = self.get_command(ctx, ctx.invoked_subcommand or "")
+            complain(kind, with_options(message, running) if running else message)
+
+        def show_warning(
+            message: Any, category: Any, filename: str, lineno: int, *rest: Any, **more: Any
+        ) -> None:
+            if _is_from_checks(message, "DataWarning"):
+                tell("note", str(message))
+            else:
+                sys.stderr.write(warnings.formatwarning(message, category, filename, lineno))
+
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = _show_warning
+                warnings.showwarning = show_warning
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             typer.echo("\ninterrupted", err=True)
@@ -71,7 +98,7 @@ class PoliteGroup(TyperGroup):
             message = message_for(error)
             if message is None:
                 raise
-            complain("error", message)
+            tell("error", message)
             raise typer.Exit(2) from None
 
 
@@ -79,17 +106,3 @@ def _is_from_checks(thing: object, name: str) -> bool:
     # Looked up rather than imported: checks needs NumPy, and a mistyped option should not.
     checks = sys.modules.get("dcem.table.checks")
     return checks is not None and isinstance(thing, getattr(checks, name))
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: Any = None,
-    line: str | None = None,
-) -> None:
-    if _is_from_checks(message, "DataWarning"):
-        complain("note", str(message))
-    else:
-        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))

@@ -76,7 +76,7 @@ def predict_file(
     if clash:
         raise InputError(
             f"{path}: the column {clash[0]!r} would be carried over and added. Rename it, or leave "
-            "it out of --keep."
+            "it out of `keep`."
         )
     needed = list(dict.fromkeys([*keep, *model.encoder.columns]))
     rows, unlike_tested = 0, 0

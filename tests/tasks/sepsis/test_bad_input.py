@@ -186,9 +186,9 @@ def test_an_altered_demo_is_built_with_a_warning(demo: Path, tmp_path: Path) -> 
     [
         ({"suspicion": "corr42"}, "Did you mean 'corr24'"),
         ({"features": "clean"}, "Did you mean 'cleaned'"),
-        ({"memory_limit": "plenty"}, "--memory-limit"),
-        ({"memory_limit": "4"}, "--memory-limit"),
-        ({"memory_limit": "1.2.3GB"}, "--memory-limit"),
+        ({"memory_limit": "plenty"}, "`memory_limit`"),
+        ({"memory_limit": "4"}, "`memory_limit`"),
+        ({"memory_limit": "1.2.3GB"}, "`memory_limit`"),
         ({"stays": "nowhere/stays.csv"}, "cannot be written"),
     ],
 )

@@ -89,7 +89,7 @@ def test_an_interrupted_build_goes_on(tables: Path, tmp_path: Path) -> None:
 
 def test_memory_too_small_is_said_and_stages_are_kept(cohort_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "cohort.parquet"
-    with pytest.raises(InputError, match="--memory-limit 1MB"):
+    with pytest.raises(InputError, match="`memory_limit` of 1MB"):
         build_cohort(cohort_folder, out, memory_limit="1MB")
     build_cohort(cohort_folder, out, memory_limit="1GB")
     assert out.exists()

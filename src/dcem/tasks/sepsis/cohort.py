@@ -89,9 +89,9 @@ def build_cohort(
 
     Nothing at `out`, `stays` or beside them is touched until everything succeeded.
     """
-    _one_of("--suspicion", suspicion, SUSPICION)
-    _one_of("--features", features, FEATURES_AS)
-    _one_of("--release", release, RELEASES)
+    _one_of("suspicion", suspicion, SUSPICION)
+    _one_of("features", features, FEATURES_AS)
+    _one_of("release", release, RELEASES)
     out = Path(out)
     for path in (out, Path(stays) if stays is not None else out):
         if path.is_dir() or not path.parent.is_dir():
@@ -226,8 +226,8 @@ def _check_stays(stages: Stages, tables: Mimic) -> None:
         )
 
 
-def _one_of(option: str, given: str, allowed: tuple[str, ...]) -> None:
+def _one_of(name: str, given: str, allowed: tuple[str, ...]) -> None:
     if given not in allowed:
         guess = nearest(given, allowed)
         hint = f" Did you mean {guess!r}?" if guess else ""
-        raise InputError(f"{option} is one of {', '.join(allowed)}; got {given!r}.{hint}")
+        raise InputError(f"`{name}` is one of {', '.join(allowed)}; got {given!r}.{hint}")

@@ -1,7 +1,7 @@
 """The 13 features: their names in the published order, and what each one is.
 
 They follow the Risk of Sepsis model (Delahanty et al., 2019): summaries of what was charted in the
-first three hours. Two versions exist (`--features`):
+first three hours. Two versions exist (the argument `features`):
 
 * `published` takes every charted number, as the authors did: entries marked as wrong, alarm limits
   among the heart rates, ventilator settings among the respiratory rates, pulmonary-artery pressures

@@ -296,5 +296,5 @@ def check_release(claimed: str, rows: dict[str, int], mimic: Mimic) -> None:
             raise InputError(
                 f"{mimic.sources[table].path.name} has {rows[table]:,} rows; the {claimed} release "
                 f"of MIMIC-III v1.4 has {expected:,}. {verdict} Give the right folder, or leave "
-                "--release out to build from what is there."
+                "`release` out to build from what is there."
             )

@@ -178,8 +178,8 @@ class Stages:
             return {"rows": self._number(counted), "files": {path.name: path.stat().st_size}}
         except duckdb.OutOfMemoryException:
             raise InputError(
-                f"{question(sql)} needs more than --memory-limit {self.memory_limit}. Raise the "
-                "limit and start again: the finished stages are kept."
+                f"{question(sql)} needs more than the `memory_limit` of {self.memory_limit}. Raise "
+                "it and start again: the finished stages are kept."
             ) from None
         except duckdb.Error as error:
             raise readable_failure(error, self.mimic, _named(r"mimic\.(\w+)", sql)) from None
@@ -253,7 +253,7 @@ def _share_of(limit: str) -> int:
     """DuckDB's part of the memory limit, in bytes; the rest is for Python and Arrow buffers."""
     match = re.fullmatch(r"\s*(\d+\.?\d*)\s*([KMGT])(i?)B?\s*", limit, re.IGNORECASE)
     if match is None or float(match.group(1)) <= 0:
-        raise InputError(f"--memory-limit must be a size such as 4GiB or 800MB, got {limit!r}.")
+        raise InputError(f"`memory_limit` must be a size such as 4GiB or 800MB, got {limit!r}.")
     step = 1024 if match.group(3) else 1000
     size = float(match.group(1)) * step ** " KMGT".index(match.group(2).upper())
     return int(0.7 * size)
