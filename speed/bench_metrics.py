@@ -80,8 +80,8 @@ def time_bootstrap(n: int, replicates: int) -> None:
     loop = seconds(one_by_one) / 20 * replicates
     print(f"\n{replicates:,} replicates on {n:,} rows, all metrics (limit 15 s)\n")
     cases = {
-        "intervals": {"group": group, "n_permutations": 0},
-        "intervals and permutations": {"group": group},
+        "one group": {},
+        "two groups": {"group": group},
         "  the same, people of 4 rows": {"group": ward, "id": person},
     }
     for name, arguments in cases.items():

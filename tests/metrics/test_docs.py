@@ -23,7 +23,7 @@ def test_first_example_and_its_bootstrap():
     for code, value in shown:
         assert eval(code, names) == pytest.approx(ast.literal_eval(value), abs=5e-4)
     exec(second, names)
-    printed = re.search(r"```\n(GapInterval.*?)\n```", PAGE.read_text(encoding="utf-8")).group(1)
+    printed = re.search(r"```\n(GapEstimate.*?)\n```", PAGE.read_text(encoding="utf-8")).group(1)
     assert repr(names["result"].roc_gap) == printed
 
 

@@ -18,7 +18,6 @@ from dcem.compare.paired import paired_differences
 from dcem.compare.results import Curve, GroupCounts
 from dcem.compare.run import versions
 from dcem.compare.truth_results import Comparison, MethodResult
-from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
 
@@ -85,12 +84,12 @@ def compare_on_truth(
                 name=name,
                 what_it_does=described[name],
                 uses_truth=found["uses_truth"],
-                auc=_estimate(judged.auc),
-                roc_gap=_estimate(judged.roc_gap),
+                auc=judged.auc,
+                roc_gap=judged.roc_gap,
                 gap_by_chance=float(np.quantile(by_chance, 0.95)) if len(by_chance) else np.nan,
-                auc_difference=_estimate(next(iter(judged.auc_differences.values()))),
-                auc_gain=_estimate(gain["auc"]) if gain else None,
-                gap_change=_estimate(gain["roc_gap"]) if gain else None,
+                auc_difference=next(iter(judged.auc_differences.values())),
+                auc_gain=gain["auc"] if gain else None,
+                gap_change=gain["roc_gap"] if gain else None,
                 curves={str(of): Curve(c.fpr, c.tpr) for of, c in curves.items()},
                 seconds=found["seconds"],
                 history=found["history"],
@@ -126,10 +125,6 @@ def _fit(
         "history": history_of(model),
         "uses_truth": model.uses_truth,
     }
-
-
-def _estimate(interval: metrics.Interval) -> Estimate:
-    return Estimate(interval.estimate, interval.low, interval.high, interval.reason or "")
 
 
 def _counts(train: SelectiveLabels, truth: np.ndarray) -> tuple[GroupCounts, ...]:

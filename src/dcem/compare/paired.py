@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dcem.metrics import Interval, auc, roc_gap
+from dcem.metrics import Estimate, auc, roc_gap
 from dcem.table.checks import DataWarning, InputError
 
 METRICS = ("auc", "roc_gap")
@@ -33,7 +33,7 @@ def paired_differences(
     n_replicates: int = 300,
     level: float = 0.95,
     random_state: int | np.random.Generator = 0,
-) -> dict[str, dict[str, Interval]]:
+) -> dict[str, dict[str, Estimate]]:
     """Differences in AUC and ROC gap of each score to the reference one.
 
     Args:
@@ -84,10 +84,10 @@ def paired_differences(
     }
 
 
-def _interval(estimate: float, replicates: np.ndarray, level: float) -> Interval:
+def _interval(estimate: float, replicates: np.ndarray, level: float) -> Estimate:
     usable = replicates[~np.isnan(replicates)]
     if np.isnan(estimate) or not len(usable):
         why = "a group has only one class"
-        return Interval(np.nan, np.nan, np.nan, level, len(usable), why)
+        return Estimate(np.nan, reason=why)
     low, high = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(estimate, float(low), float(high), level, len(usable))
+    return Estimate(estimate, float(low), float(high))

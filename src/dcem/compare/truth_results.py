@@ -22,7 +22,7 @@ class MethodResult:
     uses_truth: bool
     auc: Estimate
     roc_gap: Estimate
-    gap_by_chance: float  # 95th percentile of the gap when groups are permuted
+    gap_by_chance: float  # 95th percentile of the gap under equal curves
     auc_difference: Estimate  # AUC of the first group minus AUC of the second
     auc_gain: Estimate | None  # over the first method listed, on the same resamples
     gap_change: Estimate | None  # likewise; negative is fairer

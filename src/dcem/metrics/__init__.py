@@ -22,7 +22,7 @@ Three things are easy to get wrong, and are handled here:
   names the group: not 0, which would read as "perfectly fair".
 * *Noise.* A gap is an absolute value, so it is positive even for a perfectly fair score, and small
   groups look unfairer than large ones. `bootstrap` puts an interval around each metric, and next to
-  the gap what it would be if the groups were dealt out at random.
+  the gap what it would be if the groups had one and the same curve.
 
 All of them need the *true* label of the rows they are given. Where labels were collected
 selectively, the metrics on the tested people describe the tested people.
@@ -32,8 +32,7 @@ a number work in scikit-learn's ``make_scorer`` and fairlearn's ``MetricFrame``;
 alone.
 """
 
-from dcem.metrics._intervals import BootstrapResult, GapInterval, Interval
-from dcem.metrics.bootstrap import bootstrap
+from dcem.metrics.bootstrap import BootstrapResult, bootstrap
 from dcem.metrics.calibration import (
     CalibrationCurve,
     calibration_curve,
@@ -42,6 +41,7 @@ from dcem.metrics.calibration import (
     group_calibration_error,
     worst_group_calibration_error,
 )
+from dcem.metrics.estimate import Estimate, GapEstimate
 from dcem.metrics.groups import (
     RANKING,
     auc_differences,
@@ -60,8 +60,8 @@ __all__ = [
     "RANKING",
     "BootstrapResult",
     "CalibrationCurve",
-    "GapInterval",
-    "Interval",
+    "Estimate",
+    "GapEstimate",
     "RocCurve",
     "auc",
     "auc_differences",

@@ -1,4 +1,4 @@
-"""Every metric at once, for a whole batch of resamples.
+"""All metrics but the ROC gap (`gap`) at once, for a whole batch of resamples.
 
 The rows are sorted a single time. A resample only changes how much each person counts, and every
 metric here is a function of cumulative weights along the sorted rows.
@@ -12,7 +12,7 @@ import numpy as np
 
 from dcem.metrics._inputs import Groups, Rows, split_by_code
 from dcem.metrics._resampling import People
-from dcem.metrics._staircase import Staircase, area_between
+from dcem.metrics._staircase import Staircase
 from dcem.metrics.calibration import bin_of
 
 Key = tuple[str, Any]  # name of the metric's function; the group, pair of groups or None
@@ -34,21 +34,21 @@ class Statistics:
             [Staircase(-rows.score[above], -rows.score[below]) for below in negatives]
             for above in positives
         ]
-        self._calibration: list[tuple[Key, _BinnedError]] = []
+        self.calibration: dict[Key, BinnedError] = {}
         if calibration:
             parts = [(("calibration_error", None), everybody)]
             parts += [
                 (("group_calibration_error", label), members)
                 for label, members in zip(groups.levels, groups.members(), strict=True)
             ]
-            self._calibration = [
-                (key, _BinnedError(rows, people, members, n_bins)) for key, members in parts
-            ]
+            self.calibration = {
+                key: BinnedError(rows, people, members, n_bins) for key, members in parts
+            }
 
     def __call__(self, counts: np.ndarray) -> dict[Key, np.ndarray]:
-        """All metrics, [replicates] each, from the counts [replicates, people]."""
+        """Metrics of ranking, [replicates] each, from the counts [replicates, people]."""
         with np.errstate(invalid="ignore", divide="ignore"):  # a class may be absent: NaN
-            return {**self._ranking(counts), **self._calibrated(counts)}
+            return self._ranking(counts)
 
     def _ranking(self, counts: np.ndarray) -> dict[Key, np.ndarray]:
         levels, each = self._groups.levels, range(len(self._groups.levels))
@@ -72,24 +72,12 @@ class Statistics:
         values |= {
             ("xauc", (levels[a], levels[b])): area for (a, b), area in crossed.items() if a != b
         }
-        curves = [self._staircases[g][g].roc(positives[g], negatives[g]) for g in each]
-        gaps, turns = [], []
+        turns = []
         for a, b in self._groups.pairs():
-            pair = levels[a], levels[b]
-            gaps.append(area_between(curves[a], curves[b]))
             turns.append(np.abs(crossed[a, b] - crossed[b, a]))
-            values["auc_differences", pair] = crossed[a, a] - crossed[b, b]
-            values["roc_gaps", pair] = gaps[-1]
-        if gaps:
-            values["roc_gap", None] = np.max(gaps, axis=0)
+            values["auc_differences", (levels[a], levels[b])] = crossed[a, a] - crossed[b, b]
+        if turns:
             values["xauc_difference", None] = np.max(turns, axis=0)
-        return values
-
-    def _calibrated(self, counts: np.ndarray) -> dict[Key, np.ndarray]:
-        values = {key: error(counts) for key, error in self._calibration}
-        if values:
-            of_groups = [error for (name, _), error in values.items() if name.startswith("group")]
-            values["worst_group_calibration_error", None] = np.max(of_groups, axis=0)
         return values
 
 
@@ -109,8 +97,8 @@ class _Weights:
         return passed
 
 
-class _BinnedError:
-    """The calibration error of some rows, in the bins of the sample as it was observed."""
+class BinnedError:
+    """How far predictions are off in each bin of the sample as it was observed."""
 
     def __init__(self, rows: Rows, people: People, members: np.ndarray, n_bins: int) -> None:
         chosen = rows.take(members)
@@ -123,9 +111,11 @@ class _BinnedError:
         self._first = np.flatnonzero(np.diff(bins[order], prepend=-1))
 
     def __call__(self, counts: np.ndarray) -> np.ndarray:
+        """Predicted minus observed risk [replicates, bins], so that the mean |.| is the error."""
         drawn = counts.take(self._person, axis=1)
         in_bins = np.add.reduceat(drawn * self._excess, self._first, axis=1)
-        return np.abs(in_bins).sum(axis=1) / (drawn @ self._weight)
+        error: np.ndarray = len(self._first) * in_bins / (drawn @ self._weight)[:, None]
+        return error
 
 
 def _by_score(rows: Rows, members: np.ndarray) -> np.ndarray:

@@ -1,55 +1,95 @@
-"""How far to trust each metric: bootstrap intervals, and a reference for the gap.
+"""How far to trust each metric: intervals from resampled people, and the chance of a gap.
 
-**Intervals.** People are drawn again, with replacement, within their group and with all their
-rows, and every metric is computed for each resample. The interval describes the sampling of people
-for a *fixed* score: it does not know how much the score itself would change if the model were
-trained on other people.
+**Resamples.** People are drawn again, with replacement, within their group and with all their rows,
+and every metric is computed for each resample. The intervals describe the sampling of people for a
+*fixed* score: they do not know how much the score itself would change if the model were trained on
+other people.
 
-**Absolute values are pushed one way.** Noise makes the ROC gap, the xAUC difference and the
-calibration error larger, and the AUC of the worst group smaller; resampling adds the noise a
-second time. The usual percentile interval of the gap of a fair score *never* contains 0. So the
-intervals of these metrics reach as far to the other side of the estimate as the resamples reach to
-the side noise pushes them. In simulations with two normal classes and a nominal 95 % this covers
-the true gap in 93 to 98 % of samples, fair or not (`tests/metrics/test_bootstrap.py`).
+**Areas under a curve** are probabilities and their noise is lopsided near 1, most of all in small
+groups. Their intervals are made on the log-odds scale, from the spread of the resamples, with
+Student's quantile for as many people as the smaller class has. A difference of two areas puts
+together the lower arm of one and the upper arm of the other (MOVER).
 
-**The gap needs a reference too.** Beside it stands its distribution after the groups were dealt
-out at random, with a p-value, and the signed AUC difference with an interval of its own, which says
-in which direction the groups differ. A gap well inside its reference is what a score that ignores
-the group would show.
+**Absolute values are pushed up by noise**: the ROC gap, the calibration error. `absolute` and `gap`
+say what is done about it. Beside the gap stand its chance, the p-value of a gap as large if all
+groups had one curve, and the signed AUC difference, which says in which direction groups differ.
+The calibration error is given without its upward bias, so it is below that of the plain function.
+
+**Extremes are pushed outwards**: the worst of several groups looks worse than it is. The interval
+of the worst AUC reaches from the lowest lower limit of any group to the lowest upper limit, which
+is taken far enough out for all groups together (Bonferroni).
 
 **Not estimable is an answer.** A group with one class has no curve, and three people are not a
 sample: the value, or only its interval, is then NaN, and `reason` says why.
 
-References: Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapters 8, 13 and 15;
-for resampling within groups and by person, Davison and Hinkley, "Bootstrap Methods and their
-Application", 1997, sections 3.2 and 3.8.
+References: Davison and Hinkley, "Bootstrap Methods and their Application", 1997, sections 3.2 and
+3.8 (resampling within groups and by person); Zou and Donner, "Construction of confidence limits
+about effect measures: a general approach", Statistics in Medicine 2008 (MOVER); Qin and Hotilovac,
+"Comparison of non-parametric confidence intervals for the area under the ROC curve", Statistical
+Methods in Medical Research 2008 (the log-odds scale).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from math import nan, sqrt
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, logit, stdtrit
 
-from dcem.metrics._inputs import Groups, Rows, read_groups, read_identifiers, read_rows
-from dcem.metrics._intervals import BootstrapResult, GapInterval, Interval
-from dcem.metrics._resampling import People, permuted_gaps
+from dcem.metrics import absolute
+from dcem.metrics._inputs import Groups, Label, Rows, read_groups, read_identifiers, read_rows
+from dcem.metrics._resampling import People
 from dcem.metrics._statistics import Key, Statistics
+from dcem.metrics.estimate import Estimate, GapEstimate
+from dcem.metrics.gap import Ranking, compare_curves
+from dcem.metrics.groups import exact_gaps
 from dcem.table.checks import InputError, notice
 
 MIN_PEOPLE = 5  # of each class needed: with fewer, resamples miss the class too often
 _BATCH = 2**19  # weights held at a time: few enough to stay in the processor's cache
-_PUSHED_UP = {
-    "roc_gap",
-    "roc_gaps",
-    "xauc_difference",
-    "calibration_error",
-    "group_calibration_error",
-    "worst_group_calibration_error",
-}
-_PUSHED_DOWN = {"worst_group_auc"}
+_NO_PROBABILITIES = "scores are not probabilities"
+
+
+@dataclass(frozen=True, repr=False)
+class BootstrapResult:
+    """Intervals of all metrics; each field has the name of the function it belongs to."""
+
+    auc: Estimate
+    group_auc: Mapping[Label, Estimate]
+    worst_group_auc: Estimate
+    auc_differences: Mapping[tuple[Label, Label], Estimate]
+    roc_gap: GapEstimate
+    roc_gaps: Mapping[tuple[Label, Label], GapEstimate]  # each interval is that of its pair alone
+    xauc: Mapping[tuple[Label, Label], Estimate]
+    xauc_difference: Estimate
+    calibration_error: Estimate
+    group_calibration_error: Mapping[Label, Estimate]
+    worst_group_calibration_error: Estimate
+
+    def items(self) -> Iterator[tuple[str, Any, Estimate]]:
+        """(metric, group or pair or None, estimate), one after the other, for tables."""
+        for metric in fields(self):
+            value = getattr(self, metric.name)
+            entries = value.items() if isinstance(value, Mapping) else [(None, value)]
+            for of, estimate in entries:
+                yield metric.name, of, estimate
+
+    def __repr__(self) -> str:
+        rows = [(metric, _who(of), estimate) for metric, of, estimate in self.items()]
+        width = max(len(who) for _, who, _ in rows)
+        return "\n".join(
+            f"{metric:<29} {who:<{width}} {estimate}" for metric, who, estimate in rows
+        )
+
+
+def _who(of: Any) -> str:
+    """A group, or a pair of them, in words; nothing for everybody."""
+    if isinstance(of, tuple):
+        return " / ".join(map(str, of))
+    return "" if of is None else str(of)
 
 
 def bootstrap(
@@ -60,21 +100,28 @@ def bootstrap(
     id: Any = None,
     weight: Any = None,
     n_replicates: int = 1000,
-    n_permutations: int | None = None,
     level: float = 0.95,
     n_bins: int = 10,
     random_state: int | np.random.Generator = 0,
 ) -> BootstrapResult:
-    """Intervals for every metric, and the permutation reference of the ROC gap.
+    """Intervals for every metric, and the chance of the ROC gap under equal curves.
 
-    `id` names the person of each row: a person's rows are drawn, and change groups, together.
-    `n_permutations` defaults to `n_replicates`; 0 leaves the reference out. `n_bins` is for the
-    calibration error, whose bins stay those of the observed sample. Same `random_state`, same
-    result.
-
-    The permutation tests whether, *given the label, the score is unrelated to the group*. Groups
-    whose scores are shifted against each other but ranked equally well violate that and still have
-    a gap of 0; for them the reference is a fair, if not exact, picture of the noise.
+    Parameters
+    ----------
+    y, score, group
+        True label, score and group of each row.
+    id
+        The person of each row: a person's rows are drawn together. Default: all distinct.
+    weight
+        How much each row counts.
+    n_replicates
+        Resamples of people.
+    level
+        Of the intervals.
+    n_bins
+        For the calibration error, whose bins stay those of the observed sample.
+    random_state
+        Same state, same result.
     """
     if not 0 < level < 1:
         raise InputError(f"level={level!r} must lie between 0 and 1, such as 0.95.")
@@ -86,53 +133,197 @@ def bootstrap(
         groups = Groups(np.zeros(len(rows), dtype=np.intp), ("all",))
     else:
         groups = read_groups(group, rows, y)
-    people = People(rows, groups, None if id is None else read_identifiers(id, rows, y))
+    people = People(groups.code, None if id is None else read_identifiers(id, rows, y))
     probabilities = bool(rows.score.min() >= 0 and rows.score.max() <= 1)
 
     statistics = Statistics(rows, groups, people, n_bins=n_bins, calibration=probabilities)
     observed = statistics(np.ones((1, len(people))))
     batch = max(1, _BATCH // len(rows))
-    batches = [
-        statistics(people.resample(rng, min(batch, n_replicates - done)))
-        for done in range(0, n_replicates, batch)
-    ]
+    drawn: dict[Key, list[np.ndarray]] = {key: [] for key in (*observed, *statistics.calibration)}
+    for done in range(0, n_replicates, batch):
+        counts = people.resample(rng, min(batch, n_replicates - done))
+        for key, values in statistics(counts).items():
+            drawn[key].append(values)
+        for key, error in statistics.calibration.items():
+            drawn[key].append(error(counts))
     support = _Support(rows, groups, people)
     for label in groups.levels:
         lacking = support.lacking(("group_auc", label))
         if lacking:
             notice(f"Not everything is estimable: {lacking}. See `reason` in the result.")
-    intervals = {
-        key: _interval(
-            key[0],
-            float(value[0]),
-            np.concatenate([part[key] for part in batches]),
-            level,
-            support.lacking(key),
-        )
-        for key, value in observed.items()
-    }
 
-    def one(name: str) -> Interval:
-        why = "scores are not probabilities" if "calibration" in name else "there is only one group"
-        return intervals.get((name, None), Interval(np.nan, np.nan, np.nan, level, 0, why))
+    def areas(name: str, level: float = level) -> dict[Any, Estimate]:
+        return {
+            key[1]: _area(float(value[0]), np.concatenate(drawn[key]), *support.of(key), level)
+            for key, value in observed.items()
+            if key[0] == name
+        }
 
-    def each(name: str) -> Mapping[Any, Interval]:
-        return {of: interval for (metric, of), interval in intervals.items() if metric == name}
+    def errors(name: str, level: float = level) -> dict[Any, Estimate]:
+        found = {}
+        for key, error in statistics.calibration.items():
+            if key[0] == name:
+                seen = error(np.ones((1, len(people))))[0]
+                resampled = np.concatenate(drawn[key])
+                found[key[1]] = _error(seen, resampled, support.lacking(key), level)
+        return found
 
-    n_permutations = n_replicates if n_permutations is None else n_permutations
+    each, calibrated = areas("group_auc"), errors("group_calibration_error")
+    # limits that hold for all groups at once, for the worst of them
+    together = 1 - (1 - level) / len(groups.levels)
+    gap, gaps = _gaps(rows, groups, people, support, n_replicates, level, rng)
     return BootstrapResult(
-        auc=one("auc"),
-        group_auc=each("group_auc"),
-        worst_group_auc=one("worst_group_auc"),
-        auc_differences=each("auc_differences"),
-        roc_gap=_with_reference(one("roc_gap"), rows, groups, people, rng, n_permutations),
-        roc_gaps=each("roc_gaps"),
-        xauc=each("xauc"),
-        xauc_difference=one("xauc_difference"),
-        calibration_error=one("calibration_error"),
-        group_calibration_error=each("group_calibration_error"),
-        worst_group_calibration_error=one("worst_group_calibration_error"),
+        auc=areas("auc")[None],
+        group_auc=each,
+        worst_group_auc=_worst(each, areas("group_auc", together), np.min),
+        auc_differences={(a, b): _difference(each[a], each[b]) for (_, (a, b)) in _keys(observed)},
+        roc_gap=gap,
+        roc_gaps=gaps,
+        xauc=areas("xauc"),
+        xauc_difference=_turn(observed, drawn, support, level),
+        calibration_error=errors("calibration_error").get(
+            None, Estimate(nan, reason=_NO_PROBABILITIES)
+        ),
+        group_calibration_error=calibrated,
+        worst_group_calibration_error=_worst(
+            calibrated, errors("group_calibration_error", together), np.max
+        ),
     )
+
+
+def _keys(observed: Mapping[Key, Any]) -> list[Key]:
+    return [key for key in observed if key[0] == "auc_differences"]
+
+
+# -- areas under curves ------------------------------------------------------------------------
+
+
+def _area(
+    value: float, replicates: np.ndarray, lacking: str, people: int, level: float
+) -> Estimate:
+    """An area with its interval on the log-odds scale; `people` of the smaller class."""
+    usable = replicates[~np.isnan(replicates)]
+    if lacking or len(usable) < 2:
+        return Estimate(value, reason=lacking or "no resample held both classes")
+    spread = float(usable.std(ddof=1)) * sqrt(people / (people - 1))
+    # at 0 or 1 no resample moves it; the variance of a share of so many people still does
+    centre = (people * value + 0.5) / (people + 1) if value in (0.0, 1.0) else value
+    spread = max(spread, sqrt(centre * (1 - centre) / people) if centre != value else 0.0)
+    reach = float(stdtrit(people - 1, (1 + level) / 2)) * spread / (centre * (1 - centre))
+    low, high = expit(logit(centre) - reach), expit(logit(centre) + reach)
+    return Estimate(value, min(float(low), value), max(float(high), value))
+
+
+def _difference(one: Estimate, other: Estimate) -> Estimate:
+    """One area minus another of other people (MOVER)."""
+    value = one.value - other.value
+    if one.reason or other.reason:
+        return Estimate(value, reason=one.reason or other.reason)
+    return Estimate(
+        value,
+        value - float(np.hypot(one.value - one.low, other.high - other.value)),
+        value + float(np.hypot(one.high - one.value, other.value - other.low)),
+    )
+
+
+def _turn(
+    observed: Mapping[Key, np.ndarray],
+    drawn: Mapping[Key, list[np.ndarray]],
+    support: _Support,
+    level: float,
+) -> Estimate:
+    """The largest xAUC difference: noise pushes it up, so it reaches as far down as up."""
+    key = ("xauc_difference", None)
+    if key not in observed:
+        return Estimate(nan, reason="there is only one group")
+    value, replicates = float(observed[key][0]), np.concatenate(drawn[key])
+    usable = replicates[~np.isnan(replicates)]
+    lacking = support.lacking(key)
+    if lacking or not len(usable):
+        return Estimate(value, reason=lacking or "no resample held both classes")
+    high = max(float(np.quantile(usable, (1 + level) / 2)), value)
+    return Estimate(value, max(0.0, 2 * value - high), high)
+
+
+def _worst(alone: Mapping[Any, Estimate], together: Mapping[Any, Estimate], pick: Any) -> Estimate:
+    """The lowest (or highest) of several groups, from limits alone and for all together."""
+    if not alone:
+        return Estimate(nan, reason=_NO_PROBABILITIES)
+    value = float(pick([one.value for one in alone.values()]))
+    lacking = next((one.reason for one in alone.values() if one.reason), "")
+    if lacking:
+        return Estimate(value, reason=lacking)
+    lowest = pick is np.min
+    outer = [one.low if lowest else one.high for one in alone.values()]
+    inner = [one.high if lowest else one.low for one in together.values()]
+    ends = sorted((float(pick(outer)), float(pick(inner))))
+    return Estimate(value, ends[0], ends[1])
+
+
+# -- absolute values ---------------------------------------------------------------------------
+
+
+def _error(seen: np.ndarray, resampled: np.ndarray, lacking: str, level: float) -> Estimate:
+    """A calibration error [bins], without its upward bias."""
+    noise = resampled - seen
+    noise = noise[~np.isnan(noise).any(axis=1)]
+    if lacking or not len(noise):
+        return Estimate(float(absolute.size(seen)), reason=lacking or "no resample held anybody")
+    low, high = absolute.interval(seen, noise, absolute.size(noise), level)
+    value = absolute.unbiased(seen, noise)
+    return Estimate(value, min(low, value), high)
+
+
+def _gaps(
+    rows: Rows,
+    groups: Groups,
+    people: People,
+    support: _Support,
+    n_replicates: int,
+    level: float,
+    rng: np.random.Generator,
+) -> tuple[GapEstimate, dict[Any, GapEstimate]]:
+    """The largest ROC gap, and that of every pair."""
+    if len(groups.levels) < 2:
+        return GapEstimate(nan, reason="there is only one group"), {}
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    names = groups.levels
+    gaps = {
+        pair: GapEstimate(value, reason=support.lacking(("roc_gaps", pair)))
+        for pair, value in exact_gaps(rows, groups).items()
+    }
+    largest = GapEstimate(
+        float(np.max([one.value for one in gaps.values()])),
+        reason=support.lacking(("roc_gap", None)),
+    )
+    usable = [g for g, label in enumerate(names) if not support.lacking(("group_auc", label))]
+    if len(usable) < 2:
+        return largest, gaps
+    rankings = []
+    for members in (groups.members()[g] for g in usable):
+        mass, positive = weight[members], rows.positive[members]
+        person = people.of_row[members]
+        rankings.append(Ranking(rows.score[members], mass * positive, mass * ~positive, person))
+    judged = compare_curves(
+        rankings, people.resample, n_replicates=n_replicates, level=level, rng=rng
+    )
+
+    def around(value: float, low: float, high: float, p: float, chance: np.ndarray) -> GapEstimate:
+        # limits are those of curves on a grid, the value is exact
+        return GapEstimate(
+            value, min(low, value), max(high, value), p_value=float(p), reference=chance
+        )
+
+    for k, (a, b) in enumerate(judged.pairs):
+        limits = float(judged.low[k]), float(judged.high[k])
+        pair = names[usable[a]], names[usable[b]]
+        gaps[pair] = around(gaps[pair].value, *limits, judged.p_value[k], judged.chance[k])
+    if len(usable) == len(names):
+        largest = around(largest.value, *judged.largest, judged.p_value.min(), judged.by_chance)
+    return largest, gaps
+
+
+# -- who stands behind a value -----------------------------------------------------------------
 
 
 class _Support:
@@ -161,8 +352,12 @@ class _Support:
             self._people["negatives", label] = in_cell[2 * g]
             self._people["positives", label] = in_cell[2 * g + 1]
 
-    def lacking(self, key: Key) -> str | None:
-        """Why a value has no interval, or None where enough people stand behind it."""
+    def of(self, key: Key) -> tuple[str, int]:
+        """What is lacking, and how many people the smallest class needed for a value has."""
+        return self.lacking(key), min(self._people[needed] for needed in self._needed(*key))
+
+    def lacking(self, key: Key) -> str:
+        """Why a value has no interval; empty where enough people stand behind it."""
         for side, label in self._needed(*key):
             n_people = self._people[side, label]
             if n_people < MIN_PEOPLE:
@@ -170,7 +365,7 @@ class _Support:
                 if not n_people:
                     return f"{who} has no {side}"
                 return f"{who} has {side} from {n_people} of at least {MIN_PEOPLE} people"
-        return None
+        return ""
 
     def _needed(self, metric: str, of: Any) -> list[tuple[str, Any]]:
         if metric == "xauc":
@@ -183,40 +378,3 @@ class _Support:
             labels = of if metric in ("auc_differences", "roc_gaps") else [of]
         sides = ("rows",) if "calibration" in metric else ("positives", "negatives")
         return [(side, label) for label in labels for side in sides]
-
-
-def _interval(
-    metric: str, estimate: float, replicates: np.ndarray, level: float, lacking: str | None
-) -> Interval:
-    usable = replicates[~np.isnan(replicates)]
-    if lacking or not len(usable):
-        reason = lacking or "no resample held both classes"
-        return Interval(estimate, np.nan, np.nan, level, len(usable), reason)
-    low, high = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2])
-    if metric in _PUSHED_UP:
-        low = max(0.0, 2 * estimate - high)
-    elif metric in _PUSHED_DOWN:
-        high = min(1.0, 2 * estimate - low)
-    return Interval(estimate, float(low), float(high), level, len(usable))
-
-
-def _with_reference(
-    gap: Interval,
-    rows: Rows,
-    groups: Groups,
-    people: People,
-    rng: np.random.Generator,
-    n_permutations: int,
-) -> GapInterval:
-    known = asdict(gap)
-    if np.isnan(gap.estimate):
-        return GapInterval(**known, reference_reason=gap.reason)
-    if not n_permutations:
-        return GapInterval(**known, reference_reason="not asked for")
-    if people.in_several_groups:
-        why = f"{people.in_several_groups} people are in several groups and cannot be dealt out"
-        return GapInterval(**known, reference_reason=why)
-    gaps = permuted_gaps(rows, groups, people, rng, n_permutations)
-    gaps = gaps[~np.isnan(gaps)]
-    as_large = np.sum(gaps >= gap.estimate - 1e-12)  # ties up to rounding count as large
-    return GapInterval(**known, p_value=float((1 + as_large) / (1 + len(gaps))), reference=gaps)

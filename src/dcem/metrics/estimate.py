@@ -1,12 +1,14 @@
-"""A number with its interval, as every audit and comparison passes it on."""
+"""A number with its interval, as every metric, audit and comparison passes it on."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan, nan
 
+import numpy as np
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Estimate:
     """A number with its interval. NaN means *not estimable*, and `reason` says why."""
 
@@ -23,3 +25,29 @@ class Estimate:
     def excludes(self, number: float) -> bool:
         """Whether the interval lies wholly on one side of a number."""
         return self.low > number or self.high < number
+
+    def __str__(self) -> str:
+        if isnan(self.low):
+            return f"{self.value:.3f} (no interval: {self.reason})"
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self})"
+
+
+@dataclass(frozen=True, repr=False)
+class GapEstimate(Estimate):
+    """A ROC gap with its interval, and what it would be if the groups had one curve."""
+
+    p_value: float = nan  # chance of a gap as large under equal curves; of all pairs together
+    reference: np.ndarray = field(default_factory=lambda: np.empty(0), compare=False)
+
+    @property
+    def expected(self) -> float:
+        """The mean gap under equal curves: what noise alone would show."""
+        return float(self.reference.mean()) if len(self.reference) else nan
+
+    def __str__(self) -> str:
+        if isnan(self.p_value):
+            return super().__str__()
+        return f"{super().__str__()}; equal curves {self.expected:.3f}, p = {self.p_value:.2g}"

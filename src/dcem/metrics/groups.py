@@ -9,7 +9,7 @@ Four looks at the same question, from coarse to fine:
   rate both groups get the same true positive rate. Also known as ABROCA (Gardner, Brooks and Baker
   2019) and, as a constraint, ROC fairness (Vogel, Bellet and Clémençon 2021). It is an absolute
   value: estimated from a finite sample it is above 0 even for a perfectly fair score, the more so
-  the smaller the groups. Read it next to its reference under permuted groups (`bootstrap`).
+  the smaller the groups. Read it next to what equal curves would show (`bootstrap`).
 * `xauc`: positives of one group against negatives of *another* (Kallus and Zhou 2019). A score can
   rank each group perfectly and still put every positive of one below the negatives of the other.
 
@@ -199,13 +199,18 @@ def _ranked_cells(rows: Rows, groups: Groups) -> list[tuple[Ranked, Ranked]]:
 Curves = dict[Label, Treads | None]  # None where a class is absent
 
 
-def _curves(cells: list[tuple[Ranked, Ranked]], groups: Groups, what: str) -> Curves:
-    """The ROC curve of each group; a warning where there is none."""
+def exact_gaps(rows: Rows, groups: Groups) -> dict[Pair, float]:
+    """The ROC gap of every pair in rows that have been read; NaN without a warning."""
+    return _gaps(_curves(_ranked_cells(rows, groups), groups), "exact")
+
+
+def _curves(cells: list[tuple[Ranked, Ranked]], groups: Groups, what: str = "") -> Curves:
+    """The ROC curve of each group; a warning that names `what`, if given, where there is none."""
     curves: Curves = {}
     for label, (positives, negatives) in zip(groups.levels, cells, strict=True):
         n_rows = len(positives.key) + len(negatives.key)
         lacking = absent_class(n_rows, positives.passed[-1], negatives.passed[-1])
-        there = _has_curve(label, lacking, what)
+        there = _has_curve(label, lacking, what) if what else not lacking
         curves[label] = roc_treads(positives, negatives) if there else None
     return curves
 

@@ -1,0 +1,195 @@
+"""Do the groups' ROC curves differ by more than chance, and by how much?
+
+The ROC gap is an area between curves, so noise makes it positive where the true curves coincide,
+the more so in small groups (`absolute`). Two questions need two kinds of resamples of people. Both
+are answered here for rows that stand for any *mass* of positives and negatives: whole ones where
+the truth is known, weighted or fractional ones where it was estimated.
+
+**Is it more than chance?** What would the gap be if all groups had one curve? Draw the groups' mean
+curve and move the positives of every group until the group's own curve is that one: a positive that
+stood where 30 % of its group's positives were caught goes to where the mean curve has caught 30 %.
+Rows keep their weights and their number, so resampling them shows the noise of each group under
+equal curves. Without weights this is the idea of Venkatraman's test: a group's empirical curve
+depends on its true curve and its counts alone. Permuting the groups instead would also exchange the
+weights, which differ between groups wherever one is tested less than another.
+
+**How large is it?** The resampled curves of each group as they are tell the noise around the
+differences seen, and `absolute` makes limits of them.
+
+With more than two groups, pairs differ in noise: a group with fifteen positives shows large gaps
+whatever the score. Each pair's gap is counted in units of its own mean under equal curves, the
+largest of these is the test statistic, and the p-values of pairs are adjusted by its distribution
+(single-step maximum). So the noise of a small group does not hide a clear pair.
+
+References: E. Venkatraman, "A permutation test to compare receiver operating characteristic
+curves", Biometrics 2000; P. Westfall and S. Young, "Resampling-Based Multiple Testing", 1993.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from dcem.metrics import absolute
+
+GRID = (np.arange(200) + 0.5) / 200  # false positive rates at which curves are compared
+_BATCH = 2**19  # weights held at a time: few enough to stay in the processor's cache
+
+Resample = Callable[[np.random.Generator, int], np.ndarray]  # -> counts [replicates, people]
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """The gaps of all pairs of groups, each with its interval and its chance."""
+
+    pairs: tuple[tuple[int, int], ...]  # positions of the two groups
+    value: np.ndarray  # [pairs] area between the curves
+    low: np.ndarray  # [pairs] interval of each pair alone
+    high: np.ndarray
+    p_value: np.ndarray  # [pairs] adjusted for the number of pairs
+    largest: tuple[float, float]  # interval of the largest gap of any pair
+    chance: np.ndarray  # [pairs, replicates] the gap under equal curves
+
+    @property
+    def by_chance(self) -> np.ndarray:
+        """The largest gap of any pair under equal curves [replicates]."""
+        largest: np.ndarray = self.chance.max(axis=0)
+        return largest
+
+    @property
+    def widest(self) -> int:
+        """Which pair has the largest gap."""
+        return int(np.argmax(self.value))
+
+
+class Ranking:
+    """One group's people in order of falling score, ready to be counted under any weights."""
+
+    def __init__(
+        self, score: np.ndarray, positive: np.ndarray, negative: np.ndarray, person: np.ndarray
+    ) -> None:
+        """From the score, both masses and the person (code into counts) of each row [n]."""
+        order = np.argsort(-score, kind="stable")
+        self.positive, self.negative = positive[order], negative[order]
+        self.person = person[order]
+        ordered = score[order]
+        # a curve bends between scores, not within one
+        self._ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(ordered) - 1)
+
+    @property
+    def information(self) -> float:
+        """Precision of the curve, from its effective numbers of positives and negatives."""
+        return 1 / sum(mass @ mass / mass.sum() ** 2 for mass in (self.positive, self.negative))
+
+    def curve(self) -> np.ndarray:
+        """True positive rate on `GRID` [200]."""
+        drawn: np.ndarray = self.curves(np.ones((1, int(self.person.max()) + 1)))[0]
+        return drawn
+
+    def curves(self, counts: np.ndarray) -> np.ndarray:
+        """The same where people count as often as `counts` [replicates, people] says."""
+        weight = counts.take(self.person, axis=1)
+        rates = []
+        for mass in (self.positive, self.negative):
+            cumulated = np.cumsum(weight * mass, axis=1).take(self._ends, axis=1)
+            share = _rising(cumulated, steps_back=bool((mass < 0).any()))
+            rates.append(np.concatenate([np.zeros((len(share), 1)), share], axis=1))
+        return np.stack([np.interp(GRID, fpr, tpr) for tpr, fpr in zip(*rates, strict=True)])
+
+    def moved_to(self, curve: np.ndarray) -> Ranking:
+        """The same people with their positive masses moved so that the group's curve is `curve`."""
+        caught, alarmed = (
+            _rising(np.cumsum(mass), steps_back=True) for mass in (self.positive, self.negative)
+        )
+        caught -= np.diff(caught, prepend=0.0) / 2  # the middle of each row's own step
+        alarmed -= np.diff(alarmed, prepend=0.0) / 2
+        rates = np.concatenate([[0.0], GRID, [1.0]])
+        heights = np.maximum.accumulate(np.concatenate([[0.0], curve, [1.0]]))
+        heights += np.linspace(0, 1e-9, len(heights))  # strictly rising, so that it can be inverted
+        p, q = np.flatnonzero(self.positive), np.flatnonzero(self.negative)
+        return Ranking(
+            -np.concatenate([np.interp(caught[p], heights, rates), alarmed[q]]),
+            np.concatenate([self.positive[p], np.zeros(len(q))]),
+            np.concatenate([np.zeros(len(p)), self.negative[q]]),
+            np.concatenate([self.person[p], self.person[q]]),
+        )
+
+
+def compare_curves(
+    rankings: Sequence[Ranking],
+    resample: Resample,
+    *,
+    n_replicates: int,
+    level: float,
+    rng: np.random.Generator,
+) -> Gaps:
+    """Gaps of all pairs of at least two groups, with intervals and p-values.
+
+    Parameters
+    ----------
+    rankings
+        The groups; each with positives and negatives.
+    resample
+        How often each person counts in each of b replicates: (rng, b) -> [b, people].
+    n_replicates
+        Resamples of people.
+    level
+        Of the intervals; pairs are clear where p < 1 - level.
+    rng
+        Of the resamples.
+    """
+    curves = np.stack([one.curve() for one in rankings])  # [groups, 200]
+    precision = np.array([one.information for one in rankings])
+    mean = precision @ curves / precision.sum()
+    equal = [one.moved_to(mean) for one in rankings]
+    batch = max(1, _BATCH // sum(len(one.person) for one in rankings))
+    own, null = [], []
+    for done in range(0, n_replicates, batch):
+        counts = resample(rng, min(batch, n_replicates - done))
+        own.append(np.stack([one.curves(counts) for one in rankings]))
+        null.append(np.stack([one.curves(counts) for one in equal]))
+    pairs = tuple(combinations(range(len(rankings)), 2))
+    seen = _differences(curves, pairs)  # [pairs, 200]
+    noise = _differences(np.concatenate(own, axis=1) - curves[:, None], pairs)
+    noise = noise[:, ~np.isnan(noise).any(axis=(0, 2))]  # resamples may miss a class
+    chance = absolute.size(_differences(np.concatenate(null, axis=1), pairs))
+    chance = chance[:, ~np.isnan(chance).any(axis=0)]  # [pairs, replicates]
+
+    value, unit = absolute.size(seen), chance.mean(axis=1)
+    standing_out = int(np.argmax(value / unit))
+    most_by_chance = (chance / unit[:, None]).max(axis=0)
+    p_value = np.array([absolute.as_large(most_by_chance, one) for one in value / unit])
+    limits = [absolute.interval(*one, level) for one in zip(seen, noise, chance, strict=True)]
+    low, high = np.array(limits).T
+    # The largest gap is at least that of the pair that stands out most.
+    tail, least = (1 - level) / 2, 0.0
+    if p_value[standing_out] < 1 - level:
+        least = float(value[standing_out]) * absolute.multiple(seen, noise, unit, tail)
+    resampled = absolute.size(seen[:, None] + noise).max(axis=0)
+    most = max(float(np.quantile(resampled, 1 - tail)), float(value.max()))
+    return Gaps(pairs, value, low, high, p_value, (least, most), chance)
+
+
+def _rising(cumulated: np.ndarray, *, steps_back: bool) -> np.ndarray:
+    """Shares of the total along the last axis, rising from 0 to 1; NaN where there is no total.
+
+    Estimated masses can be negative, and the sums then step back: they are replaced by the mean of
+    their running maximum and (backward) running minimum, which leaves rising sums as they are.
+    """
+    total = cumulated[..., -1:]
+    share: np.ndarray = cumulated / np.where(total > 0, total, np.nan)
+    if not steps_back:
+        return share
+    share = np.clip(share, 0.0, 1.0)
+    upper = np.maximum.accumulate(share, axis=-1)
+    lower = np.minimum.accumulate(share[..., ::-1], axis=-1)[..., ::-1]
+    rising: np.ndarray = (upper + lower) / 2
+    return rising
+
+
+def _differences(curves: np.ndarray, pairs: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Differences of pairs, [pairs, ..., 200], of curves [groups, ..., 200]."""
+    return np.stack([curves[a] - curves[b] for a, b in pairs])
