@@ -12,27 +12,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dcem.paper import EXHIBITS, Recorded, published
+from dcem.paper import EXHIBITS, Recorded, agreement, published
 from dcem.paper.analyses import claims, robustness
 from dcem.paper.analyses import summary as summaries
 from dcem.paper.analyses.claim_tests import Evidence, temperature_gap
+from dcem.paper.drawing import fraction, write
 from dcem.paper.exhibits import calibration, sensitivity
 from dcem.paper.exhibits import tables as appendix
 from dcem.paper.exhibits import tradeoff as tradeoffs
 from dcem.paper.exhibits.catalogue import ELSEWHERE, find
 from dcem.paper.exhibits.points import brackets
-from dcem.paper.picture import fraction, write
+from dcem.paper.published import METHOD_NAMES, METRIC_NAMES
 from dcem.paper.sources import Found
-from dcem.paper.spread import (
-    METHOD_NAMES,
-    METRIC_NAMES,
-    NOTHING,
-    Spread,
-    Spreads,
-    our_rows,
-    published_spreads,
-    spreads_of,
-)
+from dcem.paper.spread import NOTHING, Spread, Spreads, our_rows, published_spreads, spreads_of
 from dcem.text import number
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -75,7 +67,7 @@ class Page:
         shown = self.rows("summary")
         if shown.rows.empty:
             return missing("shown")
-        table = published.compare(shown.rows)
+        table = agreement.compare_published(shown.rows)
         judged = table[table["verdict"] != "reported"]
         off = judged[judged["verdict"] != "agrees"]
         points = judged[judged["method"].isin(published.SINGLE_STAGE)]["points"].dropna()

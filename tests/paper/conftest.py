@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 from dcem.benchmark.file import load
-from dcem.benchmark.read import results
+from dcem.benchmark.read import FREE_PARAMETERS, results
 from dcem.benchmark.run import run
 from dcem.paper.exhibits.calibration import curves
-from dcem.paper.published import FREE_PARAMETERS
 from dcem.tasks.sepsis.features import FEATURE_NAMES
 
 SIZE = "n_train = 200\nn_validation = 200\nn_test = 400\n"

@@ -7,9 +7,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from dcem.paper.agreement import compare_runs
-from dcem.paper.published import is_off
-from dcem.paper.show import print_comparison
+from dcem.paper.agreement import compare_runs, is_off, print_comparison
 from dcem.table.checks import InputError
 
 

@@ -56,7 +56,7 @@ def test_other_formats_are_refused(tmp_path):
 def test_sepsis_without_a_cohort_draws_the_published_side(tmp_path):
     (one,) = reproduce(find(["figure4"]), Runs(tmp_path), tmp_path)
     assert one.files
-    assert any("--cohort" in note for note in one.notes)
+    assert any("sepsis build" in note for note in one.notes)
 
 
 def test_runs_are_kept_and_used_again(tmp_path):

@@ -12,8 +12,8 @@ from rich.console import Console
 from dcem.benchmark.file import load
 from dcem.benchmark.read import missing, results
 from dcem.benchmark.run import run
-from dcem.paper import published
-from dcem.paper.show import print_comparison
+from dcem.paper import agreement, published
+from dcem.paper.agreement import print_comparison
 from dcem.table.checks import DataWarning, InputError
 
 METHODS = Path(__file__).parents[2] / "results" / "methods.csv"
@@ -44,7 +44,7 @@ def as_published(**changes):
 
 
 def verdicts(results):
-    table = published.compare(results)
+    table = agreement.compare_published(results)
     return table.set_index(["setting", "method", "metric"])["verdict"]
 
 
@@ -68,10 +68,10 @@ def test_stored_points_have_the_stored_medians():
 
 
 def test_the_published_points_agree_with_themselves():
-    table = published.compare(as_published())
+    table = agreement.compare_published(as_published())
     assert set(table["verdict"]) == {"agrees"}
     assert len(table) == 4 * 14 * 2
-    assert not published.is_off(table)
+    assert not agreement.is_off(table)
     assert table["difference"].abs().max() < 1e-4
 
 
@@ -111,9 +111,9 @@ def test_gaps_have_their_own_tolerance(shift, verdict):
 def test_too_few_phases_are_incomplete_and_count_as_off():
     results = as_published()
     results = results[(results["phase"] < 300) | (results["method"] != "gjs")]
-    table = published.compare(results)
+    table = agreement.compare_published(results)
     assert set(table.loc[table["method"] == "gjs", "verdict"]) == {"incomplete"}
-    assert published.is_off(table)
+    assert agreement.is_off(table)
 
 
 def test_a_method_missing_at_one_of_its_settings_is_incomplete_there():
@@ -127,20 +127,24 @@ def test_a_method_missing_at_one_of_its_settings_is_incomplete_there():
 
 def test_fewer_methods_are_no_failure_and_are_told():
     results = as_published()
-    table = published.compare(results[(results["method"] == "y-obs") & (results["k"] == 2.0)])
-    assert not published.is_off(table)
-    methods, settings = published.not_in(table)
+    table = agreement.compare_published(
+        results[(results["method"] == "y-obs") & (results["k"] == 2.0)]
+    )
+    assert not agreement.is_off(table)
+    methods, settings = agreement.not_in(table)
     assert methods.startswith("published methods not in these results: dcem, dividemix")
     assert "y-obs" not in methods
     assert settings == "compared at 1 of 4 published settings"
-    assert published.not_in(published.compare(results)) == []
+    assert agreement.not_in(agreement.compare_published(results)) == []
 
 
 def test_one_benchmark_does_not_owe_the_methods_of_another():
     results = as_published()
     one = results[(results["method"] == "y-obs") & (results["k"] == 2.0)]
     two = results[(results["method"] == "dcem") & (results["q_t"] == 0.5)]
-    table = published.compare(pd.concat([one.assign(benchmark="a"), two.assign(benchmark="b")]))
+    table = agreement.compare_published(
+        pd.concat([one.assign(benchmark="a"), two.assign(benchmark="b")])
+    )
     assert set(table["verdict"]) == {"agrees"}
     assert len(table) == 4
 
@@ -160,7 +164,7 @@ def test_planned_cells_without_result_are_incomplete(tmp_path, status):
     db.execute("UPDATE cells SET status = ?, error = 'no' WHERE status != 'done'", (status,))
     db.commit()
     assert set(results(tmp_path)["method"]) == {"y-obs"}
-    table = published.compare(results(tmp_path, unfinished=True)).set_index("method")
+    table = agreement.compare_published(results(tmp_path, unfinished=True)).set_index("method")
     assert set(table.loc["dcem", "verdict"]) == {"incomplete"}
     assert set(table.loc["dcem", "why"]) == {"0 of 12 phases"}
     words = {"failed": "failed", "pending": "to do"}[status]
@@ -172,15 +176,15 @@ def test_other_phases_are_left_out_and_told():
     results = as_published()
     stray = results[results["method"] == "y-obs"].assign(phase=45.0, auc=0.0)
     with pytest.warns(DataWarning, match="Left out: 48 of 720 results"):
-        table = published.compare(pd.concat([results, stray]))
+        table = agreement.compare_published(pd.concat([results, stray]))
     assert set(table["verdict"]) == {"agrees"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        published.compare(results)
+        agreement.compare_published(results)
 
 
 def test_the_recorded_runs_miss_the_tolerances_where_it_is_known_and_nowhere_else():
-    table = published.compare(results(METHODS))
+    table = agreement.compare_published(results(METHODS))
     assert len(table) == 4 * 14 * 2
     off = table[table["verdict"] != "agrees"]
     assert set(off[["setting", "method", "metric"]].itertuples(index=False, name=None)) == (
@@ -201,14 +205,14 @@ def test_other_runs_are_left_out():
         results.assign(auc=0.0, variant="corrected"),
         results.assign(auc=0.0, schedule="fast"),
     ]
-    table = published.compare(pd.concat([results, *strays]))
+    table = agreement.compare_published(pd.concat([results, *strays]))
     assert set(table["verdict"]) == {"agrees"}
 
 
 def test_two_results_for_a_phase_are_refused_by_name():
     results = as_published()
     with pytest.raises(InputError, match=r"phase 0 has several results"):
-        published.compare(pd.concat([results, results.assign(auc=0.5)]))
+        agreement.compare_published(pd.concat([results, results.assign(auc=0.5)]))
 
 
 def test_the_published_gap_is_preferred():
@@ -236,11 +240,11 @@ def test_tables_and_sepsis_are_reported():
         | {"benchmark": "sepsis", "label": "y-obs", "stream": "published"}
         for i in range(11)
     ]
-    table = published.compare(pd.DataFrame(rows))
+    table = agreement.compare_published(pd.DataFrame(rows))
     assert list(table["source"]) == ["table", "table", "sepsis", "sepsis"]
     assert set(table["verdict"]) == {"reported"}
     assert table.iloc[0]["difference"] == pytest.approx(0.7955 - 0.791)
-    assert not published.is_off(table)
+    assert not agreement.is_off(table)
 
 
 def test_tables_and_sepsis_with_fits_missing_are_incomplete():
@@ -250,7 +254,7 @@ def test_tables_and_sepsis_with_fits_missing_are_incomplete():
         {"k": 1 / 3, "q_t": 1.5, "beta": np.linspace(0, 1, 11), "method": "y-obs", "roc_gap": 0.1}
         | {"auc": [0.5] * 10 + [np.nan]}
     )
-    table = published.compare(pd.concat([rows.iloc[:-1], sepsis]))
+    table = agreement.compare_published(pd.concat([rows.iloc[:-1], sepsis]))
     told = table.set_index(["source", "metric"])[["verdict", "why"]].to_dict("index")
     assert told["table", "auc"] == {"verdict": "incomplete", "why": "11 of 12 phases"}
     assert told["sepsis", "auc"] == {"verdict": "incomplete", "why": "10 of 11 betas"}
@@ -261,7 +265,7 @@ def test_the_printed_comparison_names_what_is_off():
     results = as_published()
     results.loc[results["method"] == "dcem", "auc"] -= 0.05
     console = Console(width=140, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    print_comparison(published.compare(results), console, everything=False)
+    print_comparison(agreement.compare_published(results), console, everything=False)
     text = console.export_text()
     assert "off: dcem, auc (q_y 0.5, k 1, q_t 2): medians differ by 0.0500, allowed 0.03" in text
     assert "4 off" in text
@@ -280,13 +284,13 @@ def test_the_printed_comparison_names_what_is_off():
 )
 def test_where_nothing_is_compared_the_reason_is_told(changes, words):
     results = as_published(**changes)
-    table = published.compare(results)
+    table = agreement.compare_published(results)
     console = Console(width=140, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    print_comparison(table, console, left_out=published.left_out(results))
+    print_comparison(table, console, left_out=agreement.left_out(results))
     text = console.export_text()
     assert "Nothing to compare" in text
     assert f"{len(results)} of {len(results)} results are left out: {words}" in text
 
 
 def test_of_published_rows_none_is_left_out():
-    assert published.left_out(as_published()) == []
+    assert agreement.left_out(as_published()) == []

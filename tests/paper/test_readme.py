@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from dcem.benchmark.read import results
-from dcem.paper import published
+from dcem.paper import agreement
 from dcem.report.words import number
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,7 +18,7 @@ def readme():
 
 
 def test_how_many_comparisons_agree(readme):
-    table = published.compare(results(ROOT / "results" / "methods.csv"))
+    table = agreement.compare_published(results(ROOT / "results" / "methods.csv"))
     judged = table[table["verdict"] != "reported"]
     off = judged[judged["verdict"] != "agrees"]
     assert f"in {len(judged) - len(off)} of {len(judged)} comparisons" in readme

@@ -168,24 +168,24 @@ def compare(
     from dcem.benchmark.read import missing
     from dcem.benchmark.read import results as read
     from dcem.files import write_text
-    from dcem.paper import published
-    from dcem.paper.agreement import compare_runs
-    from dcem.paper.show import print_comparison
+    from dcem.paper import agreement
 
     ours, open_cells = read(results, benchmark, unfinished=True), missing(results, benchmark)
     if other == "published":
-        table = published.compare(ours)
+        table = agreement.compare_published(ours)
     else:
-        table = compare_runs(ours, read(Path(other), benchmark, unfinished=True))
+        table = agreement.compare_runs(ours, read(Path(other), benchmark, unfinished=True))
         open_cells += missing(Path(other), benchmark)
-    print_comparison(table, Console(), everything=not off_only, left_out=published.left_out(ours))
-    for line in published.not_in(table):
+    agreement.print_comparison(
+        table, Console(), everything=not off_only, left_out=agreement.left_out(ours)
+    )
+    for line in agreement.not_in(table):
         typer.echo(f"note: {line}")
     for line in open_cells:
         typer.echo(f"without result: {line}")
     if output is not None:
         write_text(output, table.to_csv(index=False))
-    if published.is_off(table) or table.empty or open_cells:
+    if agreement.is_off(table) or table.empty or open_cells:
         raise typer.Exit(1)
 
 

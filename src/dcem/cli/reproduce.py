@@ -56,7 +56,7 @@ def reproduce(
     from rich.console import Console
 
     from dcem.benchmark.progress import Display
-    from dcem.paper import Outcome, Recorded, Runs, find, reservations
+    from dcem.paper import Drawn, Recorded, Runs, find, reservations
     from dcem.paper import reproduce as draw
 
     if names == ["list"]:
@@ -71,7 +71,7 @@ def reproduce(
         display = Display(None if quiet else console)
         source = Runs(out, cohort=cohort, device=device, max_seconds=max_seconds, display=display)
 
-    def tell(outcome: Outcome) -> None:
+    def tell(outcome: Drawn) -> None:
         where = outcome.files[0] if outcome.files else "not drawn"
         sides = "" if outcome.origins or not outcome.exhibit.needs else " (published side only)"
         typer.echo(f"{outcome.exhibit.id}: {where}{sides if outcome.files else ''}")

@@ -1,24 +1,116 @@
-"""Draw exhibits one after another: find the results, draw, write, and say what was not there."""
+"""Exhibits as pictures: what one is, how it looks, and drawing many into a folder.
+
+An exhibit becomes a picture, the numbers in it, and the words that go with them. What was not there
+to be drawn is said.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
-from dcem.files import write_text
-from dcem.paper.exhibits import calibration
-from dcem.paper.exhibits.catalogue import Exhibit
-from dcem.paper.picture import Picture, write
-from dcem.paper.sources import Found, Need, Recorded, Runs, Source
+import pandas as pd
+
+from dcem.files import whole_file, write_text
+from dcem.paper.published import METHODS
+from dcem.paper.sources import Need, Source
+from dcem.report.style import RC, WARN, group_colour
 from dcem.table.checks import InputError
 
+DPI = 170
 FORMATS = ("png", "svg", "pdf")
+WATERMARK = "ours: artificial patients"  # never "artificial" alone: the paper's points are real
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of one exhibit."""
+class Picture:
+    """A figure and its numbers. `numbers` maps the end of a file name ("" for the main table)."""
+
+    figure: Any  # matplotlib.figure.Figure; None if there is nothing to draw on either side
+    numbers: Mapping[str, pd.DataFrame]
+    caption: str
+    notes: tuple[str, ...] = ()  # what is missing, what differs from the paper
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One figure or table."""
+
+    id: str  # by its number in the paper: figure2, table1
+    name: str  # by what it shows: k1-qt2, overlap; a third is 0.333
+    title: str
+    needs: tuple[Need, ...]
+    draw: Callable[..., Picture]  # takes one `Found` for each need
+    family: str = ""  # simulation, sepsis, tables: ids that a user may ask for at once
+
+    @property
+    def stem(self) -> str:
+        """The name of its files."""
+        return self.id if self.id == self.name else f"{self.id}-{self.name}"
+
+
+def in_style(draw: Callable[[], Any]) -> Any:
+    """Draw with the look of the package, whatever the user's own settings are."""
+    import matplotlib
+
+    with matplotlib.rc_context(RC):
+        return draw()
+
+
+def tick(value: float, _: Any = None) -> str:
+    """A number at an axis: .175, -.1, 0, 1; no more digits than it has."""
+    text = f"{value:.3f}".rstrip("0").rstrip(".")
+    return "0" if text in ("0", "-0", "") else text.replace("0.", ".", 1)
+
+
+def fraction(value: float) -> str:
+    """A parameter of a setting as the paper writes it: 1/3, 1/2, 3/2, 2."""
+    exact = Fraction(value).limit_denominator(4)
+    return str(exact) if abs(exact - value) < 1e-3 else f"{value:g}"
+
+
+def look(method: str) -> tuple[str, str]:
+    """Colour and marker of a method."""
+    code, marker = METHODS[method].look
+    return group_colour(code), marker
+
+
+def watermark(ax: Any, x: float = 0.5, size: float = 22) -> None:
+    """Large letters across a panel that nobody can overlook or crop away, centred at `x`."""
+    ax.text(
+        x, 0.5, WATERMARK, ha="center", va="center", rotation=28, fontsize=size, fontweight="bold",
+        color=WARN, alpha=0.16, zorder=0, transform=ax.transAxes,
+    )  # fmt: skip
+
+
+def write(picture: Picture, folder: Path, stem: str, formats: Sequence[str]) -> list[Path]:
+    """Write picture and numbers under one name, each file whole or not at all."""
+    import matplotlib
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    look: dict[Any, Any] = {**RC, "svg.fonttype": "path", "svg.hashsalt": stem}
+    for ending in formats if picture.figure is not None else ():
+        path = folder / f"{stem}.{ending}"
+        metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+        with whole_file(path) as partial, matplotlib.rc_context(look):
+            picture.figure.savefig(
+                partial, format=ending, dpi=DPI, facecolor="white", metadata=metadata[ending]
+            )
+        written.append(path)
+    for tail, table in picture.numbers.items():
+        path = folder / (f"{stem}-{tail}.csv" if tail else f"{stem}.csv")
+        write_text(path, table.to_csv(index=False, float_format="%.6g"))
+        written.append(path)
+    return written
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An exhibit that was drawn."""
 
     exhibit: Exhibit
     files: tuple[Path, ...]
@@ -33,8 +125,8 @@ def reproduce(
     out: Path,
     *,
     formats: Sequence[str] = ("png",),
-    drawn: Callable[[Outcome], None] | None = None,
-) -> list[Outcome]:
+    drawn: Callable[[Drawn], None] | None = None,
+) -> list[Drawn]:
     """Draw exhibits into a folder, with their numbers beside them and a page over all.
 
     Parameters
@@ -49,45 +141,33 @@ def reproduce(
     for ending in formats:
         if ending not in FORMATS:
             raise InputError(f"Pictures come as {', '.join(FORMATS)}; not as {ending!r}.")
-    outcomes = []
+    results = []
     for exhibit in exhibits:
-        found = [_rows(source, need, out) for need in exhibit.needs]
+        found = [source.rows(need) for need in exhibit.needs]
         picture: Picture = exhibit.draw(*found)
         files = write(picture, Path(out), exhibit.stem, formats)
         origins = tuple(dict.fromkeys(one.origin for one in found if one.origin))
         notes = tuple(dict.fromkeys(picture.notes))
-        outcomes.append(Outcome(exhibit, tuple(files), picture.caption, notes, origins))
+        results.append(Drawn(exhibit, tuple(files), picture.caption, notes, origins))
         if drawn is not None:
-            drawn(outcomes[-1])
-    write_text(Path(out) / "README.md", page(outcomes))
-    return outcomes
+            drawn(results[-1])
+    write_text(Path(out) / "README.md", page(results))
+    return results
 
 
-def _rows(source: Source, need: Need, out: Path) -> Found:
-    """Ask the source; calibration is no benchmark and is computed here, once."""
-    if need.preset or not isinstance(source, Runs):
-        return source.rows(need)
-    Path(out).mkdir(parents=True, exist_ok=True)
-    name = need.recorded[0]
-    if Recorded(source.out).table(name) is None:
-        table = calibration.curves(device=source.device)
-        write_text(source.out / f"{name}.csv", table.to_csv(index=False, float_format="%.6f"))
-    return Recorded(source.out).rows(need)
-
-
-def reservations(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
+def reservations(results: Sequence[Drawn]) -> dict[str, list[str]]:
     """Every note once, with the exhibits it is about."""
     found: dict[str, list[str]] = {}
-    for one in outcomes:
+    for one in results:
         for note in one.notes:
             found.setdefault(note, []).append(one.exhibit.id)
     return found
 
 
-def page(outcomes: Sequence[Outcome]) -> str:
+def page(results: Sequence[Drawn]) -> str:
     """One Markdown page with every picture, its caption, its numbers and its reservations."""
     lines = ["# Reproduction", ""]
-    for one in outcomes:
+    for one in results:
         picture = next((f.name for f in one.files if f.suffix in (".png", ".svg")), None)
         tables = [f"[{f.name}]({f.name})" for f in one.files if f.suffix == ".csv"]
         lines += [f"## {one.exhibit.id}: {one.exhibit.title}", ""]

@@ -6,7 +6,7 @@ reason, so that a picture can be drawn from the published side alone and say so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ import pandas as pd
 from dcem.benchmark.database import STORE
 from dcem.benchmark.file import Benchmark, load
 from dcem.benchmark.read import results
+from dcem.files import write_text
 from dcem.table.checks import InputError
 
 CLOSE = 1e-3  # thirds are written with four digits in some tables
@@ -26,11 +27,12 @@ CLOSE = 1e-3  # thirds are written with four digits in some tables
 class Need:
     """Which results an exhibit is drawn from."""
 
-    preset: str  # the benchmark that makes them; "" if a function of its own does
+    preset: str  # the benchmark that makes them; "" if `compute` does
     recorded: tuple[str, ...]  # recorded tables that hold them, by preference
     where: Mapping[str, float] = field(default_factory=dict)  # the setting; empty: all of them
     methods: tuple[str, ...] = ()  # empty: all of the preset
     optional: bool = False  # read where it is, but nothing is run for it
+    compute: Callable[..., pd.DataFrame] | None = None  # given the device
 
     @property
     def sepsis(self) -> bool:
@@ -41,9 +43,8 @@ class Need:
     def command(self) -> str:
         """How to make the results."""
         if not self.preset:
-            return f"python results/{self.recorded[0]}.py"
-        cohort = " --cohort COHORT.parquet" if self.sepsis else ""
-        return f"dcem benchmark run {self.preset}{cohort} --out STORE"
+            return f"python experiments/{self.recorded[0]}.py"
+        return f"dcem benchmark run {self.preset}"
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Recorded:
         if not self.folder.is_dir():
             raise InputError(
                 f"There is no folder {self.folder} of recorded results. Name the one that holds "
-                "shown.csv, or leave --from away: the results are then computed."
+                "shown.csv, or none: the results are then computed."
             )
         self._tables: dict[str, pd.DataFrame] = {}
 
@@ -127,14 +128,16 @@ class Runs:
         """Run what has no result yet; a store that is complete is only read."""
         from dcem.benchmark.run import run
 
-        if need.optional:
+        if need.compute is not None:
+            self._compute(need.recorded[0], need.compute)
+        if need.optional or need.compute is not None:
             return Recorded(self.out).rows(need)
         if need.sepsis and self.cohort is None:
             return Found(
                 pd.DataFrame(),
                 notes=(
                     "Ours is not computed: sepsis needs the cohort that 'dcem sepsis build' "
-                    "writes. Pass it with --cohort.",
+                    "writes.",
                 ),
             )
         cohort = None if self.cohort is None else str(self.cohort.absolute())
@@ -154,6 +157,13 @@ class Runs:
             notes.append(f"{summary.failed} fits failed: see 'dcem benchmark status'.")
         rows = matching(results(self.out), need)
         return Found(rows, STORE if len(rows) else "", made_up(rows), tuple(notes))
+
+    def _compute(self, name: str, compute: Callable[..., pd.DataFrame]) -> None:
+        """Make a table that no benchmark makes, once."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        if Recorded(self.out).table(name) is None:
+            text = compute(device=self.device).to_csv(index=False, float_format="%.6f")
+            write_text(self.out / f"{name}.csv", text)
 
 
 def made_up(rows: pd.DataFrame) -> bool:

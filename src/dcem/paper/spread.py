@@ -14,45 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.paper.published import TABLES, published_rows
+from dcem.paper.agreement import published_rows
+from dcem.paper.published import BETTER, METRICS, TABLES
 
-METRICS = ("roc_gap", "auc")  # in the paper's order, left and right
-METRIC_NAMES = {"auc": "AUC", "roc_gap": "ROC gap"}
-BETTER = {"auc": 1.0, "roc_gap": -1.0}  # which way is better
-
-# Names as a reader sees them, in the order in which they are drawn.
-METHOD_NAMES = {
-    "y-model": "y-model (oracle)",
-    "y-obs": "y-obs",
-    "group-0-only": "group 0 only",
-    "group-1-only": "group 1 only",
-    "peer-loss": "peer loss",
-    "group-peer-loss": "group peer loss",
-    "truncated-lq": "truncated L_q",
-    "gjs": "JS",
-    "self": "SELF",
-    "dividemix": "DivideMix",
-    "dragonnet": "DragonNet",
-    "sar-em": "SAR-EM",
-    "tested-only": "tested-only",
-    "tested-only-plus-group": "tested-only + group",
-    "ipw": "IPW",
-    "dr-learner": "DR-learner",
-    "imputation-only": "imputation-only",
-    "no-causal-regularization": "no causal regularisation",
-    "dcem": "DCEM",
-}
-# Oracle, eight baselines and DCEM: the main figures. The other four are in the appendix only.
-SELECTED = (
-    *("y-model", "y-obs", "group-0-only", "group-1-only", "group-peer-loss", "self", "dragonnet"),
-    *("sar-em", "tested-only", "dcem"),
-)
-ORACLE = "y-model"
-# What the paper's figures compare DCEM with; its tables have further estimators.
-BASELINES = (
-    *("y-obs", "group-0-only", "group-1-only", "peer-loss", "group-peer-loss", "truncated-lq"),
-    *("gjs", "self", "dividemix", "dragonnet", "sar-em", "tested-only"),
-)
 SETTING = ["q_y", "k", "q_t"]  # of the simulation
 
 

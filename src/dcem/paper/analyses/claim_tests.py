@@ -11,16 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from dcem.paper.drawing import fraction
 from dcem.paper.exhibits.tradeoff import FEW
-from dcem.paper.picture import fraction
-from dcem.paper.spread import (
-    METHOD_NAMES,
-    METRIC_NAMES,
-    ORACLE,
-    SELECTED,
-    Spread,
-    Spreads,
-)
+from dcem.paper.published import METHOD_NAMES, METRIC_NAMES, ORACLE, SELECTED
+from dcem.paper.spread import Spread, Spreads
 from dcem.text import number
 
 Answer = tuple[str, bool | None]  # the numbers in words; whether the sentence holds

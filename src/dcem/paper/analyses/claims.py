@@ -37,15 +37,11 @@ from dcem.paper.analyses.claim_tests import (
     tight_ranges,
     top_window,
 )
+from dcem.paper.drawing import Picture, in_style
 from dcem.paper.exhibits import sensitivity, tables, tradeoff
-from dcem.paper.picture import Picture, in_style
+from dcem.paper.published import METRIC_NAMES
 from dcem.paper.sources import Found
-from dcem.paper.spread import (
-    METRIC_NAMES,
-    our_rows,
-    published_spreads,
-    spreads_of,
-)
+from dcem.paper.spread import our_rows, published_spreads, spreads_of
 from dcem.report.style import GRID, INK, MUTED, WARN, group_colour, new_figure
 
 

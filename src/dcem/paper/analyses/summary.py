@@ -19,13 +19,11 @@ import numpy as np
 import pandas as pd
 
 from dcem.paper import published
+from dcem.paper.drawing import Picture, fraction, in_style
 from dcem.paper.exhibits.tradeoff import pooled
-from dcem.paper.picture import Picture, fraction, in_style
+from dcem.paper.published import BASELINES, BETTER, METRIC_NAMES
 from dcem.paper.sources import Found
 from dcem.paper.spread import (
-    BASELINES,
-    BETTER,
-    METRIC_NAMES,
     SETTING,
     Spread,
     Spreads,

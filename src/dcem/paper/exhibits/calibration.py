@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.paper.picture import Picture, in_style
+from dcem.paper.drawing import Picture, in_style
 from dcem.paper.sources import Found
 from dcem.report.style import FAINT, GRID, group_colour, new_figure
 from dcem.text import number

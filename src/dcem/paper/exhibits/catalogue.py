@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from dcem.paper.analyses import claims, robustness, summary
-from dcem.paper.exhibits import points, sensitivity, tables, tradeoff
-from dcem.paper.exhibits.calibration import calibration
-from dcem.paper.picture import Picture, fraction
+from dcem.paper.drawing import Exhibit, fraction
+from dcem.paper.exhibits import calibration, points, sensitivity, tables, tradeoff
+from dcem.paper.published import SELECTED
 from dcem.paper.sources import Need
-from dcem.paper.spread import SELECTED
 from dcem.table.checks import InputError, nearest
 
 THIRD = 1 / 3
@@ -26,23 +25,6 @@ ELSEWHERE = {
     "figure1": "the causal model, a drawing",
     "figure6": "the flow of the cohort, which 'dcem sepsis build' draws from MIMIC-III",
 }
-
-
-@dataclass(frozen=True)
-class Exhibit:
-    """One figure or table."""
-
-    id: str  # by its number in the paper: figure2, table1
-    name: str  # by what it shows: k1-qt2, overlap; a third is 0.333
-    title: str
-    needs: tuple[Need, ...]
-    draw: Callable[..., Picture]  # takes one `Found` for each need
-    family: str = ""  # simulation, sepsis, tables: ids that a user may ask for at once
-
-    @property
-    def stem(self) -> str:
-        """The name of its files."""
-        return self.id if self.id == self.name else f"{self.id}-{self.name}"
 
 
 def _setting(k: float, q_t: float) -> dict[str, float]:
@@ -71,7 +53,7 @@ def _exhibits() -> Iterator[Exhibit]:
     )  # fmt: skip
     yield Exhibit(
         "figure8", "calibration", "Calibration of the testing probability",
-        (Need("", ("calibration",)),), calibration,
+        (Need("", ("calibration",), compute=calibration.curves),), calibration.calibration,
     )  # fmt: skip
     yield Exhibit(
         "figure9", "self-tradeoff", "AUCs of DCEM and SELF at similar ROC gap",

@@ -14,16 +14,11 @@ from typing import Any
 import numpy as np
 
 from dcem.paper import published
-from dcem.paper.picture import Picture, fraction, in_style, tick, watermark
+from dcem.paper.drawing import Picture, fraction, in_style, tick, watermark
+from dcem.paper.published import BASELINES, METHOD_NAMES, METRIC_NAMES, METRICS, ORACLE, SELECTED
 from dcem.paper.sources import Found
 from dcem.paper.spread import (
-    BASELINES,
-    METHOD_NAMES,
-    METRIC_NAMES,
-    METRICS,
     NOTHING,
-    ORACLE,
-    SELECTED,
     Spread,
     Spreads,
     comparison_table,

@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 
 from dcem.paper import published
+from dcem.paper.drawing import WATERMARK, Picture, in_style, look, tick, watermark
 from dcem.paper.exhibits.points import ARTIFICIAL, STAR, cut_short
-from dcem.paper.picture import WATERMARK, Picture, in_style, look, tick, watermark
+from dcem.paper.published import METHOD_NAMES, METRIC_NAMES, METRICS
 from dcem.paper.sources import Found
 from dcem.paper.spread import (
-    METHOD_NAMES,
-    METRIC_NAMES,
-    METRICS,
     Spread,
     Spreads,
     other_parameters,

@@ -5,17 +5,11 @@ from __future__ import annotations
 import pandas as pd
 
 from dcem.paper import published
+from dcem.paper.drawing import Picture, in_style
 from dcem.paper.exhibits.points import side_by_side
-from dcem.paper.picture import Picture, in_style
+from dcem.paper.published import METHOD_NAMES
 from dcem.paper.sources import Found
-from dcem.paper.spread import (
-    METHOD_NAMES,
-    Spreads,
-    comparison_table,
-    points_table,
-    spreads_of,
-    table_spreads,
-)
+from dcem.paper.spread import Spreads, comparison_table, points_table, spreads_of, table_spreads
 
 TITLES = {
     "ablation": "Ablation of DCEM",

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.paper.picture import Picture, in_style, look, tick
+from dcem.paper.drawing import Picture, in_style, look, tick
+from dcem.paper.published import METHOD_NAMES, METRIC_NAMES
 from dcem.paper.sources import Found
-from dcem.paper.spread import METHOD_NAMES, METRIC_NAMES
 from dcem.report.style import GRID, MUTED, new_figure
 from dcem.text import number
 
