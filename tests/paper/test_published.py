@@ -1,6 +1,5 @@
 """The published figures, and the rules by which ours are held against them."""
 
-import sqlite3
 import warnings
 from pathlib import Path
 
@@ -9,9 +8,10 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from dcem.benchmark.cells import expand
 from dcem.benchmark.file import load
 from dcem.benchmark.read import missing, results
-from dcem.benchmark.run import run
+from dcem.benchmark.store import Store
 from dcem.paper import agreement, published
 from dcem.paper.agreement import print_comparison
 from dcem.table.checks import DataWarning, InputError
@@ -155,14 +155,17 @@ def test_planned_cells_without_result_are_incomplete(tmp_path, status):
     tasks = "[[tasks]]\nstream = 'published'\nphase = 'all'\n"
     file = tmp_path / "mine.toml"
     file.write_text(tasks + "[[methods]]\nname = ['y-obs', 'dcem']\npublished = true\n")
-    run(load(file), tmp_path, device="cpu", max_seconds=0)  # plans, does nothing
-    db = sqlite3.connect(tmp_path / "store.sqlite")
-    db.execute(
-        "UPDATE cells SET status = 'done', metrics = json_object('auc', 0.7, 'roc_gap', 0.1), "
-        "about = '{}', finished = 0 WHERE config LIKE '%y-obs%'"
-    )
-    db.execute("UPDATE cells SET status = ?, error = 'no' WHERE status != 'done'", (status,))
-    db.commit()
+    plan, _ = expand(load(file))
+    with Store(tmp_path / "store.sqlite") as store:
+        store.add("mine", "", ["auc"], plan)
+        store.want(one.cell.id for one in plan)
+        with store.worker("cpu", {}):
+            fleets = [store.claim(kind, 12) for kind in list(store.pending())]
+            for cell in (cell for fleet in fleets for cell in fleet.cells):
+                if cell.method["name"] == "y-obs":
+                    store.finish(cell.id, {"auc": 0.7, "roc_gap": 0.1}, {})
+                elif status == "failed":
+                    store.fail(cell.id, "no")
     assert set(results(tmp_path)["method"]) == {"y-obs"}
     table = agreement.compare_published(results(tmp_path, unfinished=True)).set_index("method")
     assert set(table.loc["dcem", "verdict"]) == {"incomplete"}
