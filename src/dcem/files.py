@@ -1,12 +1,15 @@
-"""Files appear whole or not at all.
+"""Files and folders appear whole or not at all.
 
 A file is written beside its final place and renamed into it, which the operating system does in one
-step: an interrupted run leaves the old file or the new one, never half of either.
+step: an interrupted run leaves the old file or the new one, never half of either. A folder that
+takes the place of another changes places with it, in one step too where the system can.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -52,3 +55,61 @@ def write_text(path: Path, text: str) -> None:
     """Write a UTF-8 text file in one step."""
     with whole_file(path) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
+
+
+def exchange(new: Path, place: Path) -> None:
+    """Give the finished folder `new` the name `place`; what had it before is removed.
+
+    Where the system can exchange two names (Linux), there is no moment without a folder.
+    Elsewhere there is one, between two renames, and the older folder is put back if the second
+    fails.
+    """
+    if place.exists() and _swap(new, place):
+        shutil.rmtree(new, ignore_errors=True)
+        return
+    old = place.with_name(f".{place.name}.{os.getpid()}.old")
+    if place.exists():
+        os.rename(place, old)
+    try:
+        os.rename(new, place)
+    except OSError:
+        if old.exists():
+            os.rename(old, place)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _swap(one: Path, other: Path) -> bool:
+    """Exchange two names in one step; whether the system did."""
+    here, both = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return False
+    return rename(here, os.fsencode(one), here, os.fsencode(other), both) == 0
+
+
+def remove_abandoned(place: Path) -> None:
+    """Remove what runs that no longer exist left beside `place` on their way to it."""
+    for path in place.parent.glob(f".{place.name}.*"):
+        number, _, kind = path.name.removeprefix(f".{place.name}.").partition(".")
+        if number.isdigit() and kind in ("tmp", "old", "partial") and not _is_running(int(number)):
+            if kind == "old" and not place.exists():  # ended between two renames: the only one
+                os.rename(path, place)
+            elif path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    path.unlink()
+
+
+def _is_running(process: int) -> bool:
+    if os.name == "nt":  # where asking would end it
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy, softmax
 
 from dcem.methods import fit_many
-from dcem.methods.dividemix import MIXTURES, DivideMix, _low_loss
+from dcem.methods.dividemix import MIXTURES, DivideMixClassifier, _low_loss
 from dcem.methods.mixture import fit_two_normals
 from dcem.methods.noise import Noise, partners, slots_of
 from dcem.table.labels import SelectiveLabels
@@ -110,18 +110,20 @@ def plain_dividemix(rows: SelectiveLabels, variant: str, weight: float) -> torch
 @pytest.mark.parametrize(("variant", "weight"), [("published", 50.0), ("corrected", 25.0)])
 def test_every_step_is_that_of_a_plain_loop(variant, weight):
     rows = problem(160)
-    fitted = DivideMix(
+    fitted = DivideMixClassifier(
         **SMALL, variant=variant, unlabelled_weight=weight, dtype="float64"
     ).fit_problem(rows)
     expected = plain_dividemix(rows, variant, weight)
-    start = DivideMix(**SMALL | {"steps": 0}, dtype="float64").fit_problem(rows).fleet_.flat
+    start = (
+        DivideMixClassifier(**SMALL | {"steps": 0}, dtype="float64").fit_problem(rows).fleet_.flat
+    )
     assert (fitted.fleet_.flat - start).abs().max() > 0.05
     torch.testing.assert_close(fitted.fleet_.flat, expected, atol=1e-6, rtol=0)
 
 
 def test_the_score_is_the_mean_of_both_networks():
     rows = problem(100)
-    fitted = DivideMix(**SMALL).fit_problem(rows)
+    fitted = DivideMixClassifier(**SMALL).fit_problem(rows)
     members = fitted.fleet_.predict(torch.tensor(rows.X).float())
     assert members.shape == (2, 100)
     np.testing.assert_allclose(fitted.predict_proba(rows.X)[:, 1], members.mean(0), atol=1e-6)
@@ -136,8 +138,8 @@ def test_protected_positives_are_never_doubted():
     rows = SelectiveLabels.from_arrays(X, np.where(rng.random(600) < 0.6, truth, np.nan))
     settings = SMALL | {"steps": 60}
     positive = rows.y_imputed == 1
-    plain = DivideMix(**settings).fit_problem(rows)
-    protected = DivideMix(**settings, protect_positives=True).fit_problem(rows)
+    plain = DivideMixClassifier(**settings).fit_problem(rows)
+    protected = DivideMixClassifier(**settings, protect_positives=True).fit_problem(rows)
     assert plain.clean_[positive].mean() < 0.2 < plain.clean_[~positive].mean()
     assert (protected.clean_[positive] == 1).all()
     gain = [
@@ -152,11 +154,11 @@ def test_protected_positives_are_never_doubted():
 def test_an_empty_part_costs_nothing_and_stays_finite(variant, probability, monkeypatch):
     """All labels clean, or none: the mean over no rows must not become NaN."""
     monkeypatch.setattr(
-        DivideMix,
+        DivideMixClassifier,
         "_split",
         lambda self, one, two: torch.full((2, *one.rows["clean"].shape), probability),
     )
-    fitted = DivideMix(**SMALL, variant=variant).fit_problem(problem(60))
+    fitted = DivideMixClassifier(**SMALL, variant=variant).fit_problem(problem(60))
     assert torch.isfinite(fitted.fleet_.flat).all()
 
 
@@ -170,30 +172,30 @@ def test_equal_losses_cannot_be_split():
 def test_a_fleet_gives_single_fits(variant):
     problems = [problem(n, seed) for n, seed in ((120, 1), (90, 2), (120, 3))]
     settings = SMALL | {"variant": variant, "dtype": "float64"}
-    together = fit_many(DivideMix(**settings), problems, random_states=[3, 4, 3])
+    together = fit_many(DivideMixClassifier(**settings), problems, random_states=[3, 4, 3])
     for part, one, state in zip(problems, together, [3, 4, 3], strict=True):
-        alone = DivideMix(**settings | {"random_state": state}).fit_problem(part)
+        alone = DivideMixClassifier(**settings | {"random_state": state}).fit_problem(part)
         torch.testing.assert_close(one.fleet_.flat, alone.fleet_.flat, atol=1e-6, rtol=0)
         np.testing.assert_allclose(one.clean_, alone.clean_, atol=1e-5)
 
 
 def test_members_are_pairs_of_their_own():
-    fitted = DivideMix(**SMALL, n_members=2).fit_problem(problem(100))
+    fitted = DivideMixClassifier(**SMALL, n_members=2).fit_problem(problem(100))
     assert len(fitted.fleet_) == 4
     assert len(torch.unique(fitted.fleet_.flat, dim=0)) == 4
 
 
 def test_minibatches_split_once_in_a_pass():
-    fitted = DivideMix(**SMALL, batch_size=32).fit_problem(problem(150))
+    fitted = DivideMixClassifier(**SMALL, batch_size=32).fit_problem(problem(150))
     assert np.isfinite(fitted.predict_proba(problem(150).X)).all()
 
 
 def test_a_budget_within_the_warm_up():
-    fitted = DivideMix(**SMALL | {"steps": 5}).fit_problem(problem(60))
+    fitted = DivideMixClassifier(**SMALL | {"steps": 5}).fit_problem(problem(60))
     assert np.isfinite(fitted.predict_proba(problem(60).X)).all()
 
 
 @pytest.mark.parametrize("settings", [{"prior": 1.0}, {"temperature": 0.0}, {"variant": "other"}])
 def test_impossible_parameters_are_refused(settings):
     with pytest.raises(ValueError, match="must"):
-        DivideMix(**SMALL, **settings).fit_problem(problem(60))
+        DivideMixClassifier(**SMALL, **settings).fit_problem(problem(60))

@@ -11,8 +11,8 @@ from torch import nn
 from dcem.engine import Rows
 from dcem.methods import fit_many
 from dcem.methods.dragon_architecture import Dragon
-from dcem.methods.dragonnet import DragonNet
-from dcem.methods.supervised import ObservedLabels
+from dcem.methods.dragonnet import DragonNetClassifier
+from dcem.methods.supervised import ObservedLabelsClassifier
 from dcem.table.checks import DataWarning, InputError
 from dcem.table.labels import SelectiveLabels
 
@@ -95,7 +95,7 @@ def test_against_plain_modules(variant: str) -> None:
         effect = (q[1] + epsilon / g1).clamp(0, 1) - (q[0] - epsilon / (1 - g1)).clamp(0, 1)
         p = plain(X).softmax(1)[:, 1]
         score = (p - effect).clamp(1e-8, 1 - 1e-8)
-    fitted = DragonNet(variant=variant, **PLAIN).fit_problem(rows)
+    fitted = DragonNetClassifier(variant=variant, **PLAIN).fit_problem(rows)
     np.testing.assert_allclose(fitted.effect(rows.X), effect, atol=2e-5)
     if variant == "published":
         score = torch.where(a == 1, score, p)
@@ -133,10 +133,12 @@ def test_the_released_targeted_term_against_plain_modules() -> None:
         q = [head(z).softmax(1)[:, 1] for head in heads]
         g1 = last(z).softmax(1)[:, 1] + 0.01 / 1.02
         effect = (q[1] + epsilon / g1) - (q[0] - epsilon / (1 - g1))
-    fitted = DragonNet(variant="published", targeted_weight=weight, **PLAIN).fit_problem(rows)
+    fitted = DragonNetClassifier(variant="published", targeted_weight=weight, **PLAIN).fit_problem(
+        rows
+    )
     np.testing.assert_allclose(fitted.effect(rows.X), effect, atol=2e-5)
     assert 0 < abs(epsilon.item()) < abs(start), "the term shrinks the perturbation"
-    plain = ObservedLabels(**PLAIN).fit_problem(rows).predict_proba(rows.X)[:, 1]
+    plain = ObservedLabelsClassifier(**PLAIN).fit_problem(rows).predict_proba(rows.X)[:, 1]
     score = np.where(a == 1, np.clip(plain - effect.numpy(), 1e-8, 1 - 1e-8), plain)
     got = fitted.predict_proba(rows.X, sensitive_features=rows.group)[:, 1]
     np.testing.assert_allclose(got, score, atol=2e-5)
@@ -146,7 +148,9 @@ def test_the_released_targeted_term_against_plain_modules() -> None:
 def test_the_targeted_weight_is_the_variants_unless_given(variant: str, own: float) -> None:
     rows = problem()
     fits = [
-        DragonNet(variant=variant, targeted_weight=weight, **PLAIN).fit_problem(rows).fleet_.flat
+        DragonNetClassifier(variant=variant, targeted_weight=weight, **PLAIN)
+        .fit_problem(rows)
+        .fleet_.flat
         for weight in (None, own, 2.0)
     ]
     assert torch.equal(fits[0], fits[1])
@@ -155,8 +159,8 @@ def test_the_targeted_weight_is_the_variants_unless_given(variant: str, own: flo
 
 def test_published_leaves_the_first_group_to_y_obs() -> None:
     rows = problem()
-    fitted = DragonNet(variant="published", **PLAIN).fit_problem(rows)
-    plain = ObservedLabels(**PLAIN).fit_problem(rows).predict_proba(rows.X)[:, 1]
+    fitted = DragonNetClassifier(variant="published", **PLAIN).fit_problem(rows)
+    plain = ObservedLabelsClassifier(**PLAIN).fit_problem(rows).predict_proba(rows.X)[:, 1]
     got = fitted.predict_proba(rows.X, sensitive_features=rows.group)[:, 1]
     first = rows.group == 0
     np.testing.assert_allclose(got[first], plain[first], atol=1e-6)
@@ -167,12 +171,12 @@ def test_published_leaves_the_first_group_to_y_obs() -> None:
 
 def test_the_group_is_asked_for_where_it_is_needed_only() -> None:
     rows = problem()
-    published = DragonNet(variant="published", **PLAIN).fit_problem(rows)
+    published = DragonNetClassifier(variant="published", **PLAIN).fit_problem(rows)
     assert published.needs_group
-    assert not DragonNet().needs_group
+    assert not DragonNetClassifier().needs_group
     with pytest.raises(InputError, match="pass sensitive_features"):
         published.predict_proba(rows.X)
-    corrected = DragonNet(**PLAIN).fit_problem(rows)
+    corrected = DragonNetClassifier(**PLAIN).fit_problem(rows)
     assert corrected.predict(rows.X).shape == (120,)
 
 
@@ -183,7 +187,7 @@ def test_the_effect_is_that_of_the_group_on_testing() -> None:
     tested = rng.random(2000) < np.where(group == 1, 0.8, 0.2)
     y = np.where(tested, (X[:, 0] > 0).astype(float), np.nan)
     rows = SelectiveLabels.from_arrays(X, y, tested=tested, group=group)
-    fitted = DragonNet(hidden=(16,), steps=300, learning_rate=1e-2, random_state=0)
+    fitted = DragonNetClassifier(hidden=(16,), steps=300, learning_rate=1e-2, random_state=0)
     effect = fitted.fit_problem(rows).effect(X)
     assert effect.mean() == pytest.approx(0.6, abs=0.05)
     assert effect.std() < 0.15
@@ -191,8 +195,8 @@ def test_the_effect_is_that_of_the_group_on_testing() -> None:
 
 def test_the_reference_sets_the_sign() -> None:
     rows = problem()
-    first = DragonNet(**PLAIN).fit_problem(rows).effect(rows.X)
-    second = DragonNet(reference=1, **PLAIN).fit_problem(rows).effect(rows.X)
+    first = DragonNetClassifier(**PLAIN).fit_problem(rows).effect(rows.X)
+    second = DragonNetClassifier(reference=1, **PLAIN).fit_problem(rows).effect(rows.X)
     np.testing.assert_allclose(second, -first, atol=1e-6)
 
 
@@ -208,7 +212,9 @@ def test_three_groups_have_three_heads_and_the_effect_is_against_the_reference()
     expected = (p[..., 0] + p[..., 2]) / 2 - p[..., 1]
     torch.testing.assert_close(dragon.effect(flat, X), expected)
     rows = problem(n_groups=3)
-    assert np.isfinite(DragonNet(reference=2, **PLAIN).fit_problem(rows).effect(rows.X)).all()
+    assert np.isfinite(
+        DragonNetClassifier(reference=2, **PLAIN).fit_problem(rows).effect(rows.X)
+    ).all()
 
 
 def test_rows_without_weight_have_no_influence() -> None:
@@ -223,7 +229,7 @@ def test_rows_without_weight_have_no_influence() -> None:
     }
     shorter = Rows(X[:4], {name: column[:4] for name, column in columns.items()})
     for variant in ("published", "corrected"):
-        method = DragonNet(variant=variant, targeted_weight=1.0)
+        method = DragonNetClassifier(variant=variant, targeted_weight=1.0)
         long, short = (
             method._dragon_loss(dragon, flat, rows) for rows in (Rows(X, columns), shorter)
         )
@@ -233,8 +239,8 @@ def test_rows_without_weight_have_no_influence() -> None:
 def test_a_single_group_is_y_obs_and_says_so() -> None:
     rows = problem(n_groups=1)
     with pytest.warns(DataWarning, match="the same as y-obs"):
-        fitted = DragonNet(**PLAIN).fit_problem(rows)
-    plain = ObservedLabels(**PLAIN).fit_problem(rows)
+        fitted = DragonNetClassifier(**PLAIN).fit_problem(rows)
+    plain = ObservedLabelsClassifier(**PLAIN).fit_problem(rows)
     np.testing.assert_allclose(fitted.predict_proba(rows.X), plain.predict_proba(rows.X), atol=1e-6)
 
 
@@ -246,9 +252,11 @@ def test_a_fleet_gives_what_single_fits_give(variant: str, options: dict) -> Non
     options = PLAIN | options | {"variant": variant}
     problems = [problem(100, seed=1), problem(140, seed=2)]
     held = [problem(50, seed=3), problem(60, seed=4)]
-    many = fit_many(DragonNet(**options), problems, validations=held, random_states=[3, 4])
+    many = fit_many(
+        DragonNetClassifier(**options), problems, validations=held, random_states=[3, 4]
+    )
     for one, rows, validation, seed in zip(many, problems, held, (3, 4), strict=True):
-        single = DragonNet(**options | {"random_state": seed})
+        single = DragonNetClassifier(**options | {"random_state": seed})
         single.fit_problem(rows, validation=validation)
         group = {"sensitive_features": rows.group}
         np.testing.assert_allclose(
@@ -260,7 +268,7 @@ def test_a_fleet_gives_what_single_fits_give(variant: str, options: dict) -> Non
 def test_minibatches_run() -> None:
     rows = problem(200)
     for variant in ("published", "corrected"):
-        fitted = DragonNet(variant=variant, batch_size=8, **PLAIN).fit_problem(rows)
+        fitted = DragonNetClassifier(variant=variant, batch_size=8, **PLAIN).fit_problem(rows)
         assert np.isfinite(fitted.effect(rows.X)).all()
 
 
@@ -270,9 +278,11 @@ def test_saved_and_loaded_it_predicts_the_same(
     variant: str, targeted: float | None, tmp_path: Path
 ) -> None:
     rows = problem()
-    fitted = DragonNet(variant=variant, targeted_weight=targeted, **PLAIN).fit_problem(rows)
+    fitted = DragonNetClassifier(variant=variant, targeted_weight=targeted, **PLAIN).fit_problem(
+        rows
+    )
     fitted.save(tmp_path / "model")
-    again = DragonNet.load(tmp_path / "model")
+    again = DragonNetClassifier.load(tmp_path / "model")
     group = {"sensitive_features": rows.group}
     assert np.array_equal(
         again.predict_proba(rows.X, **group), fitted.predict_proba(rows.X, **group)
@@ -283,12 +293,12 @@ def test_saved_and_loaded_it_predicts_the_same(
 def test_what_cannot_be_is_refused() -> None:
     rows = problem(n_groups=3)
     with pytest.raises(InputError, match="second of two groups, but there are 3"):
-        DragonNet(variant="published", **PLAIN).fit_problem(rows)
+        DragonNetClassifier(variant="published", **PLAIN).fit_problem(rows)
     with pytest.raises(InputError, match="numbered 0 to 2"):
-        DragonNet(reference=3, **PLAIN).fit_problem(rows)
+        DragonNetClassifier(reference=3, **PLAIN).fit_problem(rows)
     with pytest.raises(ValueError, match="variant must be one of"):
-        DragonNet(variant="right", **PLAIN).fit_problem(rows)
+        DragonNetClassifier(variant="right", **PLAIN).fit_problem(rows)
     with pytest.raises(ValueError, match="against the first group: leave reference at 0"):
-        DragonNet(variant="published", reference=1, **PLAIN).fit_problem(problem())
+        DragonNetClassifier(variant="published", reference=1, **PLAIN).fit_problem(problem())
     with pytest.raises(ValueError, match="trunk and heads"):
-        DragonNet(**PLAIN | {"hidden": ()}).fit_problem(rows)
+        DragonNetClassifier(**PLAIN | {"hidden": ()}).fit_problem(rows)

@@ -77,14 +77,19 @@ class Recorder(dcem.DCEMClassifier):
 
     seen: ClassVar[list[tuple[np.ndarray, ...]]] = []
 
-    def fit(self, X, y, *, tested=None, sensitive_features=None, validation=None, truth=None):
+    weights: ClassVar[list[np.ndarray | None]] = []
+
+    def fit(self, X, y, *, tested=None, sensitive_features=None, sample_weight=None):
         type(self).seen.append((np.asarray(X)[:, -1], tested, sensitive_features))
-        return super().fit(X, y, tested=tested, sensitive_features=sensitive_features)
+        type(self).weights.append(sample_weight)
+        given = {"tested": tested, "sensitive_features": sensitive_features}
+        return super().fit(X, y, **given, sample_weight=sample_weight)
 
 
 @pytest.fixture
 def recorder():
     Recorder.seen.clear()
+    Recorder.weights.clear()
     return Recorder(**SMALL)
 
 
@@ -151,13 +156,14 @@ def test_calibration_slices_the_metadata(table, either, recorder):
     np.testing.assert_allclose(probability.sum(1), 1)
 
 
-def test_bagging_draws_rows_and_metadata_alike(table, routing, recorder):
-    """Bagging resamples by weights where it can, and by rows where it cannot; here by rows, and
-    the metadata with them."""
+def test_bagging_draws_by_weights(table, routing, recorder):
+    """Bagging resamples by weights where it can: every fit gets all rows and how often they count,
+    and the metadata of all of them."""
     bag = BaggingClassifier(recorder, n_estimators=3, random_state=0)
     bag.fit(table.X, table.y, **table.metadata())
     assert_sliced(table, fits=3)
-    assert any(len(np.unique(number)) < N for number, _, _ in Recorder.seen)  # drawn with repeats
+    assert all(len(number) == N for number, _, _ in Recorder.seen)
+    assert all(weight.sum() == N and weight.min() == 0 for weight in Recorder.weights)
 
 
 # -- without routing ----------------------------------------------------------------------------

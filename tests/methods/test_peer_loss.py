@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from dcem.methods import fit_many
-from dcem.methods.peer_loss import FLOOR, GroupPeerLoss, PeerLoss
-from dcem.methods.supervised import ObservedLabels
+from dcem.methods.peer_loss import FLOOR, GroupPeerLossClassifier, PeerLossClassifier
+from dcem.methods.supervised import ObservedLabelsClassifier
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
@@ -25,8 +25,10 @@ def problem(n: int, seed: int = 0, share_tested=(0.8, 0.3)) -> tuple[SelectiveLa
 
 def test_published_peer_loss_is_y_obs():
     rows, truth = problem(200)
-    published = PeerLoss(**SMALL, variant="published").fit_problem(rows, truth=truth)
-    assert torch.equal(published.fleet_.flat, ObservedLabels(**SMALL).fit_problem(rows).fleet_.flat)
+    published = PeerLossClassifier(**SMALL, variant="published").fit_problem(rows, truth=truth)
+    assert torch.equal(
+        published.fleet_.flat, ObservedLabelsClassifier(**SMALL).fit_problem(rows).fleet_.flat
+    )
     missed = 1 - rows.y_imputed[truth == 1].mean()
     assert published.noise_rate_ == pytest.approx(missed, abs=1e-6)
     assert published.alpha_ == 0
@@ -36,7 +38,7 @@ def test_published_group_peer_loss_is_weighted_cross_entropy():
     """A plain PyTorch loop with weights 1 / P(observed | positive, group) from the truth."""
     rows, truth = problem(200)
     settings = SMALL | {"preprocess": None}
-    fitted = GroupPeerLoss(**settings, variant="published").fit_problem(rows, truth=truth)
+    fitted = GroupPeerLossClassifier(**settings, variant="published").fit_problem(rows, truth=truth)
     weight = np.empty(200)
     for g in (0, 1):
         weight[rows.group == g] = 1 / rows.y_imputed[(rows.group == g) & (truth == 1)].mean()
@@ -68,7 +70,7 @@ def peer_columns(method, rows: SelectiveLabels):
 
 def test_corrected_loss_is_the_mean_over_all_pairs_of_peers():
     rows, _ = problem(60)
-    method = PeerLoss(**SMALL | {"steps": 1}, noise_rate=0.4, dtype="float64")
+    method = PeerLossClassifier(**SMALL | {"steps": 1}, noise_rate=0.4, dtype="float64")
     part = peer_columns(method, rows)
     z = np.random.default_rng(3).normal(size=60) * 2
     logits = torch.from_numpy(np.stack([np.zeros(60), z], -1))[None]
@@ -84,7 +86,7 @@ def test_corrected_loss_is_the_mean_over_all_pairs_of_peers():
 def test_group_loss_takes_peers_and_rates_of_the_own_group():
     rows, _ = problem(60)
     rates = (0.2, 0.6)
-    method = GroupPeerLoss(**SMALL | {"steps": 1}, noise_rates=rates, dtype="float64")
+    method = GroupPeerLossClassifier(**SMALL | {"steps": 1}, noise_rates=rates, dtype="float64")
     part = peer_columns(method, rows)
     z = np.random.default_rng(3).normal(size=60)
     p = 1 / (1 + np.exp(-z))
@@ -126,20 +128,20 @@ def test_alpha_is_that_of_the_paper_and_recovers_the_loss_of_the_truth():
 
 def test_gradients_flow_through_the_peer_term_and_without_noise_it_vanishes():
     rows, _ = problem(300)
-    plain = ObservedLabels(**SMALL).fit_problem(rows).fleet_.flat
-    clean = PeerLoss(**SMALL, noise_rate=0.0).fit_problem(rows)
-    noisy = PeerLoss(**SMALL, noise_rate=0.5).fit_problem(rows)
+    plain = ObservedLabelsClassifier(**SMALL).fit_problem(rows).fleet_.flat
+    clean = PeerLossClassifier(**SMALL, noise_rate=0.0).fit_problem(rows)
+    noisy = PeerLossClassifier(**SMALL, noise_rate=0.5).fit_problem(rows)
     torch.testing.assert_close(clean.fleet_.flat, plain, atol=1e-4, rtol=0)
     assert (noisy.fleet_.flat - plain).abs().max() > 1e-2
 
 
 def test_noise_rates_are_estimated_without_truth_where_features_explain_testing():
     rows, truth = problem(3000)
-    fitted = GroupPeerLoss(**SMALL | {"steps": 300, "patience": 10}).fit_problem(rows)
+    fitted = GroupPeerLossClassifier(**SMALL | {"steps": 300, "patience": 10}).fit_problem(rows)
     assert not fitted.uses_truth
     for g, missed in enumerate((0.2, 0.7)):
         assert fitted.noise_rate_[g] == pytest.approx(missed, abs=0.08)
-    overall = PeerLoss(**SMALL | {"steps": 300}).fit_problem(rows)
+    overall = PeerLossClassifier(**SMALL | {"steps": 300}).fit_problem(rows)
     actual = 1 - rows.y_imputed[truth == 1].mean()
     assert overall.noise_rate_ == pytest.approx(actual, abs=0.08)
 
@@ -147,7 +149,7 @@ def test_noise_rates_are_estimated_without_truth_where_features_explain_testing(
 @pytest.mark.filterwarnings("ignore::dcem.table.checks.DataWarning")
 def test_everybody_tested_means_no_noise():
     rows, _ = problem(200, share_tested=(1.0, 1.0))
-    fitted = GroupPeerLoss(**SMALL).fit_problem(rows)
+    fitted = GroupPeerLossClassifier(**SMALL).fit_problem(rows)
     assert fitted.noise_rate_.tolist() == [0, 0]
     assert fitted.alpha_.tolist() == [0, 0]
 
@@ -159,31 +161,31 @@ def test_frequent_labels_switch_the_peer_term_off_and_alpha_never_exceeds_one():
     often = SelectiveLabels.from_arrays(
         X, (np.arange(100) % 4 > 0).astype(float), tested=np.ones(100)
     )
-    assert PeerLoss(**SMALL, noise_rate=0.3).fit_problem(often).alpha_ == 0
+    assert PeerLossClassifier(**SMALL, noise_rate=0.3).fit_problem(often).alpha_ == 0
     half = SelectiveLabels.from_arrays(
         X, (np.arange(100) % 20 < 9).astype(float), tested=np.ones(100)
     )
-    assert PeerLoss(**SMALL, noise_rate=0.5).fit_problem(half).alpha_ == 1
+    assert PeerLossClassifier(**SMALL, noise_rate=0.5).fit_problem(half).alpha_ == 1
 
 
 @pytest.mark.parametrize("rate", [1.0, -0.1])
 def test_impossible_rates_are_refused(rate):
     rows, _ = problem(60)
     with pytest.raises(checks.InputError, match="share of positives"):
-        PeerLoss(**SMALL, noise_rate=rate).fit_problem(rows)
+        PeerLossClassifier(**SMALL, noise_rate=rate).fit_problem(rows)
 
 
 def test_one_rate_a_group():
     rows, _ = problem(60)
     with pytest.raises(checks.InputError, match="3 values for 2 groups"):
-        GroupPeerLoss(**SMALL, noise_rates=(0.1, 0.2, 0.3)).fit_problem(rows)
+        GroupPeerLossClassifier(**SMALL, noise_rates=(0.1, 0.2, 0.3)).fit_problem(rows)
 
 
 def test_the_published_variants_refuse_the_rates_that_they_would_not_use():
     rows, truth = problem(60)
     for method in (
-        PeerLoss(**SMALL, noise_rate=0.3),
-        GroupPeerLoss(**SMALL, noise_rates=(0.1, 0.2)),
+        PeerLossClassifier(**SMALL, noise_rate=0.3),
+        GroupPeerLossClassifier(**SMALL, noise_rates=(0.1, 0.2)),
     ):
         with pytest.raises(ValueError, match="computes its noise rates from the truth"):
             method.set_params(variant="published").fit_problem(rows, truth=truth)
@@ -192,12 +194,12 @@ def test_the_published_variants_refuse_the_rates_that_they_would_not_use():
 def test_truth_is_for_the_published_variant_alone():
     rows, truth = problem(60)
     with pytest.raises(checks.InputError, match="truth"):
-        PeerLoss(**SMALL).fit_problem(rows, truth=truth)
+        PeerLossClassifier(**SMALL).fit_problem(rows, truth=truth)
     with pytest.raises(checks.InputError, match="truth"):
-        GroupPeerLoss(**SMALL, variant="published").fit_problem(rows)
+        GroupPeerLossClassifier(**SMALL, variant="published").fit_problem(rows)
 
 
-@pytest.mark.parametrize("cls", [PeerLoss, GroupPeerLoss])
+@pytest.mark.parametrize("cls", [PeerLossClassifier, GroupPeerLossClassifier])
 @pytest.mark.parametrize("patience", [None, 2])
 def test_a_fleet_gives_single_fits(cls, patience):
     settings = SMALL | {"patience": patience}
@@ -216,12 +218,12 @@ def test_a_group_without_a_seen_positive_is_refused_unless_its_rate_is_given(var
     rows, truth = problem(200, share_tested=(0.8, 0.0))
     known = {"truth": truth} if variant == "published" else {}
     with pytest.raises(checks.InputError, match="group 1"):
-        GroupPeerLoss(**SMALL, variant=variant).fit_problem(rows, **known)
-    given = GroupPeerLoss(**SMALL, noise_rates=[0.2, 0.9]).fit_problem(rows)
+        GroupPeerLossClassifier(**SMALL, variant=variant).fit_problem(rows, **known)
+    given = GroupPeerLossClassifier(**SMALL, noise_rates=[0.2, 0.9]).fit_problem(rows)
     assert np.isfinite(given.predict_proba(rows.X)).all()
     # a level that no row has is no reason
     kept = rows.group == 0
     empty = rows.subset(kept)
     known = {"truth": truth[kept]} if known else {}
-    fitted = GroupPeerLoss(**SMALL, variant=variant).fit_problem(empty, **known)
+    fitted = GroupPeerLossClassifier(**SMALL, variant=variant).fit_problem(empty, **known)
     assert np.isfinite(fitted.predict_proba(rows.X)).all()

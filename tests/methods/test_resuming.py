@@ -10,7 +10,7 @@ import dcem.methods.dcem as dcem_module
 from dcem.engine import checkpoint
 from dcem.methods import fit_many, make
 from dcem.methods.propensity import PropensitySettings
-from dcem.methods.self_ensemble import SelfEnsemble
+from dcem.methods.self_ensemble import SelfEnsembleClassifier
 from dcem.table.labels import SelectiveLabels
 
 ROUNDS = 5
@@ -215,7 +215,7 @@ def test_the_log_odds_of_a_foreign_model_stay_as_they_were(tmp_path, monkeypatch
 
 
 def test_sar_em_keeps_its_start(tmp_path, monkeypatch):
-    from dcem.methods.sar_em import SarEM, _Split
+    from dcem.methods.sar_em import SarEMClassifier, _Split
 
     whole = Fits("sar-em").run()
 
@@ -226,7 +226,7 @@ def test_sar_em_keeps_its_start(tmp_path, monkeypatch):
         patch.setattr(_Split, "losses", killed)  # in the first iteration
         with pytest.raises(Killed):
             Fits("sar-em").run(tmp_path / "run")
-    monkeypatch.setattr(SarEM, "_balanced_start", forbidden)
+    monkeypatch.setattr(SarEMClassifier, "_balanced_start", forbidden)
     for one, other in zip(Fits("sar-em").run(tmp_path / "run"), whole, strict=True):
         same(one, other)
 
@@ -237,8 +237,10 @@ def test_self_keeps_its_first_round(tmp_path, monkeypatch):
         Fits("self").run(tmp_path / "run", 1)
     assert checkpoint.read(tmp_path / "run")[1]["iterations_done"] == 1
     rounds = []
-    original = SelfEnsemble._teach
-    monkeypatch.setattr(SelfEnsemble, "_teach", lambda *a: (rounds.append(1), original(*a))[1])
+    original = SelfEnsembleClassifier._teach
+    monkeypatch.setattr(
+        SelfEnsembleClassifier, "_teach", lambda *a: (rounds.append(1), original(*a))[1]
+    )
     for one, other in zip(Fits("self").run(tmp_path / "run"), whole, strict=True):
         same(one, other)
     assert len(rounds) == max(one.n_iter_ for one in whole)  # of n_iter_ + 1
@@ -246,14 +248,14 @@ def test_self_keeps_its_first_round(tmp_path, monkeypatch):
 
 def test_parts_that_memory_forces_apart_have_files_of_their_own(tmp_path, monkeypatch):
     """Members that do not fit together train one after the other, and each goes on by itself."""
-    original = SelfEnsemble._train
+    original = SelfEnsembleClassifier._train
 
     def small(self, data):
         if len(data.seeds) > 1:
             raise MemoryError
         return original(self, data)
 
-    monkeypatch.setattr(SelfEnsemble, "_train", small)
+    monkeypatch.setattr(SelfEnsembleClassifier, "_train", small)
 
     def fits():
         one = Fits("self", n_members=2, seeds=[4])

@@ -6,7 +6,11 @@ import torch
 
 from dcem.engine import Rows
 from dcem.methods import fit_many
-from dcem.methods.robust_losses import GeneralizedJensenShannon, TruncatedLq, jensen_shannon
+from dcem.methods.robust_losses import (
+    GeneralizedJensenShannonClassifier,
+    TruncatedLqClassifier,
+    jensen_shannon,
+)
 from dcem.table.labels import SelectiveLabels
 
 SMALL = {"hidden": (8,), "steps": 30, "learning_rate": 1e-2, "random_state": 0, "patience": None}
@@ -38,14 +42,14 @@ def test_truncated_lq_is_its_definition():
     p = np.where(y, p, 1 - p)
     l_q, l_k = (1 - p**q) / q, (1 - k**q) / q
     expected = ((l_q - l_k) * (l_k >= l_q)).mean()
-    found = TruncatedLq(q=q, k=k)._loss(logits(z), rows(y))
+    found = TruncatedLqClassifier(q=q, k=k)._loss(logits(z), rows(y))
     assert found.item() == pytest.approx(expected, rel=1e-12)
     assert (p < k).any()
 
 
 def test_rows_below_the_threshold_have_no_gradient():
     out = logits([-3.0, -2.0, -0.5])  # probabilities of class 1: .047, .119, .378
-    TruncatedLq(q=0.5, k=0.1)._loss(out, rows([1, 1, 1])).sum().backward()
+    TruncatedLqClassifier(q=0.5, k=0.1)._loss(out, rows([1, 1, 1])).sum().backward()
     gradient = out.grad[0, :, 1]
     assert gradient[0] == 0
     assert (gradient[1:] < 0).all()
@@ -53,7 +57,7 @@ def test_rows_below_the_threshold_have_no_gradient():
 
 @pytest.mark.parametrize("q", [0.1, 1.0])
 def test_with_everybody_left_out_nothing_is_learnt(q):
-    fitted = TruncatedLq(**SMALL, q=q, k=1.0).fit_problem(problem(60))
+    fitted = TruncatedLqClassifier(**SMALL, q=q, k=1.0).fit_problem(problem(60))
     initial = fitted.fleet_.architecture.initial(0)
     assert torch.equal(fitted.fleet_.flat[0], initial)
 
@@ -61,7 +65,7 @@ def test_with_everybody_left_out_nothing_is_learnt(q):
 @pytest.mark.parametrize("settings", [{"q": 0.0}, {"q": 1.5}, {"k": 1.1}, {"k": -0.1}])
 def test_impossible_parameters_are_refused(settings):
     with pytest.raises(ValueError, match="q must lie"):
-        TruncatedLq(**SMALL, **settings).fit_problem(problem(60))
+        TruncatedLqClassifier(**SMALL, **settings).fit_problem(problem(60))
 
 
 def kl(p: np.ndarray, q: np.ndarray) -> float:
@@ -99,9 +103,11 @@ def test_divergence_is_bounded_and_smooth_for_extreme_logits(dtype):
 
 
 def test_without_noise_more_copies_change_nothing():
-    two = GeneralizedJensenShannon(**SMALL).fit_problem(problem(200))
-    four = GeneralizedJensenShannon(**SMALL, n_distributions=4, noise=0.0).fit_problem(problem(200))
-    noisy = GeneralizedJensenShannon(**SMALL, n_distributions=4).fit_problem(problem(200))
+    two = GeneralizedJensenShannonClassifier(**SMALL).fit_problem(problem(200))
+    four = GeneralizedJensenShannonClassifier(**SMALL, n_distributions=4, noise=0.0).fit_problem(
+        problem(200)
+    )
+    noisy = GeneralizedJensenShannonClassifier(**SMALL, n_distributions=4).fit_problem(problem(200))
     torch.testing.assert_close(two.fleet_.flat, four.fleet_.flat, atol=1e-5, rtol=0)
     assert (two.fleet_.flat - noisy.fleet_.flat).abs().max() > 1e-3
 
@@ -109,7 +115,7 @@ def test_without_noise_more_copies_change_nothing():
 def test_noise_makes_predictions_agree_between_neighbours():
     """With strong noise the consistency term flattens the model."""
     calm, loud = (
-        GeneralizedJensenShannon(**SMALL | {"steps": 200}, n_distributions=3, noise=noise)
+        GeneralizedJensenShannonClassifier(**SMALL | {"steps": 200}, n_distributions=3, noise=noise)
         .fit_problem(problem(300))
         .predict_proba(problem(300).X)[:, 1]
         .std()
@@ -122,10 +128,12 @@ def test_noise_makes_predictions_agree_between_neighbours():
 def test_a_fleet_with_noise_gives_single_fits(patience):
     problems = [problem(120, 1), problem(90, 2), problem(120, 3)]
     settings = SMALL | {"patience": patience}
-    method = GeneralizedJensenShannon(**settings, n_distributions=3)
+    method = GeneralizedJensenShannonClassifier(**settings, n_distributions=3)
     together = fit_many(method, problems, random_states=[0, 1, 0])
     for one, part, state in zip(together, problems, [0, 1, 0], strict=True):
-        alone = GeneralizedJensenShannon(**settings | {"random_state": state}, n_distributions=3)
+        alone = GeneralizedJensenShannonClassifier(
+            **settings | {"random_state": state}, n_distributions=3
+        )
         alone.fit_problem(part)
         np.testing.assert_allclose(
             one.predict_proba(part.X), alone.predict_proba(part.X), atol=1e-4
@@ -133,11 +141,11 @@ def test_a_fleet_with_noise_gives_single_fits(patience):
 
 
 def test_noise_in_minibatches():
-    fitted = GeneralizedJensenShannon(**SMALL, n_distributions=3, batch_size=32)
+    fitted = GeneralizedJensenShannonClassifier(**SMALL, n_distributions=3, batch_size=32)
     assert np.isfinite(fitted.fit_problem(problem(200)).predict_proba(problem(200).X)).all()
 
 
 @pytest.mark.parametrize("settings", [{"n_distributions": 1}, {"label_weight": 1.0}])
 def test_impossible_mixtures_are_refused(settings):
     with pytest.raises(ValueError, match="n_distributions must"):
-        GeneralizedJensenShannon(**SMALL, **settings).fit_problem(problem(60))
+        GeneralizedJensenShannonClassifier(**SMALL, **settings).fit_problem(problem(60))

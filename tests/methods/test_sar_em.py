@@ -7,7 +7,7 @@ from torch import nn
 
 from dcem.engine import Rows
 from dcem.methods import fit_many
-from dcem.methods.sar_em import NeitherImproves, SarEM, classifier_loss
+from dcem.methods.sar_em import NeitherImproves, SarEMClassifier, classifier_loss
 from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
 
@@ -85,7 +85,7 @@ def test_published_is_the_plain_loop(carry: bool) -> None:
     rows, y = problem()
     held, y_held = problem(60, seed=1)
     expected, labels = plain_sar_em(rows, 3, carry=carry)
-    fitted = SarEM(variant="published", carry_weights=carry, **PLAIN).fit_problem(
+    fitted = SarEMClassifier(variant="published", carry_weights=carry, **PLAIN).fit_problem(
         rows, validation=held, truth=(y, y_held)
     )
     np.testing.assert_allclose(fitted.predict_proba(rows.X)[:, 1], expected, atol=1e-4)
@@ -100,14 +100,14 @@ def test_published_is_the_plain_loop(carry: bool) -> None:
 def test_only_the_published_variant_uses_truth() -> None:
     rows, y = problem()
     held, _y_held = problem(60, seed=1)
-    assert SarEM(variant="published").uses_truth
-    assert not SarEM().uses_truth
+    assert SarEMClassifier(variant="published").uses_truth
+    assert not SarEMClassifier().uses_truth
     with pytest.raises(InputError, match="does not use the truth"):
-        SarEM(**PLAIN).fit_problem(rows, truth=y)
+        SarEMClassifier(**PLAIN).fit_problem(rows, truth=y)
     with pytest.raises(InputError, match="needs the truth"):
-        SarEM(variant="published", **PLAIN).fit_problem(rows, validation=held)
+        SarEMClassifier(variant="published", **PLAIN).fit_problem(rows, validation=held)
     with pytest.raises(InputError, match="truth=\\(train, validation\\)"):
-        SarEM(variant="published", **PLAIN).fit_problem(rows, validation=held, truth=y)
+        SarEMClassifier(variant="published", **PLAIN).fit_problem(rows, validation=held, truth=y)
 
 
 def test_the_truth_that_stops_the_published_variant_is_the_validation_rows() -> None:
@@ -115,7 +115,7 @@ def test_the_truth_that_stops_the_published_variant_is_the_validation_rows() -> 
     held, y_held = problem(60, seed=1)
 
     def history(train: np.ndarray, validation: np.ndarray) -> dict:
-        fitted = SarEM(variant="published", **PLAIN)
+        fitted = SarEMClassifier(variant="published", **PLAIN)
         return fitted.fit_problem(rows, validation=held, truth=(train, validation)).history_
 
     first = history(y, y_held)
@@ -128,12 +128,14 @@ def test_corrected_keeps_its_best_iterate_and_stops_after_patience() -> None:
     rows, _ = problem(300)
     held, _ = problem(60, seed=1)
     options = PLAIN | {"max_iter": 60, "patience": 2, "steps": 20}
-    fitted = SarEM(**options).fit_problem(rows, validation=held)
+    fitted = SarEMClassifier(**options).fit_problem(rows, validation=held)
     total = np.add(fitted.history_["classifier_loss"], fitted.history_["propensity_loss"])
     assert fitted.termination_ == "no_improvement"
     assert fitted.best_iter_ == 1 + int(np.argmin(total))
     assert fitted.n_iter_ == fitted.best_iter_ + 2 < 60
-    again = SarEM(**options | {"max_iter": fitted.best_iter_}).fit_problem(rows, validation=held)
+    again = SarEMClassifier(**options | {"max_iter": fitted.best_iter_}).fit_problem(
+        rows, validation=held
+    )
     np.testing.assert_allclose(again.predict_proba(held.X), fitted.predict_proba(held.X), atol=1e-6)
 
 
@@ -143,7 +145,7 @@ def test_corrected_starts_from_found_positives_against_the_rest(carry: bool) -> 
     held, _ = problem(60, seed=1)
     expected, labels = plain_sar_em(rows, 1, balanced=True, carry=carry)
     options = PLAIN | {"max_iter": 1, "carry_weights": carry}
-    fitted = SarEM(**options).fit_problem(rows, validation=held)
+    fitted = SarEMClassifier(**options).fit_problem(rows, validation=held)
     np.testing.assert_allclose(fitted.predict_proba(rows.X)[:, 1], expected, atol=1e-4)
     np.testing.assert_allclose(fitted.pseudo_labels_, labels, atol=1e-4)
     assert (fitted.pseudo_labels_[rows.y_imputed == 1] == 1).all()
@@ -180,9 +182,11 @@ def test_a_fleet_gives_what_single_fits_give(options: dict) -> None:
     options = PLAIN | options
     problems = [problem(100, seed=1)[0], problem(140, seed=2)[0]]
     held = [problem(50, seed=3)[0], problem(60, seed=4)[0]]
-    many = fit_many(SarEM(**options), problems, validations=held, random_states=[3, 4])
+    many = fit_many(SarEMClassifier(**options), problems, validations=held, random_states=[3, 4])
     for one, rows, validation, seed in zip(many, problems, held, (3, 4), strict=True):
-        single = SarEM(**options | {"random_state": seed}).fit_problem(rows, validation=validation)
+        single = SarEMClassifier(**options | {"random_state": seed}).fit_problem(
+            rows, validation=validation
+        )
         np.testing.assert_allclose(
             one.predict_proba(rows.X), single.predict_proba(rows.X), atol=1e-4
         )
@@ -196,7 +200,7 @@ def test_a_network_that_stopped_keeps_its_weights_while_others_start_anew() -> N
     (rows, y), (other, y_other) = problem(100, seed=1), problem(140, seed=2)
     (held, y_held), (other_held, y_other_held) = problem(50, seed=3), problem(60, seed=4)
     many = fit_many(
-        SarEM(**options),
+        SarEMClassifier(**options),
         [rows, other],
         validations=[held, other_held],
         truths=[(y, y_held), (y_other, y_other_held)],
@@ -207,7 +211,7 @@ def test_a_network_that_stopped_keeps_its_weights_while_others_start_anew() -> N
         (many[0], (rows, held, (y, y_held)), 3),
         (many[1], (other, other_held, (y_other, y_other_held)), 4),
     ):
-        single = SarEM(**options | {"random_state": seed})
+        single = SarEMClassifier(**options | {"random_state": seed})
         single.fit_problem(data[0], validation=data[1], truth=data[2])
         assert one.n_iter_ == single.n_iter_
         np.testing.assert_allclose(
@@ -217,17 +221,17 @@ def test_a_network_that_stopped_keeps_its_weights_while_others_start_anew() -> N
 
 def test_minibatches_run() -> None:
     rows, _ = problem(200)
-    fitted = SarEM(batch_size=32, **PLAIN).fit_problem(rows)
+    fitted = SarEMClassifier(batch_size=32, **PLAIN).fit_problem(rows)
     assert np.isfinite(fitted.predict_proba(rows.X)).all()
 
 
 def test_nobody_found_positive_stays_finite() -> None:
     rows, _ = problem()
     none = rows.subset(np.flatnonzero(rows.y_imputed == 0))
-    fitted = SarEM(**PLAIN).fit_problem(none, validation=none)
+    fitted = SarEMClassifier(**PLAIN).fit_problem(none, validation=none)
     assert np.isfinite(fitted.predict_proba(rows.X)).all()
 
 
 def test_unknown_variant() -> None:
     with pytest.raises(ValueError, match="variant must be one of"):
-        SarEM(variant="right", **PLAIN).fit_problem(problem()[0])
+        SarEMClassifier(variant="right", **PLAIN).fit_problem(problem()[0])

@@ -7,7 +7,7 @@ from torch import nn
 
 from dcem.methods import fit_many
 from dcem.methods.noise import Noise
-from dcem.methods.self_ensemble import SelfEnsemble
+from dcem.methods.self_ensemble import SelfEnsembleClassifier
 from dcem.table.labels import SelectiveLabels
 
 SMALL = {"hidden": (8,), "steps": 40, "learning_rate": 0.1, "random_state": 3, "preprocess": None}
@@ -60,7 +60,9 @@ def flat(network: nn.Module) -> torch.Tensor:
 
 def test_without_filtering_the_product_is_a_plain_mean_teacher():
     rows = problem(150)
-    fitted = SelfEnsemble(**SMALL, max_iter=0).fit_problem(rows, validation=problem(100, 1))
+    fitted = SelfEnsembleClassifier(**SMALL, max_iter=0).fit_problem(
+        rows, validation=problem(100, 1)
+    )
     teacher = plain_teacher(rows, np.ones(150), drops_rows=False)
     torch.testing.assert_close(
         fitted.fleet_.flat[0], flat(teacher), atol=1e-5, rtol=0, check_dtype=False
@@ -74,9 +76,9 @@ def test_without_filtering_the_product_is_a_plain_mean_teacher():
 def test_one_round_of_filtering(variant, filter_positives, monkeypatch):
     """The second teacher learns from the labels that the first confirms."""
     rows, validation = problem(150), problem(100, 1)
-    monkeypatch.setattr(SelfEnsemble, "_scores", lambda self, fleet, *_: _rising(fleet))
+    monkeypatch.setattr(SelfEnsembleClassifier, "_scores", lambda self, fleet, *_: _rising(fleet))
     settings = SMALL | {"variant": variant, "filter_positives": filter_positives}
-    fitted = SelfEnsemble(**settings, max_iter=1).fit_problem(rows, validation=validation)
+    fitted = SelfEnsembleClassifier(**settings, max_iter=1).fit_problem(rows, validation=validation)
     first = plain_teacher(rows, np.ones(150), drops_rows=variant == "published")
     with torch.no_grad():
         says = first(torch.tensor(rows.X).float()).argmax(1).numpy()
@@ -100,12 +102,12 @@ def _rising(fleet) -> np.ndarray:
     return np.full(len(fleet), next(_calls) / 1000)
 
 
-def scripted(monkeypatch, scores: list[float], **params) -> SelfEnsemble:
+def scripted(monkeypatch, scores: list[float], **params) -> SelfEnsembleClassifier:
     """A fit whose validation scores are given."""
     script = iter(scores)
-    monkeypatch.setattr(SelfEnsemble, "_scores", lambda *_: np.array([next(script)]))
+    monkeypatch.setattr(SelfEnsembleClassifier, "_scores", lambda *_: np.array([next(script)]))
     settings = SMALL | {"steps": 2} | params
-    return SelfEnsemble(**settings).fit_problem(problem(60), validation=problem(60, 1))
+    return SelfEnsembleClassifier(**settings).fit_problem(problem(60), validation=problem(60, 1))
 
 
 def test_first_failure_ends_it(monkeypatch):
@@ -130,7 +132,7 @@ def test_hard_predictions_tie_where_probabilities_still_rank():
     rows = SelectiveLabels.from_arrays(X, np.where(rng.random(300) < 0.9, y, np.nan))
     settings = SMALL | {"steps": 20, "learning_rate": 0.02}
     hard, soft = (
-        SelfEnsemble(**settings, variant=v).fit_problem(rows, validation=rows)
+        SelfEnsembleClassifier(**settings, variant=v).fit_problem(rows, validation=rows)
         for v in ("published", "corrected")
     )
     assert hard.history_["validation_auc"] == [0.5, 0.5]
@@ -142,7 +144,9 @@ def test_hard_predictions_tie_where_probabilities_still_rank():
 def test_validation_of_one_class_returns_the_first_teacher(variant):
     rows = problem(80)
     negatives = rows.subset(np.flatnonzero(rows.y_imputed == 0))
-    fitted = SelfEnsemble(**SMALL, variant=variant).fit_problem(rows, validation=negatives)
+    fitted = SelfEnsembleClassifier(**SMALL, variant=variant).fit_problem(
+        rows, validation=negatives
+    )
     assert (fitted.n_iter_, fitted.best_iter_) == (1, 0)
     assert np.isnan(fitted.history_["validation_auc"]).all()
 
@@ -161,10 +165,10 @@ def test_a_filter_that_leaves_nothing_is_survived(monkeypatch):
             network[0].weight.copy_(torch.tensor([[50.0, 0.0], [-50.0, 0.0]]))
         return network
 
-    monkeypatch.setattr(SelfEnsemble, "_scores", lambda self, fleet, *_: _rising(fleet))
+    monkeypatch.setattr(SelfEnsembleClassifier, "_scores", lambda self, fleet, *_: _rising(fleet))
     settings = SMALL | {"steps": 1, "learning_rate": 1e-6, "network": contrary}
     settings |= {"filter_positives": True, "max_iter": 2}
-    fitted = SelfEnsemble(**settings).fit_problem(rows, validation=rows)
+    fitted = SelfEnsembleClassifier(**settings).fit_problem(rows, validation=rows)
     assert not fitted.kept_.any()
     assert torch.isfinite(fitted.fleet_.flat).all()
 
@@ -175,10 +179,10 @@ def test_a_fleet_gives_single_fits_that_stop_at_their_own_time():
     ]
     validations = [problem(80, 10 + m) for m in range(3)]
     settings = SMALL | {"max_iter": 4}
-    method = SelfEnsemble(**settings)
+    method = SelfEnsembleClassifier(**settings)
     together = fit_many(method, problems, validations=validations, random_states=[3, 4, 3])
     for m, one in enumerate(together):
-        alone = SelfEnsemble(**settings | {"random_state": [3, 4, 3][m]})
+        alone = SelfEnsembleClassifier(**settings | {"random_state": [3, 4, 3][m]})
         alone.fit_problem(problems[m], validation=validations[m])
         assert one.n_iter_ == alone.n_iter_
         assert one.kept_.shape == (len(problems[m]),)
@@ -190,7 +194,7 @@ def test_a_fleet_gives_single_fits_that_stop_at_their_own_time():
 
 def test_minibatches_and_members():
     settings = SMALL | {"batch_size": 32, "n_members": 2, "max_iter": 1}
-    fitted = SelfEnsemble(**settings).fit_problem(problem(150))
+    fitted = SelfEnsembleClassifier(**settings).fit_problem(problem(150))
     assert len(fitted.fleet_) == 2
     assert not torch.equal(fitted.fleet_.flat[0], fitted.fleet_.flat[1])
     assert np.isfinite(fitted.predict_proba(problem(150).X)).all()

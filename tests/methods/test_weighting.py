@@ -6,10 +6,11 @@ import torch
 from torch import nn
 
 from dcem.methods import fit_many
-from dcem.methods.base import FleetData
+from dcem.methods.fleets import FleetData, stack
 from dcem.methods.propensity import PropensitySettings
-from dcem.methods.tables import Table, stack
-from dcem.methods.weighting import DoublyRobustLearner, InversePropensity, _halves
+from dcem.methods.tables import Table
+from dcem.methods.weighting import DoublyRobustClassifier, InversePropensityClassifier
+from dcem.methods.weighting_networks import _halves
 from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
 
@@ -80,7 +81,7 @@ def test_ipw_is_a_weighted_fit_to_tested_rows(variant: str) -> None:
 
     expected = positive(train(network(2), loss), X)
     clip = {"clip": 0.45} if variant == "corrected" else {}
-    ipw = InversePropensity(variant=variant, **clip, **PLAIN).fit_problem(rows)
+    ipw = InversePropensityClassifier(variant=variant, **clip, **PLAIN).fit_problem(rows)
     np.testing.assert_allclose(ipw.predict_proba(rows.X)[:, 1], expected, atol=2e-5)
     np.testing.assert_allclose(ipw.propensity_[rows.tested], e, atol=2e-5)
     assert (e < 0.45).any(), "the clip has to bite for this test to mean anything"
@@ -88,15 +89,18 @@ def test_ipw_is_a_weighted_fit_to_tested_rows(variant: str) -> None:
 
 def test_ipw_repair_bounds_the_weights() -> None:
     rows = problem(400)
-    fitted = InversePropensity(**PLAIN).fit_problem(rows)
+    fitted = InversePropensityClassifier(**PLAIN).fit_problem(rows)
     table = Table.of(rows, fitted.preprocessor_, None)
     data = FleetData(
         stack([table], 1, torch.device("cpu")), None, [3], 2, torch.device("cpu"), None
     )
     data.train.columns["e"] = torch.linspace(1e-9, 1, 400)
     kept = {
-        ipw.variant: ipw._rows(data.train, data)["inverse"]
-        for ipw in (InversePropensity(variant="published"), InversePropensity(clip=0.1))
+        ipw.variant: ipw._rows(data.train, data)["factor"]
+        for ipw in (
+            InversePropensityClassifier(variant="published"),
+            InversePropensityClassifier(clip=0.1),
+        )
     }
     assert len(kept["corrected"]) == rows.tested.sum()
     assert kept["corrected"].mean() == pytest.approx(1, abs=1e-5)
@@ -108,7 +112,7 @@ def test_ipw_repair_bounds_the_weights() -> None:
 def test_dr_learner_is_cross_fitted_regression_of_the_pseudo_outcome() -> None:
     rows = problem()
     X, Xa, t, y = tensors(rows)
-    learner = DoublyRobustLearner(clip=0.45, **PLAIN).fit_problem(rows)
+    learner = DoublyRobustClassifier(clip=0.45, **PLAIN).fit_problem(rows)
     table = Table.of(rows, learner.preprocessor_, None)
     device = torch.device("cpu")
     half = _halves(FleetData(stack([table], 1, device), None, [3], 2, device, None))[0]
@@ -139,7 +143,7 @@ def test_pseudo_outcomes_of_the_untested_are_guesses_and_of_the_tested_may_leave
     None
 ):
     rows = problem(300)
-    outcome = DoublyRobustLearner(**PLAIN).fit_problem(rows).pseudo_outcome_
+    outcome = DoublyRobustClassifier(**PLAIN).fit_problem(rows).pseudo_outcome_
     untested = outcome[~rows.tested]
     assert ((untested > 0) & (untested < 1)).all()
     assert outcome.min() < 0
@@ -147,7 +151,7 @@ def test_pseudo_outcomes_of_the_untested_are_guesses_and_of_the_tested_may_leave
 
 
 def halves_of(tables: list[SelectiveLabels], seeds: list[int]) -> torch.Tensor:
-    fitted = InversePropensity(**PLAIN).fit_problem(tables[0])
+    fitted = InversePropensityClassifier(**PLAIN).fit_problem(tables[0])
     rows = stack([Table.of(p, fitted.preprocessor_, None) for p in tables], 1, torch.device("cpu"))
     return _halves(FleetData(rows, None, seeds, 2, torch.device("cpu"), None))
 
@@ -170,7 +174,7 @@ def test_a_person_is_in_one_half() -> None:
     assert {0, 1} == set(half[:, 0])
 
 
-@pytest.mark.parametrize("method", [InversePropensity, DoublyRobustLearner])
+@pytest.mark.parametrize("method", [InversePropensityClassifier, DoublyRobustClassifier])
 @pytest.mark.parametrize("options", [{}, {"patience": 2, "n_members": 2}])
 def test_a_fleet_gives_what_single_fits_give(method: type, options: dict) -> None:
     options = PLAIN | options
@@ -186,14 +190,14 @@ def test_a_fleet_gives_what_single_fits_give(method: type, options: dict) -> Non
         assert len(one.propensity_) == len(rows)
 
 
-@pytest.mark.parametrize("method", [InversePropensity, DoublyRobustLearner])
+@pytest.mark.parametrize("method", [InversePropensityClassifier, DoublyRobustClassifier])
 def test_everybody_tested_is_no_trouble(method: type) -> None:
     rows = problem(tested=np.ones(120, dtype=bool))
     score = method(**PLAIN).fit_problem(rows).predict_proba(rows.X)
     assert np.isfinite(score).all()
 
 
-@pytest.mark.parametrize("method", [InversePropensity, DoublyRobustLearner])
+@pytest.mark.parametrize("method", [InversePropensityClassifier, DoublyRobustClassifier])
 def test_minibatches_run(method: type) -> None:
     rows = problem(200)
     fitted = method(**PLAIN, batch_size=32, n_members=2).fit_problem(rows)
@@ -202,7 +206,7 @@ def test_minibatches_run(method: type) -> None:
 
 def test_support_knows_the_testing_probability() -> None:
     rows = problem()
-    for method in (InversePropensity, DoublyRobustLearner):
+    for method in (InversePropensityClassifier, DoublyRobustClassifier):
         support = method(**PLAIN).fit_problem(rows).support(rows.X)
         assert support["testing_probability"].between(0, 1).all()
 
@@ -210,12 +214,12 @@ def test_support_knows_the_testing_probability() -> None:
 def test_what_cannot_be_is_refused() -> None:
     rows = problem()
     with pytest.raises(ValueError, match="variant must be one of corrected, published"):
-        InversePropensity(variant="right", **PLAIN).fit_problem(rows)
-    for method in (InversePropensity, DoublyRobustLearner):
+        InversePropensityClassifier(variant="right", **PLAIN).fit_problem(rows)
+    for method in (InversePropensityClassifier, DoublyRobustClassifier):
         with pytest.raises(ValueError, match="clip is a probability"):
             method(clip=0.0, **PLAIN).fit_problem(rows)
     with pytest.raises(ValueError, match="divides by the probability as it is: leave clip alone"):
-        InversePropensity(variant="published", clip=0.1, **PLAIN).fit_problem(rows)
+        InversePropensityClassifier(variant="published", clip=0.1, **PLAIN).fit_problem(rows)
     one_person = np.where(rows.tested, 0, 1 + np.arange(120))
     with pytest.raises(InputError, match="at least two tested people"):
-        DoublyRobustLearner(**PLAIN).fit_problem(problem(id=one_person))
+        DoublyRobustClassifier(**PLAIN).fit_problem(problem(id=one_person))

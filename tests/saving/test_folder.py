@@ -113,9 +113,9 @@ def test_damaged_files_are_refused(saved, file, damage):
 
 def test_a_newer_format_is_refused_by_name(saved):
     path = saved / "model.json"
-    content = json.loads(path.read_text()) | {"format_version": 2, "dcem_version": "9.1"}
+    content = json.loads(path.read_text()) | {"format_version": 3, "dcem_version": "9.1"}
     path.write_text(json.dumps(content))
-    with pytest.raises(ModelFileError, match=r"format 2, written by dcem 9\.1.*Update dcem"):
+    with pytest.raises(ModelFileError, match=r"format 3, written by dcem 9\.1.*Update dcem"):
         load_model(saved)
 
 
@@ -128,7 +128,7 @@ def test_what_is_no_model_is_refused(tmp_path):
 
 
 def test_the_wrong_class_is_refused(saved):
-    with pytest.raises(ModelFileError, match="class DCEMClassifier, not TestedOnly"):
+    with pytest.raises(ModelFileError, match="class DCEMClassifier, not TestedOnlyClassifier"):
         methods.registry.METHODS["tested-only"].load(saved)
     assert isinstance(methods.NetworkClassifier.load(saved), dcem.DCEMClassifier)
 

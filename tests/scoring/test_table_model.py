@@ -65,7 +65,7 @@ def test_the_size_of_a_small_group_does_not_follow_from_the_total(few, tmp_path)
     for folder in ("saved", "saved_again"):
         model.save(tmp_path / folder)
         written = json.loads((tmp_path / folder / "model.json").read_text())
-        rows = written["training_counts"]["rows"]
+        rows = written["model"]["training_counts"]["rows"]
         shown = [count for count in rows if isinstance(count, (int, float))]
         assert len(shown) == 2
         assert written["table"]["source"]["rows"] == 600 == round(sum(shown), -2)

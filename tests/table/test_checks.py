@@ -124,7 +124,7 @@ TABLE_MISTAKES = [
     (table, {"group_names": ["Female", "M"]}, "level 'F' in 14 of 40 rows"),
     (lambda: table().assign(w=-1.0), {"weight": "w"}, "'w' is unusable in 40 of 40 rows"),
     (lambda: table().assign(w=np.nan), {"weight": "w"}, "'w' is unusable in 40 of 40 rows"),
-    (lambda: table().assign(w=0), {"weight": "w"}, "'w' is 0 in all 40 rows"),
+    (lambda: table().assign(w=0), {"weight": "w"}, "'w' is zero in all 40 rows"),
     (lambda: table().assign(g=np.arange(N) / 4), {"group": ["sex", "g"]}, "30 of 40 .*pandas.cut"),
     (lambda: table().assign(g=np.inf), {"group": ["sex", "g"]}, "infinities in 40 of 40"),
     (lambda: [1, 2], {}, "Expected a pandas or polars frame, got list"),

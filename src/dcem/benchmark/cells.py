@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from dcem.benchmark.file import Benchmark, MethodEntry
-from dcem.methods import NetworkClassifier, make, published
+from dcem.methods import SelectiveClassifier, make, published
 from dcem.methods.registry import with_params
 from dcem.table.checks import InputError
 from dcem.tasks import Task
@@ -98,6 +98,8 @@ def _resolve(entry: MethodEntry, kind: str) -> tuple[dict[str, Any], dict[str, A
         "schedule": full.get("schedule", "published" if entry.published else "default"),
     }
     identity = {key: value for key, value in full.items() if key not in _NOT_IDENTITY}
+    if identity.get("learner") == "network":  # older stores know no other and keep their cells
+        del identity["learner"]
     text = json.dumps([entry.name, identity], sort_keys=True, default=_plain)
     return method, full, hashlib.sha256(text.encode()).hexdigest()
 
@@ -122,7 +124,7 @@ def _cell(
     return Cell(_hash([task | files, method_hash, seed])[:24], kind, task, method, seed)
 
 
-def estimator_of(method: dict[str, Any], task_kind: str) -> NetworkClassifier:
+def estimator_of(method: dict[str, Any], task_kind: str) -> SelectiveClassifier:
     """The estimator that a cell's `method` describes."""
     name, params = method["name"], {k: _untupled(v) for k, v in method["params"].items()}
     if method["published"]:

@@ -1,84 +1,67 @@
-"""What every method has in common: the contract with scikit-learn, and the way into a fleet.
+"""What every method has in common: the contract with scikit-learn, whatever does the learning.
 
 A method is an ordinary classifier whose `fit` takes, besides features and labels, who was tested
-and to which group a row belongs. Underneath it implements one function, `_train`, for M problems at
-once; fitting one model is the case M = 1. `fit_many` hands it many.
+and to which group a row belongs. `SelectiveClassifier` checks, holds rows out, keeps and saves; a
+method under it writes two functions: `_fit`, from prepared rows to fitted attributes, and
+`_members`, from rows to the scores of its members. `NetworkClassifier` (`dcem.methods.network`)
+does both for neural networks, many of them at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-import torch
+from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import nn
 
-from dcem.engine import MLP, FromModule
-from dcem.engine.fleet import Architecture
 from dcem.hooks import above
-from dcem.methods.fitting import FleetData, Trained, fit_fleet, fit_many
-from dcem.methods.tables import Table
+from dcem.learners.preprocess import Preprocessor
+from dcem.methods.fitting import Prepared, fit_many, prepare
+from dcem.methods.frames import frame_encoder
+from dcem.methods.support import Support
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
-__all__ = ["FleetData", "NetworkClassifier", "Trained", "fit_many"]
+if TYPE_CHECKING:
+    from torch import nn
+
+SMALLEST = 1e-15  # probabilities are kept this far from 0 and 1 where their log-odds are asked for
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NetworkClassifier(ClassifierMixin, BaseEstimator):
-    """Base of all methods: a multilayer perceptron fitted to selectively labelled rows.
+class SelectiveClassifier(ClassifierMixin, BaseEstimator):
+    """Base of all methods: a classifier of rows of which some were tested.
 
     Parameters
     ----------
-    hidden
-        Widths of the hidden layers.
-    network
-        A function from the number of inputs to a `torch.nn.Module`, in place of `hidden`.
-    preprocess
-        "standard" (missing values to the median plus an indicator, then mean 0 and sd 1, fitted on
-        training rows) or None for numbers as they are.
-    input_scale
-        Standard deviation that "standard" scales features to. Networks on smaller inputs learn
-        smoother functions, which extrapolate more cautiously.
     validation_fraction
         Share of the rows held out where a validation set is needed and none is given.
-    n_members
-        Networks in the ensemble; probabilities are averaged.
-    batch_size
-        Rows a step; "auto" is all of them up to 50,000 and 16,384 beyond; None is always all.
     random_state
-        Seed of initial weights, batches and held-out rows.
-    device
-        "auto", "cpu" or "cuda".
-    dtype
-        "float32", or "float64" where rounding must not matter (slower, and unfused on CUDA).
+        Seed of everything that is drawn: initial weights, batches, held-out rows.
     verbose
         1 shows progress.
     """
 
-    hidden: tuple[int, ...] = (64, 64)
-    network: Callable[[int], nn.Module] | None = None
-    preprocess: str | None = "standard"
-    input_scale: float = 1.0
     validation_fraction: float = 0.2
-    n_members: int = 1
-    batch_size: int | str | None = "auto"
     random_state: Any = None
-    device: str = "auto"
-    dtype: str = "float32"
     verbose: int = 0
 
     name: ClassVar[str]
     needs_group: ClassVar[bool] = False  # does prediction need `sensitive_features`?
+    needs_networks: ClassVar[bool] = False  # is the method made of networks, and of nothing else?
+    calibrated: ClassVar[bool] = False  # are its scores risks, for the population?
+    # Task ("sinusoid", "sepsis") -> the parameters of the published runs, where they differ.
+    as_published: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
         "tested": True,
         "sensitive_features": True,
+        "sample_weight": True,
     }
 
     @property
@@ -100,6 +83,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         *,
         tested: Any = None,
         sensitive_features: Any = None,
+        sample_weight: Any = None,
         validation: SelectiveLabels | None = None,
         truth: Any = None,
     ) -> Self:
@@ -108,23 +92,32 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X
-            Features `[n, d]`; missing values allowed.
+            Features `[n, d]`; missing values allowed. A frame may hold categories, text, dates and
+            yes/no columns: they are encoded, and `predict` takes the same columns.
         y
             Labels: two classes, or missing (NaN) where nobody tested.
         tested
             Whether each row was tested; may be left out where `y` is missing for the untested.
         sensitive_features
             The group of each row (any number of levels; several columns are crossed).
+        sample_weight
+            How much each row counts.
         validation
             Rows to decide on stopping; without it a share of the rows is held out.
         truth
             The truth of every row `[n]`, or `(train, validation)`; only for methods that use it.
         """
         y, classes = checks.encode_classes(y)
-        problem = checks.check_fit_input(X, y, tested, sensitive_features)
+        encoder = frame_encoder(X)
+        rows = X if encoder is None else encoder.encoded(X)
+        problem = checks.check_fit_input(rows, y, tested, sensitive_features, sample_weight)
         self.classes_ = classes
         validate_data(self, X, skip_check_array=True)  # feature names and their number
-        fit_fleet([self], [problem], [validation], [truth])
+        if encoder is not None:
+            self.encoder_ = encoder
+        elif hasattr(self, "encoder_"):
+            del self.encoder_
+        self._fit_each([self], [problem], [validation], [truth])
         return self
 
     def fit_problem(
@@ -138,59 +131,101 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         fit_many(self, [problem], validations=[validation], truths=[truth], copy=False)
         return self
 
-    def _pace(self, table: Table) -> int | None:
-        """A number that depends on the rows and that all networks of a fleet must share."""
-        return None
+    def _fit_each(
+        self,
+        estimators: Sequence[Any],
+        problems: Sequence[SelectiveLabels],
+        validations: Sequence[SelectiveLabels | None],
+        truths: Sequence[Any],
+        **options: Any,
+    ) -> None:
+        """Fit each of `estimators` (copies of this one) to its problem: one after the other.
 
-    def _train(self, data: FleetData) -> Trained:
-        """Train one network for each seed in `data`; every method writes its own."""
+        Networks train together instead; the options of `fit_many` are for them.
+        """
+        for one, *given in zip(estimators, problems, validations, truths, strict=True):
+            data = prepare(one, *given)
+            one._fit(data)
+            data.finish()
+
+    def _fit(self, data: Prepared) -> None:
+        """Set the fitted attributes that `_members` needs; every method writes its own."""
         raise NotImplementedError
 
-    def _architecture(self, n_inputs: int, hidden: tuple[int, ...] | None = None) -> Architecture:
-        if hidden is None and self.network is not None:
-            return FromModule(self.network, n_inputs)
-        return MLP(n_inputs, tuple(hidden or self.hidden))
+    def _preprocessor(self, X: np.ndarray, rows: np.ndarray) -> Preprocessor:
+        """How rows become comparable numbers: for distances, and for learners that need it."""
+        return Preprocessor.fit(X, "standard", rows=rows)
 
     # -- predicting -------------------------------------------------------------------------
 
+    def _members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
+        """Scores `[members, n]` of features `X [n, d]`, NaN where missing.
+
+        `rows` is `X` as `preprocessor_` has it. Where `exact` is not asked for, a method may save
+        time by less precise arithmetic.
+        """
+        raise NotImplementedError
+
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities `[n, 2]` of the two classes, averaged over the members."""
-        members = self._member_scores(X)  # [members, n]
-        positive = members.mean(axis=0)
-        return np.stack([1 - positive, positive], axis=1)
+        return _both(self._member_scores(X).mean(axis=0))
 
     def predict(self, X: Any) -> np.ndarray:
         """The more probable class of each row."""
-        check_is_fitted(self)
-        return self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
+        return self._decide(self.predict_proba(X))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The log-odds `[n]` of the second class; positive where `predict` says it."""
+        return _log_odds(self.predict_proba(X))
 
     def spread(self, X: Any) -> np.ndarray:
-        """Standard deviation of the members' scores `[n]`; zero for a single network.
+        """Standard deviation of the members' scores `[n]`; zero for a single one.
 
-        Disagreement is no measure of support: networks can agree where there is no data.
+        Disagreement is not a measure of support: members can agree where there is no data.
         """
         return self._member_scores(X).std(axis=0)
 
-    def support(self, X: Any) -> Any:
+    def support(self, X: Any) -> pd.DataFrame:
         """How far each row lies from what was ever tested: a frame with `distance`,
         `testing_probability` and `supported`; see `dcem.methods.support`."""
         rows = self._prepare(X)
-        propensity = getattr(self, "propensity_model_", None)
-        return self.support_.of(rows, propensity[0] if isinstance(propensity, list) else propensity)
+        return self.support_.of(rows, self._propensity)
+
+    @property
+    def _propensity(self) -> Any:
+        """The model of who is tested, or None."""
+        model = getattr(self, "propensity_model_", None)
+        return model[0] if isinstance(model, list) else model
 
     def _member_scores(self, X: Any) -> np.ndarray:
-        rows = self._prepare(X)
-        return self.fleet_.predict(torch.from_numpy(rows)).double().cpu().numpy()
+        features = self._features(X)
+        return self._members(features, self.preprocessor_.transform(features, self._precision))
+
+    @property
+    def _precision(self) -> str:
+        return "float64"
 
     def _prepare(self, X: Any) -> np.ndarray:
+        """Rows as `preprocessor_` has them."""
+        return self.preprocessor_.transform(self._features(X), self._precision)
+
+    def _features(self, X: Any) -> np.ndarray:
+        """Features `[n, d]` of whatever describes rows, checked against those of `fit`."""
         check_is_fitted(self)
+        encoder = getattr(self, "encoder_", None)
         if isinstance(X, SelectiveLabels):  # rows of a problem, their names with them
+            if encoder is not None and X.feature_names == encoder.feature_names:
+                return X.X
             named = hasattr(self, "feature_names_in_")
             X = pd.DataFrame(X.X, columns=X.feature_names, copy=False) if named else X.X
-        X = validate_data(
+        if encoder is not None:
+            return encoder.transform(X)
+        return validate_data(
             self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan", order="C"
         )
-        return self.preprocessor_.transform(X, self.dtype)
+
+    def _decide(self, probabilities: np.ndarray) -> np.ndarray:
+        return self.classes_[(probabilities[:, 1] > 0.5).astype(int)]
 
     def _group_codes(self, sensitive_features: Any, n_rows: int) -> np.ndarray:
         """Codes of the groups seen in fitting, for the methods that predict with them."""
@@ -228,6 +263,37 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.allow_nan = self.preprocess is not None
+        tags.input_tags.allow_nan = True
         tags.non_deterministic = False
         return tags
+
+
+class GroupPredictor:
+    """Mixed into methods that predict with the group of each row."""
+
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Probabilities `[n, 2]`, given the group of each row."""
+        return _both(self._group_scores(X, sensitive_features).mean(axis=0))
+
+    def predict(self: Any, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """The more probable class of each row, given its group."""
+        return self._decide(self.predict_proba(X, sensitive_features=sensitive_features))
+
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """The log-odds `[n]` of the second class, given the group of each row."""
+        return _log_odds(self.predict_proba(X, sensitive_features=sensitive_features))
+
+    def _group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
+        """Scores `[members, n]`."""
+        raise NotImplementedError
+
+
+def _both(positive: np.ndarray) -> np.ndarray:
+    return np.stack([1 - positive, positive], axis=1)
+
+
+def _log_odds(probabilities: np.ndarray) -> np.ndarray:
+    return np.asarray(logit(np.clip(probabilities[:, 1], SMALLEST, 1 - SMALLEST)))
+
+
+__all__ = ["GroupPredictor", "Prepared", "SelectiveClassifier", "Support", "fit_many"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,16 +12,18 @@ from torch import Tensor
 
 from dcem.engine import Adam, Fleet, Patience, Rows, Trainer, cross_entropy, supervised
 from dcem.engine.checkpoint import Saves
-from dcem.methods.base import FleetData, NetworkClassifier, Trained
 from dcem.methods.em import EMResult, EMSettings, run_em
+from dcem.methods.fleets import FleetData, Trained
+from dcem.methods.network import VARIANTS, NetworkClassifier
 from dcem.methods.propensity import (
-    PropensitySettings,
     architecture_of,
     fit_propensity,
     foreign_log_odds,
     log_odds,
 )
+from dcem.methods.registry import renamed
 from dcem.methods.resuming import saves_of
+from dcem.methods.settings import WIDE, PropensitySettings
 from dcem.methods.tables import Table
 
 # The fast schedule: short M-steps whose length grows with the share of people tested, Adam's
@@ -38,7 +41,14 @@ SCHEDULES: dict[str, tuple[EMSettings, PropensitySettings]] = {
     ),
 }
 STARTS = ("uninformative", "tested-only", "algorithm-1")
-VARIANTS = ("corrected", "published")
+PUBLISHED: dict[str, Any] = {"variant": "published", "schedule": "published"}
+SEPSIS: dict[str, Any] = WIDE | {
+    "start": "tested-only",
+    "steps": 10_000,
+    "learning_rate": 5e-7,
+    "weight_decay": 1e-6,
+    "propensity_settings": PropensitySettings(steps=20_000, learning_rate=1e-5, patience=1000),
+}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -121,6 +131,7 @@ class DCEMClassifier(NetworkClassifier):
     propensity_settings: PropensitySettings | None = None
 
     name: ClassVar[str] = "dcem"
+    as_published: ClassVar[Mapping[str, Any]] = {"sinusoid": PUBLISHED, "sepsis": SEPSIS}
 
     def _pace(self, table: Table) -> int | None:
         """Steps a M-step. Between two E-steps untested rows hold the network at its own last guess;
@@ -247,7 +258,7 @@ class DCEMClassifier(NetworkClassifier):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ImputationOnly(DCEMClassifier):
+class ImputationOnlyClassifier(DCEMClassifier):
     """DCEM cut down to a single imputation: fit to tested labels and pseudo-labels once.
 
     *Idea.* The ablation of the paper: no causal regularisation, one iteration. "corrected" imputes
@@ -288,7 +299,7 @@ class ImputationOnly(DCEMClassifier):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NoCausalRegularization(DCEMClassifier):
+class NoCausalRegularizationClassifier(DCEMClassifier):
     """DCEM without causal regularisation: EM on pseudo-labels alone.
 
     *Idea.* The ablation of the paper: who was likely to be tested plays no part.
@@ -309,6 +320,10 @@ class NoCausalRegularization(DCEMClassifier):
     regularization: float = 0.0
 
     name: ClassVar[str] = "no-causal-regularization"
+    as_published: ClassVar[Mapping[str, Any]] = {
+        "sinusoid": PUBLISHED,
+        "sepsis": SEPSIS | {"start": "uninformative"},
+    }
 
 
 def _fit_tested(fleet: Fleet, data: FleetData, em: EMSettings, *, published: bool) -> None:
@@ -355,3 +370,6 @@ def _attributes(
         }
         for m in range(len(result.n_iter))
     ]
+
+
+__getattr__ = renamed(__name__)

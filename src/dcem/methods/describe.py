@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from dcem.methods.base import NetworkClassifier
+from dcem.methods.network import NetworkClassifier
 from dcem.methods.registry import METHODS, make
 
 
@@ -66,7 +66,7 @@ def describe(name: str) -> Description:
     )
 
 
-def _parameters(cls: type[NetworkClassifier]) -> tuple[Parameters, ...]:
+def _parameters(cls: Any) -> tuple[Parameters, ...]:
     """Own parameters first, then those that all methods have; in the order of the docstrings."""
     texts: dict[str, str] = {}
     for owner in cls.__mro__:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -16,9 +17,12 @@ from dcem.engine import Adam, Fleet, Replay, Rows, Trainer
 from dcem.engine.fit import Objective
 from dcem.engine.fleet import margin
 from dcem.engine.losses import mean_or_zero
-from dcem.methods.base import FleetData, NetworkClassifier, Trained
+from dcem.methods.fleets import FleetData, Trained
 from dcem.methods.mixture import fit_two_normals
+from dcem.methods.network import NetworkClassifier
 from dcem.methods.noise import Noise, partners, slots_of
+from dcem.methods.registry import renamed
+from dcem.methods.settings import RELEASED, SLOW, WIDE
 
 # Settings of the mixture fits: scikit-learn's defaults, and those of DivideMix's authors.
 MIXTURES: dict[str, dict[str, Any]] = {
@@ -29,7 +33,7 @@ MIXTURE_STREAM = 1  # of the random numbers; partners in mixing take stream 0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DivideMix(NetworkClassifier):
+class DivideMixClassifier(NetworkClassifier):
     """Split the rows by their loss into clean and doubtful, and learn half-supervised.
 
     *Idea.* Untested people count as negative. Wrong labels are learnt later, so that early in
@@ -96,6 +100,10 @@ class DivideMix(NetworkClassifier):
     protect_positives: bool = False
 
     name: ClassVar[str] = "dividemix"
+    as_published: ClassVar[Mapping[str, Any]] = {
+        "sinusoid": RELEASED | {"unlabelled_weight": 50.0},
+        "sepsis": WIDE | SLOW | {"weight_decay": 5e-4},
+    }
 
     @property
     def uses_validation(self) -> bool:
@@ -154,7 +162,7 @@ class DivideMix(NetworkClassifier):
 class _Learner:
     """One network of every pair: K networks, their rows, and what they learn by."""
 
-    def __init__(self, method: DivideMix, data: FleetData, which: int):
+    def __init__(self, method: DivideMixClassifier, data: FleetData, which: int):
         self.method = method
         self.seeds = [seed + which for seed in data.seeds]
         self.batch_size = data.batch_size
@@ -243,10 +251,13 @@ def _low_loss(loss: Tensor, weight: Tensor, settings: dict[str, Any]) -> Tensor:
     return fit_two_normals(scaled, weight, **settings).probability_of_lower(scaled)
 
 
-def _mixing_shares(method: DivideMix, seeds: list[int], like: Tensor) -> Tensor:
+def _mixing_shares(method: DivideMixClassifier, seeds: list[int], like: Tensor) -> Tensor:
     """The larger share in each step's mixture, for each network's seed: `[steps, K]`."""
     n_steps = max(1, method.steps - method.warm_up)
     drawn = {seed: np.random.default_rng(seed) for seed in set(seeds)}
     beta = {seed: rng.beta(method.mixup, method.mixup, n_steps) for seed, rng in drawn.items()}
     share = np.stack([np.maximum(beta[seed], 1 - beta[seed]) for seed in seeds], axis=1)
     return torch.from_numpy(share).to(like)
+
+
+__getattr__ = renamed(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,16 +12,19 @@ from torch import Tensor
 
 from dcem.engine import Fleet, Rows, cross_entropy, supervised
 from dcem.engine.losses import cross_entropy_rows, mean_or_zero, weighted_mean
-from dcem.methods.base import FleetData, Trained
-from dcem.methods.dcem import VARIANTS
+from dcem.methods.base import GroupPredictor
 from dcem.methods.dragon_architecture import CorrectedOutcome, Dragon
+from dcem.methods.fleets import FleetData, Trained
+from dcem.methods.network import check_variant
+from dcem.methods.registry import renamed
+from dcem.methods.settings import RELEASED, SINGLE, SLOW
 from dcem.methods.stage import train_stage
 from dcem.methods.supervised import SupervisedNetwork
 from dcem.table import checks
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DragonNet(SupervisedNetwork):
+class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
     """Subtract the effect of the group on testing from the prediction of the record.
 
     *Idea.* A network p(x) counts the untested as negative, and so carries the testing policy. A
@@ -79,6 +83,10 @@ class DragonNet(SupervisedNetwork):
     targeted_weight: float | None = None
 
     name: ClassVar[str] = "dragonnet"
+    as_published: ClassVar[Mapping[str, Any]] = {
+        "sinusoid": SINGLE | RELEASED | {"steps": 2000},
+        "sepsis": SLOW,
+    }
 
     @property
     def needs_group(self) -> bool:  # type: ignore[override]
@@ -127,8 +135,7 @@ class DragonNet(SupervisedNetwork):
         return Trained(both, attributes)
 
     def _check(self, data: FleetData) -> None:
-        if self.variant not in VARIANTS:
-            raise ValueError(f"variant must be one of {', '.join(VARIANTS)}; got {self.variant!r}")
+        check_variant(self.variant)
         if self.network is not None or not self.hidden:
             raise ValueError(
                 "dragonnet builds its trunk and heads from `hidden`, with at least one layer; "
@@ -181,19 +188,13 @@ class DragonNet(SupervisedNetwork):
 
     # -- predicting -------------------------------------------------------------------------
 
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Scores `[n, 2]`; only the published variant asks for the group of each row."""
-        corrected = self._member_scores(X)  # [members, n]
-        if self.needs_group:
-            codes = self._group_codes(sensitive_features, corrected.shape[1])
-            corrected = np.where(codes == 1, corrected, self._uncorrected(X))
-        positive = corrected.mean(axis=0)
-        return np.stack([1 - positive, positive], axis=1)
-
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """The class whose score is higher."""
-        positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
-        return self.classes_[(positive > 0.5).astype(int)]
+    def _group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
+        """Scores `[members, n]`; only the published variant asks for the group of each row."""
+        corrected = self._member_scores(X)
+        if not self.needs_group:
+            return corrected
+        codes = self._group_codes(sensitive_features, corrected.shape[1])
+        return np.where(codes == 1, corrected, self._uncorrected(X))
 
     def effect(self, X: Any) -> np.ndarray:
         """The estimated effect of the group at the features of each row, `[n]`."""
@@ -212,3 +213,6 @@ class DragonNet(SupervisedNetwork):
 def _record(part: Rows) -> Rows:
     """Everybody, the untested as negative."""
     return Rows(part.X, {"target": part["y"], "weight": part["weight"]})
+
+
+__getattr__ = renamed(__name__)

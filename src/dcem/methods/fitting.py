@@ -1,69 +1,27 @@
-"""From problems to fleets: check, hold out, preprocess, stack, train, and hand the shares back."""
+"""From problems to prepared rows: check, hold out, preprocess; and many problems at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from numbers import Integral
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from sklearn.base import clone
 
-from dcem.engine import Fleet, Rows, in_chunks, resolve_device
-from dcem.engine.fit import Progress
-from dcem.engine.fleet import Architecture
-from dcem.engine.progress import display
-from dcem.methods.preprocess import Preprocessor
 from dcem.methods.support import Support
-from dcem.methods.tables import Table, hold_out, stack
+from dcem.methods.tables import Table, hold_out
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
 if TYPE_CHECKING:
-    from dcem.methods.base import NetworkClassifier
-
-# Tables longer than this are trained on minibatches of BATCH rows unless batch_size says otherwise.
-FULL_BATCH_LIMIT = 50_000
-BATCH = 16_384
-
-
-@dataclass
-class FleetData:
-    """Everything `_train` gets: the rows of M networks, their seeds, and where they live."""
-
-    train: Rows  # columns y, tested, group, weight and, for oracles, truth
-    validation: Rows | None
-    seeds: list[int]  # [M], one a network
-    n_groups: int
-    device: torch.device
-    batch_size: int | None
-    progress: Progress | None = None
-    checkpoint: Path | None = None
-    pace: int | None = None  # what `NetworkClassifier._pace` said of these problems
-
-    @property
-    def n_inputs(self) -> int:
-        """Columns of `X`."""
-        return int(self.train.X.shape[-1])
-
-    def fleet(self, architecture: Architecture) -> Fleet:
-        """Untrained networks, one a seed, where the rows live and as precise as they."""
-        return Fleet.initial(architecture, self.seeds, device=self.device, dtype=self.train.X.dtype)
-
-
-@dataclass
-class Trained:
-    """What `_train` returns: the networks, and fitted attributes of each (name -> value)."""
-
-    fleet: Fleet
-    attributes: list[dict[str, Any]] = field(default_factory=list)
+    from dcem.methods.base import SelectiveClassifier
 
 
 def fit_many(
-    estimator: NetworkClassifier,
+    estimator: SelectiveClassifier,
     problems: Sequence[SelectiveLabels],
     *,
     validations: Sequence[SelectiveLabels | None] | None = None,
@@ -71,15 +29,16 @@ def fit_many(
     random_states: Sequence[int] | None = None,
     max_fleet: int | None = None,
     checkpoint: Path | None = None,
-    progress: Progress | None = None,
+    progress: Callable[[int, int], None] | None = None,
     copy: bool = True,
 ) -> list[Any]:
-    """Fit one copy of `estimator` to each problem, all as one fleet.
+    """Fit one copy of `estimator` to each problem: networks together, others one after the other.
 
-    Gives what fitting them one after the other would give, sooner. Problems whose tables have a
-    different number of columns or groups, or that the method takes at another pace, train in
-    fleets of their own, and so does each problem that trains on minibatches; tables of different
-    lengths share one. A fleet that does not fit into memory is split.
+    Gives what fitting them one after the other would give. Networks train as one fleet, which is
+    sooner done. Problems whose tables have a different number of columns or groups, or that the
+    method takes at another pace, train in fleets of their own, and so does each problem that trains
+    on minibatches; tables of different lengths share one. A fleet that does not fit into memory is
+    split.
 
     Parameters
     ----------
@@ -105,69 +64,105 @@ def fit_many(
         one.feature_names_in_ = np.array(problem.feature_names, dtype=object)
         if _unnamed(problem):
             del one.feature_names_in_
+        if hasattr(one, "encoder_"):  # of an earlier fit to a frame
+            del one.encoder_
     none: list[Any] = [None] * n
-    fit_fleet(
-        copies, problems, validations or none, truths or none, max_fleet, checkpoint, progress
+    estimator._fit_each(
+        copies,
+        problems,
+        validations or none,
+        truths or none,
+        max_fleet=max_fleet,
+        checkpoint=checkpoint,
+        progress=progress,
     )
     return copies
 
 
-@dataclass
-class _Prepared:
-    """One problem, ready for a fleet."""
+@dataclass(eq=False)
+class Prepared:
+    """One problem, checked, and split into rows to learn from and rows to watch.
 
-    estimator: NetworkClassifier
-    train: Table
-    validation: Table | None
-    n_groups: int
+    Attributes
+    ----------
+    estimator
+        The method that is fitted; it has its preprocessor and the names of the groups.
+    problem, truth
+        What was given, and the truth of its rows where the method uses it.
+    rows
+        Positions in `problem` of the rows to learn from `[n]`.
+    watched, watched_truth, watched_rows
+        The problem that the rows to watch belong to (None: nothing is watched), their truth, and
+        their positions in it (None: all).
+    seeds
+        One for each member.
+    """
+
+    estimator: SelectiveClassifier
+    problem: SelectiveLabels
+    truth: np.ndarray | None
+    rows: np.ndarray
+    watched: SelectiveLabels | None
+    watched_truth: np.ndarray | None
+    watched_rows: np.ndarray | None
     seeds: list[int]
-    rows: np.ndarray  # positions of the training rows in what was given
-    pace: int | None  # see `NetworkClassifier._pace`
+
+    @property
+    def n_groups(self) -> int:
+        """Groups, empty ones included."""
+        return self.problem.n_groups
+
+    @property
+    def training(self) -> SelectiveLabels:
+        """The rows to learn from, as a problem of their own."""
+        return self.problem.subset(self.rows)
+
+    @property
+    def validation(self) -> SelectiveLabels | None:
+        """The rows to watch, as a problem of their own."""
+        if self.watched is None or self.watched_rows is None:
+            return self.watched
+        return self.watched.subset(self.watched_rows)
+
+    @cached_property
+    def standard(self) -> Table:
+        """The rows to learn from, as the preprocessor has them."""
+        return self._train(self.estimator.preprocessor_)
+
+    def tables(self, *, raw: bool = False) -> tuple[Table, Table | None]:
+        """Rows to learn from and to watch (or None); `raw` ones with missing values as they are."""
+        preprocessor = None if raw else self.estimator.preprocessor_
+        watched = None
+        if self.watched is not None:
+            watched = Table.of(
+                self.watched,
+                preprocessor,
+                self.watched_truth,
+                self.estimator._precision,
+                self.watched_rows,
+            )
+        return self._train(None) if raw else self.standard, watched
+
+    def _train(self, preprocessor: Any) -> Table:
+        precision = self.estimator._precision
+        return Table.of(self.problem, preprocessor, self.truth, precision, self.rows)
+
+    def finish(self) -> None:
+        """Fitted attributes that all methods have: which rows were learnt from, and their reach."""
+        table = self.standard
+        self.estimator.train_rows_ = self.rows
+        self.estimator.support_ = Support.fit(
+            table.X, table.tested, table.group, self.n_groups, table.person
+        )
 
 
-def fit_fleet(
-    estimators: Sequence[NetworkClassifier],
-    problems: Sequence[SelectiveLabels],
-    validations: Sequence[SelectiveLabels | None],
-    truths: Sequence[Any],
-    max_fleet: int | None = None,
-    checkpoint: Path | None = None,
-    progress: Progress | None = None,
-) -> None:
-    """Fit each estimator to its problem, in place; the parameters are those of the first."""
-    prepared = [
-        _prepare_problem(*parts)
-        for parts in zip(estimators, problems, validations, truths, strict=True)
-    ]
-    kinds: dict[tuple[Any, ...], list[_Prepared]] = {}
-    for number, one in enumerate(prepared):
-        n_rows, n_columns = one.train.X.shape
-        # batches are drawn from all rows, so none may be padded: such a problem trains by itself
-        alone = None if _batch_size(one.estimator, n_rows) is None else number
-        kinds.setdefault((n_columns, one.n_groups, one.pace, alone), []).append(one)
-
-    def run(fleet: Sequence[_Prepared]) -> list[None]:
-        first = next(i for i, one in enumerate(prepared) if one is fleet[0])
-        return _train_fleet(fleet, _part_of(checkpoint, first, len(fleet), len(prepared)), progress)
-
-    for kind in kinds.values():
-        in_chunks(run, kind, limit=max_fleet)
-
-
-def _part_of(checkpoint: Path | None, first: int, n: int, total: int) -> Path | None:
-    """The file of a fleet of `n` that starts at `first`: the given one if that is all of them."""
-    if checkpoint is None or n == total:
-        return checkpoint
-    return Path(f"{checkpoint}.{first}-{n}")
-
-
-def _prepare_problem(
-    estimator: NetworkClassifier,
+def prepare(
+    estimator: Any,
     problem: SelectiveLabels,
     validation: SelectiveLabels | None,
     truth: Any,
-) -> _Prepared:
-    _check_parameters(estimator)
+) -> Prepared:
+    """Check what is given, hold rows out where the method watches any, fit its preprocessor."""
     if not problem.tested.any():  # `subset` makes such a part without a check
         checks.check_learnable(problem.y_obs, problem.tested, "y_obs", "tested")
     if validation is not None:
@@ -177,26 +172,16 @@ def _prepare_problem(
                 f"Nobody is tested among the {len(validation)} rows of validation: nothing there "
                 "says when to stop. Give rows some of which were tested, or leave out `validation`."
             )
-    truth, truth_validation = _check_truth(estimator, problem, validation, truth)
-    seeds = member_seeds(estimator.random_state, estimator.n_members)
-    estimator.training_counts_ = problem.counts()
-    dtype = estimator.dtype
-    if dtype not in ("float32", "float64"):
-        raise ValueError(f'dtype must be "float32" or "float64", got {dtype!r}')
-    kept, held = np.arange(len(problem)), None
+    truth, watched_truth = _check_truth(estimator, problem, validation, truth)
+    seeds = member_seeds(estimator.random_state, getattr(estimator, "n_members", 1))
+    rows, watched_rows = np.arange(len(problem)), None
     if validation is None and estimator.uses_validation:
-        kept, held = hold_out(problem, estimator.validation_fraction, seeds[0])
-        validation, truth_validation = problem, truth
-    preprocessor = Preprocessor.fit(problem.X, estimator.preprocess, estimator.input_scale, kept)
-    estimator.preprocessor_ = preprocessor
+        rows, watched_rows = hold_out(problem, estimator.validation_fraction, seeds[0])
+        validation, watched_truth = problem, truth
+    estimator.training_counts_ = problem.counts()
     estimator.group_names_ = problem.group_names
-    table = Table.of(problem, preprocessor, truth, dtype, kept)
-    watched = None
-    if validation is not None:
-        watched = Table.of(validation, preprocessor, truth_validation, dtype, held)
-    return _Prepared(
-        estimator, table, watched, problem.n_groups, seeds, kept, estimator._pace(table)
-    )
+    estimator.preprocessor_ = estimator._preprocessor(problem.X, rows)
+    return Prepared(estimator, problem, truth, rows, validation, watched_truth, watched_rows, seeds)
 
 
 def _aligned(validation: SelectiveLabels, problem: SelectiveLabels) -> SelectiveLabels:
@@ -237,7 +222,7 @@ def _unnamed(problem: SelectiveLabels) -> bool:
 
 
 def _check_truth(
-    estimator: NetworkClassifier,
+    estimator: SelectiveClassifier,
     problem: SelectiveLabels,
     validation: SelectiveLabels | None,
     truth: Any,
@@ -266,104 +251,6 @@ def _check_truth(
         if values is not None and rows is not None and len(values) != len(rows):
             raise checks.InputError(f"truth has {len(values)} values for {len(rows)} {which}.")
     return np.asarray(train), None if held is None else np.asarray(held)
-
-
-def _train_fleet(
-    prepared: Sequence[_Prepared],
-    checkpoint: Path | None = None,
-    progress: Progress | None = None,
-) -> list[None]:
-    """Train one fleet and hand each estimator its share."""
-    first = prepared[0].estimator
-    members = first.n_members
-    device = resolve_device(first.device)
-    train = stack([one.train for one in prepared], members, device)
-    held = [one.validation for one in prepared if one.validation is not None]
-    data = FleetData(
-        train=train,
-        validation=stack(held, members, device) if len(held) == len(prepared) else None,
-        seeds=[seed for one in prepared for seed in one.seeds],
-        n_groups=prepared[0].n_groups,
-        device=device,
-        batch_size=_batch_size(first, len(train)),
-        checkpoint=checkpoint,
-        pace=prepared[0].pace,
-    )
-    with display(f"fitting {type(first).__name__}", bool(first.verbose)) as shown:
-        data.progress = progress or shown
-        trained = _train_members(first, data) if len(prepared) == 1 else first._train(data)
-    per_problem = len(trained.fleet) // len(prepared)
-    for number, one in enumerate(prepared):
-        share = slice(number * per_problem, (number + 1) * per_problem)
-        # Double precision: the score of a row must not depend on the batch it comes in.
-        one.estimator.fleet_ = Fleet(
-            trained.fleet.architecture, trained.fleet.flat[share].detach().cpu().double().clone()
-        )
-        table = one.train
-        one.estimator.train_rows_ = one.rows
-        one.estimator.support_ = Support.fit(table.X, table.tested, table.group, one.n_groups)
-        length = len(table.y)
-        for name, value in _merge(trained.attributes[number * members : (number + 1) * members]):
-            padded = isinstance(value, np.ndarray) and value.shape[-1:] == (len(train),)
-            setattr(one.estimator, name, value[..., :length] if padded else value)
-    return [None] * len(prepared)
-
-
-def _train_members(estimator: NetworkClassifier, data: FleetData) -> Trained:
-    """Train the networks of one problem, in parts where they do not fit into memory together."""
-    parts: list[Trained] = []
-
-    def run(seeds: Sequence[int]) -> list[None]:
-        first = sum(len(part.fleet) for part in parts)
-        file = _part_of(data.checkpoint, first, len(seeds), len(data.seeds))
-        parts.append(estimator._train(replace(data, seeds=list(seeds), checkpoint=file)))
-        return [None] * len(seeds)
-
-    in_chunks(run, data.seeds)
-    flat = torch.cat([part.fleet.flat for part in parts])
-    attributes = [one for part in parts for one in part.attributes]
-    return Trained(Fleet(parts[0].fleet.architecture, flat), attributes)
-
-
-def _merge(attributes: Sequence[dict[str, Any]]) -> list[tuple[str, Any]]:
-    """Fitted attributes of a problem: a single network's as they are; of an ensemble, row arrays
-    averaged and the rest as lists, one entry a member."""
-    if len(attributes) <= 1:
-        return list(attributes[0].items()) if attributes else []
-    merged = []
-    for name in attributes[0]:
-        values = [one[name] for one in attributes]
-        rows = isinstance(values[0], np.ndarray)
-        merged.append((name, np.mean(values, axis=0) if rows else values))
-    return merged
-
-
-def _batch_size(estimator: NetworkClassifier, n_rows: int) -> int | None:
-    """Rows a step of a table with so many; None is all of them."""
-    size = estimator.batch_size
-    if size == "auto":
-        size = BATCH if n_rows > FULL_BATCH_LIMIT else None
-    return None if size is None or int(size) >= n_rows else int(size)
-
-
-def _check_parameters(estimator: NetworkClassifier) -> None:
-    """Refuse numbers with which training would fail late, or go wrong without a word."""
-    given = estimator.get_params(deep=False)
-    widths = given["hidden"]
-    counts = {name: given.get(name) for name in ("steps", "max_iter", "patience", "batch_size")}
-    if not isinstance(widths, Sequence) or isinstance(widths, str):
-        raise ValueError(f"hidden must hold the width of each hidden layer, got {widths!r}")
-    for name, value in [*counts.items(), *(("each width in hidden", width) for width in widths)]:
-        if value is None or (name == "batch_size" and value == "auto"):
-            continue
-        least = 0 if name in ("steps", "max_iter") else 1  # 0: what there is before the first
-        if not isinstance(value, Integral) or value < least:
-            raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
-    rate, decay = given.get("learning_rate"), given.get("weight_decay")
-    if rate is not None and not 0 < rate < np.inf:
-        raise ValueError(f"learning_rate must be positive, got {rate!r}")
-    if decay is not None and not 0 <= decay < np.inf:
-        raise ValueError(f"weight_decay must be 0 or more, got {decay!r}")
 
 
 def member_seeds(random_state: Any, n_members: int) -> list[int]:

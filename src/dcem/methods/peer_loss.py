@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -12,22 +12,28 @@ from torch import Tensor
 from dcem.engine import Rows
 from dcem.engine.fleet import margin
 from dcem.engine.losses import cross_entropy_rows, weighted_mean
-from dcem.methods.base import FleetData, Trained
-from dcem.methods.supervised import ObservedLabels, TestedOnly
+from dcem.methods.fleets import FleetData, Trained
+from dcem.methods.network import check_variant
+from dcem.methods.registry import renamed
+from dcem.methods.settings import RELEASED, SINGLE, SLOW, WIDE
+from dcem.methods.supervised import SupervisedNetwork, TestedOnlyClassifier
 from dcem.table import checks
 
-VARIANTS = ("corrected", "published")
 # Added to a probability before its logarithm: the peer term is subtracted, so it needs a bound.
 FLOOR = 1e-8
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _PeerNetwork(ObservedLabels):
+class _PeerNetwork(SupervisedNetwork):
     """What the two peer losses share; `by_group` tells them apart."""
 
     variant: str = "corrected"
 
     by_group: ClassVar[bool]
+    as_published: ClassVar[Mapping[str, Any]] = {
+        "sinusoid": SINGLE | RELEASED,
+        "sepsis": WIDE | SLOW,
+    }
 
     @property
     def uses_truth(self) -> bool:
@@ -38,8 +44,7 @@ class _PeerNetwork(ObservedLabels):
         raise NotImplementedError
 
     def _train(self, data: FleetData) -> Trained:
-        if self.variant not in VARIANTS:
-            raise ValueError(f"variant must be one of {', '.join(VARIANTS)}; got {self.variant!r}")
+        check_variant(self.variant)
         n_groups = data.n_groups if self.by_group else 1
         if self.variant == "published" and self._given_rates(n_groups) is not None:
             raise ValueError(
@@ -109,7 +114,7 @@ class _PeerNetwork(ObservedLabels):
                     f"got {', '.join(map(str, given))}."
                 )
             return torch.tensor([list(given)], dtype=y.dtype, device=y.device)
-        teacher = TestedOnly(
+        teacher = TestedOnlyClassifier(
             hidden=self.hidden,
             network=self.network,
             steps=self.steps,
@@ -124,7 +129,7 @@ class _PeerNetwork(ObservedLabels):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PeerLoss(_PeerNetwork):
+class PeerLossClassifier(_PeerNetwork):
     """Cross-entropy minus what a model could earn by guessing from label frequencies alone.
 
     *Idea.* Untested people count as negative. Each row's loss is compared with that of an unrelated
@@ -180,16 +185,16 @@ class PeerLoss(_PeerNetwork):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GroupPeerLoss(_PeerNetwork):
+class GroupPeerLossClassifier(_PeerNetwork):
     """Peer loss with a noise rate for each group, and more weight for the group observed worse.
 
     *Idea.* Peers come from a row's own group, and a row weighs `1 / (1 - e_a)`: of a thinly tested
     group fewer positives are seen, so those that are count for more. With alpha chosen in each
-    group as in `PeerLoss`, every group contributes the loss of its truth.
+    group as in peer loss, every group contributes the loss of its truth.
 
     *Assumption.* Within a group, every positive is missed with the same probability.
 
-    *When it fails.* As `PeerLoss`, since testing depends on features too. Where the estimated rates
+    *When it fails.* As peer loss, since testing depends on features too. Where the estimated rates
     are wrong, so are the weights.
 
     *Variants.* In the released code no gradient flows through the peer term: "published" is
@@ -198,8 +203,8 @@ class GroupPeerLoss(_PeerNetwork):
     Parameters
     ----------
     noise_rates
-        e_a, one for each group in the order of `group_names_`. None estimates each as `PeerLoss`
-        does, within the group. Not for "published", which asks the truth.
+        e_a, one for each group in the order of `group_names_`. None estimates each as
+        `peer-loss` does, within the group. Not for "published", which asks the truth.
 
     Attributes
     ----------
@@ -244,3 +249,6 @@ def _bounded_cross_entropy(z: Tensor, target: Tensor) -> Tensor:
     positive = (torch.sigmoid(z) + FLOOR).log()
     negative = (torch.sigmoid(-z) + FLOOR).log()
     return -(target * positive + (1 - target) * negative)
+
+
+__getattr__ = renamed(__name__)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from dcem.engine import Fleet
-from dcem.methods.base import NetworkClassifier
+from dcem.methods.network import NetworkClassifier
 from dcem.table.labels import SelectiveLabels
 
 # The most numbers that are stacked: 80 MB of features. Long tables gain nothing from company.
@@ -41,6 +41,7 @@ def _alike(estimators: Sequence[NetworkClassifier], problems: Sequence[Selective
     first, shape = estimators[0], problems[0].X.shape
     return (
         type(first).predict_proba is NetworkClassifier.predict_proba
+        and hasattr(first, "fleet_")
         and len(problems) * shape[0] * shape[1] <= MOST
         and all(problem.X.shape == shape for problem in problems)
         and all(

@@ -7,7 +7,6 @@ are the published 2d + 1 columns. Only the log-odds of being tested are used aft
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,23 +18,13 @@ from torch.nn.functional import one_hot
 
 from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, cross_entropy
 from dcem.engine.fleet import margin
+from dcem.methods.settings import PropensitySettings
+from dcem.methods.support import positive_probability
 from dcem.table.checks import notice
 
 # Probabilities of a foreign model are kept this far from 0 and 1: log-odds must be finite.
 CLIP = 1e-6
 BLOCK = 65_536  # rows given their interactions at a time
-
-
-@dataclass(frozen=True)
-class PropensitySettings:
-    """How the propensity network is trained."""
-
-    hidden: tuple[int, ...] = (64, 64)
-    steps: int = 1000
-    learning_rate: float = 1e-3
-    check_every: int = 1
-    patience: int | None = None  # checks without a better validation loss; None: all steps
-    keep: str = "last"  # or "best"
 
 
 def with_group(X: Tensor, group: Tensor, n_groups: int) -> Tensor:
@@ -208,10 +197,15 @@ def _fit_foreign(model: Any, X: np.ndarray, target: np.ndarray, weight: np.ndarr
     return clone(model).fit(X, target)
 
 
-def positive_probability(model: Any, X: np.ndarray) -> np.ndarray:
-    """P(tested) from a fitted classifier, also where everybody or nobody was tested."""
-    probability = np.zeros(len(X))
-    classes = list(model.classes_)
-    if 1 in classes:
-        probability = model.predict_proba(X)[:, classes.index(1)]
-    return np.asarray(probability, dtype=np.float64)
+def by_group(fleet: Fleet, X: np.ndarray, n_groups: int) -> np.ndarray:
+    """P(tested) of rows `[n, d]` if they belonged to each of the groups, `[n, G]`."""
+    out = np.empty((len(X), n_groups))
+    rows = torch.from_numpy(X)
+    for code in range(n_groups):
+        network, inputs = fleet, rows
+        if isinstance(fleet.architecture, MLP):
+            network = Fleet(*for_group(fleet.architecture, fleet.flat, code, n_groups))
+        else:
+            inputs = with_group(rows, torch.full((len(X),), code), n_groups)
+        out[:, code] = network.predict(inputs).mean(0).double().numpy()
+    return out

@@ -1,86 +1,241 @@
-"""All methods by name."""
+"""All methods by name, and what other rooms need to know of them before they are loaded.
+
+A new method is a class and an entry here. Loading a class can take torch with it, so names and the
+facts of an entry are there without any class: the audit judges methods that it does not run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from dcem.methods.base import NetworkClassifier
-from dcem.methods.dcem import DCEMClassifier, ImputationOnly, NoCausalRegularization
-from dcem.methods.dividemix import DivideMix
-from dcem.methods.dragonnet import DragonNet
-from dcem.methods.peer_loss import GroupPeerLoss, PeerLoss
-from dcem.methods.robust_losses import GeneralizedJensenShannon, TruncatedLq
-from dcem.methods.sar_em import SarEM
-from dcem.methods.self_ensemble import SelfEnsemble
-from dcem.methods.supervised import (
-    GroupOnly,
-    ObservedLabels,
-    Oracle,
-    TestedOnly,
-    TestedOnlyPlusGroup,
-)
-from dcem.methods.weighting import DoublyRobustLearner, InversePropensity
+from dcem.methods.settings import COMMON
 from dcem.table import checks
 
-METHODS: dict[str, type[NetworkClassifier]] = {
-    cls.name: cls
-    for cls in (
-        ObservedLabels,
-        Oracle,
-        GroupOnly,
-        TestedOnly,
-        TestedOnlyPlusGroup,
-        InversePropensity,
-        DoublyRobustLearner,
-        DragonNet,
-        PeerLoss,
-        GroupPeerLoss,
-        TruncatedLq,
-        GeneralizedJensenShannon,
-        SelfEnsemble,
-        DivideMix,
-        SarEM,
-        ImputationOnly,
-        NoCausalRegularization,
-        DCEMClassifier,
-    )
+if TYPE_CHECKING:
+    from dcem.methods.base import SelectiveClassifier
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method before it is loaded.
+
+    Attributes
+    ----------
+    home
+        Module (of `dcem.methods`) and class.
+    kind
+        What it makes of the untested: "noise" (their zeros are labels, right or wrong), "tested"
+        (it learns from the tested alone), "weighted" (by the chance of a test), "latent" (it fills
+        their labels in), "comparison" (not a method to choose) or "oracle" (it is told the truth).
+    caution
+        What it takes for granted, in a clause that begins with "it"; empty where the audit has more
+        to say.
+    """
+
+    home: str
+    kind: str
+    caution: str = ""
+
+    @property
+    def class_name(self) -> str:
+        """Of the class behind it."""
+        return self.home.partition(":")[2]
+
+    def load(self) -> Any:
+        """The class."""
+        module, _, name = self.home.partition(":")
+        return getattr(import_module(f"dcem.methods.{module}"), name)
+
+
+ENTRIES: dict[str, Entry] = {
+    "y-obs": Entry(
+        "supervised:ObservedLabelsClassifier",
+        "noise",
+        "it counts the untested as negative, and learns who is positive and tested",
+    ),
+    "y-model": Entry("supervised:OracleClassifier", "oracle"),
+    "group-only": Entry(
+        "supervised:GroupOnlyClassifier", "noise", "it counts that group's untested as negative"
+    ),
+    "tested-only": Entry("supervised:TestedOnlyClassifier", "tested"),
+    "tested-only-plus-group": Entry("supervised:TestedOnlyPlusGroupClassifier", "tested"),
+    "ipw": Entry("weighting:InversePropensityClassifier", "weighted"),
+    "dr-learner": Entry("weighting:DoublyRobustClassifier", "weighted"),
+    "dragonnet": Entry(
+        "dragonnet:DragonNetClassifier",
+        "comparison",
+        "its scores are not probabilities of the outcome; it is there for comparison",
+    ),
+    "peer-loss": Entry(
+        "peer_loss:PeerLossClassifier",
+        "noise",
+        "it assumes that every positive is missed with the same probability",
+    ),
+    "group-peer-loss": Entry(
+        "peer_loss:GroupPeerLossClassifier",
+        "noise",
+        "it assumes one probability of being missed within a group",
+    ),
+    "truncated-lq": Entry(
+        "robust_losses:TruncatedLqClassifier",
+        "noise",
+        "it takes missing positives for random label noise",
+    ),
+    "gjs": Entry(
+        "robust_losses:GeneralizedJensenShannonClassifier",
+        "noise",
+        "it takes missing positives for random label noise",
+    ),
+    "self": Entry(
+        "self_ensemble:SelfEnsembleClassifier",
+        "noise",
+        "it takes missing positives for scattered label noise",
+    ),
+    "dividemix": Entry(
+        "dividemix:DivideMixClassifier",
+        "noise",
+        "it takes missing positives for a scattered minority of wrong labels",
+    ),
+    "sar-em": Entry(
+        "sar_em:SarEMClassifier",
+        "comparison",
+        "it counts tested negatives as unknown, and throws away what testing has shown",
+    ),
+    "imputation-only": Entry("dcem:ImputationOnlyClassifier", "latent"),
+    "no-causal-regularization": Entry("dcem:NoCausalRegularizationClassifier", "latent"),
+    "dcem": Entry("dcem:DCEMClassifier", "latent"),
 }
+
+
+class _Classes(Mapping[str, Any]):
+    """Name -> class; a class is loaded when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        return ENTRIES[name].load()
+
+    def __contains__(self, name: object) -> bool:
+        return name in ENTRIES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(ENTRIES)
+
+    def __len__(self) -> int:
+        return len(ENTRIES)
+
+
+METHODS: Mapping[str, Any] = _Classes()
 
 
 def names(*, usable: bool | None = None) -> list[str]:
     """Names of the methods; with `usable=True` those that a user can run without the truth."""
-    found = [name for name, cls in METHODS.items() if usable is None or usable != cls().uses_truth]
-    return found
+    return [
+        name
+        for name, entry in ENTRIES.items()
+        if usable is None or usable == (entry.kind != "oracle")
+    ]
 
 
-def make(name: str, **params: Any) -> NetworkClassifier:
+def make(name: str, **params: Any) -> SelectiveClassifier:
     """The method of that name, with these parameters; the others keep their defaults.
 
     `dcem methods NAME` (or `help(METHODS[name])`) says what a method's parameters are.
     """
     if name not in METHODS:
-        near = checks.nearest(name, METHODS)
+        near = checks.nearest(name, ENTRIES)
         hint = f" Did you mean {near!r}?" if near else ""
-        raise checks.InputError(f"There is no method {name!r}.{hint} Known: {', '.join(METHODS)}.")
-    _check_names(METHODS[name], params)
+        raise checks.InputError(f"There is no method {name!r}.{hint} Known: {', '.join(ENTRIES)}.")
+    cls = METHODS[name]
+    _check_names(cls, params)
     nested = {key: value for key, value in params.items() if "__" in key}  # "propensity__C"
-    method = METHODS[name](**{key: params[key] for key in params.keys() - nested})
+    method = cls(**{key: params[key] for key in params.keys() - nested})
     return method.set_params(**nested) if nested else method
 
 
-def with_params(method: NetworkClassifier, params: Mapping[str, Any]) -> NetworkClassifier:
+def published(name: str, task: Any = "sinusoid") -> SelectiveClassifier:
+    """The method with every published choice set.
+
+    Parameters
+    ----------
+    name
+        A name of `dcem.methods.names()`; `group-0-only` and `group-1-only` are the two models of
+        `group-only`.
+    task
+        A task of `dcem.tasks`, or its kind: "sinusoid" or "sepsis". Other tasks (a censored table)
+        get the choices of the simulation.
+    """
+    kind = task if isinstance(task, str) else getattr(task, "kind", "sinusoid")
+    if kind not in ("sinusoid", "sepsis", "censored"):
+        raise checks.InputError(f'task must be a task, "sinusoid" or "sepsis"; got {kind!r}.')
+    extra: dict[str, Any] = {}
+    if name in ("group-0-only", "group-1-only"):
+        extra["group"] = int(name[6])
+        name = "group-only"
+    if name not in METHODS:
+        return make(name)  # which says what there is
+    choices = METHODS[name].as_published
+    if not choices:
+        raise checks.InputError(f"{name} has no published run to repeat: use make({name!r}).")
+    params = COMMON | choices["sinusoid"] | extra
+    if kind == "sepsis":
+        params |= choices.get("sepsis", {})
+    return make(name, **params)
+
+
+def with_params(method: SelectiveClassifier, params: Mapping[str, Any]) -> SelectiveClassifier:
     """The method with these parameters set, in place; a name that it does not have is explained."""
     _check_names(type(method), params)
     return method.set_params(**params) if params else method
 
 
-def _check_names(cls: type[NetworkClassifier], params: Mapping[str, Any]) -> None:
+def _check_names(cls: Any, params: Mapping[str, Any]) -> None:
     known = cls.__dataclass_fields__  # not get_params, which inspects signatures: slow in bulk
     for unknown in params:
-        if unknown.split("__")[0] not in known:
-            near = checks.nearest(unknown, known)
-            hint = f" Did you mean {near!r}?" if near else ""
+        if unknown.split("__")[0] in known:
+            continue
+        if unknown == "learner" and cls.needs_networks:
             raise checks.InputError(
-                f"{cls.name} has no parameter {unknown!r}.{hint} Known: {', '.join(known)}."
+                f"{cls.name} is made of networks and takes no other learner. Methods that do: "
+                f"{', '.join(name for name in ENTRIES if takes_learners(name))}."
             )
+        near = checks.nearest(unknown, known)
+        hint = f" Did you mean {near!r}?" if near else ""
+        raise checks.InputError(
+            f"{cls.name} has no parameter {unknown!r}.{hint} Known: {', '.join(known)}."
+        )
+
+
+def takes_learners(name: str) -> bool:
+    """Whether a method can be fitted with another learner than networks."""
+    return "learner" in METHODS[name].__dataclass_fields__
+
+
+# -- the names of the version before --------------------------------------------------------------
+
+
+def current_name(name: str) -> str:
+    """What a class is called now; the others end in `Classifier`, and have always been here."""
+    if name == "DoublyRobustLearner":
+        return "DoublyRobustClassifier"
+    known = {entry.class_name for entry in ENTRIES.values()}
+    return f"{name}Classifier" if f"{name}Classifier" in known else name
+
+
+def renamed(module: str) -> Callable[[str], Any]:
+    """A `__getattr__` for a module: the class of a former name, with a warning."""
+
+    def former(name: str) -> Any:
+        now = current_name(name)
+        if now == name:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warnings.warn(
+            f"{name} is called {now} now; the old name will go in the next release.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return getattr(import_module(module), now)
+
+    return former

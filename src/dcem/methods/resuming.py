@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from dcem._version import __version__
 from dcem.engine.checkpoint import Saves, nested
-from dcem.methods.fitting import FleetData
+from dcem.methods.fleets import FleetData
 
 if TYPE_CHECKING:
-    from dcem.methods.base import NetworkClassifier
+    from dcem.methods.network import NetworkClassifier
 
 # Where and how loudly a fit runs does not change what it is; `data` holds the seeds, and the
 # initial weights tell one network from another, whose factory has a new address in each process.

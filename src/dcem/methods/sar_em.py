@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,10 +12,12 @@ from torch import Tensor
 from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, supervised
 from dcem.engine.checkpoint import State, nested, part
 from dcem.engine.losses import cross_entropy_rows, weighted_mean
-from dcem.methods.base import FleetData, NetworkClassifier, Trained
-from dcem.methods.dcem import VARIANTS
+from dcem.methods.fleets import FleetData, Trained
+from dcem.methods.network import NetworkClassifier, check_variant
 from dcem.methods.propensity import with_group
+from dcem.methods.registry import renamed
 from dcem.methods.resuming import saves_of
+from dcem.methods.settings import RELEASED, SLOW
 from dcem.table import checks
 
 CLAMP = 1e-6  # a classifier's probabilities stay this far from 0 and 1 in the E-step
@@ -22,7 +25,7 @@ LOSSES = ("classifier_loss", "propensity_loss")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SarEM(NetworkClassifier):
+class SarEMClassifier(NetworkClassifier):
     """Positives that were found, and a mixture of the rest: EM over who else is positive.
 
     *Idea.* A found positive (tested, and positive) is certain. Everyone else, a tested negative
@@ -84,6 +87,10 @@ class SarEM(NetworkClassifier):
     carry_weights: bool = True
 
     name: ClassVar[str] = "sar-em"
+    as_published: ClassVar[Mapping[str, Any]] = {
+        "sinusoid": RELEASED | {"steps": 1000},
+        "sepsis": SLOW | {"propensity_learning_rate": 1e-3},
+    }
 
     @property
     def uses_truth(self) -> bool:
@@ -91,8 +98,7 @@ class SarEM(NetworkClassifier):
         return self.variant == "published"
 
     def _train(self, data: FleetData) -> Trained:
-        if self.variant not in VARIANTS:
-            raise ValueError(f"variant must be one of {', '.join(VARIANTS)}; got {self.variant!r}")
+        check_variant(self.variant)
         assert data.validation is not None
         if self.uses_truth and data.validation.get("truth") is None:
             raise checks.InputError(
@@ -284,3 +290,6 @@ def classifier_loss(logits: Tensor, rows: Rows) -> Tensor:
     """Every row twice, as a positive of weight Q and a negative of weight 1 - Q: the mean over
     these 2N, which is half the cross-entropy against Q."""
     return weighted_mean(cross_entropy_rows(logits, rows["q"]), rows["weight"]) / 2
+
+
+__getattr__ = renamed(__name__)

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
+from torch import Tensor
+
 from dcem.engine import Adam, Fleet, Patience, Rows, Trainer
 from dcem.engine.fit import Objective
-from dcem.methods.base import FleetData
+from dcem.engine.losses import cross_entropy_rows, weighted_mean
+from dcem.methods.fleets import FleetData, Trained, select
 
 if TYPE_CHECKING:
-    from dcem.methods.supervised import SupervisedNetwork
+    from dcem.methods.supervised import Lesson, SupervisedNetwork
 
 CHECK_EVERY = 10
 
@@ -52,3 +56,48 @@ def train_stage(
     )
     rule.restore(fleet.flat)
     return [int(step) for step in (rule.best_step * CHECK_EVERY).tolist()]
+
+
+def train_supervised(method: SupervisedNetwork, data: FleetData) -> Trained:
+    """A method that is one such stage: its rows, its loss, one network per seed."""
+    train = method._rows(data.train, data)
+    architecture = method._architecture(int(train.X.shape[-1]))
+    fleet = data.fleet(architecture)
+    watched = data.validation if method.uses_validation else None
+    kept = train_stage(
+        method,
+        data,
+        fleet,
+        method._objective(architecture, data),
+        train,
+        None if watched is None else method._rows(watched, data),
+    )
+    return Trained(fleet, [{"n_iter_": steps} for steps in kept])
+
+
+def rows_of(part: Rows, lesson: Lesson) -> Rows:
+    """The rows of a lesson, with columns `target`, `weight` and, if rows have one, `factor`."""
+    columns = {"target": lesson.target, "weight": part["weight"]}
+    if lesson.factor is not None:
+        columns["factor"] = lesson.factor
+    rows = Rows(part.X, columns)
+    if lesson.keep is not None:
+        rows = select(rows, lesson.keep)
+    if lesson.mean_one:
+        mean = weighted_mean(rows["factor"], rows["weight"]).unsqueeze(-1)
+        rows.columns["factor"] = rows["factor"] / mean
+    return rows
+
+
+def factored_cross_entropy(logits: Tensor, rows: Rows) -> Tensor:
+    """The mean cross-entropy of each network, `[M]`, rows counted by their factors."""
+    values, factor = cross_entropy_rows(logits, rows["target"]), rows.get("factor")
+    return weighted_mean(values if factor is None else values * factor, rows["weight"])
+
+
+def append_group(X: Tensor, group: Tensor, n_groups: int) -> Tensor:
+    """Features with an indicator of every group but the first: `[..., N, d + G - 1]`."""
+    indicators = [(group == g).to(X.dtype).unsqueeze(-1) for g in range(1, n_groups)]
+    if X.dim() == 2 and group.dim() == 2:
+        X = X.expand(group.shape[0], -1, -1)
+    return torch.cat([X, *indicators], dim=-1)

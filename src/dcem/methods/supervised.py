@@ -1,26 +1,31 @@
-"""Plain supervised networks: which rows and which labels they take is all that tells them apart.
+"""Plain supervised learning: which rows and which labels it takes is all that tells methods apart.
 
-All take cross-entropy as their loss. With `patience` a network is checked on validation rows every
-ten steps and keeps its best weights; with `patience=None` it takes all steps and keeps the last, as
-the published runs do.
+All take cross-entropy as their loss. The learner is a network unless another is asked for. With
+`patience` a network is checked on validation rows every ten steps and keeps its best weights; with
+`patience=None` it takes all steps and keeps the last, as the published runs do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from dcem.engine import Rows, cross_entropy, supervised
-from dcem.engine.fit import Objective
-from dcem.engine.fleet import Architecture
-from dcem.methods.base import FleetData, NetworkClassifier, Trained
-from dcem.methods.stage import train_stage
-from dcem.methods.tables import select
+from dcem.methods.base import GroupPredictor, Prepared, SelectiveClassifier
+from dcem.methods.network import NetworkClassifier
+from dcem.methods.registry import renamed
+from dcem.methods.settings import SINGLE, SLOW, WIDE
 from dcem.table import checks
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from dcem.engine import Rows
+    from dcem.engine.fit import Objective
+    from dcem.engine.fleet import Architecture
+    from dcem.methods.fleets import FleetData, Trained
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -41,42 +46,120 @@ class SupervisedNetwork(NetworkClassifier):
     weight_decay: float = 0.0
     patience: int | None = 10
 
+    as_published: ClassVar[Mapping[str, Any]] = {"sinusoid": SINGLE, "sepsis": WIDE | SLOW}
+
     @property
     def uses_validation(self) -> bool:
         """Only stopping looks at validation rows."""
         return self.patience is not None
 
     def _rows(self, part: Rows, data: FleetData) -> Rows:
-        """Features, `target` and `weight` of one split, as the loss wants them."""
-        raise NotImplementedError
+        """Features, `target` and `weight` of one split: everybody, the untested as negative."""
+        from dcem.engine import Rows
+
+        return Rows(part.X, {"target": part["y"], "weight": part["weight"]})
 
     def _loss(self, logits: Tensor, rows: Rows) -> Tensor:
         """The loss of each network, `[M]`."""
+        from dcem.engine import cross_entropy
+
         return cross_entropy(logits, rows)
 
     def _objective(self, architecture: Architecture, data: FleetData) -> Objective:
         """From parameters and rows to the loss; overridden where rows pass the network in
         another way than once and as they are."""
+        from dcem.engine import supervised
+
         return supervised(architecture, self._loss)
 
     def _train(self, data: FleetData) -> Trained:
-        train = self._rows(data.train, data)
-        architecture = self._architecture(int(train.X.shape[-1]))
-        fleet = data.fleet(architecture)
-        watched = data.validation if self.uses_validation else None
-        kept = train_stage(
-            self,
-            data,
-            fleet,
-            self._objective(architecture, data),
-            train,
-            None if watched is None else self._rows(watched, data),
-        )
-        return Trained(fleet, [{"n_iter_": steps} for steps in kept])
+        from dcem.methods.stage import train_supervised
+
+        return train_supervised(self, data)
+
+
+class Lesson(NamedTuple):
+    """What a method has its learner learn, of rows in their roles.
+
+    Arrays of one problem `[n]`, or tensors of a fleet `[M, n]`: written once for both.
+    """
+
+    target: Any
+    keep: Any = None  # which rows; None is all of them
+    factor: Any = None  # by how much a row counts besides its weight
+    mean_one: bool = False  # whether factors are brought to mean 1 among the rows kept
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ObservedLabels(SupervisedNetwork):
+class LearnerClassifier(SupervisedNetwork):
+    """Base of the methods whose idea is a choice of rows, labels and weights, for any learner.
+
+    Parameters
+    ----------
+    learner
+        "network"; "linear" (penalised logistic regression), "boost" (boosted trees, LightGBM) or
+        "forest" (extremely randomised trees), which need no torch; or a scikit-learn classifier,
+        which is cloned, and not saved. What is said of networks (`hidden` to `dtype`, `steps` to
+        `patience`) is for networks alone; `n_members` of other learners are fitted to rows with
+        random weights, so that they disagree where the rows say little.
+    """
+
+    learner: Any = "network"
+
+    needs_networks: ClassVar[bool] = False
+
+    def _lesson(self, rows: Any, n_groups: int) -> Lesson:
+        """Which rows, labels and factors; `rows` has columns by name and `X`."""
+        raise NotImplementedError
+
+    def _inputs(self, table: Any, n_groups: int) -> np.ndarray:
+        """What a learner that is not a network reads of a table with features as they are."""
+        return table.X
+
+    @property
+    def _is_network(self) -> bool:
+        return isinstance(self.learner, str) and self.learner == "network"
+
+    @property
+    def uses_validation(self) -> bool:
+        """Other learners choose their penalty or their number of trees on validation rows."""
+        return self.patience is not None if self._is_network else True
+
+    def _fit_each(self, *given: Any, **options: Any) -> None:
+        if self._is_network:
+            NetworkClassifier._fit_each(self, *given, **options)
+        else:
+            SelectiveClassifier._fit_each(self, *given, **options)
+
+    def _fit(self, data: Prepared) -> None:
+        from dcem.methods.learning import fit_members
+
+        self.models_ = fit_members(self, data)
+        self.__dict__.pop("fleet_", None)
+
+    def _preprocessor(self, X: np.ndarray, rows: np.ndarray) -> Any:
+        if self._is_network:
+            return NetworkClassifier._preprocessor(self, X, rows)
+        return SelectiveClassifier._preprocessor(self, X, rows)
+
+    def _members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
+        if hasattr(self, "models_"):
+            return np.stack([model.predict_proba(X)[:, 1] for model in self.models_])
+        return super()._members(X, rows, exact=exact)
+
+    def _rows(self, part: Rows, data: FleetData) -> Rows:
+        from dcem.methods.stage import rows_of
+
+        return rows_of(part, self._lesson(part, data.n_groups))
+
+    def _loss(self, logits: Tensor, rows: Rows) -> Tensor:
+        from dcem.methods.stage import factored_cross_entropy
+
+        return factored_cross_entropy(logits, rows)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ObservedLabelsClassifier(LearnerClassifier):
     """Count the untested as negative, and train on everybody.
 
     *Idea.* What is done by default: a label that nobody collected is a zero.
@@ -96,12 +179,12 @@ class ObservedLabels(SupervisedNetwork):
 
     name: ClassVar[str] = "y-obs"
 
-    def _rows(self, part: Rows, data: FleetData) -> Rows:
-        return Rows(part.X, {"target": part["y"], "weight": part["weight"]})
+    def _lesson(self, rows: Any, n_groups: int) -> Lesson:
+        return Lesson(rows["y"])
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Oracle(SupervisedNetwork):
+class OracleClassifier(LearnerClassifier):
     """Train on the truth of everybody, tested or not.
 
     *Idea.* The ceiling: what the same network would learn if nobody were censored.
@@ -127,18 +210,18 @@ class Oracle(SupervisedNetwork):
         """It is an oracle."""
         return True
 
-    def _rows(self, part: Rows, data: FleetData) -> Rows:
-        truth = part.get("truth")
+    def _lesson(self, rows: Any, n_groups: int) -> Lesson:
+        truth = rows.get("truth")
         if truth is None:
             raise checks.InputError(
                 "y-model stops by the truth of validation rows: pass truth=(train, validation), "
                 "or patience=None."
             )
-        return Rows(part.X, {"target": truth, "weight": part["weight"]})
+        return Lesson(truth)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GroupOnly(SupervisedNetwork):
+class GroupOnlyClassifier(LearnerClassifier):
     """Count the untested as negative, train on one group, and apply to everybody.
 
     *Idea.* If one group is tested thoroughly, its observed labels are nearly complete.
@@ -163,26 +246,25 @@ class GroupOnly(SupervisedNetwork):
 
     name: ClassVar[str] = "group-only"
 
-    def _rows(self, part: Rows, data: FleetData) -> Rows:
-        if not 0 <= self.group < max(data.n_groups, 1):
+    def _lesson(self, rows: Any, n_groups: int) -> Lesson:
+        if not 0 <= self.group < max(n_groups, 1):
             raise checks.InputError(
-                f"group-only was asked for group {self.group}, but there are {data.n_groups} "
-                f"groups, numbered 0 to {data.n_groups - 1}."
+                f"group-only was asked for group {self.group}, but there are {n_groups} "
+                f"groups, numbered 0 to {n_groups - 1}."
             )
-        member = (part["group"] == self.group).to(part.X.dtype)
-        if not bool((member * part["weight"]).sum(-1).gt(0).all()):
+        member = rows["group"] == self.group
+        if not ((member * rows["weight"]).sum(-1) > 0).all():
             raise checks.InputError(f"Nobody belongs to group {self.group}; choose another group.")
-        if not bool((member * part["weight"] * part["tested"]).sum(-1).gt(0).all()):
+        if not ((member * rows["weight"] * rows["tested"]).sum(-1) > 0).all():
             raise checks.InputError(
                 f"Nobody in group {self.group} was tested, so it has no labels to learn from; "
                 "choose another group, or a method that learns from all of them."
             )
-        kept = select(part, member)
-        return Rows(kept.X, {"target": kept["y"], "weight": kept["weight"]})
+        return Lesson(rows["y"], keep=member)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TestedOnly(SupervisedNetwork):
+class TestedOnlyClassifier(LearnerClassifier):
     """Train on tested people only, and apply to everybody.
 
     *Idea.* Among the tested the labels are the truth.
@@ -205,13 +287,12 @@ class TestedOnly(SupervisedNetwork):
     name: ClassVar[str] = "tested-only"
     __test__: ClassVar[bool] = False  # not a test class, whatever its name suggests to pytest
 
-    def _rows(self, part: Rows, data: FleetData) -> Rows:
-        kept = select(part, part["tested"])
-        return Rows(kept.X, {"target": kept["y"], "weight": kept["weight"]})
+    def _lesson(self, rows: Any, n_groups: int) -> Lesson:
+        return Lesson(rows["y"], keep=rows["tested"])
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TestedOnlyPlusGroup(TestedOnly):
+class TestedOnlyPlusGroupClassifier(GroupPredictor, TestedOnlyClassifier):
     """Tested-only with the group as an input: a model that knows to whom a row belongs.
 
     *Idea.* Let the model learn each group's own relation between features and outcome.
@@ -234,27 +315,32 @@ class TestedOnlyPlusGroup(TestedOnly):
     needs_group: ClassVar[bool] = True
 
     def _rows(self, part: Rows, data: FleetData) -> Rows:
-        kept = select(part, part["tested"])
-        X = append_group(kept.X, kept["group"], data.n_groups)
-        return Rows(X, {"target": kept["y"], "weight": kept["weight"]})
+        from dcem.engine import Rows
+        from dcem.methods.stage import append_group
 
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Probabilities `[n, 2]`, given the group of each row."""
-        rows = torch.from_numpy(self._prepare(X))
-        codes = self._group_codes(sensitive_features, len(rows))
-        inputs = append_group(rows, torch.from_numpy(codes), len(self.group_names_))
-        positive = self.fleet_.predict(inputs).double().mean(0).cpu().numpy()
-        return np.stack([1 - positive, positive], axis=1)
+        inputs = append_group(part.X, part["group"], data.n_groups)
+        return super()._rows(Rows(inputs, part.columns), data)
 
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """The more probable class of each row, given its group."""
-        positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
-        return self.classes_[(positive > 0.5).astype(int)]
+    def _group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
+        features = self._features(X)
+        codes = self._group_codes(sensitive_features, len(features))
+        return self._members(
+            _with_indicators(features, codes, len(self.group_names_)),
+            _with_indicators(
+                self.preprocessor_.transform(features, self._precision),
+                codes,
+                len(self.group_names_),
+            ),
+        )
+
+    def _inputs(self, table: Any, n_groups: int) -> np.ndarray:
+        return _with_indicators(table.X, table.group, n_groups)
 
 
-def append_group(X: Tensor, group: Tensor, n_groups: int) -> Tensor:
-    """Features with an indicator of every group but the first: `[..., N, d + G - 1]`."""
-    indicators = [(group == g).to(X.dtype).unsqueeze(-1) for g in range(1, n_groups)]
-    if X.dim() == 2 and group.dim() == 2:
-        X = X.expand(group.shape[0], -1, -1)
-    return torch.cat([X, *indicators], dim=-1)
+def _with_indicators(X: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
+    """Features with an indicator of every group but the first: `[n, d + G - 1]`."""
+    indicators = [(group == g).astype(X.dtype)[:, None] for g in range(1, n_groups)]
+    return np.concatenate([X, *indicators], axis=1)
+
+
+__getattr__ = renamed(__name__)

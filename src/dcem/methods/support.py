@@ -7,24 +7,22 @@ is from them, and neither needs its group:
   tested rows keep themselves; above 1 a row is unlike anything tested;
 * *testing probability*, averaged over the groups by their share, for methods that model it.
 
-The spread of an ensemble is no such measure: networks can agree confidently where there is no data.
-Clusters are means of at least ten rows, so that a saved model holds no individual's features.
+The spread of an ensemble is not such a measure: its members can agree confidently where there is no
+data. Clusters are means over at least ten people, so that a saved model holds nobody's features;
+where fewer were tested there is none, no distance either, and nobody counts as supported.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-
-from dcem.engine import MLP, Fleet
-from dcem.methods.propensity import for_group, positive_probability, with_group
 
 CLUSTERS = 256
-SMALLEST = 10  # rows a cluster
+SMALLEST = 10  # people per cluster
 SAMPLE = 50_000  # tested rows looked at, at most
 UNLIKELY = 0.01  # a testing probability below this is no support
 BLOCK = 1024  # rows whose distances stay in the cache
@@ -39,13 +37,20 @@ class Support:
     group_shares: np.ndarray  # [G]
 
     @classmethod
-    def fit(cls, X: np.ndarray, tested: np.ndarray, group: np.ndarray, n_groups: int) -> Support:
-        """From preprocessed training rows."""
+    def fit(
+        cls,
+        X: np.ndarray,
+        tested: np.ndarray,
+        group: np.ndarray,
+        n_groups: int,
+        person: np.ndarray | None = None,
+    ) -> Support:
+        """From preprocessed training rows; `person` holds codes, None if each row is its own."""
         rng = np.random.default_rng(0)
         chosen = np.flatnonzero(tested > 0)
         if len(chosen) > SAMPLE:
             chosen = rng.choice(chosen, SAMPLE, replace=False)
-        rows = X[chosen]
+        rows, people = X[chosen], chosen if person is None else person[chosen]
         n_clusters = int(np.clip(len(rows) // (2 * SMALLEST), 1, CLUSTERS))
         centers = rows[rng.choice(len(rows), n_clusters, replace=False)]
         for _ in range(3):  # a few rounds of k-means; small clusters dissolve into their neighbours
@@ -54,18 +59,42 @@ class Support:
             sums = np.stack(
                 [np.bincount(nearest, column, minlength=len(centers)) for column in rows.T], axis=1
             )
-            kept = sizes >= min(SMALLEST, sizes.max())
+            kept = _people_of(nearest, people, len(centers)) >= SMALLEST
+            if not kept.any():  # all in one, if they are enough
+                sums, sizes = rows.sum(axis=0, dtype=np.float64)[None], np.array([len(rows)])
+                kept = np.array([len(np.unique(people)) >= SMALLEST])
             centers = (sums[kept] / sizes[kept, None]).astype(np.float32)
+            if not len(centers):
+                break
         _, distance = _nearest(rows, centers)
-        radius = float(np.quantile(distance, 0.99))
+        radius = (float(np.quantile(distance, 0.99)) if len(centers) else 0.0) or 1.0
+        everybody = np.arange(len(group)) if person is None else person
         sizes = np.bincount(group, minlength=n_groups)
-        sizes[(sizes > 0) & (sizes < SMALLEST)] = SMALLEST  # a saved share tells no small count
-        return cls(centers, radius or 1.0, sizes / sizes.sum())
+        few = _people_of(group, everybody, n_groups) < SMALLEST
+        sizes[(sizes > 0) & few] = SMALLEST  # a saved share tells no small count
+        return cls(centers, radius, sizes / sizes.sum())
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What is not a single number, by name, for a file."""
+        return {"centers": self.centers, "group_shares": self.group_shares}
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, np.ndarray], radius: float, n_inputs: int, n_groups: int
+    ) -> Support:
+        """The inverse of `arrays`; ValueError where they do not fit together."""
+        centers, shares = arrays["centers"], arrays["group_shares"]
+        if centers.ndim != 2 or centers.shape[1] != n_inputs or centers.dtype != np.float32:
+            raise ValueError("the clusters of tested rows are not of these features")
+        if shares.shape != (n_groups,) or not (shares >= 0).all() or not 0 < radius < np.inf:
+            raise ValueError("the shares of the groups or the reach of the tested cannot be")
+        return cls(centers, radius, shares)
 
     def of(self, X: np.ndarray, propensity: Any = None) -> pd.DataFrame:
         """`distance`, `testing_probability` and `supported` of preprocessed rows.
 
-        `propensity` is a fleet or a fitted scikit-learn classifier on features with group, or None.
+        `propensity` is a model of P(tested) on features with group: a fleet, a learner or a fitted
+        scikit-learn classifier; or None.
         """
         _, distance = _nearest(X, self.centers)
         distance = distance / self.radius
@@ -80,32 +109,56 @@ class Support:
     def testing_probability(self, X: np.ndarray, propensity: Any) -> np.ndarray:
         """P(tested) of preprocessed rows if they belonged to each of the groups, `[n, G]`."""
         n_groups = len(self.group_shares)
-        out = np.empty((len(X), n_groups))
-        for code in range(n_groups):
-            if isinstance(propensity, Fleet) and isinstance(propensity.architecture, MLP):
-                flat = propensity.flat
-                network = Fleet(*for_group(propensity.architecture, flat, code, n_groups))
-                out[:, code] = network.predict(torch.from_numpy(X)).mean(0).double().numpy()
-                continue
-            group = torch.full((len(X),), code)
-            inputs = with_group(torch.from_numpy(X), group, n_groups)
-            if isinstance(propensity, Fleet):
-                out[:, code] = propensity.predict(inputs).mean(0).double().numpy()
-            else:
-                out[:, code] = positive_probability(propensity, inputs.numpy())
-        return out
+        if hasattr(propensity, "architecture"):
+            from dcem.methods.propensity import by_group
+
+            return by_group(propensity, X, n_groups)
+        return np.stack(
+            [
+                positive_probability(propensity, with_group(X, np.full(len(X), code), n_groups))
+                for code in range(n_groups)
+            ],
+            axis=1,
+        )
+
+
+def with_group(X: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
+    """Features with an indicator of every group but the first and their interactions.
+
+    `[n, G d + G - 1]`: what a model of testing reads, so that each group may have its own policy.
+    """
+    indicators = [(group == g).astype(X.dtype)[:, None] for g in range(1, n_groups)]
+    return np.concatenate([X, *(X * a for a in indicators), *indicators], axis=1)
+
+
+def positive_probability(model: Any, X: np.ndarray) -> np.ndarray:
+    """P(tested) from a fitted classifier, also where everybody or nobody was tested."""
+    probability = np.zeros(len(X))
+    classes = list(model.classes_)
+    if 1 in classes:
+        probability = model.predict_proba(X)[:, classes.index(1)]
+    return np.asarray(probability, dtype=np.float64)
+
+
+def _people_of(cluster: np.ndarray, person: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Different people in each cluster `[n_clusters]`, from a cluster and a person per row."""
+    width = int(person.max()) + 1 if len(person) else 1
+    pairs = np.unique(cluster.astype(np.int64) * width + person)
+    return np.bincount(pairs // width, minlength=n_clusters)
 
 
 def _nearest(rows: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest center of each row, and the distance to it; block by block."""
-    nearest, distance = np.empty(len(rows), np.int64), np.empty(len(rows))
+    """The nearest center of each row, and the distance to it (NaN without any); block by block."""
+    nearest, distance = np.zeros(len(rows), np.int64), np.full(len(rows), np.nan)
+    if not len(centers):
+        return nearest, distance
     # |x - c|^2 = |x|^2 - 2 x c + |c|^2, of which the first part is the same for all centers
     centers = centers.astype(rows.dtype, copy=False)
-    twice = torch.from_numpy(np.ascontiguousarray(-2 * centers.T))
-    norm = torch.from_numpy((centers.astype(np.float64) ** 2).sum(1).astype(rows.dtype))
+    twice = np.ascontiguousarray(-2 * centers.T)
+    norm = (centers.astype(np.float64) ** 2).sum(1).astype(rows.dtype)
     for start in range(0, len(rows), BLOCK):
         block = rows[start : start + BLOCK]
-        best = torch.addmm(norm, torch.from_numpy(block), twice).numpy().argmin(1)
+        best = (block @ twice + norm).argmin(1)
         nearest[start : start + BLOCK] = best
         # From the difference itself: the sum above would lose the digits of a small distance.
         difference = block - centers[best]

@@ -1,16 +1,12 @@
-"""Selectively labelled tables on their way into a fleet: split, preprocessed, stacked, padded."""
+"""Selectively labelled rows on their way into a method: split, preprocessed, in their roles."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from dcem.engine import Rows
-from dcem.methods.preprocess import Preprocessor
+from dcem.learners.preprocess import Preprocessor
 from dcem.table.checks import notice
 from dcem.table.labels import SelectiveLabels
 
@@ -20,7 +16,10 @@ MAX_VALIDATION = 50_000
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of one problem as a network reads them, and their roles; all arrays `[n, ...]`."""
+    """Rows of one problem as a method reads them, and their roles; all arrays `[n, ...]`.
+
+    Everything but the features is found by name too: `table["tested"]`.
+    """
 
     X: np.ndarray
     y: np.ndarray  # observed label, 0 where nobody looked
@@ -34,19 +33,25 @@ class Table:
     def of(
         cls,
         problem: SelectiveLabels,
-        preprocessor: Preprocessor,
+        preprocessor: Preprocessor | None,
         truth: np.ndarray | None,
         dtype: str = "float32",
         rows: np.ndarray | None = None,
     ) -> Table:
-        """Preprocess the rows of a problem at the positions `rows` (None: all)."""
+        """The rows of a problem at the positions `rows` (None: all).
+
+        Without a preprocessor the features stay as they are, missing values included.
+        """
         chosen = slice(None) if rows is None else rows
         person = None
         if problem.id is not None:
             person = np.unique(problem.id[chosen], return_inverse=True)[1]
         weight = problem.weight if problem.weight is not None else np.ones(len(problem))
+        X = problem.X[chosen]
+        if preprocessor is not None:
+            X = preprocessor.transform(problem.X, dtype, rows)
         return cls(
-            X=preprocessor.transform(problem.X, dtype, rows),
+            X=X,
             y=problem.y_imputed[chosen].astype(dtype),
             tested=problem.tested[chosen].astype(dtype),
             group=problem.group[chosen],
@@ -60,6 +65,16 @@ class Table:
         named = {"y": self.y, "tested": self.tested, "group": self.group, "weight": self.weight}
         optional = {"truth": self.truth, "person": self.person}
         return named | {name: column for name, column in optional.items() if column is not None}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.columns()[name]
+
+    def get(self, name: str) -> np.ndarray | None:
+        """A column, or None where there is none of that name."""
+        return self.columns().get(name)
+
+    def __len__(self) -> int:
+        return len(self.y)
 
 
 def hold_out(problem: SelectiveLabels, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -99,52 +114,3 @@ def _draw(stratum: np.ndarray, fraction: float, rng: np.random.Generator) -> np.
         members = rng.permutation(np.flatnonzero(stratum == level))
         held[members[: round(fraction * len(members))]] = True
     return held
-
-
-def stack(tables: Sequence[Table], members: int, device: torch.device) -> Rows:
-    """Rows of a fleet: one network for each table and member, tables padded to one length.
-
-    A single table is stored once, whatever the number of members: `X [N, d]`, columns `[N]`.
-    Several give `X [M, N, d]` and columns `[M, N]`; padding has weight 0.
-    """
-
-    def tensor(array: np.ndarray) -> Tensor:
-        array = np.ascontiguousarray(array)
-        return torch.from_numpy(array if array.flags.writeable else array.copy()).to(device)
-
-    if len(tables) == 1:
-        table = tables[0]
-        return Rows(tensor(table.X), {k: tensor(v) for k, v in table.columns().items()})
-    longest = max(len(table.y) for table in tables)
-
-    def padded(arrays: list[np.ndarray]) -> Tensor:
-        out = np.zeros((len(arrays), longest, *arrays[0].shape[1:]), dtype=arrays[0].dtype)
-        for row, array in zip(out, arrays, strict=True):
-            row[: len(array)] = array
-        return tensor(out).repeat_interleave(members, dim=0) if members > 1 else tensor(out)
-
-    columns = [table.columns() for table in tables]
-    names = set.intersection(*(set(column) for column in columns))
-    X = padded([table.X for table in tables])
-    return Rows(X, {name: padded([column[name] for column in columns]) for name in sorted(names)})
-
-
-def select(rows: Rows, keep: Tensor) -> Rows:
-    """The rows where `keep` (`[N]` or `[M, N]`, 0/1) is set; each network's own, in their order.
-
-    Networks keep different numbers of rows: shorter selections are filled up with rows of weight 0.
-    """
-    if keep.dim() == 1 and all(column.dim() == 1 for column in rows.columns.values()):
-        chosen = keep > 0
-        X = rows.X[..., chosen, :]
-        return Rows(X, {name: column[chosen] for name, column in rows.columns.items()})
-    n_networks = max(
-        [keep.shape[0]] * (keep.dim() == 2)
-        + [column.shape[0] for column in rows.columns.values() if column.dim() == 2]
-    )
-    keep = (keep > 0).expand(n_networks, -1)
-    longest = max(1, int(keep.sum(1).max()))
-    index = torch.argsort((~keep).to(torch.uint8), dim=1, stable=True)[:, :longest]
-    chosen_rows = rows.take(index)
-    chosen_rows.columns["weight"] = chosen_rows["weight"] * keep.gather(1, index)
-    return chosen_rows

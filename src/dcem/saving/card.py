@@ -14,7 +14,7 @@ import torch
 from dcem import __version__
 
 if TYPE_CHECKING:
-    from dcem.methods.base import NetworkClassifier
+    from dcem.methods.network import NetworkClassifier
 
 SMALLEST_CELL = 10
 

@@ -1,10 +1,15 @@
 """Fitted models on disk: numbers as safetensors, the rest as JSON, nothing that runs.
 
-A folder holds `model.safetensors` (weights, preprocessing, clusters of tested rows), `model.json`
-(what they mean, with hashes of both) and `MODEL_CARD.md`, which is for people and is not read back.
-What prediction needs is saved, and no individual's row: pseudo-labels and testing probabilities of
-training rows stay behind. So do models that are not ours: a scikit-learn propensity model is
-replaced by a stand-in that says so, and a network from an own factory needs the factory again.
+A folder holds `model.safetensors` (weights, trees, preprocessing, clusters of tested rows),
+`model.json` (what they mean, with hashes of both) and `MODEL_CARD.md`, which is for people and is
+not read back. What prediction needs is saved, and no individual's row: pseudo-labels and testing
+probabilities of training rows stay behind. So do models that are not ours: a scikit-learn
+propensity model is replaced by a stand-in that says so, and a network from an own factory needs the
+factory again.
+
+A model is replaced in one step, and a reader who meets that step reads again: whoever loads sees
+the old model or the new one, never neither. Hashes tell damage; they do not tell who wrote a file,
+so every field is checked after them.
 """
 
 from __future__ import annotations
@@ -12,41 +17,33 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import warnings
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.numpy import load, save_file
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
 
 from dcem import __version__
-from dcem.engine import Fleet, FromModule
-from dcem.engine.architectures import describe, rebuild
-from dcem.engine.fleet import Architecture
-from dcem.methods.preprocess import Preprocessor
-from dcem.methods.support import Support
+from dcem.files import exchange, remove_abandoned
 from dcem.saving.card import model_card, without_small_cells
-from dcem.saving.plain_data import from_plain, to_plain
+from dcem.saving.plain_data import Packer, Unpacker, class_of
 from dcem.table.checks import InputError, notice
 
 if TYPE_CHECKING:
-    from dcem.methods.base import NetworkClassifier
+    from torch import nn
+
+    from dcem.methods.base import SelectiveClassifier
 
 FORMAT = "dcem-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 TENSORS, DESCRIPTION, CARD = "model.safetensors", "model.json", "MODEL_CARD.md"
-# Fitted attributes about individual rows; never written.
-ROWS = {"train_rows_", "pseudo_labels_", "propensity_"}
-NAMES = {"classes_", "feature_names_in_"}
-# Fitted attributes with a place of their own in the description.
-PLACED = {"preprocessor_", "support_", "training_counts_"}
+LONGEST = 1 << 28  # bytes of a description
+TRIES = 50  # readings of a folder that is replaced again and again
 
 
 class ModelFileError(InputError):
@@ -64,7 +61,7 @@ class LeftOut(BaseEstimator):
     def fit(self, X: Any, y: Any) -> LeftOut:
         """There is nothing to fit."""
         raise InputError(
-            f"The propensity model {self.description} was not saved with this model. To fit again, "
+            f"The model {self.description} was not saved with this model. To fit again, "
             "give one: set_params(propensity=...)."
         )
 
@@ -93,7 +90,7 @@ def require_place(folder: str | Path) -> bool:
 
 
 def save(
-    estimator: NetworkClassifier,
+    estimator: SelectiveClassifier,
     folder: str | Path,
     *,
     table: Mapping[str, Any] | None = None,
@@ -112,39 +109,34 @@ def save(
     check_is_fitted(estimator)
     folder = Path(folder)
     require_place(folder)
-    tensors, networks, fitted = _fitted(estimator)
-    tensors |= _arrays("preprocessor_", estimator.preprocessor_, "median mean scale indicators")
-    tensors |= _arrays("support_", estimator.support_, "centers group_shares")
-    counts = without_small_cells(estimator.training_counts_)
+    packer = Packer()
+    try:
+        model = packer.estimator(estimator)
+    except TypeError as error:
+        raise ModelFileError(str(error)) from None
     description: dict[str, Any] = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "dcem_version": __version__,
-        "method": estimator.name,
-        "class": type(estimator).__name__,
-        "parameters": _parameters(estimator),
-        "fitted": fitted,
-        "networks": networks,
-        "preprocessor": {"identity": estimator.preprocessor_.identity},
-        "support": {"radius": float(estimator.support_.radius)},
-        "training_counts": to_plain(counts.reset_index().to_dict(orient="list")),
+        "model": model,
     }
     if table is not None:
         description["table"] = dict(table)
+    remove_abandoned(folder)
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
-        save_file(tensors, temporary / TENSORS)
-        description["tensors_sha256"] = _file_hash(temporary / TENSORS)
+        save_file(packer.arrays, temporary / TENSORS)
+        description["tensors_sha256"] = _hash((temporary / TENSORS).read_bytes())
         description["sha256"] = _content_hash(description)
         text = json.dumps(description, indent=1, allow_nan=False)
         (temporary / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
         # safetensors writes for the owner alone, whatever the umask says; others may need it too.
         shutil.copymode(temporary / DESCRIPTION, temporary / TENSORS)
-        card = model_card(estimator, counts, about_table)
+        card = model_card(estimator, without_small_cells(estimator.training_counts_), about_table)
         (temporary / CARD).write_text(card, encoding="utf-8")
-        _put(temporary, folder)
+        exchange(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -153,7 +145,7 @@ def load_model(
     folder: str | Path,
     *,
     network: Callable[[int], nn.Module] | None = None,
-    expected: type[NetworkClassifier] | None = None,
+    expected: type[SelectiveClassifier] | None = None,
 ) -> Any:
     """The model that `save` wrote to `folder`; it predicts exactly as the one that was saved.
 
@@ -166,97 +158,49 @@ def load_model(
         `MyClassifier.load(folder)`.
     """
     folder = Path(folder)
-    description = _read_description(folder)
-    tensors = _read_tensors(folder, description)
-    estimator = _class_of(description, expected)()
-    parameters = {
-        name: from_plain(value, LeftOut) for name, value in description["parameters"].items()
-    }
-    if isinstance(parameters.get("network"), LeftOut):
-        parameters["network"] = network
-    estimator.set_params(**parameters)
-    for name, value in description["fitted"].items():
-        setattr(estimator, name, from_plain(value, LeftOut))
-    for name, one in description["networks"].items():
-        fleet = Fleet(_architecture(one["architecture"], network, folder), tensors[name])
-        if one["list"] is None:
-            setattr(estimator, name, fleet)
-        else:
-            parts = fleet.flat.split(one["list"])
-            setattr(estimator, name, [Fleet(fleet.architecture, part.clone()) for part in parts])
-    arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-    estimator.preprocessor_ = Preprocessor(
-        arrays["preprocessor_.median"],
-        arrays["preprocessor_.mean"],
-        arrays["preprocessor_.scale"],
-        arrays["preprocessor_.indicators"],
-        description["preprocessor"]["identity"],
-    )
-    estimator.support_ = Support(
-        arrays["support_.centers"],
-        description["support"]["radius"],
-        arrays["support_.group_shares"],
-    )
-    counts = pd.DataFrame(from_plain(description["training_counts"], LeftOut))
-    estimator.training_counts_ = counts.set_index("group")
+    description, arrays = _read(folder)
+    try:
+        node = description["model"]
+        cls = class_of(node, expected)
+        if expected is not None and not issubclass(cls, expected):
+            raise ModelFileError(
+                f"The model is of class {cls.__name__}, not {expected.__name__}. "
+                "Use dcem.load_model."
+            )
+        estimator = Unpacker(arrays, LeftOut, network).estimator(node, own=expected)
+        _try(estimator)
+    except (ModelFileError, ModuleNotFoundError):
+        raise
+    except Exception as error:  # whatever a file can hold: it says what it is, not where we fell
+        what = str(error) or type(error).__name__
+        raise ModelFileError(f"{folder} cannot be used as a model: {what[:500]}.") from None
     return estimator
+
+
+def _try(estimator: Any) -> None:
+    """Refuse a model that cannot score a row: two are, one of them made of gaps."""
+    fitted = estimator.preprocessor_
+    rows = np.stack([fitted.mean, fitted.mean])
+    if not fitted.identity:
+        rows[1] = np.nan
+    standard = fitted.transform(rows, estimator._precision)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if not estimator.needs_group:
+            scores = estimator._members(rows, standard)
+        elif hasattr(estimator, "encoder_"):
+            scores = standard
+        else:
+            scores = estimator._group_scores(rows, np.repeat(estimator.group_names_[:1], 2))
+        estimator.support_.of(standard, estimator._propensity)
+    if not np.isfinite(scores).all():
+        raise ValueError("its scores are not numbers")
 
 
 def read_table_description(folder: str | Path) -> dict[str, Any] | None:
     """What `save` was told of the raw table, or None; checked for damage as the rest is."""
-    described = _read_description(Path(folder)).get("table")
-    return None if described is None else dict(described)
-
-
-# -- what is written --------------------------------------------------------------------------
-
-
-def _fitted(
-    estimator: NetworkClassifier,
-) -> tuple[dict[str, Tensor], dict[str, Any], dict[str, Any]]:
-    """Fitted attributes by kind: tensors of networks, their description, and plain values."""
-    tensors, networks, plain = {}, {}, {}
-    n_rows = {len(getattr(estimator, "train_rows_", ())), estimator.training_counts_["rows"].sum()}
-    for name, value in vars(estimator).items():
-        if not name.endswith("_") or name.startswith("_") or name in ROWS | PLACED:
-            continue
-        if isinstance(value, np.ndarray) and name not in NAMES and n_rows & set(value.shape):
-            continue  # about rows, whatever it is called
-        fleets = value if isinstance(value, list) else [value]
-        if fleets and all(isinstance(one, Fleet) for one in fleets):
-            tensors[name] = torch.cat([one.flat for one in fleets]).cpu().contiguous()
-            try:
-                architecture = describe(fleets[0].architecture)
-            except TypeError as error:
-                raise ModelFileError(f"{name} cannot be saved: {error}") from None
-            sizes = [len(one) for one in fleets] if isinstance(value, list) else None
-            networks[name] = {"architecture": architecture, "list": sizes}
-        else:
-            if isinstance(value, list) and value and isinstance(value[0], BaseEstimator):
-                value = value[0]
-            plain[name] = _plain(name, value)
-    return tensors, networks, plain
-
-
-def _parameters(estimator: NetworkClassifier) -> dict[str, Any]:
-    parameters = estimator.get_params(deep=False)
-    if isinstance(parameters["random_state"], np.random.RandomState | np.random.Generator):
-        parameters["random_state"] = None  # where a generator stands is no part of a model
-    return {name: _plain(name, value) for name, value in parameters.items()}
-
-
-def _plain(name: str, value: Any) -> Any:
-    try:
-        return to_plain(value)
-    except TypeError as error:
-        raise ModelFileError(f"{name} cannot be saved: {error}") from None
-
-
-def _arrays(prefix: str, holder: object, names: str) -> dict[str, Tensor]:
-    return {
-        f"{prefix}.{name}": torch.from_numpy(np.ascontiguousarray(getattr(holder, name)))
-        for name in names.split()
-    }
+    described = _read(Path(folder))[0].get("table")
+    return dict(described) if isinstance(described, dict) else None
 
 
 def _is_model(folder: Path) -> bool:
@@ -274,28 +218,47 @@ def _is_model(folder: Path) -> bool:
     return file.is_file() and f'"{FORMAT}"'.encode() in file.read_bytes()
 
 
-def _put(temporary: Path, folder: Path) -> None:
-    """Give the finished folder its name; the model that had it before goes last."""
-    old = folder.with_name(f".{folder.name}.{os.getpid()}.old")
-    if folder.exists():
-        os.rename(folder, old)
-    os.rename(temporary, folder)
-    shutil.rmtree(old, ignore_errors=True)
-
-
 # -- what is read -----------------------------------------------------------------------------
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The description and the arrays of one and the same model, hashes compared."""
+    for attempt in range(TRIES):
+        before = _identity(folder)
+        try:
+            description = _read_description(folder)
+            return description, _read_arrays(folder, description)
+        except ModelFileError:
+            # Replaced between two files? Then there is a new whole one to read.
+            if attempt + 1 == TRIES or _identity(folder) == before:
+                raise
+    raise AssertionError
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _read_description(folder: Path) -> dict[str, Any]:
     file = folder / DESCRIPTION
-    if not folder.is_dir() or not file.is_file():
-        raise ModelFileError(f"{folder} holds no saved model: there is no {DESCRIPTION} in it.")
     try:
-        description = json.loads(file.read_text(encoding="utf-8"))
+        content = file.read_bytes()
+    except OSError:
+        raise ModelFileError(
+            f"{folder} holds no saved model: there is no {DESCRIPTION} in it."
+        ) from None
+    try:
+        if len(content) > LONGEST:
+            raise ValueError
+        description = json.loads(content)
         version = description["format_version"] if description["format"] == FORMAT else None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ModelFileError(f"{file} is truncated or was altered: it cannot be read.") from None
-    if not isinstance(version, int):
+    if not isinstance(version, int) or version < 1:
         raise ModelFileError(f"{file} does not describe a model of dcem.")
     if version > FORMAT_VERSION:
         raise ModelFileError(
@@ -307,71 +270,46 @@ def _read_description(folder: Path) -> dict[str, Any]:
     return dict(description)
 
 
-def _read_tensors(folder: Path, description: dict[str, Any]) -> dict[str, Tensor]:
+def _read_arrays(folder: Path, description: dict[str, Any]) -> dict[str, np.ndarray]:
     file = folder / TENSORS
-    if not file.is_file():
-        raise ModelFileError(f"{folder} is incomplete: {TENSORS} is missing.")
-    if _file_hash(file) != description["tensors_sha256"]:
+    try:
+        content = file.read_bytes()
+    except OSError:
+        raise ModelFileError(f"{folder} is incomplete: {TENSORS} is missing.") from None
+    if _hash(content) != description.get("tensors_sha256"):
         raise ModelFileError(f"{file} is truncated or was altered: its hash does not match.")
     try:
-        # Copies begin at the start of a cache line. Numbers left where the file has them need not,
-        # and products of them then differ in the last bit from those of the model that was saved.
-        return {name: tensor.clone() for name, tensor in load_file(file).items()}
-    except SafetensorError as error:
+        arrays = dict(load(content))
+        if description["format_version"] == 1:
+            _from_version_1(description, arrays)
+    except Exception as error:  # of the reader: a file is outside input
         raise ModelFileError(f"{file} cannot be read: {error}") from None
+    return arrays
 
 
-def _class_of(
-    description: dict[str, Any], expected: type[NetworkClassifier] | None
-) -> type[NetworkClassifier]:
-    from dcem.methods.registry import METHODS
+def _from_version_1(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Bring a description of the first format, and its arrays, into the present one.
 
-    name = description["class"]
-    if expected is not None and expected.__name__ == name:
-        return expected
-    found = METHODS.get(description["method"])
-    if found is None or found.__name__ != name:
-        raise ModelFileError(
-            f"The model is of class {name}, which dcem does not know. Load it with {name}.load."
+    Networks had a list of their own, and those of several members lay in one array.
+    """
+    node = {
+        name: description.pop(name)
+        for name in (
+            "method", "class", "parameters", "fitted", "preprocessor", "support", "training_counts",
         )
-    if expected is not None and not issubclass(found, expected):
-        raise ModelFileError(
-            f"The model is of class {name}, not {expected.__name__}. Use dcem.load_model."
-        )
-    return found
+    }  # fmt: skip
+    for name, one in description.pop("networks").items():
+        described = {"$fleet": one["architecture"]}
+        node["fitted"][name] = described
+        if one["list"] is not None:
+            node["fitted"][name] = [described] * len(one["list"])
+            parts = np.split(arrays.pop(name), np.cumsum(one["list"])[:-1])
+            arrays |= {f"{name}.{i}": part for i, part in enumerate(parts)}
+    description["model"] = node
 
 
-def _architecture(
-    description: dict[str, Any], network: Callable[[int], nn.Module] | None, folder: Path
-) -> Architecture:
-    if description["kind"] != "module":
-        try:
-            return rebuild(description)
-        except KeyError:
-            raise ModelFileError(
-                f"{folder} holds a network of kind {description['kind']!r}, which nothing in this "
-                "program has registered (dcem.engine.architectures.register)."
-            ) from None
-    if network is None:
-        raise ModelFileError(
-            f"{folder} holds a model with its own network, whose code is not saved: "
-            "pass its factory, load(folder, network=...)."
-        )
-    architecture = FromModule(network, description["n_inputs"])
-    if architecture.describe() != description:
-        raise ModelFileError(
-            "The network given makes other parameters than the one that was saved: "
-            f"{architecture.describe()['parameters']} instead of {description['parameters']}."
-        )
-    return architecture
-
-
-def _file_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        digest = sha256()
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+def _hash(content: bytes) -> str:
+    return sha256(content).hexdigest()
 
 
 def _content_hash(description: dict[str, Any]) -> str:

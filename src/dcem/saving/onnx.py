@@ -26,7 +26,7 @@ from dcem.engine.fleet import margin
 from dcem.table.checks import InputError
 
 if TYPE_CHECKING:
-    from dcem.methods.base import NetworkClassifier
+    from dcem.methods.network import NetworkClassifier
 
 OPSET = 17
 TOLERANCE = 1e-5

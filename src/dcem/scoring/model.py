@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
 from dcem import methods
-from dcem.engine import Fleet
-from dcem.methods import NetworkClassifier
+from dcem.methods import SelectiveClassifier
 from dcem.saving import ModelFileError, load_model
 from dcem.saving.card import without_small_cells
 from dcem.saving.folder import read_table_description, save
@@ -54,6 +51,25 @@ class Scores:
 
 
 @dataclass(frozen=True, eq=False)
+class Read:
+    """Raw rows as a model reads them.
+
+    Attributes
+    ----------
+    X
+        Encoded features `[n, d]`, NaN where missing.
+    standard
+        The same with gaps filled and scaled `[n, inputs]`.
+    unread
+        How many cells of each raw column could not be told `[columns]`.
+    """
+
+    X: np.ndarray
+    standard: np.ndarray
+    unread: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class TableModel:
     """A fitted method that reads raw tables.
 
@@ -69,19 +85,16 @@ class TableModel:
         That table.
     """
 
-    estimator: NetworkClassifier
+    estimator: SelectiveClassifier
     encoder: Encoder
     roles: Roles
     source: Source
 
-    def prepare(self, raw: Any) -> np.ndarray:
-        """Raw rows as the networks read them: encoded, filled in, scaled; `[n, inputs]`."""
-        return self.read(raw)[0]
-
-    def read(self, raw: Any) -> tuple[np.ndarray, np.ndarray]:
-        """`prepare`, and how many cells of each raw column could not be told `[columns]`."""
+    def read(self, raw: Any) -> Read:
+        """Raw rows (Arrow, pandas or polars) as the model reads them."""
         X, unread = self.encoder.read(raw)
-        return self.estimator.preprocessor_.transform(X, self.estimator.dtype), unread
+        estimator = self.estimator
+        return Read(X, estimator.preprocessor_.transform(X, estimator._precision), unread)
 
     def strange_columns(self, unread: np.ndarray, rows: int) -> tuple[str, ...]:
         """A sentence for each column with many cells that could not be told.
@@ -113,12 +126,12 @@ class TableModel:
 
     def score(self, raw: Any) -> Scores:
         """Scores of raw rows (Arrow, pandas or polars); no group is needed."""
-        return self.score_prepared(self.prepare(raw))
+        return self.score_read(self.read(raw))
 
-    def score_prepared(self, rows: np.ndarray) -> Scores:
-        """Scores of rows that `prepare` made."""
-        members = self.networks.predict(torch.from_numpy(rows)).numpy()  # [members, n]
-        support = self.estimator.support_.of(rows, self.propensity)
+    def score_read(self, rows: Read) -> Scores:
+        """Scores of rows that `read` read."""
+        members = self.estimator._members(rows.X, rows.standard, exact=False)  # [members, n]
+        support = self.estimator.support_.of(rows.standard, self.propensity)
         return Scores(
             members.mean(axis=0, dtype=np.float64),
             members.std(axis=0, dtype=np.float64),
@@ -127,17 +140,17 @@ class TableModel:
             support["supported"].to_numpy(),
         )
 
-    @cached_property
-    def networks(self) -> Fleet:
-        """The outcome networks in the precision they were trained in: for scores by the million."""
-        fleet = self.estimator.fleet_
-        return Fleet(fleet.architecture, fleet.flat.to(getattr(torch, self.estimator.dtype)))
+    @property
+    def members(self) -> int:
+        """How many models vote on a score."""
+        gap = np.full((1, len(self.encoder.feature_names)), np.nan)
+        standard = self.estimator.preprocessor_.transform(gap, self.estimator._precision)
+        return len(self.estimator._members(gap, standard))
 
     @property
     def propensity(self) -> Any:
         """The model of who is tested, or None."""
-        model = getattr(self.estimator, "propensity_model_", None)
-        return model[0] if isinstance(model, list) else model
+        return self.estimator._propensity
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder, encoder and roles included.
@@ -182,7 +195,9 @@ def fit_table(
     Methods that need the truth, or the group of each person to predict, are refused.
     """
     require_method(method)
-    estimator = methods.make(method, n_members=members, random_state=random_state, verbose=verbose)
+    estimator = methods.make(method, random_state=random_state, verbose=verbose)
+    if "n_members" in estimator.get_params(deep=False):
+        estimator.set_params(n_members=members)
     estimator.fit_problem(table.problem)
     return TableModel(estimator, table.encoder, table.roles, table.source)
 

@@ -206,8 +206,8 @@ def _novelty(rows: pd.DataFrame) -> np.ndarray:
 
 def _look(model: TableModel, batch: pa.RecordBatch) -> dict[str, Any]:
     """What a batch holds that matters here, untested rows and others."""
-    rows = model.prepare(batch)
-    scores = model.score_prepared(rows)
+    rows = model.read(batch)
+    scores = model.score_read(rows)
     out: dict[str, Any] = {"rows": batch.num_rows}
     known = model.roles.id
     if known is not None and known in batch.schema.names:
@@ -216,7 +216,7 @@ def _look(model: TableModel, batch: pa.RecordBatch) -> dict[str, Any]:
     if groups is not None:
         codes, names = groups
         out["group"] = np.array(names, dtype=object)[codes]
-        out["own_rate"], out["average_rate"] = _rates(model, rows, codes, names)
+        out["own_rate"], out["average_rate"] = _rates(model, rows.standard, codes, names)
     out |= {
         "score": scores.score,
         "score_spread": scores.spread,
@@ -279,6 +279,6 @@ def _notes(model: TableModel, header: list[str]) -> tuple[str, ...]:
             f"{model.estimator.name} has no model of who is tested: disparity compares the groups "
             "as a whole, not at equal features."
         )
-    if len(model.estimator.fleet_) == 1:
-        notes.append("The model is a single network: there is no disagreement to count.")
+    if model.members == 1:
+        notes.append("The model has a single member: there is no disagreement to count.")
     return tuple(notes)

@@ -7,6 +7,7 @@ written as they come, under a temporary name that becomes the final one when all
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import torch
+from threadpoolctl import threadpool_limits
 
 from dcem.scoring.model import TableModel
 from dcem.table import checks, read_batches, read_header
@@ -116,8 +117,8 @@ def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Recor
 def _scored(
     model: TableModel, batch: pa.RecordBatch, keep: Sequence[str], start: int
 ) -> tuple[pa.RecordBatch, np.ndarray]:
-    prepared, unread = model.read(batch)
-    scores = model.score_prepared(prepared)
+    rows = model.read(batch)
+    scores = model.score_read(rows)
     columns = {name: batch.column(name) for name in keep}
     if not keep:
         columns["row"] = pa.array(np.arange(start, start + batch.num_rows))
@@ -127,7 +128,7 @@ def _scored(
         "distance": pa.array(scores.distance.astype(np.float32)),
         "like_tested": pa.array(scores.like_tested),
     }
-    return pa.RecordBatch.from_pydict(columns), unread
+    return pa.RecordBatch.from_pydict(columns), rows.unread
 
 
 def in_order(work: Callable[[T], R], items: Iterable[T], workers: int | None = None) -> Iterator[R]:
@@ -137,20 +138,33 @@ def in_order(work: Callable[[T], R], items: Iterable[T], workers: int | None = N
     products that split over all cores again would only wait for each other.
     """
     workers = workers or os.cpu_count() or 1
-    threads = torch.get_num_threads()
     waiting: deque[Future[R]] = deque()
     pool = ThreadPoolExecutor(workers)
     try:
-        torch.set_num_threads(1)
-        for item in items:
-            waiting.append(pool.submit(work, item))
-            if len(waiting) > workers + 1:
+        with _one_thread():
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > workers + 1:
+                    yield waiting.popleft().result()
+            while waiting:
                 yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(threads)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Products on one thread each, by whichever library makes them."""
+    torch = sys.modules.get("torch")  # if nothing has loaded it, nothing uses it
+    threads = torch.get_num_threads() if torch else 1
+    try:
+        with threadpool_limits(1):
+            if torch:
+                torch.set_num_threads(1)
+            yield
+    finally:
+        if torch:
+            torch.set_num_threads(threads)
 
 
 def require_output(out: Path, source: Path | None = None) -> None:

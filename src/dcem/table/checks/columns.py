@@ -185,5 +185,5 @@ def check_weight(values: Any, name: str, *, labels: pd.Index | None = None) -> n
             "Give a row that should not count the weight 0."
         )
     if not array.any():
-        raise InputError(f"Weight {name!r} is 0 in all {len(array)} rows: no row would count.")
+        raise InputError(f"Weight {name!r} is zero in all {len(array)} rows: no row would count.")
     return array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,6 +59,31 @@ class Preprocessor:
             mean[column], scale[column] = values.mean(), values.std()
         constant = scale <= 1e-12 * np.maximum(1.0, np.abs(mean))
         return cls(median, mean, np.where(constant, 1.0, scale) / spread, np.flatnonzero(ever))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All numbers, by name, for a file."""
+        return {name: getattr(self, name) for name in ("median", "mean", "scale", "indicators")}
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, np.ndarray], n_features: int, identity: bool = False
+    ) -> Preprocessor:
+        """The inverse of `arrays`; ValueError where they do not describe so many features."""
+        median, mean, scale, indicators = (
+            arrays[name] for name in ("median", "mean", "scale", "indicators")
+        )
+        if any(a.shape != (n_features,) or a.dtype.kind != "f" for a in (median, mean, scale)):
+            raise ValueError(f"the preprocessing is not of {n_features} features")
+        if (
+            indicators.ndim != 1
+            or indicators.dtype.kind != "i"
+            or len(np.unique(indicators[(indicators >= 0) & (indicators < n_features)]))
+            != len(indicators)
+        ):
+            raise ValueError("the missing-value indicators are not of these features")
+        if not (np.isfinite(median).all() and np.isfinite(mean).all() and (scale > 0).all()):
+            raise ValueError("the preprocessing holds numbers that cannot be used")
+        return cls(median, mean, scale, indicators, identity)
 
     @property
     def n_outputs(self) -> int:

@@ -1,0 +1,146 @@
+"""The protocol of a learner, and learners by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Protocol, Self
+
+import numpy as np
+from scipy.special import expit, logit
+
+from dcem.table import checks
+
+LEARNERS = {
+    "linear": "dcem.learners.linear:Linear",
+    "boost": "dcem.learners.boost:Boost",
+    "forest": "dcem.learners.forest:Forest",
+}
+FEWEST = 10  # people that a leaf, or whatever else is kept, must stand for
+CLIP = 1e-6  # probabilities that come from counting are kept this far from 0 and 1
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # features [n, d], labels [n], weights [n]
+
+
+class Learner(Protocol):
+    """Anything that can be fitted to weighted rows and gives probabilities."""
+
+    classes_: np.ndarray  # [0, 1]
+
+    def fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        weight: np.ndarray,
+        validation: Rows | None = None,
+        person: np.ndarray | None = None,
+    ) -> Self:
+        """Fit to features `[n, d]` (NaN where missing), labels and weights `[n]`.
+
+        `validation` are rows to choose by; `person [n]` says whose row it is, None that each is
+        somebody else's.
+        """
+        ...
+
+    def predict_logit(self, X: np.ndarray) -> np.ndarray:
+        """Log-odds of class 1 `[n]`."""
+        ...
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Probabilities `[n, 2]`."""
+        ...
+
+
+class LearnerBase:
+    """What learners share: one constant where there is one class, probabilities from log-odds."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, seed: int = 0, squared: bool = False):
+        self.seed, self.squared = seed, squared
+
+    def predict_logit(self, X: np.ndarray) -> np.ndarray:
+        """Log-odds of class 1 `[n]`."""
+        raise NotImplementedError
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Probabilities `[n, 2]`."""
+        positive = expit(self.predict_logit(X))
+        return np.stack([1 - positive, positive], axis=1)
+
+
+def make_learner(learner: Any, seed: int, *, squared: bool = False) -> Any:
+    """A fresh learner: one of `LEARNERS` by name, or a scikit-learn classifier to be cloned.
+
+    `squared` fits a real number, such as a pseudo-outcome, by squared error, and calls what it
+    predicts a probability.
+    """
+    if isinstance(learner, str):
+        if learner not in LEARNERS:
+            near = checks.nearest(learner, [*LEARNERS, "network"])
+            hint = f" Did you mean {near!r}?" if near else ""
+            raise checks.InputError(
+                f"There is no learner {learner!r}.{hint} Known: network, {', '.join(LEARNERS)}; or "
+                "give a scikit-learn classifier."
+            )
+        return _class_of(learner)(seed, squared)
+    from dcem.learners.foreign import Foreign
+
+    return Foreign(learner, seed, squared)
+
+
+def _class_of(name: str) -> Any:
+    module, _, cls = LEARNERS[name].partition(":")
+    return getattr(import_module(module), cls)
+
+
+def to_plain(learner: Any) -> tuple[str, dict[str, np.ndarray]]:
+    """The name of a fitted learner and all that it learnt; TypeError for a model of others."""
+    name = getattr(learner, "name", None)
+    if name not in LEARNERS:
+        raise TypeError(f"{type(learner).__name__} cannot be written without pickle")
+    return name, learner.arrays()
+
+
+def from_plain(name: str, arrays: Mapping[str, np.ndarray], n_features: int) -> Any:
+    """The learner that `to_plain` wrote; ValueError where the arrays do not fit together."""
+    if name not in LEARNERS:
+        raise ValueError(f"there is no learner {name!r}")
+    return _class_of(name).from_arrays(arrays, n_features)
+
+
+def smallest_leaf(person: np.ndarray | None, n_rows: int) -> int:
+    """Rows that a leaf must have for it to hold ten people, whoever they are.
+
+    Nine people with the most rows could fill a leaf by themselves; one row more is a tenth person.
+    """
+    if person is None or n_rows == 0:
+        return FEWEST
+    sizes = np.sort(np.unique(person, return_counts=True)[1])[::-1]
+    return max(FEWEST, int(sizes[: FEWEST - 1].sum()) + 1)
+
+
+def known_rows(
+    X: np.ndarray, y: np.ndarray, weight: np.ndarray, person: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+    """Without rows of weight 0, and with weights of mean 1."""
+    kept = weight > 0
+    if not kept.all():
+        X, y, weight = X[kept], y[kept], weight[kept]
+        person = None if person is None else person[kept]
+    return X, y, weight / weight.mean(), person
+
+
+def base_rate(y: np.ndarray, weight: np.ndarray) -> float:
+    """The log-odds of class 1 among rows, drawn in by half a row of each class."""
+    rate = (float(np.clip(y, 0, 1) @ weight) + 0.5) / (float(weight.sum()) + 1.0)
+    return float(logit(rate))
+
+
+def log_loss(z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
+    """Weighted mean cross-entropy of log-odds."""
+    return float(np.average(np.logaddexp(0, z) - y * z, weights=weight))
+
+
+def as_logit(probability: np.ndarray) -> np.ndarray:
+    """Log-odds of probabilities that may be 0 or 1, or lie beyond."""
+    return np.asarray(logit(np.clip(probability, CLIP, 1 - CLIP)))

@@ -1,0 +1,195 @@
+"""Trees as plain arrays: the common form of boosted trees and forests, checked and scored alike.
+
+The layout is LightGBM's. A tree with L leaves has L - 1 splits; a row goes left where its feature
+is at most the threshold; a child from 0 on is a split of the same tree, a negative one c is the
+leaf -c - 1. Trees follow each other in the arrays. Scoring is left to LightGBM, which gets a text
+made from arrays that were checked before: nothing of a foreign file reaches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+KINDS = {
+    "leaves": np.int32,
+    "feature": np.int32,
+    "threshold": np.float64,
+    "decision": np.int8,
+    "left": np.int32,
+    "right": np.int32,
+    "value": np.float64,
+}
+# Which way a missing value goes. LightGBM's codes: 2 left by default, 8 NaN counts as missing.
+DECISIONS = (0, 2, 8, 10)
+
+
+@dataclass(frozen=True)
+class Trees:
+    """T trees whose values add up.
+
+    Attributes
+    ----------
+    leaves
+        Leaves of each tree `[T]`.
+    feature, threshold, decision, left, right
+        Of each split, tree after tree.
+    value
+        Of each leaf, tree after tree.
+    """
+
+    leaves: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    decision: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    value: np.ndarray
+
+    def check(self, n_features: int) -> None:
+        """ValueError unless these are trees over so many features."""
+        for field in fields(self):
+            array = getattr(self, field.name)
+            if array.ndim != 1 or array.dtype != KINDS[field.name]:
+                raise ValueError(f"{field.name} of the trees is not a row of {KINDS[field.name]}")
+        splits = int(self.leaves.sum(dtype=np.int64)) - len(self.leaves)
+        if (self.leaves < 1).any() or len(self.value) != splits + len(self.leaves):
+            raise ValueError("the leaves of the trees do not add up")
+        if {len(a) for a in (self.feature, self.threshold, self.decision)} | {
+            len(self.left),
+            len(self.right),
+        } != {splits}:
+            raise ValueError("the splits of the trees do not add up")
+        if splits and not 0 <= self.feature.min() <= self.feature.max() < n_features:
+            raise ValueError("a tree asks for a feature that does not exist")
+        if not np.isin(self.decision, DECISIONS).all() or not (
+            np.isfinite(self.value).all() and not np.isnan(self.threshold).any()
+        ):
+            raise ValueError("a tree holds something that is not a number or a direction")
+        for first, n_leaves in zip(self._starts, self.leaves.tolist(), strict=True):
+            children = np.stack([a[first : first + n_leaves - 1] for a in (self.left, self.right)])
+            # every split but the root and every leaf is a child once, and comes after its parent
+            expected = np.r_[-n_leaves:0, 1 : n_leaves - 1] if n_leaves > 1 else np.zeros(0)
+            if (
+                not np.array_equal(np.sort(children, axis=None), expected)
+                or ((children >= 0) & (children <= np.arange(n_leaves - 1))).any()
+            ):
+                raise ValueError("a tree is not a tree")
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The first split of each tree."""
+        return (np.cumsum(self.leaves) - self.leaves - np.arange(len(self.leaves))).tolist()
+
+    def text(self, n_features: int) -> str:
+        """LightGBM's own text format, without counts and ranges of the training rows."""
+        names = " ".join(f"x{i}" for i in range(n_features))
+        lines = [
+            "tree",
+            "version=v4",
+            "num_class=1",
+            "num_tree_per_iteration=1",
+            "label_index=0",
+            f"max_feature_idx={n_features - 1}",
+            f"feature_names={names}",
+            f"feature_infos={' '.join(['[-inf:inf]'] * n_features)}",
+            "",
+        ]
+        leaf = 0
+        for number, (first, n_leaves) in enumerate(
+            zip(self._starts, self.leaves.tolist(), strict=True)
+        ):
+            own = slice(first, first + n_leaves - 1)
+            lines += [f"Tree={number}", f"num_leaves={n_leaves}", "num_cat=0"]
+            if n_leaves > 1:
+                lines += [
+                    _line("split_feature", self.feature[own]),
+                    _line("threshold", self.threshold[own]),
+                    _line("decision_type", self.decision[own]),
+                    _line("left_child", self.left[own]),
+                    _line("right_child", self.right[own]),
+                ]
+            values = self.value[leaf : leaf + n_leaves]
+            lines += [_line("leaf_value", values), "shrinkage=1", "", ""]
+            leaf += n_leaves
+        return "\n".join([*lines, "end of trees", ""])
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All arrays by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> Trees:
+        """Checked trees."""
+        made = cls(**{field.name: arrays[field.name] for field in fields(cls)})
+        made.check(n_features)
+        return made
+
+    @classmethod
+    def from_text(cls, text: str) -> Trees:
+        """From what LightGBM writes of a model without categories."""
+        found: dict[str, list[np.ndarray]] = {name: [] for name in KINDS}
+        words = {
+            "num_leaves": "leaves",
+            "split_feature": "feature",
+            "threshold": "threshold",
+            "decision_type": "decision",
+            "left_child": "left",
+            "right_child": "right",
+            "leaf_value": "value",
+        }
+        for line in text.partition("end of trees")[0].splitlines():
+            key, _, values = line.partition("=")
+            if key in words and values:
+                name = words[key]
+                found[name].append(np.array(values.split(), dtype=np.float64).astype(KINDS[name]))
+        return cls(**{name: _joined(name, parts) for name, parts in found.items()})
+
+    @classmethod
+    def from_sklearn(cls, trees: Sequence[Any], values: Sequence[np.ndarray]) -> Trees:
+        """From scikit-learn's trees, and what each of their nodes says `[nodes]`."""
+        found: dict[str, list[np.ndarray]] = {name: [] for name in KINDS}
+        for tree, value in zip(trees, values, strict=True):
+            inner = tree.children_left >= 0
+            # splits and leaves numbered apart, in the order of the nodes
+            place = np.where(inner, np.cumsum(inner) - 1, -np.cumsum(~inner))
+            for name, part in {
+                "leaves": np.array([(~inner).sum()]),
+                "feature": tree.feature[inner],
+                "threshold": tree.threshold[inner],
+                "decision": np.zeros(inner.sum()),
+                "left": place[tree.children_left[inner]],
+                "right": place[tree.children_right[inner]],
+                "value": value[~inner],
+            }.items():
+                found[name].append(part)
+        return cls(**{name: _joined(name, parts) for name, parts in found.items()})
+
+
+class Scorer:
+    """The sums of trees, by LightGBM."""
+
+    def __init__(self, trees: Trees, n_features: int):
+        import lightgbm
+
+        self._booster = lightgbm.Booster(
+            model_str=trees.text(n_features), params={"verbosity": -1, "num_threads": 1}
+        )
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """The sum over all trees `[n]`."""
+        if len(X) == 0:
+            return np.zeros(0)
+        return np.asarray(self._booster.predict(X, raw_score=True, num_threads=1))
+
+
+def _joined(name: str, parts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate([*parts, np.zeros(0)]).astype(KINDS[name])
+
+
+def _line(name: str, values: np.ndarray) -> str:
+    return f"{name}={' '.join(map(repr, values.tolist()))}"

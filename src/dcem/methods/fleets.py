@@ -1,0 +1,268 @@
+"""From prepared problems to fleets: stack, train together, and hand the shares back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dcem.engine import Fleet, Rows, in_chunks, resolve_device
+from dcem.engine.fit import Progress
+from dcem.engine.fleet import Architecture
+from dcem.engine.progress import display
+from dcem.methods.fitting import Prepared, prepare
+from dcem.methods.tables import Table
+from dcem.table.labels import SelectiveLabels
+
+if TYPE_CHECKING:
+    from dcem.methods.network import NetworkClassifier
+
+# Tables longer than this are trained on minibatches of BATCH rows unless batch_size says otherwise.
+FULL_BATCH_LIMIT = 50_000
+BATCH = 16_384
+
+
+@dataclass
+class FleetData:
+    """Everything `_train` gets: the rows of M networks, their seeds, and where they live."""
+
+    train: Rows  # columns y, tested, group, weight and, for oracles, truth
+    validation: Rows | None
+    seeds: list[int]  # [M], one a network
+    n_groups: int
+    device: torch.device
+    batch_size: int | None
+    progress: Progress | None = None
+    checkpoint: Path | None = None
+    pace: int | None = None  # what `NetworkClassifier._pace` said of these problems
+
+    @property
+    def n_inputs(self) -> int:
+        """Columns of `X`."""
+        return int(self.train.X.shape[-1])
+
+    def fleet(self, architecture: Architecture) -> Fleet:
+        """Untrained networks, one a seed, where the rows live and as precise as they."""
+        return Fleet.initial(architecture, self.seeds, device=self.device, dtype=self.train.X.dtype)
+
+
+@dataclass
+class Trained:
+    """What `_train` returns: the networks, and fitted attributes of each (name -> value)."""
+
+    fleet: Fleet
+    attributes: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class _Ready:
+    """One problem, ready for a fleet."""
+
+    prepared: Prepared
+    train: Table
+    validation: Table | None
+    pace: int | None  # see `NetworkClassifier._pace`
+
+    @property
+    def estimator(self) -> Any:
+        return self.prepared.estimator
+
+
+def fit_fleet(
+    estimators: Sequence[NetworkClassifier],
+    problems: Sequence[SelectiveLabels],
+    validations: Sequence[SelectiveLabels | None],
+    truths: Sequence[Any],
+    max_fleet: int | None = None,
+    checkpoint: Path | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Fit each estimator to its problem, in place; the parameters are those of the first."""
+    ready = [
+        _ready(*parts) for parts in zip(estimators, problems, validations, truths, strict=True)
+    ]
+    kinds: dict[tuple[Any, ...], list[_Ready]] = {}
+    for number, one in enumerate(ready):
+        n_rows, n_columns = one.train.X.shape
+        # batches are drawn from all rows, so none may be padded: such a problem trains by itself
+        alone = None if _batch_size(one.estimator, n_rows) is None else number
+        kinds.setdefault((n_columns, one.prepared.n_groups, one.pace, alone), []).append(one)
+
+    def run(fleet: Sequence[_Ready]) -> list[None]:
+        first = next(i for i, one in enumerate(ready) if one is fleet[0])
+        return _train_fleet(fleet, _part_of(checkpoint, first, len(fleet), len(ready)), progress)
+
+    for kind in kinds.values():
+        in_chunks(run, kind, limit=max_fleet)
+
+
+def _part_of(checkpoint: Path | None, first: int, n: int, total: int) -> Path | None:
+    """The file of a fleet of `n` that starts at `first`: the given one if that is all of them."""
+    if checkpoint is None or n == total:
+        return checkpoint
+    return Path(f"{checkpoint}.{first}-{n}")
+
+
+def _ready(
+    estimator: NetworkClassifier,
+    problem: SelectiveLabels,
+    validation: SelectiveLabels | None,
+    truth: Any,
+) -> _Ready:
+    _check_parameters(estimator)
+    prepared = prepare(estimator, problem, validation, truth)
+    train, watched = prepared.tables()
+    return _Ready(prepared, train, watched, estimator._pace(train))
+
+
+def _train_fleet(
+    ready: Sequence[_Ready],
+    checkpoint: Path | None = None,
+    progress: Progress | None = None,
+) -> list[None]:
+    """Train one fleet and hand each estimator its share."""
+    first = ready[0].estimator
+    members = first.n_members
+    device = resolve_device(first.device)
+    train = stack([one.train for one in ready], members, device)
+    held = [one.validation for one in ready if one.validation is not None]
+    data = FleetData(
+        train=train,
+        validation=stack(held, members, device) if len(held) == len(ready) else None,
+        seeds=[seed for one in ready for seed in one.prepared.seeds],
+        n_groups=ready[0].prepared.n_groups,
+        device=device,
+        batch_size=_batch_size(first, len(train)),
+        checkpoint=checkpoint,
+        pace=ready[0].pace,
+    )
+    with display(f"fitting {type(first).__name__}", bool(first.verbose)) as shown:
+        data.progress = progress or shown
+        trained = _train_members(first, data) if len(ready) == 1 else first._train(data)
+    per_problem = len(trained.fleet) // len(ready)
+    for number, one in enumerate(ready):
+        share = slice(number * per_problem, (number + 1) * per_problem)
+        # Double precision: the score of a row must not depend on the batch it comes in.
+        one.estimator.fleet_ = Fleet(
+            trained.fleet.architecture, trained.fleet.flat[share].detach().cpu().double().clone()
+        )
+        one.prepared.finish()
+        length = len(one.train)
+        for name, value in _merge(trained.attributes[number * members : (number + 1) * members]):
+            padded = isinstance(value, np.ndarray) and value.shape[-1:] == (len(train),)
+            setattr(one.estimator, name, value[..., :length] if padded else value)
+    return [None] * len(ready)
+
+
+def _train_members(estimator: NetworkClassifier, data: FleetData) -> Trained:
+    """Train the networks of one problem, in parts where they do not fit into memory together."""
+    parts: list[Trained] = []
+
+    def run(seeds: Sequence[int]) -> list[None]:
+        first = sum(len(part.fleet) for part in parts)
+        file = _part_of(data.checkpoint, first, len(seeds), len(data.seeds))
+        parts.append(estimator._train(replace(data, seeds=list(seeds), checkpoint=file)))
+        return [None] * len(seeds)
+
+    in_chunks(run, data.seeds)
+    flat = torch.cat([part.fleet.flat for part in parts])
+    attributes = [one for part in parts for one in part.attributes]
+    return Trained(Fleet(parts[0].fleet.architecture, flat), attributes)
+
+
+def _merge(attributes: Sequence[dict[str, Any]]) -> list[tuple[str, Any]]:
+    """Fitted attributes of a problem: a single network's as they are; of an ensemble, row arrays
+    averaged and the rest as lists, one entry a member."""
+    if len(attributes) <= 1:
+        return list(attributes[0].items()) if attributes else []
+    merged = []
+    for name in attributes[0]:
+        values = [one[name] for one in attributes]
+        rows = isinstance(values[0], np.ndarray)
+        merged.append((name, np.mean(values, axis=0) if rows else values))
+    return merged
+
+
+def _batch_size(estimator: NetworkClassifier, n_rows: int) -> int | None:
+    """Rows a step of a table with so many; None is all of them."""
+    size = estimator.batch_size
+    if size == "auto":
+        size = BATCH if n_rows > FULL_BATCH_LIMIT else None
+    return None if size is None or int(size) >= n_rows else int(size)
+
+
+def _check_parameters(estimator: NetworkClassifier) -> None:
+    """Refuse numbers with which training would fail late, or go wrong without a word."""
+    given = estimator.get_params(deep=False)
+    if given["dtype"] not in ("float32", "float64"):
+        raise ValueError(f'dtype must be "float32" or "float64", got {given["dtype"]!r}')
+    widths = given["hidden"]
+    counts = {name: given.get(name) for name in ("steps", "max_iter", "patience", "batch_size")}
+    if not isinstance(widths, Sequence) or isinstance(widths, str):
+        raise ValueError(f"hidden must hold the width of each hidden layer, got {widths!r}")
+    for name, value in [*counts.items(), *(("each width in hidden", width) for width in widths)]:
+        if value is None or (name == "batch_size" and value == "auto"):
+            continue
+        least = 0 if name in ("steps", "max_iter") else 1  # 0: what there is before the first
+        if not isinstance(value, Integral) or value < least:
+            raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+    rate, decay = given.get("learning_rate"), given.get("weight_decay")
+    if rate is not None and not 0 < rate < np.inf:
+        raise ValueError(f"learning_rate must be positive, got {rate!r}")
+    if decay is not None and not 0 <= decay < np.inf:
+        raise ValueError(f"weight_decay must be 0 or more, got {decay!r}")
+
+
+def stack(tables: Sequence[Table], members: int, device: torch.device) -> Rows:
+    """Rows of a fleet: one network for each table and member, tables padded to one length.
+
+    A single table is stored once, whatever the number of members: `X [N, d]`, columns `[N]`.
+    Several give `X [M, N, d]` and columns `[M, N]`; padding has weight 0.
+    """
+
+    def tensor(array: np.ndarray) -> Tensor:
+        array = np.ascontiguousarray(array)
+        return torch.from_numpy(array if array.flags.writeable else array.copy()).to(device)
+
+    if len(tables) == 1:
+        table = tables[0]
+        return Rows(tensor(table.X), {k: tensor(v) for k, v in table.columns().items()})
+    longest = max(len(table.y) for table in tables)
+
+    def padded(arrays: list[np.ndarray]) -> Tensor:
+        out = np.zeros((len(arrays), longest, *arrays[0].shape[1:]), dtype=arrays[0].dtype)
+        for row, array in zip(out, arrays, strict=True):
+            row[: len(array)] = array
+        return tensor(out).repeat_interleave(members, dim=0) if members > 1 else tensor(out)
+
+    columns = [table.columns() for table in tables]
+    names = set.intersection(*(set(column) for column in columns))
+    X = padded([table.X for table in tables])
+    return Rows(X, {name: padded([column[name] for column in columns]) for name in sorted(names)})
+
+
+def select(rows: Rows, keep: Tensor) -> Rows:
+    """The rows where `keep` (`[N]` or `[M, N]`, 0/1) is set; each network's own, in their order.
+
+    Networks keep different numbers of rows: shorter selections are filled up with rows of weight 0.
+    """
+    if keep.dim() == 1 and all(column.dim() == 1 for column in rows.columns.values()):
+        chosen = keep > 0
+        X = rows.X[..., chosen, :]
+        return Rows(X, {name: column[chosen] for name, column in rows.columns.items()})
+    n_networks = max(
+        [keep.shape[0]] * (keep.dim() == 2)
+        + [column.shape[0] for column in rows.columns.values() if column.dim() == 2]
+    )
+    keep = (keep > 0).expand(n_networks, -1)
+    longest = max(1, int(keep.sum(1).max()))
+    index = torch.argsort((~keep).to(torch.uint8), dim=1, stable=True)[:, :longest]
+    chosen_rows = rows.take(index)
+    chosen_rows.columns["weight"] = chosen_rows["weight"] * keep.gather(1, index)
+    return chosen_rows

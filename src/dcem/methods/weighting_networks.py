@@ -1,0 +1,167 @@
+"""The methods of `weighting` as networks: all members, and both halves, in one fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dcem.engine import Fleet, Rows, cross_entropy, supervised
+from dcem.engine.fleet import margin
+from dcem.engine.losses import weighted_mean
+from dcem.methods.dcem import SCHEDULES
+from dcem.methods.fleets import FleetData, Trained, select
+from dcem.methods.propensity import fit_propensity, log_odds
+from dcem.methods.stage import train_stage
+from dcem.methods.weighting import halves
+
+if TYPE_CHECKING:
+    from dcem.methods.weighting import DoublyRobustClassifier, InversePropensityClassifier
+
+PUBLISHED, EARLY_STOPPED = SCHEDULES["published"][1], SCHEDULES["fast"][1]
+
+
+def train_ipw(
+    method: InversePropensityClassifier, data: FleetData, train_network: Callable[..., Trained]
+) -> Trained:
+    """P(tested) first, as a column `e` of the rows; then the outcome networks."""
+    settings = PUBLISHED if method.variant == "published" else EARLY_STOPPED
+    model = fit_propensity(
+        data.train,
+        data.validation,
+        method.propensity_settings or settings,
+        n_groups=data.n_groups,
+        seeds=data.seeds,
+        batch_size=data.batch_size,
+    )
+
+    def with_propensity(part: Rows) -> Rows:
+        e = torch.sigmoid(log_odds(model, part, data.n_groups))  # [M, N]
+        return Rows(part.X, dict(part.columns) | {"e": e[0] if len(e) == 1 else e})
+
+    train = with_propensity(data.train)
+    validation = None if data.validation is None else with_propensity(data.validation)
+    trained = train_network(replace(data, train=train, validation=validation))
+    e = np.atleast_2d(train["e"].cpu().numpy())
+    for m, attributes in enumerate(trained.attributes):
+        attributes |= {"propensity_": e[m], "propensity_model_": _one(model, slice(m, m + 1))}
+    return trained
+
+
+def train_doubly_robust(method: DoublyRobustClassifier, data: FleetData) -> Trained:
+    """Nuisances of either half, pseudo-outcomes of the other, and a network for each."""
+    half = _halves(data)  # [M, N]
+    # two networks a member, one for each half that its models learn from
+    both = replace(
+        data,
+        train=_twice(data.train),
+        validation=None if data.validation is None else _twice(data.validation),
+        seeds=[seed for seed in data.seeds for _ in range(2)],
+    )
+    side = torch.tensor([[0], [1]], device=data.device).repeat(len(half), 1)
+    learns = half.repeat_interleave(2, dim=0) == side  # [2M, N]
+    e, m, propensity = _nuisances(method, both, learns)
+    architecture = method._architecture(data.n_inputs)
+    fleet = both.fleet(architecture)
+    outcome = method._pseudo_outcome(both.train, e[0], m[0])  # [2M, N]
+    rows = Rows(both.train.X, {"outcome": outcome, "weight": both.train["weight"]})
+    validation = None
+    if both.validation is not None:
+        columns = {
+            "outcome": method._pseudo_outcome(both.validation, e[1], m[1]),
+            "weight": both.validation["weight"],
+        }
+        validation = Rows(both.validation.X, columns)
+    kept = train_stage(
+        method,
+        both,
+        fleet,
+        supervised(architecture, squared_error),
+        select(rows, (~learns).to(rows.X.dtype)),
+        validation,
+    )
+    unseen = [
+        torch.where(half == 0, values[1::2], values[0::2]).cpu().numpy()
+        for values in (outcome, e[0])
+    ]
+    attributes = [
+        {
+            "n_iter_": max(kept[2 * number : 2 * number + 2]),
+            "pseudo_outcome_": unseen[0][number],
+            "propensity_": unseen[1][number],
+            "propensity_model_": _one(propensity, slice(2 * number, 2 * number + 2)),
+        }
+        for number in range(len(data.seeds))
+    ]
+    return Trained(fleet, attributes)
+
+
+def _nuisances(
+    method: DoublyRobustClassifier, both: FleetData, learns: Tensor
+) -> tuple[list[Tensor], list[Tensor], Fleet]:
+    """P(tested) and the tested-only prediction, `[2M, N]`, of training and validation rows."""
+    own = select(both.train, learns.to(both.train.X.dtype))
+    settings = PUBLISHED if method.patience is None else EARLY_STOPPED
+    propensity = fit_propensity(
+        own,
+        both.validation,
+        method.propensity_settings or settings,
+        n_groups=both.n_groups,
+        seeds=both.seeds,
+        batch_size=both.batch_size,
+    )
+    architecture = method._architecture(both.n_inputs)
+    outcome = both.fleet(architecture)
+    train_stage(
+        method,
+        both,
+        outcome,
+        supervised(architecture, cross_entropy),
+        _tested(own),
+        None if both.validation is None else _tested(both.validation),
+    )
+    parts = [part for part in (both.train, both.validation) if part is not None]
+    e = [torch.sigmoid(log_odds(propensity, part, both.n_groups)) for part in parts]
+    return e, [outcome.predict(part.X) for part in parts], propensity
+
+
+def squared_error(logits: Tensor, rows: Rows) -> Tensor:
+    """Mean squared distance `[M]` of the probability of class 1 from column `outcome`."""
+    return weighted_mean((torch.sigmoid(margin(logits)) - rows["outcome"]) ** 2, rows["weight"])
+
+
+def _tested(part: Rows) -> Rows:
+    kept = select(part, part["tested"])
+    return Rows(kept.X, {"target": kept["y"], "weight": kept["weight"]})
+
+
+def _twice(rows: Rows) -> Rows:
+    """Each network's rows for two networks in succession; what is shared stays shared."""
+    X = rows.X if rows.X.dim() == 2 else rows.X.repeat_interleave(2, dim=0)
+    columns = {
+        name: column if column.dim() == 1 else column.repeat_interleave(2, dim=0)
+        for name, column in rows.columns.items()
+    }
+    return Rows(X, columns)
+
+
+def _halves(data: FleetData) -> Tensor:
+    """0 or 1 for each row of each network, `[M, N]`, by its seed."""
+    shape = len(data.seeds), len(data.train)
+    rows = {"person": np.broadcast_to(np.arange(shape[1]), shape)} | {
+        name: np.broadcast_to(np.atleast_2d(column.cpu().numpy()), shape)
+        for name, column in data.train.columns.items()
+    }
+    half = [
+        halves(rows["tested"][m], rows["y"][m], rows["weight"][m], rows["person"][m], seed)
+        for m, seed in enumerate(data.seeds)
+    ]
+    return torch.from_numpy(np.stack(half)).to(data.device)
+
+
+def _one(fleet: Fleet, members: slice) -> Fleet:
+    return Fleet(fleet.architecture, fleet.flat[members].cpu().clone())
