@@ -26,8 +26,7 @@ import pandas as pd
 
 from dcem.table.checks import InputError
 from dcem.tasks.sepsis import stages
-from dcem.tasks.sepsis.artificial import write_artificial
-from dcem.tasks.sepsis.artificial_rules import invent_rules
+from dcem.tasks.sepsis.artificial import rule_cases, write_artificial
 from dcem.tasks.sepsis.sources import Mimic, find_tables
 
 # What is changed (a pattern), and into what.
@@ -88,7 +87,7 @@ class Cases:
     def __init__(self, folder: Path) -> None:
         self.tables: Mimic = find_tables(write_artificial(folder / "tables", "rules"))
         self.work = folder / "work"
-        self.expected = invent_rules().expected_frame()
+        self.expected = rule_cases()[1]
 
     def noticed(self) -> str | None:
         """The first case that is not as expected; None if all are."""

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from sepsis_rules import invent_rules, packed
 
-from dcem.tasks.sepsis.artificial_rules import invent_rules
+from dcem.tasks.sepsis import artificial
 from dcem.tasks.sepsis.cohort import build_cohort
 
-EXPECTED = invent_rules().expected_frame()
+EXPECTED = artificial.rule_cases()[1]
 CASES = list(EXPECTED.groupby(["options", "rule"], sort=False).groups)
 
 
@@ -49,6 +50,11 @@ def test_rule(builds: dict[str, pd.DataFrame], options: str, rule: str) -> None:
         if not right:
             wrong.append(f"{case.case}: {case.column} should be {case.value}, got {got}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_cases_that_are_shipped_are_those_that_are_written() -> None:
+    shipped = Path(artificial.__file__).with_name(artificial.RULE_CASES).read_bytes()
+    assert shipped == packed(invent_rules()), "run PYTHONPATH=tests/support python -m sepsis_rules"
 
 
 def test_every_rule_is_shown_from_both_sides() -> None:

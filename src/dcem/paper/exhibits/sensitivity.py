@@ -21,7 +21,6 @@ from dcem.paper.spread import (
     table_spreads,
 )
 from dcem.paper.theory import m_step as theory
-from dcem.paper.theory.figures import m_step_contours
 from dcem.report.style import GRID, INK, MUTED, PAPER, new_figure
 
 SLOPE = 30.0  # of the testing decision in every other figure
@@ -222,3 +221,36 @@ def m_step() -> Picture:
         "with pseudo-label Q and testing probability t̂. Right: how far that is below Q."
     )
     return Picture(in_style(m_step_contours), {"": frame}, caption)
+
+
+def m_step_contours() -> Any:
+    """Where the M-step wants an untested row, and how far that is below its pseudo-label."""
+    figure = new_figure(9.6, 4.5)
+    edge = np.linspace(0, 1, 101)
+    t, q = np.meshgrid(edge, edge)
+    panels = [
+        ("Optimal prediction", theory.m_step_optimum(q, t), np.linspace(0, 1, 11), "GnBu"),
+        (
+            "Regularisation strength R = Q − optimum",
+            theory.regularisation_strength(q, t),
+            np.linspace(0, 0.5, 11),
+            "OrRd",
+        ),
+    ]
+    for ax, (title, value, levels, colours) in zip(figure.subplots(1, 2), panels, strict=True):
+        ax.contourf(t, q, value, levels=levels, cmap=colours, alpha=0.75)
+        # The first and last level touch the frame only.
+        lines = ax.contour(t, q, value, levels=levels[1:-1], colors=INK, linewidths=0.9)
+        ax.clabel(lines, fmt=lambda level: f"{level:.2g}".removeprefix("0"), fontsize=9)
+        ax.set_title(title)
+        ax.set(xlabel="testing probability t̂", ylabel="pseudo-label Q", aspect="equal")
+        unit_ticks(ax)
+    return figure
+
+
+def unit_ticks(ax: Any) -> None:
+    """Both axes from 0 to 1."""
+    ticks, labels = [0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"]
+    ax.set_xticks(ticks, labels)
+    ax.set_yticks(ticks, labels)
+    ax.set(xlim=(0, 1), ylim=(0, 1))

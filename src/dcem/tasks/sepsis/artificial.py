@@ -14,6 +14,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +86,7 @@ CAREVUE_LABELS: dict[int, str] = {
 }
 LAYOUTS = ("csv.gz", "csv", "parquet")
 KINDS = ("rules", "cohort")
+RULE_CASES = "rule_cases.json.gz"
 
 
 def write_artificial(
@@ -103,7 +105,6 @@ def write_artificial(
     the `cohort`; the `rules` are the same every time.
     """
     from dcem.tasks.sepsis.artificial_cohort import invent_cohort
-    from dcem.tasks.sepsis.artificial_rules import invent_rules
 
     target = Path(folder)
     if kind not in KINDS or layout not in LAYOUTS:
@@ -118,9 +119,8 @@ def write_artificial(
         )
     target.mkdir(parents=True, exist_ok=True)
     if kind == "rules":
-        world = invent_rules()
-        tables = world.frames()
-        world.expected_frame().to_csv(target / "expected.csv", index=False)
+        tables, expected = rule_cases()
+        expected.to_csv(target / "expected.csv", index=False)
     else:
         tables = invent_cohort(stays, random_state)
     mark = {"artificial": True, "kind": kind, "made_by": "dcem sepsis artificial"}
@@ -130,6 +130,17 @@ def write_artificial(
     for table, frame in tables.items():
         _write_table(target, table, frame, layout, upper_case)
     return target
+
+
+def rule_cases() -> tuple[dict[str, pd.DataFrame], pd.DataFrame]:
+    """The tables of the rule cases; and rule, case, icustay_id, options, column, value, one row for
+    each thing that a build must say."""
+    import pandas as pd
+
+    file = resources.files("dcem.tasks.sepsis") / RULE_CASES
+    content = json.loads(gzip.decompress(file.read_bytes()))
+    tables = {name: table_frame(name, rows) for name, rows in content["tables"].items()}
+    return tables | {"d_items": item_frame()}, pd.DataFrame(content["expected"])
 
 
 def table_frame(table: str, rows: Any) -> pd.DataFrame:

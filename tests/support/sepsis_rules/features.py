@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dcem.tasks.sepsis.artificial_world import World
+from sepsis_rules.world import World
 
 MINUTE = 1 / 60
 HEART, PRESSURE = 220_045, 220_179

@@ -1,20 +1,17 @@
-"""The figures of `docs/theory.md`. Draw them again with
+"""Draw the figures of docs/theory.md: `python docs/make/theory.py`."""
 
-python -m dcem.paper.theory.figures --out docs/img
-"""
-
-import argparse
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dcem.files import write_text
+from dcem.paper.exhibits.sensitivity import m_step_contours, unit_ticks
 from dcem.paper.theory import discrete_model
 from dcem.paper.theory import m_step as theory
-from dcem.report.style import FAINT, GRID, INK, MUTED, RC, WARN, group_colour, new_figure
+from dcem.report.style import FAINT, GRID, MUTED, RC, WARN, group_colour, new_figure
 
 # Two kinds of patient and two groups; the second group is tested half as often.
 EXAMPLE = discrete_model.DiscreteModel.censored(
@@ -22,31 +19,6 @@ EXAMPLE = discrete_model.DiscreteModel.censored(
     p_y_given_x=np.array([0.1, 0.5]),
     p_t_given_xa=np.array([[0.2, 0.1], [0.6, 0.3]]),
 )
-
-
-def m_step_contours() -> Any:
-    """Where the M-step wants an untested row, and how far that is below its pseudo-label."""
-    figure = new_figure(9.6, 4.5)
-    edge = np.linspace(0, 1, 101)
-    t, q = np.meshgrid(edge, edge)
-    panels = [
-        ("Optimal prediction", theory.m_step_optimum(q, t), np.linspace(0, 1, 11), "GnBu"),
-        (
-            "Regularisation strength R = Q − optimum",
-            theory.regularisation_strength(q, t),
-            np.linspace(0, 0.5, 11),
-            "OrRd",
-        ),
-    ]
-    for ax, (title, value, levels, colours) in zip(figure.subplots(1, 2), panels, strict=True):
-        ax.contourf(t, q, value, levels=levels, cmap=colours, alpha=0.75)
-        # The first and last level touch the frame only.
-        lines = ax.contour(t, q, value, levels=levels[1:-1], colors=INK, linewidths=0.9)
-        ax.clabel(lines, fmt=lambda level: f"{level:.2g}".removeprefix("0"), fontsize=9)
-        ax.set_title(title)
-        ax.set(xlabel="testing probability t̂", ylabel="pseudo-label Q", aspect="equal")
-        _unit_ticks(ax)
-    return figure
 
 
 def sensitivity() -> Any:
@@ -106,7 +78,7 @@ def what_em_reaches() -> Any:
                        color=MUTED, fontsize=9)  # fmt: skip
     right.set_title("and above the true risk (dashed)")
     right.set(xlabel="testing probability t̂", ylabel="prediction at convergence")
-    _unit_ticks(right)
+    unit_ticks(right)
     return figure
 
 
@@ -117,33 +89,24 @@ FIGURES = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Write every figure into a folder, the same bytes each time."""
+IMAGES = Path(__file__).resolve().parents[1] / "img"
+
+
+def main(folder: Path = IMAGES, figures: Mapping[str, Any] = FIGURES) -> None:
+    """Write figures into a folder, the same bytes each time."""
     import matplotlib
 
-    parser = argparse.ArgumentParser(
-        prog="python -m dcem.paper.theory.figures", description=__doc__
-    )
-    parser.add_argument("--out", type=Path, default=Path("docs/img"), help="folder to write into")
-    folder = parser.parse_args(arguments).out
     # A page shows these as images, outside the reach of its fonts and colours: letters are drawn
     # as outlines, on white.
     look: dict[Any, Any] = {**RC, "svg.fonttype": "path", "svg.hashsalt": "dcem"}
     with matplotlib.rc_context(look):
-        for name, draw in FIGURES.items():
+        for name, draw in figures.items():
             stream = io.StringIO()
             metadata = {"Date": None, "Creator": None}
             draw().savefig(stream, format="svg", facecolor="white", metadata=metadata)
             path = folder / f"{name}.svg"
             write_text(path, stream.getvalue())
-            print(path)
-
-
-def _unit_ticks(ax: Any) -> None:
-    ticks, labels = [0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"]
-    ax.set_xticks(ticks, labels)
-    ax.set_yticks(ticks, labels)
-    ax.set(xlim=(0, 1), ylim=(0, 1))
+            print(f"wrote {path.name}")
 
 
 if __name__ == "__main__":

@@ -8,12 +8,7 @@ heart rate 80 and pressure 120 charted at admission, no suspicion, no organ fail
 from __future__ import annotations
 
 from datetime import datetime, time, timedelta
-from typing import TYPE_CHECKING, Any
-
-from dcem.tasks.sepsis.artificial import item_frame, table_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
+from typing import Any
 
 NOON = datetime(2150, 6, 10, 12)
 DEFAULT = "corr24 published"  # the options under which an expectation holds unless it says other
@@ -45,17 +40,6 @@ class World:
     def patient(self, rule: str, case: str, **traits: Any) -> Stay:
         """A new ordinary patient, changed by `traits`, who shows one side of one rule."""
         return Stay(self, rule, case, **traits)
-
-    def frames(self) -> dict[str, pd.DataFrame]:
-        """Every table."""
-        tables = {name: table_frame(name, rows) for name, rows in self.rows.items()}
-        return tables | {"d_items": item_frame()}
-
-    def expected_frame(self) -> pd.DataFrame:
-        """One row per stay, options and column: rule, case, icustay_id, options, column, value."""
-        import pandas as pd
-
-        return pd.DataFrame(self.expected)
 
 
 class Stay:

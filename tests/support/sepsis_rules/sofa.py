@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dcem.tasks.sepsis.artificial_world import Stay, World
+from sepsis_rules.world import Stay, World
 
 MINUTE = 1 / 60
 VENTILATOR, VENTILATOR_TYPE, OXYGEN_DEVICE = 224_687, 223_848, 226_732

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from dcem.tasks.sepsis.artificial_rules_features import features
-from dcem.tasks.sepsis.artificial_rules_sofa import sofa
-from dcem.tasks.sepsis.artificial_world import NOON, World
+from sepsis_rules.features import features
+from sepsis_rules.sofa import sofa
+from sepsis_rules.world import NOON, World
 
 MINUTE = 1 / 60
 # The published list, a second time: a name that the query lost has a patient who misses it.
