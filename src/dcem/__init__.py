@@ -10,13 +10,13 @@ outcome ``y`` that exists for everybody but is seen only where ``t = 1``. Tables
 equal risk, its positives turn into negatives more often, and a model trained on ``y_obs`` learns
 who gets tested instead of who is ill. This is *disparate censorship*.
 
-Three ways out, from naive to careful, are all in :mod:`dcem.methods`:
+Three ways out, from naive to careful, are all in `dcem.methods`:
 
 * train on ``y_obs`` as if it were the truth (``"y-obs"``), and inherit the bias;
 * train on the tested alone (``"tested-only"``), fair if the tested resemble the rest;
 * treat the missing outcome as a latent variable and let an expectation-maximisation loop fill it
   in, while a model of the testing decision explains the zeros that mean "nobody looked"
-  (``"dcem"``, :class:`dcem.DCEMClassifier`).
+  (``"dcem"``, `dcem.DCEMClassifier`).
 
 None of them is free: all assume that the features explain the testing decision (no unmeasured
 cause of both testing and outcome) and that everybody had *some* chance of being tested. Where

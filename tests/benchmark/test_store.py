@@ -312,7 +312,7 @@ def test_a_newer_store_and_other_files_are_refused(tmp_path, read):
     other.write_text("no database at all, but long enough to be taken for one" * 20)
     with pytest.raises(InputError, match="not a benchmark store"):
         read(other)
-    with pytest.raises(InputError, match="There is no store"):
+    with pytest.raises(InputError, match="No store at"):
         read(tmp_path / "absent.sqlite")
 
 

@@ -113,7 +113,7 @@ def test_presets_count_what_can_exist(dcem, tmp_path):
         (("run", "figure-2", "--out", "x"), "Did you mean 'figure2'"),
         (("run", "mine.toml", "--out", "x", "-m", "dcem"), "has no method 'dcem'"),
         (("run", "absent.toml", "--out", "x"), "absent.toml: no such file"),
-        (("status", "absent"), "There is no store absent"),
+        (("status", "absent"), "No store at absent"),
         (("export", "out", "-o", "a.xlsx"), "must end in .csv, .csv.gz or .parquet"),
     ],
 )

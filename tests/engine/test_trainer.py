@@ -242,7 +242,7 @@ def test_a_module_by_itself_gives_the_logits_of_the_fleet():
 def test_modules_that_mix_rows_or_give_odd_shapes_are_refused():
     with pytest.raises(ValueError, match="LayerNorm"):
         FromModule(lambda d: nn.Sequential(nn.BatchNorm1d(d), nn.Linear(d, 1)), 3)
-    with pytest.raises(ValueError, match="one logit a row, or two"):
+    with pytest.raises(ValueError, match="one logit per row, or two"):
         FromModule(lambda d: nn.Linear(d, 5), 3)
 
 

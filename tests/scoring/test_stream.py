@@ -125,7 +125,7 @@ def test_folders_on_the_way_to_the_result_are_created(model, tmp_path):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InputError, match="is a folder"):
         predict_file(model, path, tmp_path / "folder.csv")
-    with pytest.raises(InputError, match=r"p\.csv is a file, no folder"):
+    with pytest.raises(InputError, match=r"p\.csv is a file, not a folder"):
         predict_file(model, path, path / "deeper" / "s.csv")
 
 

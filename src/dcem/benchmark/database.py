@@ -59,7 +59,7 @@ def open_database(path: Path, *, create: bool) -> sqlite3.Connection:
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
     elif not path.exists():
-        raise refusal(f"There is no store {path}. 'dcem benchmark run' makes one.")
+        raise refusal(f"No store at {path}. 'dcem benchmark run' makes one.")
     try:  # autocommit mode: every statement is its own transaction unless BEGIN says otherwise
         db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
     except sqlite3.OperationalError as error:
@@ -86,7 +86,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     An older store is read as it would be once brought up to date: a copy in memory is.
     """
     if not path.exists():
-        raise refusal(f"There is no store {path}. 'dcem benchmark run' makes one.")
+        raise refusal(f"No store at {path}. 'dcem benchmark run' makes one.")
     # Where the folder is read-only, SQLite cannot make the files by which it would see writers.
     mode = "mode=ro" if os.access(path.parent, os.W_OK) else "immutable=1"
     db = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=10)

@@ -27,9 +27,9 @@ PROBE_SECONDS = 30.0  # of the first fleet of a kind, which shows what the kind 
 _WORTH_STARTING = 20.0  # seconds left that a checkpointed fleet can use
 _MARGIN = {True: 0.9, False: 0.6}  # of the time left to plan with: measured costs, guessed costs
 
-# Rows times steps a second, of networks of two layers of 64; deliberately low.
+# Rows times steps per second, of networks of two layers of 64; deliberately low.
 _THROUGHPUT = {"cuda": 2e8, "cpu": 1e6}
-# Methods that train more than one network a step, or refit something each epoch.
+# Methods that train more than one network per step, or refit something each epoch.
 _BURDEN = {"dividemix": 8.0, "dragonnet": 4.0, "self": 6.0, "sar-em": 2.0, "dr-learner": 4.0}
 # Rounds after which methods that stop by themselves usually have stopped.
 _TYPICAL_ROUNDS = {"self": 5, "sar-em": 15}

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from dcem.benchmark.cells import Fleet
 
-_EVERY = 30.0  # seconds between lines where there is no terminal
+_EVERY = 30.0  # seconds between lines without a terminal
 _FRAME = 0.2  # and between changes of the bar where there is one
 
 

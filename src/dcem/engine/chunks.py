@@ -1,4 +1,4 @@
-"""Out of memory is no reason to lose a run: split the fleet and go on."""
+"""Running out of memory must not lose a run: split the fleet and go on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def in_chunks(
 ) -> list[Result]:
     """`run(items)`, split in halves as often as memory demands; results in the order of `items`.
 
-    `run` trains one fleet and returns one result an item. `limit` is the most items a fleet may
+    `run` trains one fleet and returns one result per item. `limit` is the most items a fleet may
     have. An item that does not fit alone raises its error.
     """
     if limit is not None and len(items) > limit:

@@ -1,8 +1,8 @@
 """The training loop of a fleet: one step for all networks, repeated.
 
-An *objective* maps parameters `[M, P]` and rows to one loss a network `[M]`. The sum of the losses
-is differentiated once: since network m appears in loss m alone, that gives every network its own
-gradient. On CUDA the step is captured as a graph and replayed (see `replay`).
+An *objective* maps parameters `[M, P]` and rows to one loss per network `[M]`. The sum of the
+losses is differentiated once: since network m appears in loss m alone, that gives every network its
+own gradient. On CUDA the step is captured as a graph and replayed (see `replay`).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Trainer:
         What is trained, on what, towards what, and how. Rows and fleet share a device. Columns of
         `rows` may be overwritten in place between runs (EM does so with its pseudo-labels).
     batch_size
-        Rows a step; None, or no fewer than there are: all of them, always in the same order.
+        Rows per step; None, or no fewer than there are: all of them, always in the same order.
     seeds
         One for each network; they choose its batches. Needed with `batch_size`.
     generators

@@ -34,7 +34,7 @@ class Architecture(Protocol):
 
 @dataclass
 class Rows:
-    """Rows of a table: features `X`, shared `[N, d]` or one table a network `[M, N, d]`, and any
+    """Rows of a table: features `X`, shared `[N, d]` or one table per network `[M, N, d]`, and any
     further columns by name, each `[N]` or `[M, N]`. Shared ones are stored once.
     """
 

@@ -17,8 +17,8 @@ from dcem.engine.fleet import Rows, margin
 def weighted_mean(values: Tensor, weight: Tensor | None) -> Tensor:
     """The mean of `values [M, N]` over rows, weighted: `[M]`.
 
-    Where all weights are 0 (a minibatch without a tested row, say) there is no mean: NaN, with
-    gradient 0, so that the network stays what it is instead of turning into NaN itself.
+    Where all weights are 0 (a minibatch without a tested row, say) the mean does not exist: NaN,
+    with gradient 0, so that the network stays what it is instead of turning into NaN itself.
     """
     if weight is None:
         return values.mean(-1)

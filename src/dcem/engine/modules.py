@@ -15,7 +15,7 @@ class FromModule:
 
     `factory(n_inputs)` builds the module; it must map rows `[N, d]` to one logit `[N]`, `[N, 1]` or
     two logits `[N, 2]`, and may not keep state between rows (batch normalisation does: it mixes
-    rows, and its running averages are no parameters). Dropout is switched off, since a fleet
+    rows, and its running averages are not parameters). Dropout is switched off, since a fleet
     evaluates the module as a pure function of its parameters.
     """
 
@@ -39,7 +39,7 @@ class FromModule:
         if out.shape[0] != 2 or self._n_outputs not in (1, 2):
             raise ValueError(
                 f"the network module maps [2, {n_inputs}] to {list(out.shape)}; "
-                "it must give one logit a row, or two"
+                "it must give one logit per row, or two"
             )
 
     @property

@@ -6,7 +6,7 @@ known chance above zero, whatever is found later can be weighted by one over tha
 and accuracies of *all* who were not tested before can be estimated without any assumption about
 who was chosen (Horvitz and Thompson, 1952).
 
-Of the budget, a fifth is dealt out before anything else is looked at: one half evenly over people,
+Of the budget, a fifth is given out before anything else is looked at: one half evenly over people,
 the other evenly over groups. The rest follows what would be gained.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from dcem.table.checks import InputError
 
-FLOOR = 0.2  # share of the budget dealt out evenly
+FLOOR = 0.2  # share of the budget given out evenly
 FLOOR_MOST = 0.5  # the floor alone tests nobody with a higher probability than this
 
 

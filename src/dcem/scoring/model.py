@@ -31,7 +31,7 @@ class Scores:
     score
         Probability of a positive outcome, the mean over the networks.
     spread
-        Standard deviation over the networks. Small where they agree, which is no proof: networks
+        Standard deviation over the networks. Small where they agree, which proves little: networks
         can agree where nobody was tested.
     distance
         To the nearest cluster of tested people, in units that 99 % of the tested keep; above 1 a

@@ -280,5 +280,5 @@ def _notes(model: TableModel, header: list[str]) -> tuple[str, ...]:
             "as a whole, not at equal features."
         )
     if model.members == 1:
-        notes.append("The model has a single member: there is no disagreement to count.")
+        notes.append("The model has a single member, so disagreement cannot count.")
     return tuple(notes)

@@ -175,7 +175,7 @@ def require_output(out: Path, source: Path | None = None) -> None:
         raise InputError(f"{out} is a folder. Give the name of a file.")
     exists = next(folder for folder in out.absolute().parents if folder.exists())
     if not exists.is_dir():
-        raise InputError(f"{out}: {exists} is a file, no folder.")
+        raise InputError(f"{out}: {exists} is a file, not a folder.")
     if source is not None and out.exists() and source.exists() and out.samefile(source):
         raise InputError(f"{out} is the table itself. Write the result to another file.")
 

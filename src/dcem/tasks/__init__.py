@@ -3,16 +3,16 @@
 On real selective labels nobody can say how good a model is: the truth of the untested is missing.
 So methods are compared where the truth is known and hidden on purpose:
 
-* :func:`make_sinusoid` simulates everything: the setting of the paper's main experiments, whose
-  cells :func:`sinusoid_grid` lists.
-* :func:`make_censored` takes any fully labelled table and hides labels as a testing policy
-  (:class:`LinearPolicy`) would have: the way to try methods on one's own data.
-* :func:`load_diabetes_readmission` does that for a public table with weak signal.
-* :func:`load_sepsis` takes intensive-care patients of MIMIC-III and simulates who was tested: the
-  paper's second experiment, whose settings :func:`sepsis_settings` lists.
+* `make_sinusoid` simulates everything: the setting of the paper's main experiments, whose
+  cells `sinusoid_grid` lists.
+* `make_censored` takes any fully labelled table and hides labels as a testing policy
+  (`LinearPolicy`) would have: the way to try methods on one's own data.
+* `load_diabetes_readmission` does that for a public table with weak signal.
+* `load_sepsis` takes intensive-care patients of MIMIC-III and simulates who was tested: the
+  paper's second experiment, whose settings `sepsis_settings` lists.
 
-Each returns a :class:`Task`: three splits as a method may see them, and the truth kept apart.
-A user's own table, whose truth nobody knows, comes in through :mod:`dcem.table`.
+Each returns a `Task`: three splits as a method may see them, and the truth kept apart.
+A user's own table, whose truth nobody knows, comes in through `table`.
 """
 
 from dcem.tasks.censored import make_censored

@@ -39,23 +39,36 @@ def make_censored(
     centres and scales of its columns, and the thresholds, which meet the wanted rates in
     expectation over those rows.
 
-    Args:
-        X: features [n, d], an array or a frame; missing values are kept.
-        y: the complete truth [n], 0 or 1.
-        group: one value per row, or several columns to cross; None for a single group.
-        policy: who is tested; see :class:`LinearPolicy`. With two groups, q_t is the rate of the
-            first level over that of the second.
-        id: the person behind each row; a person's rows stay in one split.
-        weight: how much each row counts.
-        shares: of rows in train, validation and test.
-        random_state: seed, or generator to take one from. The split and the luck of the draw
-            depend on it alone, so tasks with other policies and the same seed are paired.
-        feature_names: if `X` has no column names of its own ("x0", "x1", ... by default).
-        group_names: the levels of `group` in order; q_t refers to it.
+    Parameters
+    ----------
+    X
+        Features [n, d], an array or a frame; missing values are kept.
+    y
+        The complete truth [n], 0 or 1.
+    group
+        One value per row, or several columns to cross; None for a single group.
+    policy
+        Who is tested; see `LinearPolicy`. With two groups, q_t is the rate of the first
+        level over that of the second.
+    id
+        The person behind each row; a person's rows stay in one split.
+    weight
+        How much each row counts.
+    shares
+        Of rows in train, validation and test.
+    random_state
+        Seed, or generator to take one from. The split and the luck of the draw depend on it alone,
+        so tasks with other policies and the same seed are paired.
+    feature_names
+        If `X` has no column names of its own ("x0", "x1", ... by default).
+    group_names
+        The levels of `group` in order; q_t refers to it.
 
-    Returns:
-        A :class:`Task`; `task.process` is the :class:`CalibratedPolicy`. The `row` of each split
-        says where a row stood in the given table.
+    Returns
+    -------
+    Task
+        `task.process` is the `CalibratedPolicy`. The `row` of each split says where a row stood in
+        the given table.
     """
     if policy is None:
         raise InputError(
@@ -80,7 +93,7 @@ def make_censored(
         group_names=full.group_names,
         weight=fit.weight,
     )
-    luck = for_testing.random(len(full))  # one number a row, whatever the policy
+    luck = for_testing.random(len(full))  # one number per row, whatever the policy
     tested = luck < process.testing_probability(full.X, full.group)
     train, validation, test = (_censor(part, tested[part.row]) for part in parts)
     checks.check_learnable(train.y_obs, train.tested, "y", "tested")

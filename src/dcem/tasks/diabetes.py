@@ -89,8 +89,8 @@ def load_diabetes_readmission(
 ) -> Task:
     """The readmission task: everybody's truth is known, a policy decides whose label is seen.
 
-    One row a person (the first encounter), African American and Caucasian patients, 66,378 in all.
-    The truth is readmission at any time (`readmitted` other than "NO", 40 %). A person is tested
+    One row per person (the first encounter): 66,378 African American and Caucasian patients. The
+    truth is readmission at any time (`readmitted` other than "NO", 40 %). A person is tested
     with probability sigmoid(slope (beta * time_in_hospital + (1 - beta) * num_medications -
     threshold of the group)), both columns standardised.
 
@@ -100,15 +100,23 @@ def load_diabetes_readmission(
     primary diagnosis. The discharge disposition is left out: it says who died in hospital, and
     the dead are not readmitted.
 
-    Args:
-        path: the table, `diabetes130.csv.gz` or unpacked.
-        beta: weight of the time in hospital; 0, .1, ..., 1 are the eleven policies.
-        k: P(tested) / P(readmitted).
-        q_t: P(tested | African American) / P(tested | Caucasian).
-        slope: sharpness of the decision.
-        n_train, n_validation: rows of these splits; the test split gets the rest.
-        random_state: seed of split and decisions. Tasks with another `beta` and the same seed have
-            the same splits.
+    Parameters
+    ----------
+    path
+        The table, `diabetes130.csv.gz` or unpacked.
+    beta
+        Weight of the time in hospital; 0, .1, ..., 1 are the eleven policies.
+    k
+        P(tested) / P(readmitted).
+    q_t
+        P(tested | African American) / P(tested | Caucasian).
+    slope
+        Sharpness of the decision.
+    n_train, n_validation
+        Rows of these splits; the test split gets the rest.
+    random_state
+        Seed of split and decisions. Tasks with another `beta` and the same seed have the same
+        splits.
     """
     if not 0 <= beta <= 1:
         raise InputError(f"'beta' weighs two columns against each other: 0 to 1, got {beta}.")

@@ -32,20 +32,29 @@ MISSING = ("refuse", "average", "tested", "untested")
 class LinearPolicy:
     """Who is tested, as a linear score on chosen columns and a share per group.
 
-    Attributes:
-        weights: column -> weight in the score.
-        slope: how sharp the decision is. Around 30 almost nobody below the threshold is tested and
-            overlap is poor; around 5 it is generous (for a score of standard deviation 1).
-        k: how many people are tested for each positive, P(T) / P(Y); 1 if nothing is said.
-        q_t: P(T|first group) / P(T|second group); 1 if nothing is said. Other than 1 it needs
-            exactly two groups.
-        rates: group name -> share tested, instead of `k` and `q_t`; for any number of groups.
-        centers, scales: column -> number; by default mean and standard deviation of the rows the
-            policy is calibrated on, missing values ignored.
-        missing: what a missing value of a policy column means. "refuse" raises; "average": it
-            counts as the centre, as if nothing spoke for or against; "tested" and "untested": the
-            row always or never is, because the missing value itself drove the decision.
-        name: what tables of results call it.
+    Attributes
+    ----------
+    weights
+        Column -> weight in the score.
+    slope
+        How sharp the decision is. Around 30 almost nobody below the threshold is tested and overlap
+        is poor; around 5 it is generous (for a score of standard deviation 1).
+    k
+        How many people are tested for each positive, P(T) / P(Y); 1 if nothing is said.
+    q_t
+        P(T|first group) / P(T|second group); 1 if nothing is said. Other than 1 it needs exactly
+        two groups.
+    rates
+        Group name -> share tested, instead of `k` and `q_t`; for any number of groups.
+    centers, scales
+        Column -> number; by default mean and standard deviation of the rows the policy is
+        calibrated on, missing values ignored.
+    missing
+        What a missing value of a policy column means. "refuse" raises; "average": it counts as the
+        centre, as if nothing spoke for or against; "tested" and "untested": the row always or never
+        is, because the missing value itself drove the decision.
+    name
+        What tables of results call it.
     """
 
     weights: Mapping[str, float]
@@ -124,7 +133,7 @@ class LinearPolicy:
         """Find centres, scales and thresholds on these rows (X [n, d], truth y [n], group [n]).
 
         The expected share of tested rows meets each group's target; no decision is drawn. Raises
-        :class:`~dcem.table.checks.InputError` if a group's target cannot be met.
+        `InputError` if a group's target cannot be met.
         """
         columns = self.columns_in(X, feature_names)
         weight = np.ones(len(X)) if weight is None else weight
@@ -190,13 +199,20 @@ class LinearPolicy:
 class CalibratedPolicy:
     """A policy with everything found: P(T=1|x,a) for any row.
 
-    Attributes:
-        policy: what was asked for.
-        columns: positions of the policy's columns in X.
-        centers, scales: one per column.
-        group_names: indexed by group code, like the next two.
-        targets: wanted share of tested rows.
-        thresholds: of the score; -inf where everybody is tested.
+    Attributes
+    ----------
+    policy
+        What was asked for.
+    columns
+        Positions of the policy's columns in X.
+    centers, scales
+        One per column.
+    group_names
+        Indexed by group code, like the next two.
+    targets
+        Wanted share of tested rows.
+    thresholds
+        Of the score; -inf where everybody is tested.
     """
 
     policy: LinearPolicy

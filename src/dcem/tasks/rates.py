@@ -31,7 +31,7 @@ def group_rates(
 
     A total of exactly 1 means everybody, whatever the ratio. `share` is P(group 0); `what` and
     `names` are how an error calls the rate and the groups. Raises
-    :class:`~dcem.table.checks.InputError` naming the group whose rate would exceed 1.
+    `InputError` naming the group whose rate would exceed 1.
     """
     if not 0 < total <= 1 + _ROUNDING:
         raise InputError(

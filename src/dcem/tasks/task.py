@@ -19,14 +19,19 @@ SPLITS = ("train", "validation", "test")
 class Task:
     """What a method may see, and beside it what only an evaluation may.
 
-    Attributes:
-        train, validation, test: what a method receives. Labels of untested rows are absent.
-        truth: split name -> int array [n] of true outcomes, for evaluation and the oracle alone.
-        kind: which maker it came from ("sinusoid", "censored", "sepsis").
-        params: the arguments that made it, as plain values; with them its maker draws the same
-            task again.
-        process: the known law of the simulation (probabilities of outcome and testing), where there
-            is one; for evaluation and plots, never for a method.
+    Attributes
+    ----------
+    train, validation, test
+        What a method receives. Labels of untested rows are absent.
+    truth
+        Split name -> int array [n] of true outcomes, for evaluation and the oracle alone.
+    kind
+        Which maker it came from ("sinusoid", "censored", "sepsis").
+    params
+        The arguments that made it, as plain values; with them its maker draws the same task again.
+    process
+        The known law of the simulation (probabilities of outcome and testing), where there is one;
+        for evaluation and plots, never for a method.
     """
 
     train: SelectiveLabels

@@ -115,7 +115,7 @@ def exclusions(world: World) -> None:
     world.patient(rule, "a minute later").cultured(at=24 + MINUTE).prescribed(day=2).expect(
         exclusion_late_suspicion=1, in_cohort=0
     )
-    world.patient("suspicion", "none is no exclusion").expect(in_cohort=1, suspicion_time=None)
+    world.patient("suspicion", "none excludes nobody").expect(in_cohort=1, suspicion_time=None)
 
     rule = "bad_data"
     world.patient(rule, "no charted data", has_chartevents_data=0).expect(

@@ -73,7 +73,7 @@ def circulation(world: World) -> None:
     world.patient(rule, "an entry marked wrong").charted(220052, 60, error=1).expect(
         cardiovascular=None
     )
-    world.patient(rule, "error unknown is no error").charted(220052, 60, error=None).expect(
+    world.patient(rule, "error unknown counts as none").charted(220052, 60, error=None).expect(
         cardiovascular=1
     )
     for at, score in ((24.0, 1), (24 + MINUTE, None), (-MINUTE, None)):
@@ -177,7 +177,7 @@ def consciousness(world: World) -> None:
     gcs(world.patient(rule, "at 24 h"), 24, 1, 1, 1).expect(cns=4)
     stay = gcs(world.patient(rule, "wrong entries are dropped"), 0, 5, 6, 4)
     stay.charted(220739, 1, at=1, error=1).expect(cns=0)
-    stay = gcs(world.patient(rule, "error unknown is no error"), 0, 5, 6, 4)
+    stay = gcs(world.patient(rule, "error unknown counts as none"), 0, 5, 6, 4)
     stay.charted(220739, 1, at=1, error=None).expect(cns=2)  # 5 + 6 + 1
     gcs(world.patient(rule, "before admission"), -MINUTE, 1, 1, 1).expect(cns=None)
     gcs(world.patient(rule, "after the first day"), 24 + MINUTE, 1, 1, 1).expect(cns=None)
@@ -268,7 +268,7 @@ def gases(world: World) -> None:
         ("charted 4 h before", 50, -3.0, 0, 2),
         ("charted earlier", 50, -3 - MINUTE, 0, None),
         ("charted, marked wrong", 50, 0.5, 1, None),
-        ("charted, error unknown is no error", 50, 0.5, None, 2),
+        ("charted, error unknown counts as none", 50, 0.5, None, 2),
         ("charted over 100", 101, 0.5, 0, None),
     )
     for case, number, at, error, score in fractions:
@@ -302,7 +302,7 @@ def ventilation(world: World) -> None:
     breathing("after the spell", 2 + MINUTE, 1, 2).expect(respiration=2)
     breathing("8 h apart are one spell", 4, 0, 8).expect(respiration=4)
     breathing("more than 8 h apart are two", 4, 0, 8 + MINUTE).expect(respiration=2)
-    breathing("one row is no spell", 1, 1).expect(respiration=2)
+    breathing("one row makes no spell", 1, 1).expect(respiration=2)
 
     for device, splits in (
         ("Nasal cannula", True), ("Face tent", True), ("Aerosol-cool", True), ("Trach mask", True),

@@ -21,5 +21,5 @@ def backend(name: str) -> Any:
     if name not in names:
         near = nearest(name, names)
         hint = f" Did you mean {near!r}?" if near else ""
-        raise InputError(f"There is no backend {name!r}.{hint} Known: {', '.join(names)}.")
+        raise InputError(f"Unknown backend {name!r}.{hint} Known: {', '.join(names)}.")
     return import_module(f"{__name__}.{name}")

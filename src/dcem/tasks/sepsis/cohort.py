@@ -69,23 +69,34 @@ def build_cohort(
 ) -> CohortBuild:
     """Build the cohort from a folder of MIMIC-III tables, or a DuckDB file that holds them.
 
-    Args:
-        mimic: the folder (CSV, CSV.gz or Parquet, either case of names and headers) or the file.
-        out: the cohort, a Parquet file with one row per stay of the study, sorted by stay; beside
-            it the flow and the quality of the data as JSON.
-        stays: if given, a CSV file with one row for every ICU stay, in or out of the cohort.
-        suspicion: the rule for suspected infection, "corr24" (as the paper describes it), "v2018"
-            (Johnson's numbers) or "head2019" (the queries as they stand today, with a slip).
-        features: "published" or "cleaned", see :mod:`dcem.tasks.sepsis.features`.
-        release: "full" or "demo" to insist on the row counts of that release; "auto" builds from
-            whatever is there and warns where a known release has other counts.
-        work: folder of the finished stages, by default beside `out`. Running again with it reuses
-            every stage whose inputs and options are unchanged.
-        memory_limit: such as "4GiB"; beyond it, work spills into the work folder.
-        threads: number of threads, by default all.
-        show_small_cells: show counts under ten in the flow and the quality page. For open data
-            such as the demo only.
-        progress: called at the beginning and the end of every stage.
+    Parameters
+    ----------
+    mimic
+        The folder (CSV, CSV.gz or Parquet, either case of names and headers) or the file.
+    out
+        The cohort, a Parquet file with one row per stay of the study, sorted by stay; beside it the
+        flow and the quality of the data as JSON.
+    stays
+        If given, a CSV file with one row for every ICU stay, in or out of the cohort.
+    suspicion
+        The rule for suspected infection, "corr24" (as the paper describes it), "v2018" (Johnson's
+        numbers) or "head2019" (the queries as they stand today, with a slip).
+    features
+        "published" or "cleaned", see `features`.
+    release
+        "full" or "demo" to insist on the row counts of that release; "auto" builds from whatever is
+        there and warns where a known release has other counts.
+    work
+        Folder of the finished stages, by default beside `out`. Running again with it reuses every
+        stage whose inputs and options are unchanged.
+    memory_limit
+        Such as "4GiB"; beyond it, work spills into the work folder.
+    threads
+        Number of threads, by default all.
+    show_small_cells
+        Show counts under ten in the flow and the quality page. For open data such as the demo only.
+    progress
+        Called at the beginning and the end of every stage.
 
     Nothing at `out`, `stays` or beside them is touched until everything succeeded.
     """

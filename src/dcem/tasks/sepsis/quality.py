@@ -1,4 +1,4 @@
-"""What the data are worth: missing features, implausible values, distributions, who was cultured.
+"""How good the data are: missing features, implausible values, distributions, who was cultured.
 
 All of it is counted over the stays of the study. Counts pass through `dcem.table.disclosure`;
 shares and quantiles are given only where at least ten stays stand behind each of them, and a

@@ -104,7 +104,7 @@ class Mimic:
 def find_tables(mimic: str | Path) -> Mimic:
     """Look for every table in a folder, or in a DuckDB file, and check that its columns exist.
 
-    Raises :class:`~dcem.table.checks.InputError` naming the tables that are missing, or the file
+    Raises `InputError` naming the tables that are missing, or the file
     whose header lacks a column, before anything is read at length.
     """
     root = Path(mimic)

@@ -72,18 +72,25 @@ def load_sepsis(
 ) -> Task:
     """The sepsis task at one setting, from a file that `dcem sepsis build` wrote.
 
-    Args:
-        cohort: the Parquet file, or a frame with its columns.
-        k: tested people per septic one. From 1 / prevalence on, everybody is tested.
-        q_t: how many times as often Black patients are tested as white ones.
-        beta: weight of the respiratory rate in the policy; the pressure has the rest.
-        sign: "as-released" tests low pressure, "as-printed" high pressure (see above).
-        missing: "published" (-9999 everywhere) or "absent" (NaN; nothing in the policy).
+    Parameters
+    ----------
+    cohort
+        The Parquet file, or a frame with its columns.
+    k
+        Tested people per septic one. From 1 / prevalence on, everybody is tested.
+    q_t
+        How many times as often Black patients are tested as white ones.
+    beta
+        Weight of the respiratory rate in the policy; the pressure has the rest.
+    sign
+        "as-released" tests low pressure, "as-printed" high pressure (see above).
+    missing
+        "published" (-9999 everywhere) or "absent" (NaN; nothing in the policy).
 
     The split (60/20/20) and the draws are the published stream: seed 42, rows sorted by stay. The
     returned task's `params` hold the thresholds, and whether the cohort is artificial.
 
-    Raises :class:`~dcem.table.checks.InputError` where no policy can reach the rates.
+    Raises `InputError` where no policy can reach the rates.
     """
     for name, given, allowed in (("sign", sign, SIGNS), ("missing", missing, MISSING)):
         if given not in allowed:

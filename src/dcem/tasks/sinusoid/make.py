@@ -68,49 +68,64 @@ def make_sinusoid(
     at another place for each group. Three ratios name a setting; means and thresholds are then
     calibrated to meet them.
 
-    Args:
-        q_y: prevalence disparity P(Y|group 0) / P(Y|group 1).
-        k: testing multiple P(T) / P(Y). With k * prevalence = 1 everybody is tested and `q_t` has
-            no meaning.
-        q_t: testing disparity P(T|group 0) / P(T|group 1).
-        phase: of the sine wave, in radians. The paper uses 0, 30, ..., 330 degrees.
-        preset: `"as-released"` is the process of the published runs:
-            X|a ~ N(mu_a (1,1), .03 I) with *variance* .03; exactly half of the rows in each group,
-            group 0 first, never shuffled; s_T = x0 - x1 + .5, T ~ Ber(sigmoid(30 (s_T - tau_a)));
-            z = xR(30 degrees) + .5, s_Y = z0 - sin(4 pi z1 + phase) / 4,
-            Y ~ Ber(sigmoid(10 (s_Y - 1))); mu_a is tuned to the prevalences, tau_a to the testing
-            rates.
-            `"as-written"` is the process of the paper's text (its Sections 4.1 and C.1), which
-            differs: standard deviation .03 (covariance .03^2 I); the group of each row is drawn,
-            a ~ Ber(1/2); s_T = x0 + x1 - tau_a; z = R(30 degrees) x + .5,
-            s_Y = z1 - sin(8 pi z0 + phase) / 4 (coordinates exchanged, twice the frequency);
-            Y ~ Ber(sigmoid(10 s_Y - c_y)). The text says that c_y is set to make P(Y) = 1/4 and
-            that mu_a is then found from q_y, which leaves one degree of freedom: here c_y is tuned
-            for a population centred at the origin. Features spread so little that the groups
-            hardly overlap, and the prevalence is not monotone in the mean; the means are those
-            that the published bisection would reach.
-        stream: `"published"` (default of as-released) draws the very rows of the published runs:
-            NumPy's legacy generator seeded with 42, calibration by bisection on realised rates.
-            `"independent"` (default and only choice of as-written) draws from `random_state`, with
-            means and thresholds that meet the rates exactly in expectation.
-        random_state: seed of the independent stream, or a generator to take one from. None takes
-            a fresh one. `params` records it.
-        n_train, n_validation, n_test: rows of each split, both groups together.
-        variance: of each feature within a group.
-        outcome_slope, testing_slope: 10 and 30; a smaller testing slope means more overlap. The
-            thresholds are calibrated anew.
-        outcome_threshold: value of s_Y at which P(Y|x) = 1/2 (c_y / 10 in the paper's notation).
-        frequency, amplitude, rotation: of the wave (radians per unit, score units, radians).
-        prevalence: P(Y) over everybody.
-        group_share: P(A=0).
+    Parameters
+    ----------
+    q_y
+        Prevalence disparity P(Y|group 0) / P(Y|group 1).
+    k
+        Testing multiple P(T) / P(Y). With k * prevalence = 1 everybody is tested and `q_t` has no
+        meaning.
+    q_t
+        Testing disparity P(T|group 0) / P(T|group 1).
+    phase
+        Of the sine wave, in radians. The paper uses 0, 30, ..., 330 degrees.
+    preset
+        `"as-released"` is the process of the published runs: X|a ~ N(mu_a (1,1), .03 I) with
+        *variance* .03; exactly half of the rows in each group, group 0 first, never shuffled; s_T =
+        x0 - x1 + .5, T ~ Ber(sigmoid(30 (s_T - tau_a))); z = xR(30 degrees) + .5, s_Y = z0 - sin(4
+        pi z1 + phase) / 4, Y ~ Ber(sigmoid(10 (s_Y - 1))); mu_a is tuned to the prevalences, tau_a
+        to the testing rates. `"as-written"` is the process of the paper's text (its Sections 4.1
+        and C.1), which differs: standard deviation .03 (covariance .03^2 I); the group of each row
+        is drawn, a ~ Ber(1/2); s_T = x0 + x1 - tau_a; z = R(30 degrees) x + .5, s_Y = z1 - sin(8 pi
+        z0 + phase) / 4 (coordinates exchanged, twice the frequency); Y ~ Ber(sigmoid(10 s_Y -
+        c_y)). The text says that c_y is set to make P(Y) = 1/4 and that mu_a is then found from
+        q_y, which leaves one degree of freedom: here c_y is tuned for a population centred at the
+        origin. Features spread so little that the groups hardly overlap, and the prevalence is not
+        monotone in the mean; the means are those that the published bisection would reach.
+    stream
+        `"published"` (default of as-released) draws the very rows of the published runs: NumPy's
+        legacy generator seeded with 42, calibration by bisection on realised rates. `"independent"`
+        (default and only choice of as-written) draws from `random_state`, with means and thresholds
+        that meet the rates exactly in expectation.
+    random_state
+        Seed of the independent stream, or a generator to take one from. None takes a fresh one.
+        `params` records it.
+    n_train, n_validation, n_test
+        Rows of each split, both groups together.
+    variance
+        Of each feature within a group.
+    outcome_slope, testing_slope
+        10 and 30; a smaller testing slope means more overlap. The thresholds are calibrated anew.
+    outcome_threshold
+        Value of s_Y at which P(Y|x) = 1/2 (c_y / 10 in the paper's notation).
+    frequency, amplitude, rotation
+        Of the wave (radians per unit, score units, radians).
+    prevalence
+        P(Y) over everybody.
+    group_share
+        P(A=0).
 
-    Returns:
-        A :class:`~dcem.tasks.Task`; `task.process` knows P(Y|x) and P(T|x,a), and
-        `make_sinusoid(**task.params)` draws the same task again.
+    Returns
+    -------
+    Task
+        `task.process` knows P(Y|x) and P(T|x,a); `make_sinusoid(**task.params)` draws the same task
+        again.
 
-    Raises:
-        InputError: if a group's rate would exceed 1 (the message names group and rate), or an
-            argument makes no sense.
+    Raises
+    ------
+    InputError
+        If a group's rate would exceed 1 (the message names group and rate), or an argument makes no
+        sense.
     """
     constants = _constants(
         preset,
@@ -174,9 +189,7 @@ def _stream(preset: str, stream: str | None, random_state: Any) -> str:
     if stream not in ("published", "independent"):
         raise InputError(f"No stream {stream!r}. Choose 'published' or 'independent'.")
     if stream == "published" and preset != "as-released":
-        raise InputError(
-            f"There are no published draws of preset {preset!r}. Use stream='independent'."
-        )
+        raise InputError(f"The preset {preset!r} has no published draws. Use stream='independent'.")
     if stream == "published" and random_state is not None:
         raise InputError(
             "The published stream is always seeded with 42; 'random_state' would change nothing. "

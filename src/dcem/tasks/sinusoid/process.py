@@ -2,7 +2,7 @@
 
 Two features, two groups. The outcome boundary is a rotated sine wave, the testing boundary a
 straight line that cuts across it, so the tested rows show only part of the wave. All of this is
-truth and stays with the task; none of it reaches :class:`dcem.table.labels.SelectiveLabels`.
+truth and stays with the task; none of it reaches `SelectiveLabels`.
 """
 
 from __future__ import annotations
@@ -22,21 +22,34 @@ EVERYBODY = -9999.0  # threshold of a group in which everybody is tested, as in 
 class SinusoidConstants:
     """The constants of the process, all of them free.
 
-    Attributes:
-        variance: variance of each feature within a group; the features are independent.
-        outcome_slope: steepness of P(Y|x) across its boundary.
-        outcome_threshold: value of the outcome score at which P(Y|x) = 1/2; None asks the
-            calibration to tune it (to the prevalence, in a population centred at the origin).
-        frequency, amplitude: of the sine wave, in radians per unit and in units of the score.
-        rotation: angle of the wave, radians.
-        mirrored: False: level = z0 and wave = z1 with z = xR + shift (the released code).
-            True: level = z1 and wave = z0 with z = Rx + shift (the paper's text).
-        shift: added to the rotated features.
-        testing_slope: steepness of P(T|x,a); small values mean more overlap.
-        testing_direction, testing_shift: the linear testing score <direction, x> + shift.
-        prevalence: P(Y=1) over everybody.
-        group_share: P(A=0).
-        balanced: True: exactly the group shares, group 0 first. False: the group is drawn per row.
+    Attributes
+    ----------
+    variance
+        Variance of each feature within a group; the features are independent.
+    outcome_slope
+        Steepness of P(Y|x) across its boundary.
+    outcome_threshold
+        Value of the outcome score at which P(Y|x) = 1/2; None asks the calibration to tune it (to
+        the prevalence, in a population centred at the origin).
+    frequency, amplitude
+        Of the sine wave, in radians per unit and in units of the score.
+    rotation
+        Angle of the wave, radians.
+    mirrored
+        False: level = z0 and wave = z1 with z = xR + shift (the released code). True: level = z1
+        and wave = z0 with z = Rx + shift (the paper's text).
+    shift
+        Added to the rotated features.
+    testing_slope
+        Steepness of P(T|x,a); small values mean more overlap.
+    testing_direction, testing_shift
+        The linear testing score <direction, x> + shift.
+    prevalence
+        P(Y=1) over everybody.
+    group_share
+        P(A=0).
+    balanced
+        True: exactly the group shares, group 0 first. False: the group is drawn per row.
     """
 
     variance: float = 0.03
@@ -114,11 +127,16 @@ AS_WRITTEN = SinusoidConstants(
 class SinusoidProcess:
     """A calibrated process: constants, phase, and what the calibration found for each group.
 
-    Attributes:
-        constants: see :class:`SinusoidConstants`; `outcome_threshold` is a number here.
-        phase: of the outcome wave, radians.
-        means: group a's features are N(means[a] * (1, 1), variance * I).
-        thresholds: of the testing score, per group; -9999 where everybody is tested.
+    Attributes
+    ----------
+    constants
+        See `SinusoidConstants`; `outcome_threshold` is a number here.
+    phase
+        Of the outcome wave, radians.
+    means
+        Group a's features are N(means[a] * (1, 1), variance * I).
+    thresholds
+        Of the testing score, per group; -9999 where everybody is tested.
     """
 
     constants: SinusoidConstants

@@ -36,7 +36,7 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True)
 class RawDraw:
-    """What the generator gives for one data set, before any mean or threshold: one item a group."""
+    """What the generator gives for one data set, before any mean or threshold, per group."""
 
     noise: tuple[np.ndarray, np.ndarray]  # [n_a, 2], features less the group mean
     u_tested: tuple[np.ndarray, np.ndarray]  # [n_a]
@@ -44,7 +44,7 @@ class RawDraw:
 
 
 def draw_raw(stream: np.random.RandomState, counts: tuple[int, int], variance: float) -> RawDraw:
-    """One data set's worth of draws, in the released order."""
+    """The draws of one data set, in the released order."""
     covariance = variance * np.eye(2)
     noise = [stream.multivariate_normal(np.zeros(2), covariance, n) for n in counts]
     uniforms = [stream.uniform(size=n) for n in (*counts, *counts)]
