@@ -40,17 +40,21 @@ from dcem._version import __version__
 if TYPE_CHECKING:
     from dcem import methods, metrics, table, tasks
     from dcem.methods.dcem import DCEMClassifier
-    from dcem.table.checks import DataWarning, InputError
     from dcem.table.labels import SelectiveLabels
+    from dcem.table.load import read_table
+    from dcem.table.messages import DataWarning, InputError
+    from dcem.table.roles import Roles
 
 __all__ = [
     "DCEMClassifier",
     "DataWarning",
     "InputError",
+    "Roles",
     "SelectiveLabels",
     "__version__",
     "methods",
     "metrics",
+    "read_table",
     "table",
     "tasks",
 ]
@@ -59,10 +63,12 @@ __all__ = [
 # and neither `import dcem` nor `dcem --help` should wait for it.
 _HOME = {
     "DCEMClassifier": "dcem.methods.dcem",
-    "DataWarning": "dcem.table.checks",
-    "InputError": "dcem.table.checks",
+    "DataWarning": "dcem.table.messages",
+    "InputError": "dcem.table.messages",
+    "Roles": "dcem.table.roles",
     "SelectiveLabels": "dcem.table.labels",
     "load_model": "dcem.saving",
+    "read_table": "dcem.table.load",
 }
 _SUBPACKAGES = {"methods", "metrics", "table", "tasks"}
 

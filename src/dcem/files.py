@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 
 def require_file_place(path: Path) -> None:

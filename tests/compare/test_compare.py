@@ -218,7 +218,7 @@ class TestCommand:
             app,
             [
                 "compare", str(people), "--label", "label", "--group", "group",
-                "--methods", "y-obs,tested-only", "--folds", "2", "--planted", "0",
+                "--method", "y-obs,tested-only", "--folds", "2", "--planted", "0",
                 *map(str, more),
             ],
             env={"COLUMNS": "200"},
@@ -268,7 +268,7 @@ class TestCommand:
 
     def test_an_oracle_is_refused_before_anything_is_read(self, tmp_path: Path) -> None:
         result = CliRunner().invoke(
-            app, ["compare", str(tmp_path / "none.csv"), "--label", "y", "--methods", "y-model"]
+            app, ["compare", str(tmp_path / "none.csv"), "--label", "y", "--method", "y-model"]
         )
         assert result.exit_code == 2
         assert "truth of everybody" in result.output

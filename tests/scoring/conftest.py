@@ -8,7 +8,7 @@ import pytest
 
 from dcem.methods import make
 from dcem.scoring import TableModel
-from dcem.table import Roles, load_table
+from dcem.table import Roles, read_table
 
 ROLES = Roles(
     label="result",
@@ -50,7 +50,7 @@ def table_file(tmp_path_factory):
 def model(table_file) -> TableModel:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        table = load_table(table_file, ROLES)
+        table = read_table(table_file, ROLES)
     estimator = make("dcem", n_members=3, random_state=0, max_iter=20, steps=10)
     estimator.fit_problem(table.problem)
     return TableModel(estimator, table.encoder, table.roles, table.source)

@@ -12,7 +12,7 @@ import pytest
 import dcem.scoring.stream as stream
 from dcem.methods import make
 from dcem.scoring import Predicted, TableModel, predict_file
-from dcem.table import load_table
+from dcem.table import read_table
 from dcem.table.checks import InputError
 
 from .conftest import ROLES, visits
@@ -96,7 +96,7 @@ def test_rare_levels_are_strange_only_where_there_are_more_of_them(tmp_path):
     frame.loc[rare, "ward"] = [f"ward {i}" for i in range(200)]  # a fifth, each of them once
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        table = load_table(write(frame, tmp_path / "p.csv"), replace(ROLES, include=("ward",)))
+        table = read_table(write(frame, tmp_path / "p.csv"), replace(ROLES, include=("ward",)))
     estimator = make("tested-only", n_members=1, random_state=0).fit_problem(table.problem)
     fitted = TableModel(estimator, table.encoder, table.roles, table.source)
     assert predict_file(fitted, tmp_path / "p.csv", tmp_path / "s.csv").notes == ()

@@ -11,14 +11,14 @@ from dcem.methods import make
 from dcem.saving import ModelFileError
 from dcem.scoring import TableModel, require_method
 from dcem.scoring.model import _shareable
-from dcem.table import Source, load_table
+from dcem.table import Source, read_table
 from dcem.table.checks import DataWarning, InputError
 
 from .conftest import ROLES, visits
 
 
 def test_scores_are_those_of_the_method(model, table_file):
-    X = load_table(table_file, ROLES).problem
+    X = read_table(table_file, ROLES).problem
     scores = model.score(visits())
     np.testing.assert_allclose(scores.score, model.estimator.predict_proba(X)[:, 1], atol=1e-6)
     np.testing.assert_allclose(scores.spread, model.estimator.spread(X), atol=1e-6)
@@ -58,7 +58,7 @@ def test_the_size_of_a_small_group_does_not_follow_from_the_total(few, tmp_path)
         first += people
     frame.to_csv(tmp_path / "visits.csv", index=False)
     with pytest.warns(DataWarning, match="Fewer than"):
-        table = load_table(tmp_path / "visits.csv", ROLES)
+        table = read_table(tmp_path / "visits.csv", ROLES)
     estimator = make("tested-only", n_members=1, random_state=0)
     estimator.fit_problem(table.problem)
     model = TableModel(estimator, table.encoder, table.roles, table.source)

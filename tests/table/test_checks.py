@@ -230,7 +230,13 @@ LEVELS = [
     ([True, False, True], [1, 0, 1], ("False", "True")),
     ([10, 2, None], [1, 0, 2], ("2", "10", "(missing)")),
     (["b", None, " "], [0, 1, 1], ("b", "(missing)")),
-    (np.array(["b", np.nan]), [0, 1], ("b", "(missing)")),
+    (["b", np.nan], [0, 1], ("b", "(missing)")),
+    (["b", "nan"], [0, 1], ("b", "nan")),
+    (["01", "1", "<65", ">=65"], [0, 1, 2, 3], ("01", "1", "<65", ">=65")),
+    ([2**53 + 1, 2**53, 2**53], [1, 0, 0], ("9007199254740992", "9007199254740993")),
+    (["9007199254740993", "9007199254740992"], [1, 0], ("9007199254740992", "9007199254740993")),
+    (["(missing)", "b", "b"], [0, 1, 1], ("(missing)", "b")),
+    (["2.0", "10.0"], [0, 1], ("2", "10")),
     ([1, "1", "a"], [0, 0, 1], ("1", "a")),
     (pd.Series([1, None, 2], dtype="Int64"), [0, 2, 1], ("1", "2", "(missing)")),
     (pd.Categorical(["low", "high"], ["low", "high", "unused"]), [0, 1], ("low", "high")),
@@ -253,6 +259,20 @@ def test_groups_become_codes_and_level_names(values: Any, codes: list, names: tu
     assert found_names == names
     assert found.dtype == np.int64
     np.testing.assert_array_equal(found, codes)
+
+
+@pytest.mark.parametrize(
+    "values", [["1", "1.0", "2"], [["a", "-0.0"], ["b", "0"]], ["(missing)", None, "b"]]
+)
+def test_levels_that_would_be_one_are_an_error(values: Any) -> None:
+    with pytest.raises(InputError, match=r"'-?[01]\.0'|\(missing\)"):
+        checks.check_groups(values, "group")
+
+
+@pytest.mark.parametrize("values", [["a", "nan"], ["White", "white "], ["A B", "AB", "c"]])
+def test_doubtful_levels_are_mentioned(values: Any) -> None:
+    with pytest.warns(DataWarning, match="level"):
+        assert len(checks.check_groups(values, "group")[1]) == len(values)
 
 
 def test_crossed_levels_never_share_a_name() -> None:

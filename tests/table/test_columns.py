@@ -130,7 +130,7 @@ def test_words_that_may_mean_missing_are_levels_with_a_note():
     values = ["None"] * 900 + ["high"] * 100 + ["low"] * 100
     found = guess("c", text(values))
     assert "c=None" in found.encoding.features
-    assert "--missing None" in found.note
+    assert "'None'" in found.note
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -342,5 +342,5 @@ def test_warnings_are_not_silenced_by_construction() -> None:
 
 def test_a_column_of_text_is_refused_with_a_way_out() -> None:
     frame = pd.DataFrame({"ward": ["ICU", "ER"] * 4, "ill": [0.0, 1.0, None, 1.0] * 2})
-    with pytest.raises(InputError, match=r"'ward'.*dcem\.table\.load_table"):
+    with pytest.raises(InputError, match=r"'ward'.*dcem\.read_table"):
         SelectiveLabels.from_frame(frame, label="ill")

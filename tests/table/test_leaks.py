@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dcem.table.leaks import bands, levels, suspicion
+import dcem
+from dcem.table.leaks import bands, find, levels
 
 N = 5000
 
@@ -14,29 +15,50 @@ def rng():
     return np.random.default_rng(0)
 
 
-def of_number(values, tested) -> str:
-    return suspicion(*bands(values), tested)
+def of_number(values, tested, label=None) -> list[str]:
+    return [leak.kind for leak in find("x", bands(values), tested, label)]
 
 
-def of_text(values, tested) -> str:
+def of_text(values, tested, label=None) -> list[str]:
     codes, names = pd.factorize(values)
-    return suspicion(*levels(codes, tuple(map(str, names))), tested)
+    cells = levels(codes, tuple(map(str, names)))
+    return [leak.kind for leak in find("x", cells, tested, label)]
 
 
 def test_a_result_that_exists_only_after_the_test(rng):
     tested = rng.random(N) < 0.3
     result = np.where(tested, rng.normal(size=N), np.nan)
-    assert "exactly who was tested" in of_number(result, tested)
+    (leak,) = find("x", bands(result), tested)
+    assert (leak.kind, leak.strength) == ("tested", 1.0)
     mostly = np.where(tested & (rng.random(N) < 0.95), rng.normal(size=N), np.nan)
-    assert "AUC of 0.9" in of_number(mostly, tested)
+    assert of_number(mostly, tested) == ["tested", "only-tested"]
+    seldom = np.where(tested & (rng.random(N) < 0.3), rng.normal(size=N), np.nan)
+    assert of_number(seldom, tested) == ["only-tested"]  # by what is filled in, not by a value
 
 
 def test_values_that_only_the_test_brings(rng):
     tested = rng.random(N) < 0.3
     drug = np.where(tested & (rng.random(N) < 0.3), "started", "none")
-    said = of_text(drug, tested)
-    assert "'started' hardly ever occurs without the test" in said
-    assert "AUC" not in said
+    codes, names = pd.factorize(drug)
+    (leak,) = find("x", levels(codes, tuple(names)), tested)
+    assert (leak.kind, leak.values) == ("only-tested", ("started",))
+    assert leak.strength == pytest.approx(0.3, abs=0.03)
+    dose = np.where(tested & (rng.random(N) < 0.3), 7.0, rng.normal(size=N))
+    assert of_number(dose, tested) == ["only-tested"]  # one number among many
+
+
+@pytest.mark.parametrize("n", [100, 300, N])
+@pytest.mark.parametrize("coding", [(0, 1), (1, 0), (-1, 1), (1, 2)])
+def test_numeric_copies_of_label_tested_and_truth(rng, n, coding):
+    tested, ill = rng.random(n) < 0.4, rng.random(n) < 0.3
+    label = np.where(tested, ill.astype(float), np.nan)
+    recoded = np.array(coding, float)
+    assert "label" in of_number(recoded[ill.astype(int)], tested, label)
+    assert "tested" in of_number(recoded[tested.astype(int)], tested, label)
+    imputed = tested & ill  # the record: 0 where nobody looked
+    assert "label" in of_number(recoded[imputed.astype(int)], tested, label)
+    seen = np.where(tested, recoded[ill.astype(int)], np.nan)
+    assert "tested" in of_number(seen, tested, label)
 
 
 def test_a_column_that_is_the_label_in_other_words(rng):
@@ -44,47 +66,97 @@ def test_a_column_that_is_the_label_in_other_words(rng):
     ill = rng.random(N) < 0.2
     label = np.where(tested, ill.astype(float), np.nan)
     code = np.where(ill, "A41", rng.choice(["J18", "N39"], N))  # of everybody, tested or not
-    names = pd.factorize(code)
-    cells = levels(names[0], tuple(names[1]))
-    assert suspicion(*cells, tested, label) == (
-        "among the tested it says the label itself (AUC 1.00)"
-    )
-    assert suspicion(*cells, tested) == ""
-    few = tested & (np.cumsum(tested & ill) <= 15)  # too few positives to say
-    assert suspicion(*cells, few, np.where(few, label, np.nan)) == ""
+    assert of_text(code, tested, label) == ["label"]
+    assert of_text(code, tested) == []
+
+
+def test_a_value_that_implies_the_label(rng):
+    tested = rng.random(N) < 0.3
+    ill = rng.random(N) < 0.2
+    label = np.where(tested, ill.astype(float), np.nan)
+    drug = np.where(ill & (rng.random(N) < 0.4), 1.0, 0.0)  # four ill people in ten, nobody else
+    (leak,) = find("x", bands(drug), tested, label)
+    assert (leak.kind, leak.values) == ("implies-label", ("1",))
+    assert leak.strength == pytest.approx(0.4, abs=0.06)
+    common = np.where(rng.random(N) < 0.1, 1.0, drug)  # healthy people take it too
+    assert of_number(common, tested, label) == []
+
+
+def test_the_truth_is_found_where_it_is_known(rng):
+    tested, ill = rng.random(N) < 0.3, rng.random(N) < 0.2
+    noisy = np.where(tested, rng.random(N) < 0.5, ill)  # tells nothing of the tested
+    label = np.where(tested, ill.astype(float), np.nan)
+    cells = bands(np.where(rng.random(N) < 0.001, 1 - ill, ill).astype(float))
+    assert [leak.kind for leak in find("x", cells, ~tested & tested, None, ill)] == ["truth"]
+    assert "truth" not in of_number(noisy.astype(float), tested, label)
 
 
 def test_strong_risk_factors_are_left_alone(rng):
     severity = rng.normal(size=N)
     ill = rng.random(N) < 1 / (1 + np.exp(2 - 4 * severity))  # AUC about .94
     tested = rng.random(N) < 0.3
-    assert suspicion(*bands(severity), tested, np.where(tested, ill, np.nan)) == ""
+    assert of_number(severity, tested, np.where(tested, ill, np.nan)) == []
     for _ in range(50):  # forty tested people and twenty bands of noise
         noise, handful = bands(rng.normal(size=N)), np.zeros(N, bool)
         handful[rng.choice(N, 40, replace=False)] = True
         label = np.where(handful, np.cumsum(handful) % 2, np.nan)
-        assert suspicion(*noise, handful, label) == ""
+        assert find("x", noise, handful, label) == ()
+
+
+def test_noise_in_small_tables_is_left_alone(rng):
+    for _ in range(200):
+        n = int(rng.integers(10, 60))
+        tested, ill = rng.random(n) < 0.5, rng.random(n) < 0.4
+        label = np.where(tested, ill.astype(float), np.nan)
+        for values in (rng.integers(0, 2, n), rng.integers(0, 5, n), rng.normal(size=n)):
+            assert of_number(values.astype(float), tested, label) == []
 
 
 def test_plausible_drivers_are_left_alone(rng):
     severity = rng.normal(size=N)
     for strength in (0.5, 1.0, 2.0):  # the last gives an AUC of .86
         tested = rng.random(N) < 1 / (1 + np.exp(1 - strength * severity))
-        assert of_number(severity, tested) == ""
+        assert of_number(severity, tested) == []
     ward = rng.choice(["a", "b", "c"], N)
     tested = rng.random(N) < np.select([ward == "a", ward == "b"], [0.9, 0.3], 0.1)
-    assert of_text(ward, tested) == ""
+    assert of_text(ward, tested) == []
 
 
 def test_a_value_among_the_tested_alone_by_chance(rng):
     tested = rng.random(N) < 0.97  # nearly everybody: 50 of 50 is nothing special
     rare = np.where(np.arange(N) < 60, "rare", "usual")
     tested[:60] = True
-    assert of_text(rare, tested) == ""
+    assert of_text(rare, tested) == []
     few = rng.random(N) < 0.2
     few[:20] = True  # too few rows to say
-    assert of_text(np.where(np.arange(N) < 20, "rare", "usual"), few) == ""
+    assert of_text(np.where(np.arange(N) < 20, "rare", "usual"), few) == []
 
 
 def test_nothing_to_say_where_all_are_tested(rng):
-    assert of_number(rng.normal(size=N), np.ones(N, bool)) == ""
+    assert of_number(rng.normal(size=N), np.ones(N, bool)) == []
+
+
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+def test_leaks_of_a_table_are_values(rng):
+    tested, ill = rng.random(N) < 0.4, rng.random(N) < 0.3
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(size=N),
+            "label_again": (tested & ill).astype(int),
+            "ordered": tested.astype(int),
+            "level": np.where(tested, rng.normal(size=N), np.nan),
+            "antibiotic": (ill & (rng.random(N) < 0.5)).astype(int),
+            "y": np.where(tested, ill.astype(float), np.nan),
+        }
+    )
+    table = dcem.read_table(frame, dcem.Roles(label="y"))
+    found = {(leak.column, leak.kind) for leak in table.leaks}
+    assert found == {
+        ("label_again", "label"),
+        ("label_again", "only-tested"),
+        ("ordered", "tested"),
+        ("level", "tested"),
+        ("antibiotic", "implies-label"),
+    }
+    flagged = {column.name for column in table.columns if column.flag}
+    assert flagged == {"label_again", "ordered", "level", "antibiotic"}

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dcem.table import Encoder, Roles, load_table, read_batches
+from dcem.table import Encoder, Roles, read_batches, read_table
 from dcem.table.checks import DataWarning, InputError
 
 N = 1200
@@ -53,7 +53,7 @@ def path(request, tmp_path):
 
 
 def test_kinds_roles_and_features(path):
-    table = load_table(path, ROLES)
+    table = read_table(path, ROLES)
     kinds = {column.name: (column.role, column.kind) for column in table.columns}
     assert kinds == {
         "visit_id": ("left out", "identifier"),
@@ -85,7 +85,7 @@ def test_kinds_roles_and_features(path):
 
 
 def test_source_knows_the_file_again(path):
-    table = load_table(path, ROLES)
+    table = read_table(path, ROLES)
     assert (table.source.name, table.source.rows, table.source.columns) == (path.name, N, 11)
     import hashlib
 
@@ -95,7 +95,7 @@ def test_source_knows_the_file_again(path):
 def test_encoder_survives_json_and_reads_frames(path):
     import json
 
-    table = load_table(path, ROLES)
+    table = read_table(path, ROLES)
     again = Encoder.from_plain(json.loads(json.dumps(table.encoder.to_plain())))
     assert again == table.encoder
     np.testing.assert_array_equal(again.transform(messy()), table.problem.X)
@@ -106,7 +106,7 @@ def test_a_group_of_three_stays(tmp_path):
     frame.loc[:2, "race"] = "C"
     frame.to_csv(tmp_path / "t.csv", index=False)
     with pytest.warns(DataWarning, match="Fewer than 10 rows in group 'C'"):
-        table = load_table(tmp_path / "t.csv", ROLES)
+        table = read_table(tmp_path / "t.csv", ROLES)
     assert table.problem.group_names == ("A", "B", "C")
     assert (table.problem.group == 2).sum() == 3
 
@@ -118,7 +118,7 @@ def test_labels_that_need_no_explanation(tmp_path, spelling):
     frame["result"] = np.where(frame["result"] == "not ordered", "", truth)
     frame["result"] = frame["result"].map({"True": spelling[1], "False": spelling[0], "": ""})
     frame.to_csv(tmp_path / "t.csv", index=False)
-    problem = load_table(tmp_path / "t.csv", Roles(label="result", exclude=("patient",))).problem
+    problem = read_table(tmp_path / "t.csv", Roles(label="result", exclude=("patient",))).problem
     np.testing.assert_array_equal(problem.tested, frame["result"] != "")
     np.testing.assert_array_equal(problem.y_obs == 1, frame["result"] == spelling[1])
 
@@ -128,7 +128,7 @@ def test_numbers_as_positive_values_whatever_their_spelling(tmp_path):
     frame["result"] = frame["result"].map({"high": "2.0", "normal": "0.0", "not ordered": "-1.0"})
     frame.to_csv(tmp_path / "t.csv", index=False)
     roles = Roles(label="result", positive=("2",), untested_value=("-1",))
-    table = load_table(tmp_path / "t.csv", roles)
+    table = read_table(tmp_path / "t.csv", roles)
     np.testing.assert_array_equal(table.problem.y_obs == 1, frame["result"] == "2.0")
     np.testing.assert_array_equal(table.problem.tested, frame["result"] != "-1.0")
 
@@ -139,7 +139,7 @@ def test_truth_is_kept_apart(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     from dataclasses import replace
 
-    table = load_table(tmp_path / "t.csv", replace(ROLES, truth="truth"))
+    table = read_table(tmp_path / "t.csv", replace(ROLES, truth="truth"))
     np.testing.assert_array_equal(table.truth, frame["truth"] == "high")
     assert not any(name.startswith("truth") for name in table.problem.feature_names)
 
@@ -150,7 +150,7 @@ def test_crossed_groups_weights_and_lists_with_commas(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     from dataclasses import replace
 
-    table = load_table(
+    table = read_table(
         tmp_path / "t.csv",
         replace(ROLES, group=("race,ward",), weight="weight", exclude=("age,code",)),
     )
@@ -161,7 +161,7 @@ def test_crossed_groups_weights_and_lists_with_commas(tmp_path):
     roles = {column.name: column.role for column in table.columns}
     assert (roles["age"], roles["weight"], roles["ward"]) == ("excluded", "weight", "group")
     assert not {"age", "ward=ICU", "weight"} & set(table.problem.feature_names)
-    seen = load_table(tmp_path / "t.csv", replace(ROLES, group_as_feature=True))
+    seen = read_table(tmp_path / "t.csv", replace(ROLES, group_as_feature=True))
     assert "race=B" in seen.problem.feature_names
 
 
@@ -174,7 +174,7 @@ def test_groups_of_a_batch_are_those_of_the_table(tmp_path):
     from dataclasses import replace
 
     with pytest.warns(DataWarning, match="'band' is missing"):
-        table = load_table(tmp_path / "t.csv", replace(ROLES, group=("race", "band")))
+        table = read_table(tmp_path / "t.csv", replace(ROLES, group=("race", "band")))
     problem = table.problem
     (batch,) = read_batches(tmp_path / "t.csv")
     codes, names = group_codes(batch, table.roles)
@@ -187,12 +187,12 @@ def test_semicolons_quotes_and_a_mark_at_the_start(tmp_path):
     frame = messy()
     frame.loc[0, "ward"] = 'a "quoted"\nward; with all of it'
     frame.to_csv(tmp_path / "t.csv", index=False, sep=";", encoding="utf-8-sig")
-    table = load_table(tmp_path / "t.csv", ROLES)
+    table = read_table(tmp_path / "t.csv", ROLES)
     assert table.source.rows == N
     assert table.columns[0].name == "visit_id"
 
 
-@pytest.mark.parametrize("read", [lambda p: load_table(p, ROLES), lambda p: list(read_batches(p))])
+@pytest.mark.parametrize("read", [lambda p: read_table(p, ROLES), lambda p: list(read_batches(p))])
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dcem.table import Roles, load_table
+from dcem.table import Roles, read_table
 from dcem.table.checks import DataWarning
 
 TABLE = Path(__file__).resolve().parents[3] / "shared" / "real" / "diabetes130.csv.gz"
@@ -21,7 +21,7 @@ def test_the_diabetes_table():
         missing=("?",),
     )
     with pytest.warns(DataWarning, match="'race' is missing in 2273 of 101766 rows"):
-        table = load_table(TABLE, roles)
+        table = read_table(TABLE, roles)
     problem, columns = table.problem, {column.name: column for column in table.columns}
     assert (len(problem), int(problem.tested.sum())) == (101_766, 17_018)
     assert int((problem.y_obs == 1).sum()) == 12_028

@@ -18,6 +18,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from dcem.table.messages import DataWarning, InputError
+
 # Modules that come with an extra, and the extra to name when one is missing.
 EXTRAS = {
     "matplotlib": "report",
@@ -28,6 +30,9 @@ EXTRAS = {
     "fairlearn": "fairlearn",
     "ray": "ray",
 }
+
+# One word for one thing in all commands.
+RENAMED = {"--output": "--out", "--row-budget": "--max-rows", "--methods": "--method"}
 
 
 def message_for(error: Exception) -> str | None:
@@ -41,7 +46,7 @@ def message_for(error: Exception) -> str | None:
         if error.filename is None:
             return None
         return f"{_wanted(error.filename)}: {(error.strerror or type(error).__name__).lower()}"
-    return str(error) if _is_from_checks(error, "InputError") else None
+    return str(error) if isinstance(error, InputError) else None
 
 
 def _wanted(filename: Any) -> str:
@@ -72,6 +77,15 @@ def complain(kind: str, message: str) -> None:
 class PoliteGroup(TyperGroup):
     """A group that turns failures into messages and warnings about data into notes."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Options under the names they had before keep working for a release, with a note."""
+        for place, word in enumerate(args):
+            name, equals, value = word.partition("=")
+            if name in RENAMED:
+                complain("note", f"{name} is now {RENAMED[name]}; the old name will go.")
+                args[place] = RENAMED[name] + equals + value
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; see the module docstring for how it may end."""
 
@@ -82,7 +96,7 @@ class PoliteGroup(TyperGroup):
         def show_warning(
             message: Any, category: Any, filename: str, lineno: int, *rest: Any, **more: Any
         ) -> None:
-            if _is_from_checks(message, "DataWarning"):
+            if isinstance(message, DataWarning):
                 tell("note", str(message))
             else:
                 sys.stderr.write(warnings.formatwarning(message, category, filename, lineno))
@@ -100,9 +114,3 @@ class PoliteGroup(TyperGroup):
                 raise
             tell("error", message)
             raise typer.Exit(2) from None
-
-
-def _is_from_checks(thing: object, name: str) -> bool:
-    # Looked up rather than imported: checks needs NumPy, and a mistyped option should not.
-    checks = sys.modules.get("dcem.table.checks")
-    return checks is not None and isinstance(thing, getattr(checks, name))

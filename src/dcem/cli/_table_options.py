@@ -1,90 +1,90 @@
-"""The options by which every command that reads a user's table is told what its columns mean."""
+"""The options by which every command that reads a user's table is told what its columns mean.
+
+A command takes one argument `roles`; `takes_roles` gives it an option for every field of
+`dcem.table.Roles`, with the help that is declared there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from dcem.table.roles import Roles
+
 if TYPE_CHECKING:
-    from dcem.table import Roles, UserTable
+    from dcem.table import UserTable
 
 PANEL = "What the columns mean"
 WIDE = 100  # columns of a terminal
-LIST = "Repeat it, or give a list with commas."
-
-
-def _option(*names: str, help: str) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=PANEL, show_default=False)
-
 
 Table = Annotated[
-    Path, typer.Argument(help="The table: .csv, .csv.gz or .parquet.", metavar="TABLE")
-]
-Label = Annotated[str, _option("--label", help="Column with the observed outcome.")]
-Tested = Annotated[
-    str | None,
-    _option("--tested", help="Column that says who was tested. Default: whose label is there."),
-]
-Group = Annotated[
-    list[str] | None,
-    _option("--group", help=f"Column with the group; several are crossed. {LIST}"),
-]
-Id = Annotated[
-    str | None, _option("--id", help="Column with the person; a person's rows stay together.")
-]
-Weight = Annotated[str | None, _option("--weight", help="Column that says how much a row counts.")]
-Truth = Annotated[
-    str | None,
-    _option(
-        "--truth", help="Column with everybody's true outcome, if it exists; for judging only."
-    ),
-]
-Exclude = Annotated[
-    list[str] | None, _option("--exclude", help=f"Column that is no feature. {LIST}")
-]
-Category = Annotated[
-    list[str] | None,
-    _option("--category", help=f"Column whose numbers are codes, not quantities. {LIST}"),
-]
-Include = Annotated[
-    list[str] | None,
-    _option("--include", help=f"Column to keep although it looks like an identifier. {LIST}"),
-]
-Positive = Annotated[
-    list[str] | None,
-    _option("--positive", help=f"Label value that means yes; others then mean no. {LIST}"),
-]
-UntestedValue = Annotated[
-    list[str] | None,
-    _option("--untested-value", help=f"Label value that means that nobody looked. {LIST}"),
-]
-Missing = Annotated[
-    list[str] | None,
-    _option("--missing", help=f"Spelling of a missing value, in any column, such as '?'. {LIST}"),
-]
-GroupAsFeature = Annotated[
-    bool, _option("--group-as-feature", help="Let the outcome model see the group.")
+    Path, typer.Argument(help="The table: .csv, .csv.gz, .tsv or .parquet.", metavar="TABLE")
 ]
 
 
-def read_roles(arguments: Mapping[str, Any]) -> Roles:
-    """The roles among the arguments of a command, which hands over its `locals()`.
+def takes_roles(
+    *, without: tuple[str, ...] = (), helps: dict[str, str] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Replace a command's argument `roles` by one option per role.
 
-    Arguments are named as the fields of `Roles`; an option that was not given keeps its default.
+    `without` names roles that the command has no use for; `helps` changes what is said of some.
     """
-    from dcem.table import Roles
+    shown = [role for role in fields(Roles) if role.metadata["help"] and role.name not in without]
 
-    names = {field.name for field in fields(Roles)}
-    given: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in arguments.items()
-        if name in names and value is not None
-    }
-    return Roles(**given)
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(command, include_extras=True)
+        parameters = []
+        for parameter in inspect.signature(command).parameters.values():
+            if parameter.name != "roles":
+                parameters.append(
+                    parameter.replace(
+                        annotation=hints[parameter.name], kind=inspect.Parameter.KEYWORD_ONLY
+                    )
+                )
+                continue
+            for role in shown:
+                said = (helps or {}).get(role.name, role.metadata["help"])
+                parameters.append(_parameter(role, said))
+
+        def run(**given: Any) -> None:
+            told = {role.name: given.pop(role.name) for role in shown}
+            roles = Roles(**{name: value for name, value in told.items() if value is not None})
+            command(**given, roles=roles)
+
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return run
+
+    return decorate
+
+
+def listed(given: list[str]) -> list[str]:
+    """The entries of an option that may be repeated, and cut at commas."""
+    return [piece.strip() for entry in given for piece in entry.split(",") if piece.strip()]
+
+
+def _parameter(role: Any, said: str) -> inspect.Parameter:
+    kinds = {"columns": list[str] | None, "values": list[str] | None, "flag": bool}
+    required = role.default is MISSING
+    kind: Any = str if required else kinds.get(role.metadata["kind"], str | None)
+    option = typer.Option(
+        f"--{role.name.replace('_', '-')}", help=said, rich_help_panel=PANEL, show_default=False
+    )
+    default: Any = inspect.Parameter.empty
+    if not required:
+        default = False if role.metadata["kind"] == "flag" else None
+    return inspect.Parameter(
+        role.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, option],
+    )
 
 
 def describe(table: UserTable, rows: str | None = None) -> dict[str, str]:
@@ -111,10 +111,13 @@ def suspicious(table: UserTable) -> dict[str, str]:
 
 def show_columns(table: UserTable, console: Any) -> None:
     """Print how each column was understood, before anything is computed from it."""
+    from click import get_current_context
     from rich.markup import escape
     from rich.table import Table as Grid
 
-    source = table.source
+    from dcem.cli._errors import with_options
+
+    source, command = table.source, get_current_context().command
     console.print(
         f"[bold]{escape(source.name)}[/bold]: {source.rows:,} rows, {source.columns} columns"
     )
@@ -126,7 +129,7 @@ def show_columns(table: UserTable, console: Any) -> None:
             grid.add_column(heading, justify=side, no_wrap=heading != "note")
     for column in table.columns:
         missing = "" if column.missing == 0 else _share(column.missing)
-        note = "[yellow]see below[/yellow]" if column.flag else escape(column.note)
+        note = "[yellow]see below[/yellow]" if column.flag else escape(with_options(column.note, command))
         dim = column.role in ("excluded", "left out")
         what = (column.role, column.kind) if wide else (_part_of(column),)
         cells = (column.name or "(no name)", *what, missing, _becomes(column))

@@ -17,20 +17,10 @@ if TYPE_CHECKING:
     from dcem.table import UserTable
 
 
+@options.takes_roles(without=("group_as_feature",))
 def audit(
     table: options.Table,
-    label: options.Label,
-    tested: options.Tested = None,
-    group: options.Group = None,
-    id: options.Id = None,
-    weight: options.Weight = None,
-    truth: options.Truth = None,
-    exclude: options.Exclude = None,
-    category: options.Category = None,
-    include: options.Include = None,
-    positive: options.Positive = None,
-    untested_value: options.UntestedValue = None,
-    missing: options.Missing = None,
+    roles: options.Roles,
     report: Annotated[
         Path | None,
         typer.Option("--report", "-r", help="Write the audit as one HTML page."),
@@ -40,7 +30,7 @@ def audit(
         typer.Option(help="Write it as Markdown. Default: beside the report, with ending .md."),
     ] = None,
     json: Annotated[Path | None, typer.Option(help="Write all numbers as JSON.")] = None,
-    row_budget: Annotated[
+    max_rows: Annotated[
         int, typer.Option(min=1000, help="Rows that a model is fitted to, at most.")
     ] = 50_000,
     show_small_cells: Annotated[
@@ -55,7 +45,6 @@ def audit(
     the record hides, whether the outcome depends on the group, and how strong something unmeasured
     would have to be to change the answer. Nobody's true outcome is needed.
     """
-    roles = options.read_roles(locals())
     import json as json_module
 
     from rich.console import Console
@@ -64,7 +53,7 @@ def audit(
     from dcem.files import write_text
     from dcem.report import audit_tables
     from dcem.report.audit import render_audit
-    from dcem.table import load_table
+    from dcem.table import read_table
 
     console = Console(highlight=False)
     started = time.perf_counter()
@@ -72,7 +61,7 @@ def audit(
         markdown = markdown or report.with_suffix(".md")
     require_places(table, [path for path in (report, markdown, json) if path is not None])
     with Console(stderr=True).status("reading the table ...") as status:
-        user_table = load_table(table, roles)
+        user_table = read_table(table, roles)
         status.stop()
         options.show_columns(user_table, console)
         status.start()
@@ -80,7 +69,7 @@ def audit(
             user_table.problem,
             sources=user_table.encoder.sources,
             suspicious=options.suspicious(user_table),
-            row_budget=row_budget,
+            row_budget=max_rows,
             random_state=seed,
             progress=lambda text: status.update(f"{text} ..."),
         )

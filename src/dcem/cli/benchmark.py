@@ -129,7 +129,7 @@ def status(store: StoreArgument) -> None:
 def export(
     store: StoreArgument,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Table to write: .csv, .csv.gz or .parquet.")
+        Path, typer.Option("--out", "-o", help="Table to write: .csv, .csv.gz or .parquet.")
     ],
     benchmark: Annotated[
         str | None, typer.Option(help="Only this benchmark of the store.", show_default=False)
@@ -155,7 +155,7 @@ def compare(
     off_only: Annotated[bool, typer.Option("--off-only", help="List only what is off.")] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Also write the comparison as CSV."),
+        typer.Option("--out", "-o", help="Also write the comparison as CSV."),
     ] = None,
 ) -> None:
     """Compare results with the published figures, or with another run.
@@ -192,7 +192,7 @@ def compare(
 @app.command()
 def leaderboard(
     store: Annotated[Path, typer.Argument(help="Store, or a table that `export` wrote.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Page to write.")] = Path(
+    output: Annotated[Path, typer.Option("--out", "-o", help="Page to write.")] = Path(
         "leaderboard.html"
     ),
 ) -> None:

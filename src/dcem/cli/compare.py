@@ -14,25 +14,21 @@ if TYPE_CHECKING:
     from dcem.compare.results import TableComparison
     from dcem.metrics.estimate import Estimate
 
+DEFAULT = "y-obs,tested-only,ipw,peer-loss,dcem"
 
+
+@options.takes_roles()
 def compare(
     table: options.Table,
-    label: options.Label,
-    tested: options.Tested = None,
-    group: options.Group = None,
-    id: options.Id = None,
-    weight: options.Weight = None,
-    truth: options.Truth = None,
-    exclude: options.Exclude = None,
-    category: options.Category = None,
-    include: options.Include = None,
-    positive: options.Positive = None,
-    untested_value: options.UntestedValue = None,
-    missing: options.Missing = None,
-    group_as_feature: options.GroupAsFeature = False,
-    methods: Annotated[
-        str, typer.Option(help="Methods, with commas; the first is what others are compared with.")
-    ] = "y-obs,tested-only,ipw,peer-loss,dcem",
+    roles: options.Roles,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Method to compare; the first is what others are compared with. Repeat it, or "
+            f"give a list with commas. Default: {DEFAULT}.",
+            show_default=False,
+        ),
+    ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     max_rows: Annotated[
         int,
@@ -62,18 +58,17 @@ def compare(
     by inverse-propensity and doubly robust estimates, each with interval and assumption, or "not
     estimable" and why; and against outcomes planted in the table's own features.
     """
-    roles = options.read_roles(locals())
     from rich.console import Console
 
     from dcem.compare import compare_table
     from dcem.compare.fitting import check_methods
-    from dcem.table import load_table
+    from dcem.table import read_table
 
     console = Console(highlight=False)
     require_places(report, out)
-    names = check_methods([name.strip() for name in methods.split(",") if name.strip()])
+    names = check_methods(options.listed(method or [DEFAULT]))
     with console.status(f"reading {table} ..."):
-        read = load_table(table, roles)
+        read = read_table(table, roles)
     options.show_columns(read, console)
     console.print()
     console.print(read.problem.summary(), markup=False)

@@ -9,32 +9,15 @@ import typer
 from dcem.cli import _table_options as options
 
 
+@options.takes_roles(
+    helps={"truth": "Column with everybody's true outcome, if it exists: never a feature."}
+)
 def fit(
     table: options.Table,
-    label: options.Label,
+    roles: options.Roles,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for the model; an older model is replaced.")
     ],
-    tested: options.Tested = None,
-    group: options.Group = None,
-    id: options.Id = None,
-    weight: options.Weight = None,
-    truth: Annotated[
-        str | None,
-        typer.Option(
-            help="Column with everybody's true outcome, if it exists: no feature, used for nothing "
-            "here.",
-            rich_help_panel=options.PANEL,
-            show_default=False,
-        ),
-    ] = None,
-    exclude: options.Exclude = None,
-    category: options.Category = None,
-    include: options.Include = None,
-    positive: options.Positive = None,
-    untested_value: options.UntestedValue = None,
-    missing: options.Missing = None,
-    group_as_feature: options.GroupAsFeature = False,
     method: Annotated[str, typer.Option(help="The method; see docs/methods.md.")] = "dcem",
     members: Annotated[
         int,
@@ -50,18 +33,17 @@ def fit(
     what they mean (JSON) and a model card (Markdown); no pickle, and no person's row. `dcem
     predict` reads raw tables with it.
     """
-    roles = options.read_roles(locals())
     from rich.console import Console
 
     from dcem.saving.folder import require_place
     from dcem.scoring import fit_table, require_method
-    from dcem.table import load_table
+    from dcem.table import read_table
 
     console = Console(highlight=False)
     replaces = require_place(out)
     require_method(method)
     with console.status(f"reading {table} ..."):
-        read = load_table(table, roles)
+        read = read_table(table, roles)
     options.show_columns(read, console)
     console.print()
     console.print(read.problem.summary(), markup=False)

@@ -28,7 +28,7 @@ class Stream(StrEnum):
 def simulate(
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="Table to write: .csv, .csv.gz or .parquet."),
+        typer.Option("--out", "-o", help="Table to write: .csv, .csv.gz or .parquet."),
     ] = Path("simulated.csv"),
     q_y: Annotated[float, typer.Option(help="P(Y|group 0) / P(Y|group 1).")] = 0.5,
     k: Annotated[float, typer.Option("--k", "-k", help="P(tested) / P(positive).")] = 1.0,

@@ -1,10 +1,11 @@
-"""A person's table, from the file to `SelectiveLabels`: one question a file.
+"""A person's table, from the file to `SelectiveLabels`: one question per file.
 
-`labels` (the checked problem), `messages` and `checks` (what is wrong, where, what to do), `roles`
-(which column plays which part), `read` (files to Arrow columns), `values` (one column as codes or
-numbers), `columns` (what kind of column is it?), `encoder` (columns to features), `outcome` (label,
-tested and truth), `leaks` (columns that may be recorded after the decision), `rows` (who is tested
-in any batch), `load` (all of it in order), `disclosure` (one rule for small counts).
+`labels` (the checked problem), `roles` (which column plays which part: declared once), `messages`
+and `checks` (what is wrong, where, what to do), `layout` and `read` (files and frames to Arrow
+columns; the only reader), `values` (what a cell says; the only parser), `groups` (the only coding
+of groups), `columns` (what kind of column is it?), `encoder` (columns to features), `outcome`
+(label, tested and truth, in the whole table and in any batch), `leaks` (columns that may be
+recorded after the decision), `load` (all of it in order), `disclosure` (one rule for small counts).
 """
 
 from importlib import import_module
@@ -13,35 +14,38 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dcem.table.columns import Column
     from dcem.table.encoder import Encoder
-    from dcem.table.load import UserTable, load_table
+    from dcem.table.leaks import Leak
+    from dcem.table.load import UserTable, read_table
+    from dcem.table.outcome import group_codes, tested_rows
     from dcem.table.read import Source, read_batches, read_header
     from dcem.table.roles import Roles
-    from dcem.table.rows import group_codes, tested_rows
 
 # Loaded on first use: a check of arrays needs no reader of files.
 _HOME = {
     "Column": "columns",
     "Encoder": "encoder",
+    "Leak": "leaks",
     "Roles": "roles",
     "Source": "read",
     "UserTable": "load",
-    "group_codes": "rows",
-    "load_table": "load",
+    "group_codes": "outcome",
     "read_batches": "read",
     "read_header": "read",
-    "tested_rows": "rows",
+    "read_table": "load",
+    "tested_rows": "outcome",
 }
 
 __all__ = [
     "Column",
     "Encoder",
+    "Leak",
     "Roles",
     "Source",
     "UserTable",
     "group_codes",
-    "load_table",
     "read_batches",
     "read_header",
+    "read_table",
     "tested_rows",
 ]
 

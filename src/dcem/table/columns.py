@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,9 +14,9 @@ import pyarrow as pa
 from dcem.table import values
 from dcem.table.encoder import Encoding
 
-FEWEST = 10  # rows that a level needs to have an indicator, and to be written to a model
+FEWEST = 10  # people that a level needs to have an indicator, and to be written to a model
 RARE = 0.005  # a level with a smaller share of the rows is "other"
-MOST_LEVELS = 20  # indicators a column, the most frequent levels
+MOST_LEVELS = 20  # indicators per column, for the most frequent levels
 SMALL_TABLE = 1000  # in a smaller one, a column must be constant to count as such
 DISTINCT = 0.5  # text with more distinct values than this share of its rows names single rows
 CODE_NAME = re.compile(r"(^|[_\W])(id|code|codes|cd|type|zip|postcode)$|(?<=[a-z])(Id|ID|Code)$")
@@ -77,39 +77,41 @@ def guess(
     *,
     is_category: bool = False,
     keep: bool = False,
+    person: np.ndarray | None = None,
 ) -> Guess:
     """Look at all values of a column and decide what it is.
 
-    `is_category` makes it a category, `keep` a feature even if it looks like an identifier.
+    `is_category` makes it a category, `keep` a feature even if it looks like an identifier;
+    `person [n]` are codes of the people behind the rows, where a person has several.
     """
     if not values.is_known(column):
         return Guess("unknown", 0.0, 0, None, f"{column.type} values cannot be read")
     if values.is_date(column):
         return _guess_date(name, values.days(column, None), None, "")
-    numbers = (
-        values.numbers(column, missing)
-        if values.is_number(column)
-        else values.plain_numbers(column, missing)
-    )
-    if numbers is not None:
-        return _guess_codes(name, numbers) if is_category else _guess_number(name, numbers, keep)
+    if not is_category:
+        numbers = (
+            values.numbers(column, missing)
+            if values.is_number(column)
+            else values.plain_numbers(column, missing)
+        )
+        if numbers is not None:
+            whole = lambda: values.coded(column, missing)  # noqa: E731
+            return _guess_number(name, numbers, keep, whole, person)
     text = values.coded(column, missing)
+    if is_category:
+        return _guess_codes(name, text, person)
     counts = text.counts()
     found = _number_in_text(text, counts)
     if found is not None:
-        numbers, note = text.take(found[0], np.nan), found[1]
-        if not is_category:
-            return _guess_number(name, numbers, keep, note)
-        if not note:
-            return _guess_codes(name, numbers)
-    if not is_category:
-        if _is_yes_no(text):
-            return _guess_boolean(name, text, counts)
-        known = values.date_format(text.values)
-        if known is not None:
-            note = "month/day/year" if known.startswith("%m/") else ""
-            return _guess_date(name, values.days(column, known, missing), known, note)
-    return _guess_category(name, text, counts, keep)
+        numbers = text.take(found[0], np.nan)
+        return _guess_number(name, numbers, keep, lambda: text, person, found[1])
+    if _is_yes_no(text):
+        return _guess_boolean(name, text, counts)
+    known = values.date_format(text.values)
+    if known is not None:
+        note = "month/day/year" if known.startswith("%m/") else ""
+        return _guess_date(name, values.days(column, known, missing), known, note)
+    return _guess_category(name, text, keep, person)
 
 
 def _is_yes_no(text: values.Coded) -> bool:
@@ -123,9 +125,9 @@ def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray,
     A few words among numbers ("hemolyzed") are missing values; words with digits ("V57") mean that
     all of them are codes.
     """
-    if any(re.match(r"^0\d", value) for value in text.values):  # 007 is a code
+    if any(values.CODE.match(value) for value in text.values):
         return None
-    numbers = values.parsed(text.values)
+    numbers = values.limits_parsed(text.values)
     bad = [v for v, number in zip(text.values, numbers, strict=True) if np.isnan(number)]
     words = [v for v in bad if v.casefold() not in values.NOT_A_NUMBER]
     if len(bad) == len(text.values) or any(c.isdigit() for word in words for c in word):
@@ -140,20 +142,28 @@ def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray,
     note = f"{shown} counts as missing" if bad else ""
     if limits:
         note = "; ".join(filter(None, [note, f"{limits[0]!r} is read as its limit"]))
+    if grouped := next((v for v in text.values if values.THOUSANDS.match(v)), None):
+        read = values.spell(float(values.parsed([grouped])[0]))
+        note = "; ".join(filter(None, [note, f"{grouped!r} is read as {read}"]))
     return numbers, note
 
 
-def _guess_codes(name: str, numbers: np.ndarray) -> Guess:
-    """Numbers as the levels of a category, however they were spelled."""
-    codes, found = pd.factorize(numbers)  # -1 where missing
-    text = values.Coded(codes, tuple(values.plainly([repr(v) for v in found.tolist()])))
-    as_category = _guess_category(name, text, text.counts(), keep=True)
+def _guess_codes(name: str, text: values.Coded, person: np.ndarray | None) -> Guess:
+    """Numbers as the levels of a category: 3 and 3.0 are one level, 03 another."""
+    as_category = _guess_category(name, values.wholes(text), True, person)
     if as_category.encoding is None:
         return as_category
     return replace(as_category, encoding=replace(as_category.encoding, from_numbers=True))
 
 
-def _guess_number(name: str, numbers: np.ndarray, keep: bool, note: str = "") -> Guess:
+def _guess_number(
+    name: str,
+    numbers: np.ndarray,
+    keep: bool,
+    text: Callable[[], values.Coded],
+    person: np.ndarray | None,
+    note: str = "",
+) -> Guess:
     absent = np.isnan(numbers)
     present = numbers[~absent] if absent.any() else numbers
     n, share = len(numbers), float(absent.mean()) if len(numbers) else 0.0
@@ -163,19 +173,39 @@ def _guess_number(name: str, numbers: np.ndarray, keep: bool, note: str = "") ->
         return Guess("constant", share, len(found), None, constant)
     whole = bool((present == np.floor(present)).all())
     if len(found) == 1:  # the one value tells nothing, that it is missing may
-        (level,) = values.plainly([repr(float(found[0]))])
+        level = values.spell(float(found[0]))
         encoding = Encoding(name, "category", (level,), missing=True, from_numbers=True)
         return Guess("category", share, 1, encoding, note)
     if whole and not keep and _names_rows(name, n, len(present), len(found)):
         return Guess("identifier", share, len(found), None, _IDENTIFIER)
     if whole and 2 < len(found) <= MOST_CODES and CODE_NAME.search(name):
-        codes_guess = _guess_codes(name, numbers)
+        codes_guess = _guess_codes(name, text(), person)
         note = "; ".join(filter(None, [codes_guess.note, "codes, by name"]))
         return replace(codes_guess, note=note)
+    if whole and (clock := _clock(found)):
+        note = "; ".join(filter(None, [note, clock]))
     return Guess("number", share, len(found), Encoding(name, "number"), note)
 
 
-_IDENTIFIER = "a value a row; --include keeps it"
+def _clock(found: np.ndarray) -> str:
+    """What to say of whole numbers that are dates or times of day in disguise, or nothing.
+
+    12312024 comes after 1012025 as a number and before it as a date; the distance from 0859 to
+    0900 is one minute, not 41.
+    """
+    if len(found) < 30 or found.min() < 0:
+        return ""
+    if found.max() < 2400 and found.max() >= 1300 and (found % 100 < 60).all():
+        return "looks like times written HHMM: as numbers, hours are not evenly long"
+    written = pd.Series(found.astype(np.int64).astype(str)).str.zfill(8)
+    for shape, form in (("YYYYMMDD", "%Y%m%d"), ("MMDDYYYY", "%m%d%Y"), ("DDMMYYYY", "%d%m%Y")):
+        dates = pd.to_datetime(written, format=form, errors="coerce")
+        if dates.notna().mean() > 0.95 and dates.dt.year.between(1900, 2100).mean() > 0.95:
+            return f"looks like dates written {shape}: as numbers, they do not measure time"
+    return ""
+
+
+_IDENTIFIER = "a value per row; list it under `include` to keep it"
 
 
 def _names_rows(name: str, n: int, present: int, distinct: int) -> bool:
@@ -218,7 +248,8 @@ def _guess_date(name: str, days: np.ndarray, known: str | None, note: str) -> Gu
     return Guess("date", share, distinct, Encoding(name, "date", date_format=known), note)
 
 
-def _guess_category(name: str, text: values.Coded, counts: np.ndarray, keep: bool) -> Guess:
+def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarray | None) -> Guess:
+    counts = text.counts()
     n, present, distinct = len(text.codes), int(counts.sum()), len(text.values)
     absent = n - present
     share = absent / n if n else 0.0
@@ -226,20 +257,30 @@ def _guess_category(name: str, text: values.Coded, counts: np.ndarray, keep: boo
         return Guess("constant", share, distinct, None, constant)
     if distinct > max(MOST_LEVELS, DISTINCT * present) and not keep:
         return Guess("identifier", share, distinct, None, _IDENTIFIER)
-    order = sorted(range(distinct), key=lambda i: (-counts[i], text.values[i]))
-    enough = max(FEWEST, RARE * n)
-    chosen = [i for i in order[:MOST_LEVELS] if counts[i] >= enough]
+    frequent = np.flatnonzero(counts >= max(FEWEST, RARE * n)).tolist()
+    order = sorted(frequent, key=lambda i: (-counts[i], text.values[i]))[:MOST_LEVELS]
+    people = counts if person is None else _people(text, person)
+    chosen = [i for i in order if people[i] >= FEWEST]
     levels = tuple(sorted(text.values[i] for i in chosen))
     rest = present - int(counts[chosen].sum())
     encoding = Encoding(name, "category", levels, other=rest >= FEWEST, missing=absent >= FEWEST)
     notes = []
     if not levels:
-        return Guess("category", share, distinct, None, f"no level has {int(enough)} rows")
+        who = "rows" if person is None else "people"
+        enough = int(max(FEWEST, RARE * n)) if person is None else FEWEST
+        return Guess("category", share, distinct, None, f"no level has {enough} {who}")
     if len(levels) == 1 and not encoding.other and not encoding.missing:
         return Guess("constant", share, distinct, None, f"{levels[0]!r} in nearly all rows")
     if distinct > len(levels):
         rare = distinct - len(levels)
         notes.append(f"{rare:,} rare as one")
     if doubtful := [v for v in text.values if v.casefold() in values.NOT_A_NUMBER - {"-", "."}]:
-        notes.append(f"{doubtful[0]!r} is a level; or --missing {doubtful[0]}")
+        notes.append(f"{doubtful[0]!r} is a level; list it under `missing` if it is none")
     return Guess("category", share, distinct, encoding, "; ".join(notes))
+
+
+def _people(text: values.Coded, person: np.ndarray) -> np.ndarray:
+    """People of each value: somebody with eighty rows counts once."""
+    known = text.codes >= 0
+    both = np.unique(np.stack([text.codes[known], person[known]]), axis=1)
+    return np.bincount(both[0], minlength=len(text.values))

@@ -6,7 +6,7 @@
   (`=(other)`, where levels not seen before go too), and one for missing values (`=(missing)`).
   A category that is never missing and has two levels needs only one indicator.
 
-What is learnt is small and names nobody: levels that occur in at least ten rows, and no values of
+What is learnt is small and names nobody: levels that at least ten people have, and no values of
 numbers or dates.
 """
 
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
-from dcem.table import checks, values
+from dcem.table import values
+from dcem.table.read import as_arrow
 
 OTHER, MISSING = "(other)", "(missing)"
 BLOCK = 65_536  # rows encoded at a time: their features stay in the cache
@@ -79,10 +79,7 @@ class Encoding:
             out[:, 0], unread = values.days_and_unread(column, self.date_format, missing)
         elif self.kind == "boolean":
             text = values.coded(column, missing)
-            said = [v.casefold() for v in text.values]
-            meant = np.array(
-                [1.0 if s in values.YES else 0.0 if s in values.NO else np.nan for s in said]
-            )
+            meant = np.array([values.yes_no(v) for v in text.values], dtype=float)
             out[:, 0] = text.take(meant, np.nan)
             unread = values.unread(text, meant)
         else:
@@ -95,7 +92,7 @@ class Encoding:
         nowhere = n_marks  # a level that has no indicator: all of them stay 0
         rest = len(self.levels) if self.other else nowhere
         absent = n_marks - 1 if self.missing else nowhere
-        found = values.plainly(text.values) if self.from_numbers else text.values
+        found = [values.whole(v) for v in text.values] if self.from_numbers else text.values
         marks = text.take(np.array([place.get(v, rest) for v in found], np.int64), absent)
         if self.is_single:
             out[:, 0] = marks == 1
@@ -176,22 +173,3 @@ class Encoder:
             for column in plain["columns"]
         ]
         return cls(tuple(encodings), tuple(plain["missing"]))
-
-
-def as_arrow(table: Any, columns: Sequence[str]) -> pa.Table:
-    """The columns of whatever frame as an Arrow table; a missing one is an error."""
-    if isinstance(table, pa.RecordBatch):
-        table = pa.Table.from_batches([table])
-    if not isinstance(table, pa.Table):
-        frame = checks.as_frame(table)
-        checks.require_columns(frame.columns, columns)
-        return pa.table({name: _arrow_column(frame[name]) for name in columns})
-    checks.require_columns(table.column_names, columns)
-    return table.select(list(columns))
-
-
-def _arrow_column(series: pd.Series) -> pa.Array:
-    try:
-        return pa.Array.from_pandas(series)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # text and numbers in one column
-        return pa.Array.from_pandas(series.astype(str).where(series.notna(), None))

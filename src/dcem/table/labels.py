@@ -18,9 +18,10 @@ import numpy as np
 import pandas as pd
 
 from dcem.table import checks
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError, did_you_mean, listed
+from dcem.table.roles import assign_roles, check_features_have_no_role
 
-_ROLES = {"label": "y", "tested": "tested", "group": "group", "id": "id", "weight": "weight"}
+_PARTS = ("tested", "group", "id", "weight", "testing_probability")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,6 +47,9 @@ class SelectiveLabels:
         group_names: level names, indexed by code. Subsets keep all of them, even those left empty.
         row: position of each row in the table it came from [n]; subsets keep it, so that a result
             can always be written back to its row.
+        testing_probability: known probability of being tested [n], where tests were drawn by
+            design, or None.
+        reference_group: name of the group that others are compared with, or None.
     """
 
     X: np.ndarray
@@ -57,12 +61,14 @@ class SelectiveLabels:
     feature_names: tuple[str, ...]
     group_names: tuple[str, ...]
     row: np.ndarray
+    testing_probability: np.ndarray | None = None
+    reference_group: str | None = None
 
     def __post_init__(self) -> None:
         kinds = {"X": float, "y_obs": float, "tested": bool, "group": np.int64, "row": np.int64}
         for field in fields(self):
             value = getattr(self, field.name)
-            if value is None:
+            if value is None or field.name == "reference_group":
                 continue
             if field.name.endswith("_names"):
                 object.__setattr__(self, field.name, tuple(map(str, value)))
@@ -97,6 +103,8 @@ class SelectiveLabels:
         group: Any = None,
         id: Any = None,
         weight: Any = None,
+        testing_probability: Any = None,
+        reference_group: str | None = None,
         feature_names: Sequence[str] | None = None,
         group_names: Sequence[str] | None = None,
         names: Mapping[str, str] | None = None,
@@ -110,12 +118,17 @@ class SelectiveLabels:
             group: one value per row, or several columns, which are crossed ("F & Black").
             id: the person behind each row; splits and resamples keep a person's rows together.
             weight: how much each row counts.
+            testing_probability: of each row, where tests were drawn by design and it is known.
+            reference_group: name of the group that others are compared with.
             feature_names: if `X` has no column names of its own.
             group_names: the group levels, in order, if they should agree with another table's.
-            names: what errors call the roles "label", "tested", "group", "id" and "weight".
+            names: what errors call the roles "label", "tested", "group" and so on.
         """
-        called = {**_ROLES, **(names or {})}
-        values = {"label": y, "tested": tested, "group": group, "id": id, "weight": weight}
+        called = {"label": "y", **{part: part for part in _PARTS}, **(names or {})}
+        given = (tested, group, id, weight, testing_probability)
+        values = {"label": y, **dict(zip(_PARTS, given, strict=True))}
+        if isinstance(group, dict):  # coded already, from the same table
+            del values["group"]
         labels = checks.check_aligned({"X": X, **{called[r]: v for r, v in values.items()}})
         table, feature_names = checks.check_features(X, feature_names, labels=labels)
         y_obs, looked = checks.resolve_tested(
@@ -127,22 +140,28 @@ class SelectiveLabels:
             codes, levels = checks.check_groups(
                 group, called["group"], labels=labels, levels=group_names
             )
-        checks.check_learnable(y_obs, looked, called["label"], called["tested"])
+        checked: dict[str, Any] = {"id": None, "weight": None, "testing_probability": None}
+        readers = (checks.check_id, checks.check_weight, checks.check_probability)
+        for part, check in zip(checked, readers, strict=True):
+            if values[part] is not None:
+                checked[part] = check(values[part], called[part], labels=labels)
+        checks.check_learnable(y_obs, looked, called["label"], called["tested"], checked["weight"])
         checks.warn_limits(table, looked, codes, feature_names, levels)
+        if reference_group is not None and reference_group not in levels:
+            raise InputError(
+                f"The reference group {reference_group!r} does not occur."
+                f"{did_you_mean(reference_group, levels)} The groups are: {listed(levels)}."
+            )
         return cls(
             X=table,
             y_obs=y_obs,
             tested=looked,
             group=codes,
-            id=None if id is None else checks.check_id(id, called["id"], labels=labels),
-            weight=(
-                None
-                if weight is None
-                else checks.check_weight(weight, called["weight"], labels=labels)
-            ),
             feature_names=feature_names,
             group_names=levels,
             row=np.arange(len(table)),
+            reference_group=reference_group,
+            **checked,
         )
 
     @classmethod
@@ -161,17 +180,16 @@ class SelectiveLabels:
         """From a pandas or polars frame, by column names.
 
         Without `features`, every column that has no other role is a feature, and must hold numbers:
-        `dcem.table.load_table` reads files with categories and dates. Several `group` columns are
-        crossed.
+        `dcem.read_table` encodes categories and dates. Several `group` columns are crossed.
         """
         table = checks.as_frame(frame)
         groups = _listed(group)
-        roles = checks.assign_roles(label=label, tested=tested, id=id, weight=weight, group=groups)
+        roles = assign_roles(label=label, tested=tested, id=id, weight=weight, group=groups)
         checks.require_unique(table.columns)
         checks.require_columns(table.columns, [*roles, *(features or ())])
         if features is None:
             features = [c for c in table.columns if c not in roles]
-        checks.check_features_have_no_role(features, roles)
+        check_features_have_no_role(features, roles)
         return cls.from_arrays(
             table[list(features)],
             table[label],
@@ -204,19 +222,19 @@ class SelectiveLabels:
     ) -> SelectiveLabels:
         """From a CSV, gzipped CSV or Parquet file, with the roles of `from_frame`.
 
-        The `id` of a CSV is read as text, so that leading zeros survive.
+        The `id` and the `group` are names: leading zeros survive.
         """
-        roles = checks.assign_roles(
-            label=label, tested=tested, id=id, weight=weight, group=_listed(group)
-        )
-        try:
-            table = checks.read_table(
-                path,
-                None if features is None else list(dict.fromkeys([*roles, *features])),
-                text=id,
-            )
+        from dcem.table.load import naming
+        from dcem.table.read import read_header, read_whole
+
+        path = Path(path)
+        roles = assign_roles(label=label, tested=tested, id=id, weight=weight, group=_listed(group))
+        header = read_header(path)
+        with naming(path):
+            wanted = list(dict.fromkeys([*roles, *(features or ())])) if features else header
+            checks.require_columns(header, [*roles, *wanted])
             return cls.from_frame(
-                table,
+                read_whole(path, wanted).to_pandas(),
                 label=label,
                 tested=tested,
                 group=group,
@@ -225,11 +243,6 @@ class SelectiveLabels:
                 features=features,
                 group_names=group_names,
             )
-        except InputError as error:
-            counted = (
-                " Rows are counted from 0 after the header." if "(first: " in str(error) else ""
-            )
-            raise InputError(f"{path}: {error}{counted}") from None
 
     def __len__(self) -> int:
         return len(self.X)

@@ -2,21 +2,30 @@
 
 Such a column (the result of a follow-up test, the drug that the result led to) lets a model read
 the decision, or its outcome, off a value that does not exist when the model is to be used. A table
-has no clock, but it gives three hints, each about one column alone:
+has no clock, but it gives hints, each about one column alone. The kinds of a `Leak`:
 
-* the column nearly determines who was tested: its AUC for `tested` is .9 or more. What drives
-  testing in practice (symptoms, age, the ward) stays below; results of the test do not;
-* some of its values hardly ever occur without the test: they are filled in by it;
-* among the tested, the column nearly determines the label: its AUC is .98 or more. Risk factors do
-  not reach that; the label in other words does.
+* ``"tested"``: the column nearly determines who was tested; its AUC for `tested` is .9 or more.
+  What drives testing in practice (symptoms, age, the ward) stays below; results of the test do not;
+* ``"only-tested"``: some of its values hardly ever occur without the test, or it is hardly ever
+  filled in without it: the test filled them in;
+* ``"label"``: among the tested, the column nearly determines the label; its AUC is .98 or more.
+  Risk factors do not reach that; the label in other words does;
+* ``"implies-label"``: under some of its values everybody tested is positive, and these cover a
+  good part of the positives: a diagnosis, a treatment, a code that follows a positive result;
+* ``"truth"``: the column nearly determines the true outcome of everybody, where that is known.
 
-A hint is no proof, and its absence proves nothing: a drug that is changed *because of* the result
-may be only weakly related to testing. Only a person who knows when each column is written can tell.
+A hint is not a proof, and its absence proves nothing: a drug that is changed *because of* the
+result may be only weakly related to testing. Only a person who knows when each column is written
+can tell.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import lgamma, log
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,80 +35,190 @@ LABEL_AUC_LIMIT = 0.98
 LABEL_FEWEST = 20  # positives, and negatives, among the tested: cells cannot fit so many by chance
 EXACT = 0.9999
 BINS = 20
+ROWS_PER_CELL = 10  # with fewer, cells can predict anything by chance
 FEWEST = 50  # rows that a value needs to be called tested only
-NEARLY_ALL = 0.995  # share of its rows that is tested
-PART = 0.1  # of all tested rows that such values must cover
+FEWEST_POSITIVE = 20  # positives that a value needs to be said to imply the label
+NEARLY_ALL = 0.995  # share of a value's rows that is tested, or positive
+PART = 0.1  # of all tested rows, or positives, that such values must cover
+UNLIKELY = log(1e-6)  # how rarely chance may do the same
+UNLIKELY_COPY = log(1e-4)  # the same, of a column that errs nowhere
+NO_VALUE = "no value"
 
 
-def suspicion(
-    codes: np.ndarray, names: list[str], tested: np.ndarray, label: np.ndarray | None = None
-) -> str:
-    """Why a column may follow the decision, or an empty text.
+class Cells(NamedTuple):
+    """A column cut into cells: levels, or values and bands of numbers; missing is one of them."""
 
-    `codes [n]` cut the column into cells (levels, or bands of numbers; missing is one of them),
-    which `names` describe; `label [n]` is 0 or 1 where somebody was tested.
+    codes: np.ndarray  # [n]
+    names: list[str]
+    single: int  # the first so many cells are single values, not bands
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A sign that a column was recorded after the decision.
+
+    Attributes
+    ----------
+    column
+        Its name.
+    kind
+        "tested", "only-tested", "label", "implies-label" or "truth"; see the module.
+    strength
+        An AUC for "tested", "label" and "truth", where 1 is certainty; otherwise the share of the
+        tested, or of the positives, that the telling values cover.
+    values
+        The telling values, where it is about single ones; at most three.
     """
-    told = [] if label is None else _says_the_label(codes[tested], len(names), label[tested] == 1)
-    return "; ".join([*_says_who_was_tested(codes, names, tested), *told])
+
+    column: str
+    kind: str
+    strength: float
+    values: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What was seen, to follow the name of the column."""
+        which = ", ".join(map(repr, self.values))
+        if self.kind == "tested":
+            if self.strength > EXACT:
+                return "it says exactly who was tested (it may be the decision itself)"
+            return f"it alone predicts who was tested with an AUC of {self.strength:.2f}"
+        return {
+            "only-tested": f"{which} hardly ever occurs without the test",
+            "label": f"among the tested it says the label itself (AUC {self.strength:.2f})",
+            "implies-label": f"everybody tested with {which} is positive, which covers "
+            f"{self.strength:.0%} of the positives",
+            "truth": f"it says the true outcome (AUC {self.strength:.2f})",
+        }[self.kind]
 
 
-def _says_the_label(codes: np.ndarray, cells: int, positive: np.ndarray) -> list[str]:
-    """The third hint; codes and label [n] of the tested alone."""
-    if min(positive.sum(), (~positive).sum()) < LABEL_FEWEST:
-        return []
-    rows = np.bincount(codes, minlength=cells).astype(float)
-    ill = np.bincount(codes[positive], minlength=cells).astype(float)
-    area = _auc(ill / np.maximum(rows, 1), ill, rows - ill)
-    if area < LABEL_AUC_LIMIT:
-        return []
-    return [f"among the tested it says the label itself (AUC {area:.2f})"]
+def find(
+    column: str,
+    cells: Cells,
+    tested: np.ndarray,
+    label: np.ndarray | None = None,
+    truth: np.ndarray | None = None,
+) -> tuple[Leak, ...]:
+    """The signs that a column gives.
+
+    `label [n]` is 0 or 1 where somebody was tested, `truth [n]` of all.
+    """
+    found = list(_about_testing(column, cells, tested))
+    if label is not None:
+        among = cells._replace(codes=cells.codes[tested])
+        found += _about_outcome(column, "label", among, label[tested] == 1)
+    if truth is not None and not any(leak.kind == "label" for leak in found):
+        about = _about_outcome(column, "truth", cells, truth == 1)
+        found += [leak for leak in about if leak.kind == "truth"]
+    return tuple(found)
 
 
-def _says_who_was_tested(codes: np.ndarray, names: list[str], tested: np.ndarray) -> list[str]:
-    """The first two hints."""
-    rate = float(tested.mean())
+def _about_testing(column: str, cells: Cells, tested: np.ndarray) -> Iterator[Leak]:
+    names, rate = cells.names, float(tested.mean())
     if not 0 < rate < 1:
-        return []
-    rows = np.bincount(codes, minlength=len(names)).astype(float)
-    looked = np.bincount(codes[tested], minlength=len(names)).astype(float)
+        return
+    rows, looked = _count(cells, tested)
     share = looked / np.maximum(rows, 1)
-    found = []
     area = _auc(share, looked, rows - looked)
-    if area > EXACT:
-        return ["it says exactly who was tested (if it is the decision itself, name it: --tested)"]
-    if area >= AUC_LIMIT:
-        found.append(f"it alone predicts who was tested with an AUC of {area:.2f}")
+    if area > EXACT and _beyond_chance(rows, int(tested.sum())):
+        yield Leak(column, "tested", area)
+        return
+    if area >= AUC_LIMIT and len(tested) >= ROWS_PER_CELL * (rows > 0).sum():
+        yield Leak(column, "tested", area)
     only = (rows >= FEWEST) & (share >= NEARLY_ALL)
-    # Where almost everybody is tested, a value among the tested alone is no surprise.
-    surprising = only & (rows * np.log(max(rate, 1e-12)) < np.log(1e-6))
-    if looked[surprising].sum() >= PART * looked.sum():
-        which = ", ".join(repr(names[i]) for i in np.flatnonzero(surprising)[:3])
-        many = " and others" if surprising.sum() > 3 else ""
-        found.append(f"{which}{many} hardly ever occurs without the test")
-    return found
+    # Where almost everybody is tested, a value among the tested alone is not surprising.
+    surprising = only & (rows * log(max(rate, 1e-12)) < UNLIKELY)
+    covered = looked[surprising].sum() / looked.sum()
+    if covered >= PART:
+        yield Leak(column, "only-tested", float(covered), _first(names, surprising))
+        return
+    # Filled in for the tested alone, however many values it has: all but "no value" together.
+    if names and names[-1] == NO_VALUE:
+        given, given_tested = rows[:-1].sum(), looked[:-1].sum()
+        mostly = given >= FEWEST and given_tested >= NEARLY_ALL * given
+        if mostly and given * log(max(rate, 1e-12)) < UNLIKELY:
+            covered = given_tested / looked.sum()
+            if covered >= PART:
+                yield Leak(column, "only-tested", float(covered), ("any value",))
 
 
-def bands(values: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Numbers [n] in at most `BINS` bands of about equal size, missing ones in one of their own."""
+def _about_outcome(column: str, kind: str, cells: Cells, positive: np.ndarray) -> Iterator[Leak]:
+    """Signs of the label (among the tested) or of the truth (among all)."""
+    ill, well = int(positive.sum()), int((~positive).sum())
+    if min(ill, well) == 0:
+        return
+    rows, cases = _count(cells, positive)
+    share = cases / np.maximum(rows, 1)
+    area = _auc(share, cases, rows - cases)
+    enough = min(ill, well) >= LABEL_FEWEST
+    if (area >= LABEL_AUC_LIMIT and enough) or (area > EXACT and _beyond_chance(rows, ill)):
+        yield Leak(column, kind, area)
+        return
+    implies = (cases >= FEWEST_POSITIVE) & (share >= NEARLY_ALL)
+    implies &= rows * log(ill / (ill + well)) < UNLIKELY
+    implies[cells.single :] = False  # the highest band of a strong risk factor may do so
+    covered = cases[implies].sum() / ill
+    if covered >= PART:
+        yield Leak(column, "implies-label", float(covered), _first(cells.names, implies))
+
+
+def _beyond_chance(rows: np.ndarray, positives: int) -> bool:
+    """Whether cells that separate two classes without an error could hardly do so by chance.
+
+    With `used` cells there are at most 2^used ways to call them, and C(n, positives) ways in which
+    the classes could have fallen.
+    """
+    n, used = int(rows.sum()), int((rows > 0).sum())
+    ways = lgamma(n + 1) - lgamma(positives + 1) - lgamma(n - positives + 1)
+    return used * log(2) - ways < UNLIKELY_COPY
+
+
+def _count(cells: Cells, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of each cell, and those of them that are chosen."""
+    many = len(cells.names)
+    rows = np.bincount(cells.codes, minlength=many).astype(float)
+    return rows, np.bincount(cells.codes[chosen], minlength=many).astype(float)
+
+
+def _first(names: list[str], chosen: np.ndarray) -> tuple[str, ...]:
+    return tuple(names[i] for i in np.flatnonzero(chosen)[:3])
+
+
+def bands(values: np.ndarray) -> Cells:
+    """Numbers [n] in cells: each frequent value its own, the others in at most `BINS` bands.
+
+    A value is frequent if it has at least one row in `BINS`, or if there are not more than `BINS`
+    values in all: 0 and 1 are two cells, and so is a -1 for "not measured" beside measurements.
+    Missing values are a cell of their own, the last.
+    """
     absent = np.isnan(values)
     present = values[~absent]
-    if len(present) == 0 or present.min() == present.max():
-        return absent.astype(np.int64), ["a value", "no value"]
-    edges = np.unique(np.quantile(present, np.linspace(0, 1, BINS + 1)))
-    codes = np.full(len(values), len(edges) - 1)
-    codes[~absent] = np.clip(np.searchsorted(edges, present, side="right") - 1, 0, len(edges) - 2)
-    named = [f"{low:g} to {high:g}" for low, high in itertools.pairwise(edges)]
-    return codes, [*named, "no value"]
+    found, codes, counts = np.unique(present, return_inverse=True, return_counts=True)
+    frequent = counts >= len(present) / BINS if len(found) > BINS else np.ones(len(found), bool)
+    names = [f"{value:g}" for value in found[frequent]]
+    single = len(names)
+    place = np.cumsum(frequent) - 1  # [distinct]
+    rest = present[~frequent[codes]]
+    if len(rest):
+        edges = np.unique(np.quantile(rest, np.linspace(0, 1, BINS + 1)))
+        band = np.clip(np.searchsorted(edges, found, side="right") - 1, 0, max(len(edges) - 2, 0))
+        place = np.where(frequent, place, len(names) + band)
+        names += [f"{low:g} to {high:g}" for low, high in itertools.pairwise(edges)] or ["others"]
+    out = np.full(len(values), len(names))
+    out[~absent] = place[codes]
+    return Cells(out, [*names, NO_VALUE], single)
 
 
-def levels(codes: np.ndarray, names: tuple[str, ...]) -> tuple[np.ndarray, list[str]]:
+def levels(codes: np.ndarray, names: tuple[str, ...]) -> Cells:
     """Codes with missing (-1) as a level of its own, rare levels in one."""
     counts = np.bincount(codes[codes >= 0], minlength=len(names))
-    kept = np.flatnonzero(counts >= FEWEST)
+    few = len(names) <= BINS
+    kept = np.flatnonzero(counts >= (1 if few else FEWEST))
     place = np.full(len(names) + 1, len(kept))  # all rare ones together
     place[kept] = np.arange(len(kept))
     place[-1] = len(kept) + 1  # what the code -1 finds
-    return place[codes], [*(names[i] for i in kept), "a rare value", "no value"]
+    shown = [*(names[i] for i in kept), "a rare value", NO_VALUE]
+    return Cells(place[codes], shown, len(kept))
 
 
 def _auc(score: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""A user's file as a problem that methods can learn from, and an account of how it was read."""
+"""A user's table as a problem that methods can learn from, and an account of how it was read."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dcem.table import checks, leaks, outcome, values
+from dcem.table import checks, groups, leaks, outcome, values
 from dcem.table import read as reading
-from dcem.table.checks import InputError
 from dcem.table.columns import Column, Guess, guess
 from dcem.table.encoder import Encoder
 from dcem.table.labels import SelectiveLabels
+from dcem.table.leaks import Leak
+from dcem.table.messages import DataWarning, InputError, notice
 from dcem.table.read import Source
 from dcem.table.roles import Roles
 
@@ -40,9 +42,13 @@ class UserTable:
     columns
         How each column of the file was understood, in their order.
     roles
-        As given, lists with commas split.
+        As given, lists and wildcards spelled out.
     source
         The file: its name, size and hash.
+    leaks
+        Signs that features were recorded after the decision to test.
+    attributes
+        Codes [n] and names of each group column by itself, where several are crossed.
     """
 
     problem: SelectiveLabels
@@ -51,100 +57,187 @@ class UserTable:
     columns: tuple[Column, ...]
     roles: Roles
     source: Source
+    leaks: tuple[Leak, ...] = ()
+    attributes: tuple[tuple[str, np.ndarray, tuple[str, ...]], ...] = ()
+
+    def by_attribute(self) -> dict[str, SelectiveLabels]:
+        """The problem with each sensitive attribute by itself as the group."""
+        return {
+            name: replace(self.problem, group=codes, group_names=levels, reference_group=None)
+            for name, codes, levels in self.attributes
+        }
 
 
-def load_table(path: str | Path, roles: Roles) -> UserTable:
-    """Read a .csv, .csv.gz or .parquet file of people, messy as such files are.
+def read_table(source: Any, roles: Roles) -> UserTable:
+    """Read a table of people, messy as such tables are.
 
     Kinds of columns are guessed from all their values (`UserTable.columns` says how, and what was
     left out and why); categories, dates and yes/no become numbers; missing values stay missing.
     A group of three people stays a group.
+
+    Parameters
+    ----------
+    source
+        The path of a .csv, .csv.gz, .tsv or .parquet file; or a pandas, polars or Arrow frame.
+    roles
+        Which column is what.
     """
-    path = Path(path)
-    header = reading.read_header(path)
+    if not isinstance(source, str | Path):
+        return _read(reading.as_arrow(source), roles, source)
+    path = Path(source)
+    reading.read_header(path)  # whether it can be read at all
     with naming(path):
-        roles = roles.resolved(header)
-        roles = replace(roles, missing=_split(roles.missing))
-        table = reading.read_whole(path)
-        if table.num_rows == 0:
-            raise InputError("The table has a header and no rows.")
-        label, roles = outcome.read_label(table.column(roles.label), roles)
-        tested = None
-        if roles.tested is not None:
-            tested = outcome.read_tested(table.column(roles.tested), roles)
-        with warnings.catch_warnings():  # what there is to say is said by the problem below
-            warnings.simplefilter("ignore", checks.DataWarning)
-            looked = checks.resolve_tested(
-                label, tested, label_name=roles.label, tested_name=roles.tested or "tested"
-            )[1]
-        columns, encoder = _understand(table, roles, looked, label)
-        problem = SelectiveLabels.from_arrays(
-            encoder.transform(table),
-            label,
-            tested=tested,
-            group=_groups(table, roles),
-            id=_person(table, roles),
-            weight=(
-                None
-                if roles.weight is None
-                else values.numbers(table.column(roles.weight), roles.missing)
-            ),
-            feature_names=encoder.feature_names,
-            names={
-                "label": roles.label,
-                "tested": roles.tested or "tested",
-                "group": " & ".join(roles.group),
-                "id": str(roles.id),
-                "weight": str(roles.weight),
-            },
-        )
-        _mention_small_groups(problem)
-        truth = None
-        if roles.truth is not None:
-            truth = outcome.read_truth(table.column(roles.truth), roles)
-    source = Source(path.name, table.num_rows, table.num_columns, reading.file_hash(path))
-    return UserTable(problem, truth, encoder, columns, roles, source)
+        for note in reading.notes(path):
+            notice(note)
+        return _read(reading.read_whole(path), roles, path)
+
+
+def _read(table: pa.Table, roles: Roles, origin: Any) -> UserTable:
+    roles = roles.resolved(table.column_names)
+    copies = _copies(table, reading.repeated(origin), roles)
+    if table.num_rows == 0:
+        raise InputError("The table has a header and no rows.")
+    _refuse_unreadable(table, roles)
+    label, roles = outcome.read_label(table.column(roles.label), roles)
+    tested = None
+    if roles.tested is not None:
+        tested = outcome.read_tested(table.column(roles.tested), roles)
+    with warnings.catch_warnings():  # what there is to say is said by the problem below
+        warnings.simplefilter("ignore", DataWarning)
+        looked = checks.resolve_tested(
+            label, tested, label_name=roles.label, tested_name=roles.tested or "tested"
+        )[1]
+    truth = None
+    if roles.truth is not None:
+        truth = outcome.read_truth(table.column(roles.truth), roles)
+    person = _person(table, roles)
+    columns, encoder, found = _understand(table, roles, looked, label, truth, person, copies)
+    coded = {
+        column: groups.in_order(values.coded(table.column(column), roles.missing))
+        for column in roles.group
+    }
+    problem = SelectiveLabels.from_arrays(
+        encoder.transform(table),
+        label,
+        tested=tested,
+        group=coded or None,
+        id=person,
+        weight=_numbers(table, roles.weight, roles),
+        testing_probability=_numbers(table, roles.testing_probability, roles),
+        reference_group=roles.reference_group,
+        feature_names=encoder.feature_names,
+        names={
+            "label": roles.label,
+            "tested": roles.tested or "tested",
+            "group": " & ".join(roles.group),
+            "id": str(roles.id),
+            "weight": str(roles.weight),
+            "testing_probability": str(roles.testing_probability),
+        },
+    )
+    _mention_small_groups(problem)
+    attributes = []
+    if len(coded) > 1:
+        with warnings.catch_warnings():  # said of the crossed groups already
+            warnings.simplefilter("ignore", DataWarning)
+            for column, text in coded.items():
+                attributes.append((column, *groups.check_groups({column: text}, column)))
+    is_file = isinstance(origin, Path)
+    digest = reading.file_hash(origin) if is_file else reading.frame_hash(table)
+    name = origin.name if is_file else "frame"
+    source = Source(name, table.num_rows, table.num_columns, digest)
+    return UserTable(problem, truth, encoder, columns, roles, source, found, tuple(attributes))
+
+
+def _refuse_unreadable(table: pa.Table, roles: Roles) -> None:
+    """Columns with a role hold single values: not lists, structures or bytes."""
+    singles = [getattr(roles, name) for name in roles.named("column")]
+    for name in [*filter(None, singles), *roles.group]:
+        column = table.column(name)
+        if not values.is_known(column):
+            raise InputError(
+                f"Column {name!r} was given as {roles.of(name)!r}, but its cells are of the type "
+                f"{column.type}. Allowed: text, numbers, booleans, dates."
+            )
 
 
 def _understand(
-    table: pa.Table, roles: Roles, tested: np.ndarray, label: np.ndarray
-) -> tuple[tuple[Column, ...], Encoder]:
-    """Every column's kind, and the encoder of those that become features."""
+    table: pa.Table,
+    roles: Roles,
+    tested: np.ndarray,
+    label: np.ndarray,
+    truth: np.ndarray | None,
+    person: pd.Series | None,
+    copies: dict[str, str],
+) -> tuple[tuple[Column, ...], Encoder, tuple[Leak, ...]]:
+    """Every column's kind, the encoder of those that become features, and their leaks."""
     columns, encodings = [], []
+    found_leaks: list[Leak] = []
+    people = None if person is None else person.fillna(-1).to_numpy(np.int64)
     looked_at = np.arange(0, len(tested), max(1, len(tested) // LEAK_ROWS))
     sampled = len(looked_at) < len(tested)
     if sampled:
         tested, label = tested[looked_at], label[looked_at]
+        truth = None if truth is None else truth[looked_at]
     for name in table.column_names:
         role, raw = roles.of(name), table.column(name)
         if role == "id":  # whatever it looks like; a million names are not worth a look
-            person = values.coded(raw, roles.missing)
-            absent = float((person.codes < 0).mean())
-            columns.append(Column(name, role, "identifier", absent, len(person.values)))
+            code = values.coded(raw, roles.missing)
+            absent = float((code.codes < 0).mean())
+            columns.append(Column(name, role, "identifier", absent, len(code.values)))
             continue
-        forced = name in roles.category
-        found = guess(name, raw, roles.missing, is_category=forced, keep=name in roles.include)
+        found = guess(
+            name,
+            raw,
+            roles.missing,
+            is_category=name in roles.category,
+            keep=name in roles.include or name in roles.features,
+            person=people,
+        )
         is_feature = role == "feature" or (role == "group" and roles.group_as_feature)
         column = Column(name, role, found.kind, found.missing, found.distinct, note=found.note)
         if not is_feature:
-            column = replace(column, note="")
+            column = replace(column, note="" if found.kind != "unknown" else found.note)
+        elif name in copies and role == "feature":
+            column = replace(column, role="left out", note=f"the same as {copies[name]!r}")
         elif found.encoding is None:
             column = replace(column, role="left out" if role == "feature" else role)
         else:
             encodings.append(found.encoding)
             cells = _cells(raw.take(pa.array(looked_at)) if sampled else raw, found, roles)
-            flag = leaks.suspicion(*cells, tested, label)
+            signs = leaks.find(name, cells, tested, label, truth)
+            found_leaks += signs
+            flag = "; ".join(leak.sentence for leak in signs)
             column = replace(column, encoded=found.encoding.features, flag=flag)
         columns.append(column)
     if not encodings:
         raise InputError(
             "No column is left that could be a feature: all have a role, are excluded, constant, "
-            "or identify single rows. A column that was left out wrongly is kept with --include."
+            "or identify single rows. A column that was left out wrongly is kept if it is listed "
+            "under `include`."
         )
-    return tuple(columns), Encoder(tuple(encodings), roles.missing)
+    return tuple(columns), Encoder(tuple(encodings), roles.missing), tuple(found_leaks)
 
 
-def _cells(raw: pa.ChunkedArray, found: Guess, roles: Roles) -> tuple[np.ndarray, list[str]]:
+def _copies(table: pa.Table, repeated: tuple[str, ...], roles: Roles) -> dict[str, str]:
+    """Columns that repeat the name and the cells of an earlier one, and which."""
+    found = {}
+    for first in repeated:
+        for number in range(2, table.num_columns + 1):
+            name = f"{first} ({number})"
+            if name not in table.column_names:
+                continue
+            if table.column(name).equals(table.column(first)):
+                found[name] = first
+            elif roles.of(first) not in ("feature", "excluded"):
+                raise InputError(
+                    f"There are several columns called {first!r}, and they differ: which is the "
+                    f"{roles.of(first)}? Give each column a name of its own."
+                )
+    return found
+
+
+def _cells(raw: pa.ChunkedArray, found: Guess, roles: Roles) -> leaks.Cells:
     if found.kind == "number":
         return leaks.bands(values.numbers(raw, roles.missing))
     if found.kind == "date":
@@ -154,30 +247,22 @@ def _cells(raw: pa.ChunkedArray, found: Guess, roles: Roles) -> tuple[np.ndarray
     return leaks.levels(text.codes, text.values)
 
 
-def _groups(table: pa.Table, roles: Roles) -> pd.DataFrame | None:
-    """The group columns as categories, their levels in order."""
-    if not roles.group:
-        return None
-    frame = {}
-    for name in roles.group:
-        text = values.coded(table.column(name), roles.missing)
-        numbers = values.parsed(text.values)
-        if len(numbers) and not np.isnan(numbers).any():
-            frame[name] = pd.Series(text.take(numbers, np.nan))
-        else:
-            order = np.argsort(np.array(text.values, dtype=object))
-            rank = np.empty(len(order), np.int64)
-            rank[order] = np.arange(len(order))
-            levels = pd.Index([text.values[i] for i in order.tolist()])
-            frame[name] = pd.Series(pd.Categorical.from_codes(text.take(rank, -1), levels))
-    return pd.DataFrame(frame)
+def _numbers(table: pa.Table, column: str | None, roles: Roles) -> np.ndarray | None:
+    return None if column is None else values.numbers(table.column(column), roles.missing)
 
 
 def _person(table: pa.Table, roles: Roles) -> pd.Series | None:
     """The person behind each row, as a number in order of appearance."""
     if roles.id is None:
         return None
-    codes = values.coded(table.column(roles.id), roles.missing).codes
+    text = values.names(values.coded(table.column(roles.id), roles.missing), roles.id)
+    codes = text.codes
+    if len(text.values) == 1 and len(codes) > 1:
+        raise InputError(
+            f"Column {roles.id!r} holds one person in all {len(codes)} rows. What is learnt from "
+            "one person cannot be checked on another: name the column that says whose row it is, "
+            "or none if each row is a person."
+        )
     return pd.Series(codes).where(codes >= 0) if (codes < 0).any() else pd.Series(codes)
 
 
@@ -187,16 +272,11 @@ def _mention_small_groups(problem: SelectiveLabels) -> None:
     if small and problem.n_groups > 1:
         shown = ", ".join(repr(name) for name in small[:5])
         more = f" and {len(small) - 5} more" if len(small) > 5 else ""
-        checks.notice(
+        notice(
             f"Fewer than {SMALL_GROUP} rows in group {shown}{more}. They are kept and scored like "
             "everybody, but nothing about so few people can be estimated by itself; results will "
             "say so. Merge groups in the table if that makes sense."
         )
-
-
-def _split(given: tuple[str, ...]) -> tuple[str, ...]:
-    """Spellings of a missing value: a list with commas is several."""
-    return tuple(dict.fromkeys(piece.strip() for entry in given for piece in entry.split(",")))
 
 
 @contextmanager

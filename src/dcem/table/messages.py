@@ -9,9 +9,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pandas as pd
+if TYPE_CHECKING:  # at run time nothing heavy: the command line reads the roles with it
+    import numpy as np
+    import pandas as pd
 
 _PACKAGE = str(Path(__file__).parents[1])
 
@@ -100,7 +102,7 @@ def rows_text(bad: np.ndarray, labels: pd.Index | None = None) -> str:
 
     Rows are named by `labels`, the index of the user's own frame, or counted from 0.
     """
-    where = np.flatnonzero(bad)
+    where = bad.nonzero()[0]
     first = [plain(i if labels is None else labels[i]) for i in where[:5]]
     what = "first" if labels is None else "first labels"
     dots = ", ..." if len(where) > len(first) else ""
@@ -114,4 +116,5 @@ def values_text(values: Iterable[object]) -> str:
 
 def plain(value: object) -> str:
     """A value as a person would write it: 3, not np.int64(3)."""
-    return repr(value.item() if isinstance(value, np.generic) else value)
+    item = getattr(value, "item", None)  # of NumPy
+    return repr(item() if callable(item) else value)

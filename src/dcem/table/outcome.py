@@ -1,36 +1,68 @@
-"""Label, testing decision and truth: raw values become 0, 1 and missing."""
+"""Label, testing decision and truth: raw values become 0, 1 and missing.
+
+Every command reads them here, the whole table when a model is fitted and batches of it when it is
+used, so that all agree on who is tested.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from dcem.table import checks, values
-from dcem.table.checks import InputError
+from dcem.table import checks, groups, values
+from dcem.table.messages import InputError, did_you_mean, listed, notice
 from dcem.table.roles import Roles, split_where_known
 
 # Values that often mean "nobody looked", for a hint.
-NOT_DONE = {"none", "not done", "not tested", "untested", "unknown", "not measured", "na", "n/a"}
+NOT_DONE = {"none", "not done", "not tested", "untested", "unknown", "not measured"}
+# Missing numbers, as other programs write them.
+NULL = {"na", "n/a", "nan", "null", "<na>", "#n/a", "."}
 
 
 def read_label(column: pa.ChunkedArray, roles: Roles) -> tuple[np.ndarray, Roles]:
-    """The label [n], NaN where nobody looked; and the roles with their values split at commas."""
-    text = _plain(values.coded(column, roles.missing))
-    positive = _known("--positive", roles.positive, text.values, roles.label)
-    untested = _known("--untested-value", roles.untested_value, text.values, roles.label)
-    both = set(positive) & set(untested)
-    if both:
+    """The label [n], NaN where nobody looked; and the roles with their values settled.
+
+    Labels are equal as numbers where every value is a number (`-9` is `-9.0`), as text otherwise.
+    """
+    text = values.coded(column, roles.missing)
+    listed_values: dict[str, Any] = {
+        name: split_where_known(tuple(v.strip() for v in getattr(roles, name)), text.values)
+        for name in ("positive", "untested_value")
+    }
+    others = [v for v in text.values if v not in listed_values["untested_value"]]
+    numeric = values.all_numbers([v for v in others if v.casefold() not in NULL])
+    roles = replace(roles, label_is_number=numeric, **listed_values)
+    for name, given in listed_values.items():
+        _require_known(name, given, text.values, roles)
+    if numeric and (nulls := [v for v in others if v.casefold() in NULL]):
+        rows = int(text.counts()[[v in nulls for v in text.values]].sum())
+        notice(
+            f"Label {roles.label!r} is {listed(nulls)} in {rows} of {len(text.codes)} rows. Among "
+            "numbers that is a missing value: nobody looked there."
+        )
+    return _label(text, roles), roles
+
+
+def _label(text: values.Coded, roles: Roles) -> np.ndarray:
+    """The label [n] of any rows, by settled roles."""
+    numeric = roles.label_is_number
+    positive = _equal(text.values, roles.positive, numeric)
+    untested = _equal(text.values, roles.untested_value, numeric)
+    if numeric:
+        untested |= {v for v in text.values if v.casefold() in NULL}
+    if both := positive & untested:
         raise InputError(
-            f"{_shown(both)} was given as a positive and as an untested value of {roles.label!r}. "
-            "It can mean only one of them."
+            f"{listed(sorted(both))} was given as a positive and as an untested value of "
+            f"{roles.label!r}. It can mean only one of them."
         )
     observed = [value for value in text.values if value not in untested]
-    meaning = dict(zip(observed, _meaning(observed, positive, roles.label), strict=True))
-    per_value = np.array([meaning.get(value, np.nan) for value in text.values])
-    resolved = {**vars(roles), "positive": positive, "untested_value": untested}
-    return text.take(per_value, np.nan), Roles(**resolved)
+    _refuse_near_misses(observed, positive, roles)
+    meaning = dict(zip(observed, _meaning(observed, positive, roles.label, roles), strict=True))
+    return text.take(np.array([meaning.get(v, np.nan) for v in text.values]), np.nan)
 
 
 def read_tested(column: pa.ChunkedArray, roles: Roles) -> np.ndarray:
@@ -38,70 +70,105 @@ def read_tested(column: pa.ChunkedArray, roles: Roles) -> np.ndarray:
     name = str(roles.tested)
     text = values.coded(column, roles.missing)
     said = values.yes_or_no(text.values)
-    if said is None:
+    if said is None and text.values:
         raise InputError(
             f"Column {name!r} should say yes or no (1 or 0, true or false) of every row; it holds "
-            f"{_shown(text.values)}. If {roles.label!r} itself says who was tested, leave --tested "
-            "out and name the value that means nobody looked: --untested-value."
+            f"{listed(text.values)}. If {roles.label!r} itself says who was tested, name no column "
+            "as `tested`, and the value that means nobody looked as `untested_value`."
         )
+    said = np.empty(0) if said is None else said
     return checks.check_binary(text.take(said, np.nan), name)
 
 
 def read_truth(column: pa.ChunkedArray, roles: Roles) -> np.ndarray:
     """Everybody's true outcome [n], 0 or 1, coded as the label is or as yes and no."""
     name = str(roles.truth)
-    text = _plain(values.coded(column, roles.missing))
-    positive = [value for value in roles.positive if value in text.values]
-    per_value = np.array(_meaning(list(text.values), positive, name), dtype=float)
+    text = values.coded(column, roles.missing)
+    positive = _equal(text.values, roles.positive, values.all_numbers(text.values))
+    per_value = np.array(_meaning(list(text.values), positive, name, roles), dtype=float)
     return checks.check_binary(text.take(per_value, np.nan), name).astype(np.int64)
 
 
-def _meaning(observed: list[str], positive: Sequence[str], name: str) -> list[float]:
+def tested_rows(batch: Any, roles: Roles) -> np.ndarray:
+    """Who was tested [n], as far as the batch says: nobody, if it has neither tested nor label."""
+    names = batch.schema.names
+    if roles.tested is not None and roles.tested in names:
+        return read_tested(_column(batch, roles.tested), roles).astype(bool)
+    if roles.tested is None and roles.label in names:
+        text = values.coded(_column(batch, roles.label), roles.missing)
+        return ~np.isnan(_label(text, roles))
+    return np.zeros(batch.num_rows, dtype=bool)
+
+
+def group_codes(batch: Any, roles: Roles) -> tuple[np.ndarray, tuple[str, ...]] | None:
+    """Group codes [n] and their names, crossed as in fitting; None if a group column is absent."""
+    if not roles.group or any(name not in batch.schema.names for name in roles.group):
+        return None
+    return groups.code_batch(
+        {name: values.coded(_column(batch, name), roles.missing) for name in roles.group}
+    )
+
+
+def _column(batch: Any, name: str) -> pa.ChunkedArray:
+    column = batch.column(name)
+    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+
+
+def _equal(found: Sequence[str], given: Sequence[str], numeric: bool) -> set[str]:
+    """The values that are among the given ones."""
+    equal = {value for value in found if value in given}
+    if numeric and given:
+        wanted = values.parsed(given)
+        equal |= {
+            v for v, number in zip(found, values.parsed(found), strict=True) if number in wanted
+        }
+    return equal
+
+
+def _refuse_near_misses(observed: Sequence[str], positive: set[str], roles: Roles) -> None:
+    """No value means no only because it was spelled another way."""
+    for role, given in (("positive", roles.positive), ("untested_value", roles.untested_value)):
+        alike = {values.folded(value): value for value in given}
+        sizes = {size: v for v, size in zip(given, values.parsed(given), strict=True)}
+        for value, size in zip(observed, values.parsed(observed), strict=True):
+            near = alike.get(values.folded(value), sizes.get(size))
+            if near is not None and value not in positive:
+                raise InputError(
+                    f"Column {roles.label!r} holds {value!r} beside {near!r}, which was given as "
+                    f"`{role}`. Is it the same, spelled another way? Then list it as `{role}` too; "
+                    "otherwise rename it: it would count as a negative result."
+                )
+
+
+def _meaning(observed: list[str], positive: set[str], name: str, roles: Roles) -> list[float]:
     """0 or 1 for each observed value."""
-    if positive:
+    if positive or (roles.positive and name == roles.label):
         return [float(value in positive) for value in observed]
     said = values.yes_or_no(observed)
     if said is not None or not observed:
         return [] if said is None else list(said)
-    looks = [value for value in observed if value.casefold() in NOT_DONE]
+    looks = [value for value in observed if value.casefold() in NOT_DONE | NULL]
     hint = ""
     if looks:
-        hint = f" If {looks[0]!r} means that nobody looked: --untested-value {looks[0]!r}."
+        hint = f" If {looks[0]!r} means that nobody looked, list it under `untested_value`."
     if len(observed) > 12 and values.all_numbers([v for v in observed if v not in looks]):
         raise InputError(
-            f"Column {name!r} holds a measurement ({_shown(observed, 3)}), not yes and no. Add a "
+            f"Column {name!r} holds a measurement ({listed(observed, 3)}), not yes and no. Add a "
             f"column that says who is above the limit that counts, and give that.{hint}"
         )
     raise InputError(
-        f"Column {name!r} holds {_shown(observed)}; which of these mean yes? Say so with "
-        f"--positive VALUE (several are allowed); the others then mean no.{hint} Understood "
-        "without it: 1 and 0, yes and no, true and false, positive and negative."
+        f"Column {name!r} holds {listed(observed)}; which of these mean yes? List them under "
+        f"`positive`; the others then mean no.{hint} Understood without it: 1 and 0, yes and no, "
+        "true and false, positive and negative."
     )
 
 
-def _plain(text: values.Coded) -> values.Coded:
-    """A column of numbers with 1.0 spelled as 1."""
-    if not values.all_numbers([v for v in text.values if v.casefold() not in NOT_DONE]):
-        return text
-    return values.Coded(text.codes, tuple(values.plainly(text.values)))
-
-
-def _known(option: str, given: Sequence[str], present: Sequence[str], name: str) -> tuple[str, ...]:
-    """The given values, each of which must occur in the column."""
-    spelled = {value.strip(): value for value in given}
-    found = split_where_known(tuple(spelled), present)
-    for value in found:
-        if value not in present:
-            near = checks.nearest(value, present)
-            hint = f" Did you mean {near!r}?" if near else ""
+def _require_known(role: str, given: Sequence[str], present: Sequence[str], roles: Roles) -> None:
+    """Each of the given values must occur in the column."""
+    for value in given:
+        if not _equal(present, (value,), roles.label_is_number):
             raise InputError(
-                f"{option} {value!r} does not occur in column {name!r}.{hint} "
-                f"Its values are: {_shown(present)}."
+                f"The value {value!r}, given as `{role}`, does not occur in column "
+                f"{roles.label!r}.{did_you_mean(value, present)} Its values are: "
+                f"{listed(present)}."
             )
-    return found
-
-
-def _shown(found: Sequence[str] | set[str], most: int = 12) -> str:
-    first = [repr(value) for value, _ in zip(found, range(most), strict=False)]
-    more = f" and {len(found) - most:,} more" if len(found) > most else ""
-    return (", ".join(first) if first else "nothing") + more

@@ -1,16 +1,17 @@
-"""Files as Arrow columns: whole, or batch by batch in bounded memory.
+"""Files and frames as Arrow columns: the only reader, whole or batch by batch in bounded memory.
 
 Every cell of a CSV is read as text. Guessing types while reading would turn a "None" that means
-"never ordered" into a missing value, and "007" into 7, before anybody could say otherwise.
+"never ordered" into a missing value, and "007" into 7, before anybody could say otherwise. How the
+text is laid out (encoding, delimiter, names) is told by `dcem.table.layout`.
 """
 
 from __future__ import annotations
 
-import csv
 import errno
 import gzip
 import os
 import re
+import sys
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,15 +20,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from dcem.table import checks
-from dcem.table.checks import InputError
+from dcem.table.frames import as_frame, is_arrow
+from dcem.table.layout import Layout, layout_of, numbered, several
+from dcem.table.messages import InputError, require_columns
 
-SUFFIXES = (".csv", ".csv.gz", ".parquet")
-DELIMITERS = ",;\t|"
-BLOCK_BYTES = 8 << 20  # of CSV text a batch
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet")
+BLOCK_BYTES = 8 << 20  # of CSV text per batch
 BATCH_ROWS = 32_768
+MOST_ROWS = 1 << 20  # of a Parquet file at once
+INDEX = re.compile(r"__index_level_\d+__")  # the row names of a pandas frame, in Parquet
+DECIMAL_COMMA = r"^(\s*[-+]?\d+),(\d+\s*)$"
 
 
 @dataclass(frozen=True)
@@ -41,22 +47,12 @@ class Source:
 
 
 def read_whole(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """All rows of a .csv, .csv.gz or .parquet file; only `columns`, if given."""
-    header = read_header(path)
-    with readable(path):
-        if is_parquet(path):
-            import pyarrow.parquet
-
-            return pyarrow.parquet.read_table(path, columns=columns)
-        import pyarrow.csv
-
-        options = _csv_options(path, header, columns)
-        try:
-            return pyarrow.csv.read_csv(path, **options)
-        except pa.ArrowInvalid:  # read by several threads, none of which knows the row's number
-            for _ in pyarrow.csv.open_csv(path, **options):
-                pass
-            raise
+    """All rows of a file; only `columns`, if given."""
+    batches = list(read_batches(path, columns, verbatim=read_header(path), rows=sys.maxsize))
+    if batches:
+        return pa.Table.from_batches(batches)
+    names = read_header(path) if columns is None else list(columns)
+    return pa.table({name: pa.array([], pa.string()) for name in names})
 
 
 def read_batches(
@@ -73,38 +69,186 @@ def read_batches(
     """
     header = read_header(path)
     with readable(path):
-        if is_parquet(path):
-            import pyarrow.parquet
+        require_columns(header, columns or ())
+        batches = _parquet if is_parquet(path) else _csv
+        for batch in batches(path, header if columns is None else list(columns), verbatim, rows):
+            yield plain_types(batch)
 
-            schema = pyarrow.parquet.read_schema(path)
-            text = [f.name for f in schema if pa.types.is_string(f.type) and f.name not in verbatim]
-            file = pyarrow.parquet.ParquetFile(path, read_dictionary=text, pre_buffer=False)
-            yield from file.iter_batches(batch_size=rows, columns=columns)
-            return
-        import pyarrow.csv
 
-        for batch in pyarrow.csv.open_csv(path, **_csv_options(path, header, columns)):
-            for start in range(0, batch.num_rows, rows):
-                yield batch.slice(start, rows)
+def _parquet(
+    path: Path, columns: list[str], verbatim: Collection[str], rows: int
+) -> Iterator[pa.RecordBatch]:
+    import pyarrow.parquet
+
+    schema = pyarrow.parquet.read_schema(path)
+    text = [f.name for f in schema if pa.types.is_string(f.type) and f.name not in verbatim]
+    stored = numbered(schema.names)
+    if stored != schema.names:  # of a repeated name, Parquet finds both columns or none
+        for batch in pyarrow.parquet.ParquetFile(path).iter_batches(
+            batch_size=min(rows, MOST_ROWS)
+        ):
+            yield batch.rename_columns(stored).select(columns)
+        return
+    file = pyarrow.parquet.ParquetFile(path, read_dictionary=text, pre_buffer=False)
+    for batch in file.iter_batches(batch_size=min(rows, MOST_ROWS), columns=columns):
+        yield batch.select(columns)
+
+
+def _csv(
+    path: Path, columns: list[str], verbatim: Collection[str], rows: int
+) -> Iterator[pa.RecordBatch]:
+    import pyarrow.csv as arrow
+
+    layout = layout_of(path)
+    # A quote that is never closed can swallow rows in any column, also in one nobody asked for.
+    wanted = list(layout.fields) if layout.has_long_cells else [*columns, *layout.must_be_empty]
+    reader = arrow.open_csv(
+        path,
+        read_options=arrow.ReadOptions(
+            block_size=BLOCK_BYTES,
+            column_names=list(layout.fields),
+            skip_rows=layout.skip,
+            encoding=layout.encoding,
+        ),
+        parse_options=arrow.ParseOptions(
+            delimiter=layout.delimiter, newlines_in_values=layout.has_long_cells
+        ),
+        convert_options=arrow.ConvertOptions(
+            column_types=dict.fromkeys(layout.fields, pa.string()),
+            strings_can_be_null=False,
+            include_columns=wanted,
+        ),
+    )
+    for batch in reader:
+        _refuse_swallowed(batch, layout)
+        for start in range(0, batch.num_rows, rows):
+            part = batch.slice(start, rows).select(columns)
+            yield _with_decimal_points(part) if layout.delimiter == ";" else part
+
+
+def _refuse_swallowed(batch: pa.RecordBatch, layout: Layout) -> None:
+    """No cell may hold whole rows, and nothing may stand where the header has no name."""
+    for name in layout.must_be_empty:
+        if pc.any(pc.not_equal(batch.column(name), "")).as_py():
+            raise InputError(
+                "the rows end with a delimiter as if a column without a name followed, and some "
+                "have a value there. Give that column a name."
+            )
+    if not layout.has_long_cells:
+        return
+    between = len(layout.fields) - 1
+    for name in batch.schema.names:
+        column = batch.column(name)
+        long = column.filter(pc.match_substring(column, "\n")).to_pylist()
+        for cell in long:
+            breaks, marks = cell.count("\n"), cell.count(layout.delimiter)
+            if between and marks >= breaks * between:
+                shown = name or "(no name)"
+                raise InputError(
+                    f"a cell of column {shown!r} holds {breaks} line breaks and as many delimiters "
+                    "as whole rows have: a quote that is never closed seems to have swallowed "
+                    "them. Remove single quotation marks, or double them."
+                )
+
+
+def _with_decimal_points(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """`3,5` as `3.5`, in files whose delimiter is a semicolon because the comma was taken."""
+    arrays = [
+        pc.replace_substring_regex(column, DECIMAL_COMMA, r"\1.\2") for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+_TEXT = (
+    pa.types.is_string_view,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_binary_view,
+)
+
+
+def plain_types(batch: Any) -> Any:
+    """A table or batch without Arrow's newer spellings of the same: views of text, extensions."""
+    columns, changed = [], False
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        kind = field.type.storage_type if hasattr(field.type, "storage_type") else field.type
+        if hasattr(field.type, "storage_type"):
+            column = column.cast(kind)
+        target: Any = kind
+        if any(is_kind(kind) for is_kind in _TEXT):
+            target = pa.string()
+        elif pa.types.is_float16(kind):
+            target = pa.float32()
+        if target != field.type:
+            changed = True
+            try:
+                column = column.cast(target)
+            except pa.ArrowException:  # bytes that are not text stay what they are
+                changed = changed and kind != field.type
+        columns.append(column)
+    if not changed:
+        return batch
+    return type(batch).from_arrays(columns, names=batch.schema.names)
 
 
 def read_header(path: Path) -> list[str]:
-    """The names of the columns, each of which must be there once."""
+    """The names of the columns; a repeated one is numbered: "x", "x (2)"."""
     if not path.name.lower().endswith(SUFFIXES):
         raise InputError(f"{path}: unknown kind of file. Allowed: {', '.join(SUFFIXES)}.")
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     with readable(path):
-        if is_parquet(path):
-            import pyarrow.parquet
+        if not is_parquet(path):
+            return list(layout_of(path).kept)
+        import pyarrow.parquet
 
-            header = list(pyarrow.parquet.read_schema(path).names)
-        else:
-            header = next(csv.reader([_first_line(path)], delimiter=_delimiter(path)), [])
-            if not header:
-                raise InputError("The file is empty: not even a header.")
-        checks.require_unique(header)
-    return header
+        names = numbered(pyarrow.parquet.read_schema(path).names)
+        return [name for name in names if not INDEX.fullmatch(name)]
+
+
+def notes(path: Path) -> tuple[str, ...]:
+    """What a person should know about how the file is laid out."""
+    return () if is_parquet(path) else layout_of(path).notes
+
+
+def repeated(source: Any) -> tuple[str, ...]:
+    """Column names that occur several times in a file or frame."""
+    if isinstance(source, Path) and not is_parquet(source):
+        return layout_of(source).repeated
+    if isinstance(source, Path):
+        import pyarrow.parquet
+
+        return several(pyarrow.parquet.read_schema(source).names)
+    names = getattr(source, "column_names", getattr(source, "columns", ()))
+    return several([str(name) for name in names])
+
+
+def as_arrow(frame: Any, columns: Sequence[str] | None = None) -> pa.Table:
+    """Columns of whatever frame as an Arrow table; one that is not there is an error."""
+    if isinstance(frame, pa.RecordBatch):
+        frame = pa.Table.from_batches([frame])
+    elif is_arrow(frame) and not isinstance(frame, pa.Table):
+        frame = pa.table(frame)
+    if isinstance(frame, pa.Table):
+        table = frame.rename_columns(numbered(frame.column_names))
+        require_columns(table.column_names, columns or ())
+        return plain_types(table if columns is None else table.select(list(columns)))
+    frame = as_frame(frame)
+    names = numbered([str(name) for name in frame.columns])
+    require_columns(names, columns or ())
+    place = {name: i for i, name in enumerate(names)}
+    wanted = names if columns is None else list(columns)
+    arrays = [_arrow_column(frame.iloc[:, place[name]]) for name in wanted]
+    return plain_types(pa.Table.from_arrays(arrays, names=wanted))
+
+
+def _arrow_column(series: pd.Series) -> pa.Array:
+    try:
+        return pa.Array.from_pandas(series)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        # text and numbers in one column, or integers beyond 64 bits
+        return pa.Array.from_pandas(series.astype(str).where(series.notna(), None))
 
 
 def file_hash(path: Path) -> str:
@@ -113,6 +257,14 @@ def file_hash(path: Path) -> str:
     with path.open("rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)
+    return digest.hexdigest()
+
+
+def frame_hash(table: pa.Table) -> str:
+    """SHA-256 of the cells of a table that came from no file."""
+    digest = sha256(repr(table.schema.names).encode())
+    for batch in table.to_batches():
+        digest.update(batch.serialize())
     return digest.hexdigest()
 
 
@@ -131,8 +283,6 @@ def readable(path: Path) -> Iterator[None]:
     kind = "Parquet" if is_parquet(path) else "CSV"
     try:
         yield
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text ({error}). Save the file as UTF-8.") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{path}: not a complete gzip file: {error}. Copy it again.") from None
     except InputError as error:
@@ -165,29 +315,3 @@ def _parse_failure(message: str) -> str:
 def _first_sentence(error: Exception) -> str:
     text = " ".join(str(error).split())
     return text if len(text) < 200 else text[:200] + " ..."
-
-
-def _first_line(path: Path) -> str:
-    opened: Any = gzip.open if path.name.lower().endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-        return str(file.readline()).rstrip("\r\n")
-
-
-def _delimiter(path: Path) -> str:
-    """The comma, unless the header has none and something else in its place."""
-    line = _first_line(path)
-    return "," if "," in line else next((mark for mark in DELIMITERS if mark in line), ",")
-
-
-def _csv_options(path: Path, header: list[str], columns: Sequence[str] | None) -> dict[str, Any]:
-    import pyarrow.csv as arrow
-
-    return {
-        "read_options": arrow.ReadOptions(block_size=BLOCK_BYTES, column_names=header, skip_rows=1),
-        "parse_options": arrow.ParseOptions(delimiter=_delimiter(path), newlines_in_values=True),
-        "convert_options": arrow.ConvertOptions(
-            column_types=dict.fromkeys(header, pa.string()),
-            strings_can_be_null=False,
-            include_columns=None if columns is None else list(columns),
-        ),
-    }

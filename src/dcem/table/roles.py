@@ -1,95 +1,124 @@
-"""Which column plays which part in a user's table, and what some of its values mean."""
+"""Which column plays which part in a user's table, and what some of its values mean.
+
+A role is declared once, here: the field of `Roles` is its name in Python, the command line makes an
+option of it, and `help` and `kind` say what it means and how it is checked. Nothing heavy is
+imported, so that `--help` answers at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
-from dcem.table import checks
+from dcem.table.messages import InputError, listed, require_columns, require_unique
+
+LIST = "Repeat it, or give a list with commas."
+WILDCARDS = "`lab_*` stands for every column that begins so."
+
+
+def _role(kind: str, help: str) -> Any:
+    """A field of `Roles`.
+
+    `kind` is "column" (one), "columns" or "values" (lists), "value" or "flag". Only what can be
+    set has a `help`; a field without one is worked out from the table.
+    """
+    default: Any = {"columns": (), "values": (), "flag": False}.get(kind)
+    return field(default=default, metadata={"kind": kind, "help": help})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Roles:
     """The parts that columns play; a column that is not named here is a feature.
 
-    Attributes
-    ----------
-    label
-        The observed outcome.
-    tested
-        Who was tested, yes or no; without it, a label that is missing (or one of
-        `untested_value`) means that nobody looked.
-    group
-        The columns that make up the group; several are crossed.
-    id
-        The person behind a row: a person's rows stay in one fold and one resample.
-    weight
-        How much a row counts.
-    truth
-        The true outcome of everybody, where it exists; for judging only, never a feature.
-    exclude
-        Columns to leave alone.
-    category
-        Columns of numbers that are codes, not quantities.
-    include
-        Columns to keep as features although they look like identifiers.
-    positive
-        Label values that mean yes; other observed values then mean no.
-    untested_value
-        Label values that mean that nobody looked.
-    missing
-        Spellings of a missing value, in any column. An empty cell is always missing.
-    group_as_feature
-        Whether the outcome model may see the group.
+    Where a list is asked for, a single name may be given as it is: `Roles(group="race")`.
     """
 
-    label: str
-    tested: str | None = None
-    group: tuple[str, ...] = ()
-    id: str | None = None
-    weight: str | None = None
-    truth: str | None = None
-    exclude: tuple[str, ...] = ()
-    category: tuple[str, ...] = ()
-    include: tuple[str, ...] = ()
-    positive: tuple[str, ...] = ()
-    untested_value: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    group_as_feature: bool = False
+    label: str = field(metadata={"kind": "column", "help": "Column with the observed outcome."})
+    tested: str | None = _role(
+        "column", "Column that says who was tested. Default: whose label is there."
+    )
+    group: tuple[str, ...] = _role("columns", f"Column with the group; several are crossed. {LIST}")
+    reference_group: str | None = _role("value", "Group that the others are compared with.")
+    id: str | None = _role("column", "Column with the person; a person's rows stay together.")
+    weight: str | None = _role("column", "Column that says how much a row counts.")
+    testing_probability: str | None = _role(
+        "column", "Column with each row's known probability of being tested, if tests were drawn."
+    )
+    truth: str | None = _role(
+        "column", "Column with everybody's true outcome, if it exists; for judging only."
+    )
+    features: tuple[str, ...] = _role(
+        "columns", f"Column that is a feature; others then are not. {WILDCARDS} {LIST}"
+    )
+    exclude: tuple[str, ...] = _role("columns", f"Column that is not a feature. {WILDCARDS} {LIST}")
+    category: tuple[str, ...] = _role(
+        "columns", f"Column whose numbers are codes, not quantities. {WILDCARDS} {LIST}"
+    )
+    include: tuple[str, ...] = _role(
+        "columns", f"Column to keep although it looks like an identifier. {WILDCARDS} {LIST}"
+    )
+    positive: tuple[str, ...] = _role(
+        "values", f"Label value that means yes; others then mean no. {LIST}"
+    )
+    untested_value: tuple[str, ...] = _role(
+        "values", f"Label value that means that nobody looked. {LIST}"
+    )
+    missing: tuple[str, ...] = _role(
+        "values", f"Spelling of a missing value, in any column, such as '?'. {LIST}"
+    )
+    group_as_feature: bool = _role("flag", "Let the outcome model see the group.")
+    label_is_number: bool = _role("flag", "")
+
+    def __post_init__(self) -> None:
+        for role in fields(self):
+            value = getattr(self, role.name)
+            if role.metadata["kind"] in ("columns", "values"):
+                listing = (value,) if isinstance(value, str) else tuple(map(str, value or ()))
+                object.__setattr__(self, role.name, listing)
+
+    @classmethod
+    def named(cls, *kinds: str) -> tuple[str, ...]:
+        """The names of the roles of these kinds."""
+        return tuple(role.name for role in fields(cls) if role.metadata["kind"] in kinds)
 
     def resolved(self, columns: Sequence[str]) -> Roles:
-        """These roles for a table with these columns: lists with commas split, names checked.
+        """These roles for a table with these columns: lists and wildcards spelled out, checked.
 
         "race,sex" is one name if there is such a column, and otherwise two.
         """
         lists: dict[str, Any] = {
-            name: split_where_known(getattr(self, name), columns)
-            for name in ("group", "exclude", "category", "include")
+            name: _matching(split_where_known(getattr(self, name), columns), columns)
+            for name in self.named("columns")
         }
+        lists["missing"] = tuple(
+            dict.fromkeys(piece.strip() for entry in self.missing for piece in entry.split(","))
+        )
         resolved = replace(self, **lists)
-        singles = {
-            name: getattr(self, name) for name in ("label", "tested", "id", "weight", "truth")
-        }
+        singles = {name: getattr(self, name) for name in self.named("column")}
         named = [column for column in singles.values() if column is not None]
-        checks.require_columns(columns, [*named, *(c for some in lists.values() for c in some)])
-        taken = checks.assign_roles(group=resolved.group, **singles)
+        listings = [c for name in self.named("columns") for c in lists[name]]
+        require_columns(columns, [*named, *listings])
+        taken = assign_roles(group=resolved.group, **singles)
         for column in resolved.exclude:
-            if column in taken:
-                raise checks.InputError(
+            if column in taken and column not in _matches(self.exclude, columns):
+                raise InputError(
                     f"Column {column!r} was given as {taken[column]!r} and as excluded. A column "
-                    "with a role of its own is no feature already; take it out of one of the two."
+                    "with a role of its own is not a feature anyway; take it out of one of the two."
                 )
+        check_features_have_no_role(resolved.features, taken)
         return resolved
 
     def of(self, column: str) -> str:
         """The role of a column: "label", "group", ..., "excluded", or "feature"."""
-        for role in ("label", "tested", "id", "weight", "truth"):
+        for role in self.named("column"):
             if getattr(self, role) == column:
-                return role
+                return role.replace("_", " ")
         if column in self.group:
             return "group"
-        return "excluded" if column in self.exclude else "feature"
+        left_out = column in self.exclude or (self.features and column not in self.features)
+        return "excluded" if left_out else "feature"
 
     def to_plain(self) -> dict[str, Any]:
         """The roles that were given, as JSON knows them."""
@@ -100,22 +129,63 @@ class Roles:
         return {name: value for name, value in plain.items() if value}
 
     @classmethod
-    def from_plain(cls, plain: dict[str, Any]) -> Roles:
+    def from_plain(cls, plain: Mapping[str, Any]) -> Roles:
         """The roles that `to_plain` wrote."""
-        given: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in plain.items()
-        }
-        return cls(**given)
+        return cls(**plain)
+
+
+def assign_roles(*, group: Sequence[str], **single: str | None) -> dict[str, str]:
+    """Role of each column that has one, by column name; two roles for one column are refused."""
+    roles: dict[str, str] = {}
+    pairs = [*single.items(), *(("group", column) for column in group)]
+    for role, column in pairs:
+        if column is None:
+            continue
+        if column in roles:
+            raise InputError(
+                f"Column {column!r} was given as {roles[column]!r} and as {role!r}. Each column "
+                "has one role; copy it under another name if it really plays both."
+            )
+        roles[column] = role
+    return roles
+
+
+def check_features_have_no_role(features: Sequence[str], roles: Mapping[str, str]) -> None:
+    """Refuse a feature that is also the label, `tested`, the group, the id or the weight."""
+    require_unique(features, "The list of features")
+    for column in features:
+        if column in roles:
+            raise InputError(
+                f"Column {column!r} was given as {roles[column]!r} and also listed as a feature. "
+                "Each column has one role; take it out of the features. If a model may really use "
+                "it, add a copy of it under another name."
+            )
 
 
 def split_where_known(given: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
-    """Each entry as it is if it is known, else cut at its commas if that gives known ones."""
+    """Each entry as it is if it is known, else cut at its commas."""
     found: list[str] = []
     for entry in given:
         pieces = [piece.strip() for piece in entry.split(",")]
-        if entry not in known and len(pieces) > 1 and any(piece in known for piece in pieces):
-            found += pieces
-        else:
-            found.append(entry)
+        found += [entry] if entry in known else [piece for piece in pieces if piece]
     return tuple(dict.fromkeys(found))
+
+
+def _matching(given: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
+    """Names with their wildcards spelled out; a pattern that fits no column is an error."""
+    found: list[str] = []
+    for entry in given:
+        if entry in columns or not any(mark in entry for mark in "*?["):
+            found.append(entry)
+            continue
+        fitting = [column for column in columns if fnmatchcase(column, entry)]
+        if not fitting:
+            raise InputError(f"No column fits {entry!r}. The columns are: {listed(columns)}.")
+        found += fitting
+    return tuple(dict.fromkeys(found))
+
+
+def _matches(given: Sequence[str], columns: Sequence[str]) -> set[str]:
+    """Columns that only a wildcard named: they keep the role they have."""
+    pieces = split_where_known(given, columns)
+    return set(_matching(pieces, columns)) - set(pieces)

@@ -1,13 +1,22 @@
-"""The values of one raw column, as codes or as numbers; rows are never looped over.
+"""What a cell says: the only place where raw values become codes, names, numbers or dates.
 
 Text is dictionary-encoded first, so that trimming, missing spellings and parsing are decided once
-for each distinct value and carried to the rows by an integer lookup.
+for each distinct value and carried to the rows by an integer lookup; rows are never looped over.
+
+Three readings, and every command uses the same ones:
+
+* a *name* (a group, a person) is text. Whole-number floats are written as integers, so that a CSV,
+  a Parquet and a Stata file agree; nothing else is changed: `01` is not `1`, `<65` is not `>=65`;
+* a *number* is what a laboratory or a spreadsheet writes: `3.5`, `1e3`, `1,234`, and, among
+  numbers, `<0.5` as its limit;
+* *missing* is an empty cell, a null, and what the roles call missing: `-9` is also `-9.0`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +25,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dcem.table.messages import InputError, listed
+
 # Missing values among numbers and dates. In a column of text these words are values: "None" may
 # mean "never ordered", and "NA" may be Namibia.
-NOT_A_NUMBER = frozenset({"na", "n/a", "nan", "null", "none", "nil", "-", ".", "#n/a"})
-YES = frozenset({"yes", "y", "true", "t", "positive", "pos", "1", "1.0"})
-NO = frozenset({"no", "n", "false", "f", "negative", "neg", "0", "0.0"})
+NOT_A_NUMBER = frozenset({"na", "n/a", "nan", "null", "none", "nil", "-", ".", "#n/a", "<na>"})
+YES = frozenset({"yes", "y", "true", "t", "positive", "pos", "1"})
+NO = frozenset({"no", "n", "false", "f", "negative", "neg", "0"})
 DATE_FORMATS = (
     "%Y-%m-%d",
     "%Y-%m-%d %H:%M:%S",
@@ -39,7 +50,11 @@ DATE_FORMATS = (
     "%d %b %Y",
 )
 LIMIT = re.compile(r"^[<>]=?\s*(?=[\d.])")  # "<0.5": a laboratory's limit of detection
-SECONDS_A_DAY = 86_400.0
+THOUSANDS = re.compile(r"^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$")  # "1,234,567.8"
+WHOLE = re.compile(r"^-?(0|[1-9]\d*)\.0+$")  # "3.0", as floats are written
+CODE = re.compile(r"^0\d")  # "007": digits, but not a quantity
+LARGEST = 1e30  # a number beyond it is a slip or a mark for missing, and overflows what follows
+SECONDS_PER_DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -69,9 +84,7 @@ def is_number(column: pa.ChunkedArray) -> bool:
 def is_text(column: pa.ChunkedArray) -> bool:
     """Whether Arrow stores text, or a dictionary of it."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def is_known(column: pa.ChunkedArray) -> bool:
@@ -88,8 +101,8 @@ def is_date(column: pa.ChunkedArray) -> bool:
 def coded(column: pa.ChunkedArray, missing: Collection[str] = ()) -> Coded:
     """Any column as text codes: blanks, nulls and the spellings in `missing` are missing.
 
-    Numbers are spelled as a person would: 3, not 3.0, so that a code means the same in a CSV and
-    in a Parquet file.
+    Numbers that are stored as such are spelled as a person would: 3, not 3.0. Text stays as it is
+    but for blanks around it.
     """
     if pa.types.is_dictionary(column.type) and not is_text(column):
         column = column.cast(column.type.value_type)
@@ -101,60 +114,120 @@ def coded(column: pa.ChunkedArray, missing: Collection[str] = ()) -> Coded:
     if is_text(column):
         spelled = pc.utf8_trim_whitespace(spelled.cast(pa.string()))
     else:
-        spelled = pa.array([_spell(value) for value in spelled.to_pylist()], pa.string())
+        spelled = pa.array([spell(value) for value in spelled.to_pylist()], pa.string())
+    raw = array.indices.fill_null(len(spelled)).to_numpy(zero_copy_only=False)
+    return _coded(raw, spelled, missing)
+
+
+def coded_series(series: pd.Series, missing: Collection[str] = ()) -> Coded:
+    """`coded` of a pandas series, whatever objects it holds; categories keep their order."""
+    raw, found = pd.factorize(series)  # -1 where missing
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        place = {level: i for i, level in enumerate(series.dtype.categories)}
+        order = np.array(sorted(range(len(found)), key=lambda i: place[found[i]]), np.int64)
+        rank = np.argsort(order)
+        raw, found = np.append(rank, -1)[raw], found[order]
+    spelled = pa.array([spell(level) for level in found], pa.string())
+    return _coded(np.where(raw < 0, len(spelled), raw), spelled, missing)
+
+
+def _coded(raw: np.ndarray, spelled: pa.Array, missing: Collection[str]) -> Coded:
+    """Codes of rows [n] from codes into spellings; `len(spelled)` stands for missing."""
     absent = pc.is_in(spelled, pa.array(["", *missing], pa.string()))
+    if numeric := [whole(text) for text in missing if not np.isnan(parsed([text])[0])]:
+        plainly = pc.replace_substring_regex(spelled, r"^(-?(?:0|[1-9][0-9]*))\.0+$", r"\1")
+        absent = pc.or_(absent, pc.is_in(plainly, pa.array(numeric, pa.string())))
     # Two spellings that differ in blanks alone are one value: the distinct ones are coded again.
     known = pc.if_else(absent, pa.scalar(None, pa.string()), spelled).dictionary_encode()
     lookup = np.append(known.indices.fill_null(-1).to_numpy(zero_copy_only=False), -1)
-    raw = array.indices.fill_null(len(spelled)).to_numpy(zero_copy_only=False)
     return Coded(lookup.astype(np.int64)[raw], tuple(known.dictionary.to_pylist()))
 
 
-def _spell(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value)
+def spell(value: object) -> str:
+    """One stored value as text; empty where it is missing."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool):
+        return "" if value is None else str(value)
     if isinstance(value, float):
         return "" if value != value else str(int(value)) if value.is_integer() else repr(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace").strip()
     return str(value).strip()
 
 
-def plainly(values: Sequence[str]) -> list[str]:
-    """Numbers in text as a person would write them: "3.0" is "3"; other text as it is."""
-    found = parsed(values)
-    return [
-        v if np.isnan(number) or not v[-1:].isdigit() or LIMIT.match(v) else _spell(float(number))
-        for v, number in zip(values, found, strict=True)
-    ]
+def whole(text: str) -> str:
+    """The name that a text stands for: a whole-number float as the integer, all else as it is.
+
+    >>> whole("3.0"), whole("03"), whole("<65"), whole("9007199254740993")
+    ('3', '03', '<65', '9007199254740993')
+    """
+    if not WHOLE.match(text):
+        return text
+    integer = text.partition(".")[0]
+    return "0" if integer == "-0" else integer
+
+
+def names(text: Coded, column: str) -> Coded:
+    """Codes of names (groups, people), each value spelled as `whole` does.
+
+    Two values that would become one name are an error: whether `1` and `1.0` in one column are the
+    same is not for a program to decide.
+    """
+    named = wholes(text)
+    if len(named.values) == len(text.values):
+        return named
+    spelled = [whole(value) for value in text.values]
+    both = [value for value in text.values if spelled.count(whole(value)) > 1]
+    raise InputError(
+        f"Column {column!r} holds {listed(both)}, which would count as one. Spell them alike if "
+        "they mean the same, or rename one."
+    )
+
+
+def wholes(text: Coded) -> Coded:
+    """The column with every value spelled as `whole` does; what is spelled alike is one value."""
+    if not any(WHOLE.match(value) for value in text.values):
+        return text
+    place: dict[str, int] = {}
+    lookup = [place.setdefault(whole(value), len(place)) for value in text.values]
+    return Coded(text.take(np.array(lookup, np.int64), -1), tuple(place))
+
+
+def folded(text: str) -> str:
+    """What is left of a text when case, blanks and invisible characters do not count."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(c for c in plain if not c.isspace() and unicodedata.category(c) != "Cf")
 
 
 def all_numbers(values: Sequence[str]) -> bool:
-    """Whether every text is a number, and none is a code such as 007."""
-    codes = any(re.match(r"^0\d", value) for value in values)
-    return bool(values) and not codes and not np.isnan(parsed(values)).any()
+    """Whether there are values and every one is a number."""
+    return bool(values) and not np.isnan(parsed(values)).any()
 
 
 def numbers(column: pa.ChunkedArray, missing: Collection[str] = ()) -> np.ndarray:
-    """A column as float64 [n]; NaN where it is missing, infinite, or no number."""
+    """A column as float64 [n]; NaN where it is missing, beyond `LARGEST`, or not a number."""
     return numbers_and_unread(column, missing)[0]
 
 
 def numbers_and_unread(
     column: pa.ChunkedArray, missing: Collection[str] = ()
 ) -> tuple[np.ndarray, int]:
-    """`numbers`, and how many cells hold something that is no number."""
+    """`numbers`, and how many cells hold something that is not a number."""
     strange = 0
-    if is_number(column) and not missing:
-        values = column.cast(pa.float64()).to_numpy()
+    if is_number(column):
+        values = column.cast(pa.float64(), safe=False).to_numpy()
         values = values if values.flags.writeable else values.copy()
+        absent = parsed(list(missing))
+        if not np.isnan(absent).all():
+            values[np.isin(values, absent)] = np.nan
     elif is_text(column) and (fast := _cast(column, missing)) is not None:
         values = fast
     else:
         text = coded(column, missing)
-        found = parsed(text.values)
+        found = limits_parsed(text.values)
         values, strange = text.take(found, np.nan), unread(text, found)
-    values[np.isinf(values)] = np.nan
+    values[np.abs(values) > LARGEST] = np.nan
     return values, strange
 
 
@@ -188,26 +261,46 @@ def _cast(column: pa.ChunkedArray, missing: Collection[str]) -> np.ndarray | Non
         values = cleaned.cast(pa.float64()).to_numpy()
     except pa.ArrowInvalid:
         return None
-    return values if values.flags.writeable else values.copy()
+    values = values if values.flags.writeable else values.copy()
+    absent = parsed(list(missing))
+    if not np.isnan(absent).all():
+        values[np.isin(values, absent)] = np.nan
+    return values
 
 
-def parsed(values: Sequence[str]) -> np.ndarray:
-    """Each text as a number, NaN where it is none; "<0.5" is 0.5."""
-    text = pd.Series(list(values), dtype=object)
-    found = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, copy=True)
+def parsed(values: Iterable[str]) -> np.ndarray:
+    """Each text as a number, NaN where it is none: "3.5", "1e3", "1,234"."""
+    texts = list(values)
+    found = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
+    array = found.to_numpy(np.float64, copy=True)
+    for i in np.flatnonzero(np.isnan(array)).tolist():
+        if THOUSANDS.match(texts[i]):
+            array[i] = float(texts[i].replace(",", ""))
+    return array
+
+
+def limits_parsed(values: Sequence[str]) -> np.ndarray:
+    """`parsed`, where "<0.5" is 0.5: of measurements, never of names."""
+    found = parsed(values)
     limits = [i for i in np.flatnonzero(np.isnan(found)).tolist() if LIMIT.match(values[i])]
     if limits:
-        bare = pd.Series([LIMIT.sub("", values[i]) for i in limits], dtype=object)
-        found[limits] = pd.to_numeric(bare, errors="coerce").to_numpy(np.float64)
+        found[limits] = parsed(LIMIT.sub("", values[i]) for i in limits)
     return found
 
 
 def yes_or_no(values: Sequence[str]) -> np.ndarray | None:
     """1 for yes and 0 for no, if every value plainly says one of them; else None."""
-    folded = [value.casefold() for value in values]
-    if not folded or not all(value in YES | NO for value in folded):
-        return None
-    return np.array([float(value in YES) for value in folded])
+    said = np.array([yes_no(value) for value in values], dtype=float)
+    return None if len(said) == 0 or np.isnan(said).any() else said
+
+
+def yes_no(value: str) -> float:
+    """1 for yes, 0 for no, NaN for anything else."""
+    text = value.casefold()
+    if text in YES or text in NO:
+        return float(text in YES)
+    number = parsed([value])[0]
+    return float(number) if number in (0.0, 1.0) else np.nan
 
 
 def date_format(values: Sequence[str]) -> str | None:
@@ -234,8 +327,8 @@ def days_and_unread(
 ) -> tuple[np.ndarray, int]:
     """`days`, and how many cells hold something that is no such date."""
     if is_date(column):
-        seconds = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-        values = seconds.cast(pa.float64()).to_numpy() / (1e6 * SECONDS_A_DAY)
+        stamps = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+        values = stamps.cast(pa.float64(), safe=False).to_numpy() / (1e6 * SECONDS_PER_DAY)
         return np.asarray(values), 0
     text = coded(column, missing)
     found = _days(_dates(text.values, known or "ISO8601"))
@@ -249,4 +342,4 @@ def _dates(values: Sequence[str], known: str) -> pd.Series:
 
 def _days(dates: pd.Series) -> np.ndarray:
     since = dates - pd.Timestamp(0, tz="UTC")
-    return (since.dt.total_seconds() / SECONDS_A_DAY).to_numpy(np.float64)
+    return (since.dt.total_seconds() / SECONDS_PER_DAY).to_numpy(np.float64)

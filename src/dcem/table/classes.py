@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dcem.table.checks.reading import as_series, shape_of
+from dcem.table.frames import as_series, shape_of
 from dcem.table.messages import InputError, listed
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ def check_fit_input(
 
     Labels are 0 and 1; an estimator that allows other names encodes them with `encode_classes`.
     """
-    from dcem.table.labels import (
-        SelectiveLabels,  # the problem type itself is built on these checks
-    )
+    from dcem.table.labels import SelectiveLabels  # which is built on these checks
 
     return SelectiveLabels.from_arrays(
         X,

@@ -1,0 +1,412 @@
+"""Every check of arrays and frames, and the wording of every error about them.
+
+Wrong input is cheapest to repair where it enters, by the person who brought it. So each message
+says what is wrong, where (column, how many rows, the first few), what is allowed, and what to do.
+Mistakes raise `InputError`. What is legal but limits what can be learnt (everybody tested, a group
+in which nobody is) warns with `DataWarning`, and says what it means.
+
+Rows are never matched by guesswork: pandas objects whose indices disagree are refused rather than
+lined up by position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dcem.table import values as cells
+from dcem.table.classes import check_fit_input, encode_classes
+from dcem.table.frames import as_frame, as_series, is_arrow, shape_of
+from dcem.table.groups import MISSING_LEVEL, check_groups
+from dcem.table.messages import (
+    DataWarning,
+    InputError,
+    InputTypeError,
+    listed,
+    nearest,
+    notice,
+    plain,
+    require_columns,
+    require_unique,
+    rows_text,
+    values_text,
+)
+
+__all__ = [
+    "MISSING_LEVEL",
+    "DataWarning",
+    "InputError",
+    "as_frame",
+    "as_series",
+    "check_aligned",
+    "check_binary",
+    "check_features",
+    "check_fit_input",
+    "check_groups",
+    "check_id",
+    "check_learnable",
+    "check_probability",
+    "check_weight",
+    "encode_classes",
+    "nearest",
+    "notice",
+    "require_columns",
+    "require_unique",
+    "resolve_tested",
+    "rows_text",
+    "warn_limits",
+]
+
+
+def to_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Values as float64 with NaN where missing, and a mask of those that are not a number.
+
+    Text that reads as a number is one. Blank text and the text 'nan' are missing.
+    """
+    dtype, types = series.dtype, pd.api.types
+    if types.is_bool_dtype(dtype) or (types.is_numeric_dtype(dtype) and dtype.kind != "c"):
+        missing = {} if isinstance(dtype, np.dtype) else {"na_value": np.nan}
+        return series.to_numpy(np.float64, copy=True, **missing), np.zeros(len(series), bool)
+    text = isinstance(dtype, pd.CategoricalDtype) or types.is_string_dtype(dtype)
+    if not text and not types.is_object_dtype(dtype):  # dates, periods, complex numbers
+        return np.full(len(series), np.nan), series.notna().to_numpy()
+    try:
+        coded = cells.coded_series(series, ("nan", "NaN"))
+    except TypeError:  # lists and dictionaries in cells
+        return np.full(len(series), np.nan), series.notna().to_numpy()
+    said = [{"True": "1", "False": "0"}.get(value, value) for value in coded.values]
+    found = cells.parsed(said)
+    return coded.take(found, np.nan), coded.take(np.isnan(found), False)
+
+
+def check_binary(
+    values: Any, name: str, *, labels: pd.Index | None = None, missing: str | None = None
+) -> np.ndarray:
+    """A column of 0 and 1 (or booleans) as float64.
+
+    `missing` says what a missing value means where it is allowed; None refuses it.
+    """
+    whole = isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "bui"
+    if whole and ((values == 0) | (values == 1)).all():  # the usual case, without pandas
+        return np.asarray(values, dtype=np.float64)
+    series = as_series(values, name)
+    array, bad = to_numbers(series)
+    bad = bad | ~((array == 0) | (array == 1) | np.isnan(array))
+    allowed = f"0 and 1, or False and True{f'; {missing}' if missing else ''}"
+    if bad.any():
+        foreign = not np.isin(array, (0, 1)).any()
+        remedy = "Recode it: 1 for yes, 0 for no." if foreign else "Correct or drop these rows."
+        raise InputError(
+            f"Column {name!r} holds something other than 0 and 1 in {rows_text(bad, labels)}, "
+            f"such as {values_text(series[bad].iloc[:50])}. Allowed: {allowed}. {remedy}"
+        )
+    absent = np.isnan(array)
+    if missing is None and absent.any():
+        raise InputError(
+            f"Column {name!r} is missing in {rows_text(absent, labels)}. Allowed: {allowed}, in "
+            "every row. Fill in what is known, or drop these rows."
+        )
+    return array
+
+
+def check_features(
+    X: Any, names: Sequence[str] | None = None, *, labels: pd.Index | None = None
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The features as a C-ordered float64 array [n, d], NaN where missing, and their names."""
+    if hasattr(X, "toarray"):
+        raise InputError("X is a sparse matrix; sparse data is not supported. Pass X.toarray().")
+    shape = shape_of(X)
+    if len(shape) != 2:
+        raise InputError(
+            "X must be a table with one row per person and one column per feature; its shape is "
+            f"{shape}. Reshape your data: X.reshape(-1, 1) for a single feature."
+        )
+    n, d = shape
+    if n == 0:
+        raise InputError(
+            f"The table has no rows: 0 sample(s), shape={shape}. Check the file or the filter it "
+            "comes from."
+        )
+    if d == 0:
+        raise InputError(f"X has 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
+    if isinstance(X, pd.DataFrame) or is_arrow(X):
+        X = as_frame(X)
+        names = [str(c) for c in X.columns] if names is None else names
+    elif names is None:
+        names = [f"x{j}" for j in range(d)]
+    if len(names) != d:
+        raise InputError(f"X has {d} columns, but {len(names)} feature names were given.")
+    require_unique(names, "X")
+    array = _feature_array(X, names, labels)
+    # One pass finds both extremes, NaN ignored; an infinity is always an extreme.
+    low, high = np.fmin.reduce(array, axis=0), np.fmax.reduce(array, axis=0)
+    infinite = np.flatnonzero(np.isinf(low) | np.isinf(high))
+    if len(infinite):
+        bad = np.isinf(array[:, infinite[0]])
+        raise InputError(
+            f"Feature {names[infinite[0]]!r} is infinite (inf) in {rows_text(bad, labels)}."
+            f"{_also(infinite[1:], names)} Allowed: finite numbers, and NaN where missing. "
+            "Replace infinities by NaN if they mean 'missing', or by the largest sensible value."
+        )
+    return array, tuple(str(name) for name in names)
+
+
+def _feature_array(X: Any, names: Sequence[str], labels: pd.Index | None) -> np.ndarray:
+    # A masked array goes through pandas: np.asarray would show what the mask hides.
+    if not isinstance(X, pd.DataFrame | np.ma.MaskedArray):
+        X = np.asarray(X)
+        if X.dtype.kind == "c":
+            raise InputError("X holds complex numbers. Complex data not supported.")
+        if X.dtype.kind in "biuf":
+            return np.ascontiguousarray(X, dtype=np.float64)
+    table = pd.DataFrame(X)
+    if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in table.dtypes):
+        return np.ascontiguousarray(table.to_numpy(np.float64))
+    array = np.empty(table.shape)
+    wrong: list[tuple[int, np.ndarray]] = []
+    for j in range(table.shape[1]):
+        array[:, j], bad = to_numbers(table.iloc[:, j])
+        if bad.any():
+            wrong.append((j, bad))
+    if wrong:
+        j, bad = wrong[0]
+        offending = table.iloc[:, j][bad].iloc[:50]
+        examples = values_text(offending)
+        if any(isinstance(value, dict | list | set | tuple) for value in offending):
+            raise InputTypeError(
+                f"Feature {names[j]!r} holds objects such as {examples} in "
+                f"{rows_text(bad, labels)}; the argument must be a string or a number."
+            )
+        raise InputError(
+            f"Feature {names[j]!r} cannot be read as a number in {rows_text(bad, labels)}, such as "
+            f"{examples}.{_also([k for k, _ in wrong[1:]], names)} Allowed: numbers, booleans, and "
+            "NaN or blank where missing. Correct single entries (pandas.to_numeric with "
+            "errors='coerce' makes them missing); leave a column of text out of the features, or "
+            "encode it (categories: pandas.get_dummies; dates: days since a fixed day). "
+            "dcem.read_table encodes categories and dates itself."
+        )
+    return array
+
+
+def _also(columns: Sequence[int] | np.ndarray, names: Sequence[str]) -> str:
+    return f" The same holds for {listed([names[j] for j in columns])}." if len(columns) else ""
+
+
+def check_id(values: Any, name: str, *, labels: pd.Index | None = None) -> np.ndarray:
+    """Who each row belongs to: any values, none missing."""
+    series = as_series(values, name)
+    absent = series.isna().to_numpy()
+    if not pd.api.types.is_numeric_dtype(series.dtype):
+        absent = absent | series.astype(str).str.strip().eq("").to_numpy(bool)
+    if absent.any():
+        raise InputError(
+            f"Column {name!r}, which says whose row it is, is missing in "
+            f"{rows_text(absent, labels)}. Rows of one person must stay together in splits and "
+            "resamples; give each of these rows its person, or an identifier of its own."
+        )
+    if pd.api.types.is_integer_dtype(series.dtype):
+        return series.to_numpy()
+    text = cells.names(cells.coded_series(series), name)
+    return np.array(text.values, dtype=object)[text.codes]
+
+
+def check_weight(values: Any, name: str, *, labels: pd.Index | None = None) -> np.ndarray:
+    """Row weights: finite, not negative, not all zero."""
+    series = as_series(values, name)
+    array, bad = to_numbers(series)
+    bad = bad | ~(np.isfinite(array) & (array >= 0))
+    if bad.any():
+        raise InputError(
+            f"Weight {name!r} is unusable in {rows_text(bad, labels)}, such as "
+            f"{values_text(series[bad].iloc[:50])}. Allowed: finite numbers of 0 or more. "
+            "Give a row that should not count the weight 0."
+        )
+    if not array.any():
+        raise InputError(f"Weight {name!r} is zero in all {len(array)} rows: no row would count.")
+    return array
+
+
+def check_probability(values: Any, name: str, *, labels: pd.Index | None = None) -> np.ndarray:
+    """Known probabilities of being tested: above 0, at most 1, none missing."""
+    series = as_series(values, name)
+    array, bad = to_numbers(series)
+    bad = bad | ~((array > 0) & (array <= 1))
+    if bad.any():
+        raise InputError(
+            f"Testing probability {name!r} is unusable in {rows_text(bad, labels)}, such as "
+            f"{values_text(series[bad].iloc[:50])}. Allowed: above 0 and at most 1, in every row. "
+            "Somebody who could not be tested cannot be spoken for."
+        )
+    return array
+
+
+def check_aligned(parts: Mapping[str, Any]) -> pd.Index | None:
+    """All parts (None is skipped) have the same rows; returns their labels, if they have any.
+
+    pandas objects carry an index, and it must be the same in all of them: a table sorted after
+    its label was taken out would otherwise be paired with other people's labels in silence.
+    """
+    sizes = {name: _length(name, part) for name, part in parts.items() if part is not None}
+    if len(set(sizes.values())) > 1:
+        shown = ", ".join(f"{name!r} has {size}" for name, size in sizes.items())
+        raise InputError(
+            f"Different numbers of rows: {shown}. Every part needs one entry per row of the table; "
+            "take them all from the same rows."
+        )
+    indexed = {name: part.index for name, part in parts.items() if _has_index(part)}
+    if not indexed:
+        return None
+    (first, index), *others = indexed.items()
+    for name, other in others:
+        if not index.equals(other):
+            _refuse_disagreement(first, index, name, other)
+    counted = isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
+    return None if counted else index
+
+
+def _has_index(part: Any) -> bool:
+    return isinstance(part, pd.DataFrame | pd.Series)
+
+
+def _length(name: str, part: Any) -> int:
+    shape = shape_of(part)
+    if not shape:
+        raise InputError(
+            f"{name!r} should be a 1d array, one value per row; it is a single "
+            f"{type(part).__name__}."
+        )
+    return shape[0]
+
+
+def _refuse_disagreement(first: str, index: pd.Index, name: str, other: pd.Index) -> None:
+    codes = pd.factorize(index.append(other), use_na_sentinel=False)[0]
+    mine, theirs = codes[: len(index)], codes[len(index) :]
+    differ = mine != theirs
+    if not differ.any():  # the same labels, stored in another type
+        return
+    i = int(np.flatnonzero(differ)[0])
+    if np.array_equal(np.sort(mine), np.sort(theirs)):
+        remedy = (
+            "They hold the same labels in another order; bring them into one, for example "
+            f"{name}.loc[{first}.index]."
+        )
+    else:
+        remedy = (
+            "Take both from the same frame; if their order is known to be the same, drop the "
+            "labels with .reset_index(drop=True)."
+        )
+    raise InputError(
+        f"The pandas indices of {first!r} and {name!r} disagree in {rows_text(differ)}: at "
+        f"position {i}, {first!r} has {plain(index[i])} and {name!r} has {plain(other[i])}. Rows "
+        f"whose labels disagree are not matched by position. {remedy}"
+    )
+
+
+def resolve_tested(
+    y: Any,
+    tested: Any = None,
+    *,
+    label_name: str = "y",
+    tested_name: str = "tested",
+    labels: pd.Index | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Labels [n] with NaN where nobody looked, and who was tested [n].
+
+    Without `tested`, a missing label means that nobody looked. With it, an untested row may hold
+    NaN or an imputed 0, both of which become NaN; a 1 there contradicts itself.
+    """
+    y = check_binary(y, label_name, labels=labels, missing="missing where nobody tested")
+    if tested is None:
+        looked = ~np.isnan(y)
+        if looked.all():
+            notice(
+                f"No label in {label_name!r} is missing and no {tested_name!r} was given, so every "
+                f"row counts as tested. If zeros were imputed where nobody looked, pass "
+                f"{tested_name!r}."
+            )
+        return y, looked
+    looked = check_binary(tested, tested_name, labels=labels).astype(bool)
+    positive = ~looked & (y == 1)
+    if positive.any():
+        raise InputError(
+            f"Label {label_name!r} is 1 although {tested_name!r} is 0 in "
+            f"{rows_text(positive, labels)}. A row that nobody tested cannot have a positive "
+            f"result: allowed there are 0 or missing. Correct {tested_name!r} if these rows were "
+            "tested; if the label is the truth from elsewhere, keep it apart from the table."
+        )
+    absent = looked & np.isnan(y)
+    if absent.any():
+        raise InputError(
+            f"Label {label_name!r} is missing although {tested_name!r} is 1 in "
+            f"{rows_text(absent, labels)}. A tested row needs its result, 0 or 1. Fill it in, or "
+            f"set {tested_name!r} to 0 where no result exists."
+        )
+    if looked.all():
+        notice(
+            f"Everybody is tested ({tested_name!r} is 1 in all {len(y)} rows): no label is "
+            "missing, so there is no selection to correct and ordinary supervised learning is the "
+            "method of choice."
+        )
+    return np.where(looked, y, np.nan), looked
+
+
+def check_learnable(
+    y_obs: np.ndarray,
+    tested: np.ndarray,
+    label: str,
+    tested_name: str,
+    weight: np.ndarray | None = None,
+) -> None:
+    """Somebody was tested, and the tested who count hold both classes."""
+    if weight is not None and tested.any():
+        counted = tested & (weight > 0)
+        if len(np.unique(y_obs[counted])) < len(np.unique(y_obs[tested])):
+            raise InputError(
+                f"The weight is 0 in {rows_text(tested & (weight == 0))} that were tested, and "
+                f"those left do not hold both values of {label!r}. Rows without weight teach "
+                "nothing."
+            )
+    n, looked = len(y_obs), int(tested.sum())
+    if looked == 0:
+        raise InputError(
+            f"Nobody is tested: {tested_name!r} is 0, or {label!r} missing, in all {n} rows. "
+            "Without one observed label nothing can be learnt. Check which column says who was "
+            "tested, and whether it means 1 = tested."
+        )
+    positives = int(np.nansum(y_obs))
+    if positives in (0, looked):
+        raise InputError(
+            f"Only one class among the tested: {label!r} is {int(positives > 0)} in all {looked} "
+            f"tested rows (of {n}). Both 0 and 1 must occur. Bring more rows, or check how the "
+            "label was coded."
+        )
+
+
+def warn_limits(
+    X: np.ndarray,
+    tested: np.ndarray,
+    group: np.ndarray,
+    feature_names: Sequence[str],
+    group_names: Sequence[str],
+) -> None:
+    """Say what is legal but limits the answer: constant features, groups nobody tested."""
+    low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    constant = [name for name, c in zip(feature_names, ~(low < high), strict=True) if c]
+    if constant:
+        notice(
+            f"Constant or entirely missing features: {listed(constant)} ({len(constant)} of "
+            f"{len(feature_names)}). They tell no two rows apart and can be dropped."
+        )
+    rows = np.bincount(group, minlength=len(group_names))
+    looked = np.bincount(group[tested], minlength=len(group_names))
+    unseen = np.flatnonzero((rows > 0) & (looked == 0))
+    if len(unseen):
+        notice(
+            f"Nobody is tested in group {listed([group_names[int(g)] for g in unseen])} "
+            f"({rows[unseen].sum()} of {len(group)} rows). No label was ever seen there: what is "
+            "said of such a group is carried over from others, and its error cannot be estimated. "
+            "Methods that need tested rows in every group refuse."
+        )

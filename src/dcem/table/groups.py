@@ -1,0 +1,178 @@
+"""Groups: one or several columns of any values become codes and level names.
+
+The only coding of groups, whatever brings them (arrays, frames, files, batches of a file): levels
+are names as `values.names` reads them, and several columns are crossed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dcem.table import values as cells
+from dcem.table.frames import as_frame, as_series, is_arrow, shape_of
+from dcem.table.messages import InputError, did_you_mean, listed, notice, rows_text
+from dcem.table.values import Coded
+
+MISSING_LEVEL = "(missing)"
+"""The level of rows whose group is not recorded: people too, and rarely missing at random."""
+
+
+def check_groups(
+    values: Any,
+    name: str,
+    *,
+    labels: pd.Index | None = None,
+    levels: Sequence[str] | None = None,
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Codes [n] and level names, in order.
+
+    Several columns (a frame, an array [n, k], or a dictionary of coded columns) are crossed:
+    'F & Black'. The levels are those that occur, categories in their own order, numbers by size,
+    all else by name; or `levels`, for a table that must agree with another one even if a level is
+    absent from it.
+    """
+    columns = list(values.items()) if isinstance(values, dict) else _columns(values, name)
+    named = []
+    for column, text in columns:
+        text = cells.names(text, column)
+        _refuse_continuous(text, column, labels)
+        _mention_doubtful(text.values, column)
+        named.append(_with_missing(text, column, labels))
+    crossed, all_names = cross(named)
+    present, codes = np.unique(crossed, return_inverse=True)
+    names = tuple(all_names[p] for p in present)
+    if levels is not None:
+        codes, names = _match(codes, names, tuple(map(str, levels)), name, labels)
+    return codes.astype(np.int64), names
+
+
+def cross(columns: Sequence[tuple[np.ndarray, Sequence[str]]]) -> tuple[np.ndarray, list[str]]:
+    """Codes [n] into all combinations of levels, and their names: 'F & Black'."""
+    codes, names = columns[0][0], list(columns[0][1])
+    for more, more_names in columns[1:]:
+        codes = codes * len(more_names) + more
+        names = [f"{one} & {other}" for one in names for other in more_names]
+    if len(set(names)) < len(names):
+        raise InputError(
+            "Crossing the group columns gives two levels the same name, because a value itself "
+            "contains ' & '. Rename such values first."
+        )
+    return codes, names
+
+
+def code_batch(columns: dict[str, Coded]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Group codes [n] and names of some rows of a table, named as in the whole table."""
+    named = []
+    for column, text in columns.items():
+        text = cells.names(text, column)
+        named.append((np.where(text.codes < 0, len(text.values), text.codes), [*text.values]))
+        named[-1][1].append(MISSING_LEVEL)
+    codes, names = cross(named)
+    return codes, tuple(names)
+
+
+def _columns(values: Any, name: str) -> list[tuple[str, Coded]]:
+    if not isinstance(values, pd.DataFrame):
+        if is_arrow(values) and hasattr(values, "columns"):
+            values = as_frame(values)
+        elif len(shape_of(values)) == 2:
+            values = pd.DataFrame(np.asarray(values))
+            values.columns = [f"{name}[{j}]" for j in range(values.shape[1])]
+        else:
+            series = as_series(values, name)
+            return [(name, in_order(cells.coded_series(series), series))]
+    if values.shape[1] == 0:
+        raise InputError(f"{name!r} has no columns. Leave it out if there are no groups.")
+    series_of = [(str(c), values.iloc[:, j]) for j, c in enumerate(values.columns)]
+    return [(c, in_order(cells.coded_series(series), series)) for c, series in series_of]
+
+
+def in_order(text: Coded, series: pd.Series | None = None) -> Coded:
+    """The same column with its levels in order: their own, by size, or by name."""
+    if series is not None and isinstance(series.dtype, pd.CategoricalDtype):
+        return text
+    sizes = cells.parsed(text.values)
+    if np.isnan(sizes).any():
+        sizes = np.zeros(len(sizes))
+    order = sorted(range(len(sizes)), key=lambda i: (sizes[i], text.values[i]))
+    rank = np.argsort(np.array(order, np.int64))
+    return Coded(text.take(rank, -1), tuple(text.values[i] for i in order))
+
+
+def _with_missing(
+    text: Coded, column: str, labels: pd.Index | None
+) -> tuple[np.ndarray, list[str]]:
+    """Codes and names with a level for missing values, the last, where there are any."""
+    absent = text.codes < 0
+    if not absent.any():
+        return text.codes, list(text.values)
+    if MISSING_LEVEL in text.values:
+        raise InputError(
+            f"Group column {column!r} is missing in {rows_text(absent, labels)}, and holds the "
+            f"value {MISSING_LEVEL!r} besides, which is what such rows are called. Rename the "
+            "value, or fill it in."
+        )
+    notice(
+        f"Group column {column!r} is missing in {rows_text(absent, labels)}. These rows form "
+        f"a level of their own, {MISSING_LEVEL!r}, with its own results; fill the values in "
+        "or drop the rows if that is not what you want."
+    )
+    return np.where(absent, len(text.values), text.codes), [*text.values, MISSING_LEVEL]
+
+
+def _mention_doubtful(names: Sequence[str], column: str) -> None:
+    """Warn of levels that may be one group of people, or none."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(cells.folded(name), []).append(name)
+    several = [name for spellings in alike.values() if len(spellings) > 1 for name in spellings]
+    if several:
+        notice(
+            f"Group column {column!r} has levels that differ in case or blanks alone: "
+            f"{listed(several)}. They count as different groups; spell them alike if they are one."
+        )
+    doubtful = [name for name in names if name.casefold() in cells.NOT_A_NUMBER]
+    if doubtful:
+        notice(
+            f"Group column {column!r} has the level {listed(doubtful)}, which counts as a group of "
+            "that name. If it means that the group is not known, list it under `missing`, or leave "
+            "these cells empty."
+        )
+
+
+def _refuse_continuous(text: Coded, column: str, labels: pd.Index | None) -> None:
+    sizes = cells.parsed(text.values)
+    if len(sizes) == 0 or np.isnan(sizes).any():
+        return
+    fractions = ~(np.isfinite(sizes) & (sizes == np.floor(sizes)))
+    if fractions.any():
+        bad = text.take(fractions, False)
+        raise InputError(
+            f"Group column {column!r} holds fractions or infinities in {rows_text(bad, labels)}, "
+            f"{len(sizes)} different values in all. Allowed: text, integers, booleans, categories. "
+            "Cut a continuous attribute into bands first, for example with pandas.cut."
+        )
+
+
+def _match(
+    codes: np.ndarray,
+    names: tuple[str, ...],
+    levels: tuple[str, ...],
+    column: str,
+    labels: pd.Index | None,
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Recode to the given levels, all of which stay, in their order."""
+    index = {level: code for code, level in enumerate(levels)}
+    for code, name in enumerate(names):
+        if name not in index:
+            raise InputError(
+                f"Group column {column!r} has the level {name!r} in "
+                f"{rows_text(codes == code, labels)}, which is not among the given group names: "
+                f"{listed(levels)}.{did_you_mean(name, levels)} Correct the value or add the "
+                "level."
+            )
+    return np.array([index[name] for name in names], dtype=np.int64)[codes], levels

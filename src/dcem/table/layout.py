@@ -1,0 +1,258 @@
+"""How a CSV file is laid out: its encoding, its delimiter, and a name for every column.
+
+Nothing is asked of the person who brings it. The bytes say whether they are UTF-8, UTF-16 or an
+old Windows page; the first rows say what separates their fields. Where the layout leaves a doubt,
+a note says how it was decided.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import itertools
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dcem.table.messages import InputError
+
+DELIMITERS = ",;\t|"
+SAMPLE_ROWS = 100
+SAMPLE_TEXT = 1 << 20
+BLOCK = 8 << 20
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The layout of one file.
+
+    Attributes
+    ----------
+    encoding, delimiter
+        Of the text.
+    skip
+        Lines before the first row of data.
+    fields
+        A name for every column of the rows, those without one in the header included.
+    kept
+        The columns of the table.
+    repeated
+        Names that the header holds several times.
+    must_be_empty
+        Fields after the last delimiter of every row; nothing may stand there.
+    has_long_cells
+        Whether a quoted cell seems to go on over the end of a line.
+    notes
+        What a person should know.
+    """
+
+    encoding: str
+    delimiter: str
+    skip: int
+    fields: tuple[str, ...]
+    kept: tuple[str, ...]
+    repeated: tuple[str, ...]
+    must_be_empty: tuple[str, ...]
+    has_long_cells: bool
+    notes: tuple[str, ...]
+
+
+def layout_of(path: Path) -> Layout:
+    """The layout of a file; looked at once for as long as it does not change."""
+    about = path.stat()
+    return _layout(path, about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(maxsize=16)
+def _layout(path: Path, changed: int, size: int) -> Layout:
+    encoding, has_long_cells = _scan(path)
+    notes = []
+    if encoding not in ("utf8", "utf-16"):
+        notes.append(
+            f"{path.name} is not UTF-8 text; it is read as {encoding}. If letters with accents "
+            "look wrong, save it as UTF-8."
+        )
+    lines = _sample(path, encoding)
+    start = next((i for i, line in enumerate(lines.splitlines()) if line.strip()), None)
+    if start is None:
+        raise InputError("The file is empty: not even a header.")
+    delimiter = _delimiter(lines)
+    header, *rows = _records(lines, delimiter)
+    names = numbered(header)
+    repeated = several(header)
+    if repeated:
+        shown = ", ".join(repr(name) for name in repeated[:5])
+        notes.append(
+            f"{path.name} has several columns called {shown}. The later ones are called "
+            f"'{repeated[0]} (2)' and so on."
+        )
+    fields, kept, empty = list(names), list(names), []
+    if rows and all(len(row) == len(header) + 1 for row in rows):
+        if all(row[-1].strip() == "" for row in rows):
+            fields.append(_free("(after the last)", names))
+            empty = fields[-1:]
+        elif _name_rows([row[0].strip() for row in rows]):
+            fields.insert(0, _free("(row names)", names))
+            notes.append(
+                f"The rows of {path.name} have one field more than the header has names. The first "
+                "is taken as the row's own name and left out."
+            )
+    # The header is as many lines as its quoted names have line breaks, and one.
+    skip = start + 1 + sum(name.count("\n") for name in header)
+    return Layout(
+        encoding,
+        delimiter,
+        skip,
+        tuple(fields),
+        tuple(kept),
+        repeated,
+        tuple(empty),
+        has_long_cells,
+        tuple(notes),
+    )
+
+
+def several(names: Sequence[str]) -> tuple[str, ...]:
+    """The names that occur more than once."""
+    return tuple(name for name, number in Counter(names).items() if number > 1)
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Names that occur once: the second "x" is "x (2)".
+
+    >>> numbered(["x", "y", "x"])
+    ['x', 'y', 'x (2)']
+    """
+    found: list[str] = []
+    given = set(names)
+    for name in names:
+        new, number = name, 1
+        while new in found or (number > 1 and new in given):
+            number += 1
+            new = f"{name} ({number})"
+        found.append(new)
+    return found
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    return numbered([*taken, name])[-1]
+
+
+def _name_rows(first: list[str]) -> bool:
+    """Whether the first fields of all rows look like names or numbers of the rows."""
+    if all(field.isdecimal() for field in first):
+        return all(int(b) == int(a) + 1 for a, b in itertools.pairwise(first)) and len(first) > 1
+    return len(set(first)) == len(first) and not any(field.isdecimal() for field in first)
+
+
+def _opened(path: Path) -> Any:
+    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
+
+
+def _scan(path: Path) -> tuple[str, bool]:
+    """The encoding, and whether some line holds an odd number of quotes, in one pass."""
+    decoder: Any = codecs.getincrementaldecoder("utf-8")()
+    encoding, odd = "utf8", False
+    with _opened(path) as file:
+        start = file.read(4)
+        if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return "utf-16", True
+        file.seek(0)
+        rest = b""
+        while block := file.read(BLOCK):
+            if b"\0" in block:
+                raise InputError("The file holds NUL bytes: it is not a table in text form.")
+            if encoding == "utf8":
+                try:
+                    decoder.decode(block)
+                except UnicodeDecodeError:
+                    encoding = "cp1252"
+            whole, _, rest = (rest + block).rpartition(b"\n")
+            odd = odd or _has_odd_line(whole)
+        odd = odd or _has_odd_line(rest)
+        if encoding == "utf8":
+            try:
+                decoder.decode(b"", True)
+            except UnicodeDecodeError:
+                encoding = "cp1252"
+    if encoding == "cp1252" and not _decodes(path, encoding):
+        encoding = "latin-1"
+    return encoding, odd
+
+
+def _decodes(path: Path, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with _opened(path) as file:
+        try:
+            while block := file.read(BLOCK):
+                decoder.decode(block)
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
+def _has_odd_line(text: bytes) -> bool:
+    """Whether a line holds an odd number of quotes: then a cell may go on in the next line."""
+    if b'"' not in text:
+        return False
+    characters = np.frombuffer(text, np.uint8)
+    quotes = np.flatnonzero(characters == ord('"'))
+    ends = np.flatnonzero(characters == ord("\n"))
+    line = np.searchsorted(ends, quotes)
+    return bool((np.bincount(line) % 2).any())
+
+
+def _sample(path: Path, encoding: str) -> str:
+    """The first rows as text, cut at the end of a line where there is more."""
+    with _opened(path) as file:
+        reader = io.TextIOWrapper(file, encoding="utf-8-sig" if encoding == "utf8" else encoding)
+        first = reader.readline()
+        while first and not first.strip():
+            first += reader.readline()
+        text = first + reader.read(SAMPLE_TEXT)
+        more = bool(reader.read(1))
+    return text.rpartition("\n")[0] if more and text.count("\n") > 1 else text
+
+
+def _records(text: str, delimiter: str) -> list[list[str]]:
+    """The first rows, header included; blank lines are none."""
+    longest = csv.field_size_limit(sys.maxsize)  # a name may be longer than what csv expects
+    try:
+        return list(_first(csv.reader(io.StringIO(text), delimiter=delimiter), SAMPLE_ROWS + 1))
+    finally:
+        csv.field_size_limit(longest)
+
+
+def _first(rows: Iterator[list[str]], most: int) -> Iterator[list[str]]:
+    for row in rows:
+        if row:
+            yield row
+            most -= 1
+        if not most:
+            return
+
+
+def _delimiter(text: str) -> str:
+    """What cuts the header and the first rows into the same number of fields, the more the better.
+
+    Where nothing does, what the header holds most of.
+    """
+    best, most = "", 1
+    for mark in DELIMITERS:
+        header, *rows = _records(text, mark)
+        widths = {len(row) for row in rows} or {len(header)}
+        fits = len(widths) == 1 and widths <= {len(header), len(header) + 1}
+        if fits and len(header) > most:
+            best, most = mark, len(header)
+    if best:
+        return best
+    first = next(line for line in text.splitlines() if line.strip())
+    return max(DELIMITERS, key=lambda mark: (first.count(mark), mark == ","))
