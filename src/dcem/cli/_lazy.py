@@ -46,6 +46,8 @@ def lazy_group(entries: dict[str, Entry], base: type[TyperGroup] = TyperGroup) -
 
         def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
             name, signpost, rest = super().resolve_command(ctx, args)
-            return name, signpost and load(name, entries[name]), rest
+            if signpost is not None:
+                self.commands[name] = load(name, entries[name])
+            return name, signpost and self.commands[name], rest
 
     return LazyGroup

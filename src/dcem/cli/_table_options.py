@@ -7,6 +7,7 @@ A command takes one argument `roles`; `takes_roles` gives it an option for every
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -111,13 +112,10 @@ def suspicious(table: UserTable) -> dict[str, str]:
 
 def show_columns(table: UserTable, console: Any) -> None:
     """Print how each column was understood, before anything is computed from it."""
-    from click import get_current_context
     from rich.markup import escape
     from rich.table import Table as Grid
 
-    from dcem.cli._errors import with_options
-
-    source, command = table.source, get_current_context().command
+    source = table.source
     console.print(
         f"[bold]{escape(source.name)}[/bold]: {source.rows:,} rows, {source.columns} columns"
     )
@@ -129,7 +127,7 @@ def show_columns(table: UserTable, console: Any) -> None:
             grid.add_column(heading, justify=side, no_wrap=heading != "note")
     for column in table.columns:
         missing = "" if column.missing == 0 else _share(column.missing)
-        note = "[yellow]see below[/yellow]" if column.flag else escape(with_options(column.note, command))
+        note = "[yellow]see below[/yellow]" if column.flag else escape(_spelled(column.note))
         dim = column.role in ("excluded", "left out")
         what = (column.role, column.kind) if wide else (_part_of(column),)
         cells = (column.name or "(no name)", *what, missing, _becomes(column))
@@ -142,6 +140,11 @@ def show_columns(table: UserTable, console: Any) -> None:
                 f"after the decision to test: {escape(column.flag)}. If so, leave it out: "
                 f"--exclude {escape(column.name)}"
             )
+
+
+def _spelled(note: str) -> str:
+    """A note with its roles, such as `include`, as options."""
+    return re.sub(r"`(\w+)`", lambda found: f"--{found[1].replace('_', '-')}", note)
 
 
 def _part_of(column: Any) -> str:

@@ -225,11 +225,13 @@ class SelectiveLabels:
         The `id` and the `group` are names: leading zeros survive.
         """
         from dcem.table.load import naming
-        from dcem.table.read import read_header, read_whole
+        from dcem.table.read import notes, read_header, read_whole
 
         path = Path(path)
         roles = assign_roles(label=label, tested=tested, id=id, weight=weight, group=_listed(group))
         header = read_header(path)
+        for note in notes(path):
+            checks.notice(note)
         with naming(path):
             wanted = list(dict.fromkeys([*roles, *(features or ())])) if features else header
             checks.require_columns(header, [*roles, *wanted])
