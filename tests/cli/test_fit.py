@@ -81,7 +81,7 @@ def test_fit_predict_next_tests(path):
     who = folder / "who.csv"
     result = run("next-tests", folder / "model", path, "--budget=40", "-o", who, "--draw-seed=1")
     assert result.exit_code == 0, result.output
-    assert "a single network" in result.output
+    assert "a single member" in result.output
     assert "no model of who is tested" in result.output
     listed = pd.read_csv(who)
     assert listed["probability"].sum() == pytest.approx(40)
