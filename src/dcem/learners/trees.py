@@ -176,9 +176,7 @@ class Scorer:
     def __init__(self, trees: Trees, n_features: int):
         import lightgbm
 
-        self._booster = lightgbm.Booster(
-            model_str=trees.text(n_features), params={"verbosity": -1, "num_threads": 1}
-        )
+        self._booster = lightgbm.Booster(model_str=trees.text(n_features))
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """The sum over all trees `[n]`."""
