@@ -39,6 +39,9 @@ LEARNT = {"steps": 60, "learning_rate": 2e-2}
 
 NAMES = methods.names()
 CASES = NAMES + [f"{name}:published" for name in NAMES if hasattr(METHODS[name], "variant")]
+NETWORKS = [
+    case for case in CASES if issubclass(METHODS[case.partition(":")[0]], methods.NetworkClassifier)
+]
 
 
 def make(case: str, **params) -> methods.NetworkClassifier:
@@ -164,7 +167,7 @@ def assert_blind(estimator, data: Data, *, held_out: bool) -> None:
             )
         outcomes.append(one)
     clean, dirty = outcomes
-    assert np.array_equal(clean.fleet_.flat, dirty.fleet_.flat)
+    np.testing.assert_array_equal(scores(clean, data), scores(dirty, data))
     for name, value in vars(clean).items():
         if name.endswith("_") and isinstance(value, np.ndarray):
             np.testing.assert_array_equal(value, getattr(dirty, name), err_msg=name)
@@ -199,7 +202,7 @@ def test_the_guard_catches_a_leaky_method(data):
 # -- rows, seeds, precision ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", NETWORKS)
 def test_the_order_of_rows_does_not_matter(case, data):
     by_position = case.partition(":")[0] in DRAW_BY_POSITION
     budget = LEARNT if by_position else {}
@@ -244,7 +247,7 @@ def global_randomness() -> list[bytes]:
 
 
 @pytest.mark.parametrize("batch_size", [None, 64])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", NETWORKS)
 def test_fitting_does_not_touch_global_randomness(case, batch_size, data):
     before = global_randomness()
     data.fit(make(case, batch_size=batch_size))
@@ -263,7 +266,7 @@ def test_a_single_global_draw_is_noticed(draw):
 
 
 @pytest.mark.parametrize("batch_size", [None, 64])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", NETWORKS)
 def test_many_at_once_are_the_same_as_one_by_one(case, batch_size, data):
     # one shorter table, and one of the same length with other numbers tested and in the groups
     parts = [slice(0, 260), slice(40, 280), slice(40, 300)]
@@ -281,7 +284,7 @@ def test_many_at_once_are_the_same_as_one_by_one(case, batch_size, data):
         np.testing.assert_allclose(scores(together[i], data), scores(alone, data), atol=1e-8)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", NETWORKS)
 def test_an_ensemble_on_minibatches_is_the_mean_of_single_fits(case, data):
     settings = {"dtype": "float64", "batch_size": 64}
     together = data.fit(make(case, n_members=2, **settings))
@@ -297,7 +300,7 @@ def test_an_ensemble_on_minibatches_is_the_mean_of_single_fits(case, data):
 
 @pytest.mark.parametrize("case", CASES)
 def test_save_and_load_without_pickle(case, data, tmp_path, monkeypatch):
-    fitted = data.fit(make(case, n_members=2))
+    fitted = data.fit(make(case, **({"n_members": 2} if case in NETWORKS else {})))
 
     def refuse(*args, **kw):
         raise AssertionError("pickle was used")
@@ -315,7 +318,7 @@ def test_save_and_load_without_pickle(case, data, tmp_path, monkeypatch):
         assert len(data.X[data.train]) not in np.shape(value), f"{name} holds a value per row"
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", NETWORKS)
 def test_onnx_gives_the_same_probabilities(case, data, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     X = data.X.copy()
@@ -381,8 +384,9 @@ def test_missing_values(name, data):
     fitted = fit_table(make(name), data, X[:300])
     group = {"sensitive_features": data.group[300:]} if fitted.needs_group else {}
     assert np.isfinite(fitted.predict_proba(X[300:], **group)).all()
-    with pytest.raises(ValueError, match="missing values"):
-        fit_table(make(name, preprocess=None), data, X[:300])
+    if name in NETWORKS:
+        with pytest.raises(ValueError, match="missing values"):
+            fit_table(make(name, preprocess=None), data, X[:300])
 
 
 # -- bad input --------------------------------------------------------------------------------
@@ -411,6 +415,8 @@ def test_bad_input_is_refused_with_words(name, data):
         sensitive_features=data.group[rows],
         validation=SelectiveLabels.from_arrays(data.X, data.y, group=["z"] * len(data.y)),
     )
+    if name not in NETWORKS:
+        return
     with pytest.raises(ValueError, match="dtype"):
         make(name, dtype="float16").fit(X, y, **truth)
     with pytest.raises(ValueError, match="n_members"):

@@ -34,6 +34,13 @@ class Forest(LearnerBase):
 
     name = "forest"
 
+    def __init__(
+        self, seed: int = 0, squared: bool = False, trees: int = TREES, share: float | None = None
+    ):
+        """`share` of the columns is looked at for each split; None takes the square root."""
+        super().__init__(seed, squared)
+        self.n_trees, self.share = trees, share
+
     def fit(
         self,
         X: np.ndarray,
@@ -52,15 +59,18 @@ class Forest(LearnerBase):
             self._set(Trees.from_text(f"num_leaves=1\nleaf_value={value!r}"))
             return self
         forest = ExtraTreesRegressor(
-            n_estimators=TREES,
+            n_estimators=self.n_trees,
             min_samples_leaf=max(smallest_leaf(person, len(y)), len(y) // MOST_LEAVES),
-            max_features=max(1, round(np.sqrt(rows.shape[1]))),
+            max_features=max(1, round(self._looked_at(rows.shape[1]))),
             random_state=self.seed % 2**32,
             n_jobs=1,
         ).fit(rows, y, sample_weight=weight)
         trees = [tree.tree_ for tree in forest.estimators_]
-        self._set(Trees.from_sklearn(trees, [tree.value.ravel() / TREES for tree in trees]))
+        self._set(Trees.from_sklearn(trees, [tree.value.ravel() / self.n_trees for tree in trees]))
         return self
+
+    def _looked_at(self, n_columns: int) -> float:
+        return np.sqrt(n_columns) if self.share is None else self.share * n_columns
 
     def _set(self, trees: Trees) -> None:
         n_inputs = self.preprocessor.n_outputs

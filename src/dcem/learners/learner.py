@@ -15,6 +15,7 @@ LEARNERS = {
     "linear": "dcem.learners.linear:Linear",
     "boost": "dcem.learners.boost:Boost",
     "forest": "dcem.learners.forest:Forest",
+    "perceptron": "dcem.learners.perceptron:Perceptron",
 }
 FEWEST = 10  # people that a leaf, or whatever else is kept, must stand for
 CLIP = 1e-6  # probabilities that come from counting are kept this far from 0 and 1
@@ -68,11 +69,11 @@ class LearnerBase:
         return np.stack([1 - positive, positive], axis=1)
 
 
-def make_learner(learner: Any, seed: int, *, squared: bool = False) -> Any:
+def make_learner(learner: Any, seed: int, *, squared: bool = False, **options: Any) -> Any:
     """A fresh learner: one of `LEARNERS` by name, or a scikit-learn classifier to be cloned.
 
     `squared` fits a real number, such as a pseudo-outcome, by squared error, and calls what it
-    predicts a probability.
+    predicts a probability; `options` are of the learner of that name.
     """
     if isinstance(learner, str):
         if learner not in LEARNERS:
@@ -82,7 +83,7 @@ def make_learner(learner: Any, seed: int, *, squared: bool = False) -> Any:
                 f"There is no learner {learner!r}.{hint} Known: network, {', '.join(LEARNERS)}; or "
                 "give a scikit-learn classifier."
             )
-        return _class_of(learner)(seed, squared)
+        return _class_of(learner)(seed, squared, **options)
     from dcem.learners.foreign import Foreign
 
     return Foreign(learner, seed, squared)

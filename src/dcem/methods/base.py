@@ -166,9 +166,13 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         """
         raise NotImplementedError
 
+    def _combined(self, members: np.ndarray) -> np.ndarray:
+        """The score `[n]` of members' scores `[members, n]`."""
+        return np.asarray(members.mean(axis=0, dtype=np.float64))
+
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities `[n, 2]` of the two classes, averaged over the members."""
-        return _both(self._member_scores(X).mean(axis=0))
+        return _both(self._combined(self._member_scores(X)))
 
     def predict(self, X: Any) -> np.ndarray:
         """The more probable class of each row."""

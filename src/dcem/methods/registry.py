@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dcem.methods.settings import COMMON, networks_needed
+from dcem.methods.settings import COMMON
 from dcem.table import checks
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ class Entry:
     kind
         What it makes of the untested: "noise" (their zeros are labels, right or wrong), "tested"
         (it learns from the tested alone), "weighted" (by the chance of a test), "latent" (it fills
-        their labels in), "comparison" (not a method to choose) or "oracle" (it is told the truth).
+        their labels in), "mixed" (several of these together), "comparison" (not a method
+        to choose) or "oracle" (it is told the truth).
     caution
         What it takes for granted, in a clause that begins with "it"; empty where the audit has more
         to say.
@@ -48,8 +49,7 @@ class Entry:
     def load(self) -> Any:
         """The class."""
         module, _, name = self.home.partition(":")
-        with networks_needed(name):
-            return getattr(import_module(f"dcem.methods.{module}"), name)
+        return getattr(import_module(f"dcem.methods.{module}"), name)
 
 
 ENTRIES: dict[str, Entry] = {
@@ -109,6 +109,7 @@ ENTRIES: dict[str, Entry] = {
     "imputation-only": Entry("dcem:ImputationOnlyClassifier", "latent"),
     "no-causal-regularization": Entry("dcem:NoCausalRegularizationClassifier", "latent"),
     "dcem": Entry("dcem:DCEMClassifier", "latent"),
+    "ensemble": Entry("ensemble:SelectiveEnsembleClassifier", "mixed"),
 }
 
 

@@ -113,22 +113,31 @@ class Support:
             from dcem.methods.propensity import by_group
 
             return by_group(propensity, X, n_groups)
+        # a model that was fitted without interactions reads so many columns
+        plain = getattr(propensity, "n_features", None) == X.shape[1] + n_groups - 1
         return np.stack(
             [
-                positive_probability(propensity, with_group(X, np.full(len(X), code), n_groups))
+                positive_probability(
+                    propensity,
+                    with_group(X, np.full(len(X), code), n_groups, interactions=not plain),
+                )
                 for code in range(n_groups)
             ],
             axis=1,
         )
 
 
-def with_group(X: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
+def with_group(
+    X: np.ndarray, group: np.ndarray, n_groups: int, *, interactions: bool = True
+) -> np.ndarray:
     """Features with an indicator of every group but the first and their interactions.
 
     `[n, G d + G - 1]`: what a model of testing reads, so that each group may have its own policy.
+    Trees find the interactions by themselves: for them `[n, d + G - 1]` are enough.
     """
     indicators = [(group == g).astype(X.dtype)[:, None] for g in range(1, n_groups)]
-    return np.concatenate([X, *(X * a for a in indicators), *indicators], axis=1)
+    products = [X * a for a in indicators] if interactions else []
+    return np.concatenate([X, *products, *indicators], axis=1)
 
 
 def positive_probability(model: Any, X: np.ndarray) -> np.ndarray:

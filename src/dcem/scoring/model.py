@@ -133,7 +133,7 @@ class TableModel:
         members = self.estimator._members(rows.X, rows.standard, exact=False)  # [members, n]
         support = self.estimator.support_.of(rows.standard, self.propensity)
         return Scores(
-            members.mean(axis=0, dtype=np.float64),
+            self.estimator._combined(members),
             members.std(axis=0, dtype=np.float64),
             support["distance"].to_numpy(),
             support["testing_probability"].to_numpy(),

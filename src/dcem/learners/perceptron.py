@@ -1,0 +1,279 @@
+"""A small multilayer perceptron in NumPy: minibatches, a gradient by hand, no torch.
+
+Networks of a few thousand weights on batches of a few hundred rows spend their time between the
+products, not in them; here a step costs a few dozen calls, however many networks are trained: M of
+them move together, their parameters stacked as `[M, P]`. What they are trained towards is the
+caller's affair: `train` is given the slope of a loss in the log-odds, and held-out losses to stop
+by. (`dcem.engine` trains large fleets, on GPUs too.)
+
+Features are centred and scaled by median and interquartile range, and drawn in smoothly beyond
+three such units, so that a few extreme values cannot throw a network off where it extrapolates.
+(This way of scaling is from D. Holzmüller, L. Grinsztajn and I. Steinwart, "Better by default",
+NeurIPS 2024.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+from scipy.special import expit
+
+from dcem.learners.learner import LearnerBase, Rows, as_logit, known_rows, log_loss
+from dcem.learners.preprocess import Preprocessor
+
+HIDDEN = (64, 64, 64)
+SPREAD = 0.5  # the scale of inputs; smaller ones make smoother functions
+REACH = 3.0  # units beyond which features are drawn in
+BLOCK = 16_384  # rows scored at a time
+
+# (step, rows of the batch [M, B], log-odds [M, B]) -> derivative of each row's loss [M, B]
+Slope = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
+Watch = Callable[[int, np.ndarray], float]  # (network, log-odds of its held-out rows) -> loss
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long, how fast, and when to stop."""
+
+    steps: int = 1200
+    batch: int = 256
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-4
+    check_every: int = 20
+    patience: int = 400  # steps without a lower held-out loss
+
+
+class Scaling:
+    """From features `[n, d]` with gaps to inputs of a network `[n, inputs]`, float32."""
+
+    def __init__(self, preprocessor: Preprocessor, center: np.ndarray, scale: np.ndarray):
+        self.preprocessor, self.center, self.scale = preprocessor, center, scale
+
+    @classmethod
+    def fit(cls, X: np.ndarray) -> Scaling:
+        """Of these rows."""
+        preprocessor = Preprocessor.fit(X, "standard")
+        rows = preprocessor.transform(X, "float64")
+        low, center, high = np.quantile(rows, (0.25, 0.5, 0.75), axis=0)
+        scale = (high - low) / 1.349  # the standard deviation of a normal distribution
+        flat = scale < 1e-9  # half of the rows are alike: a flag, or a count of rare events
+        center = np.where(flat, rows.mean(axis=0), center)
+        return cls(preprocessor, center, np.where(flat, np.maximum(rows.std(axis=0), 1e-9), scale))
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """The inputs of these rows."""
+        rows = (self.preprocessor.transform(X, "float64") - self.center) / self.scale
+        return (SPREAD * rows / np.sqrt(1 + (rows / REACH) ** 2)).astype(np.float32)
+
+
+class Stack:
+    """M networks of one shape: parameters `[M, P]`, and views of them layer by layer."""
+
+    def __init__(self, sizes: Sequence[int], flat: np.ndarray):
+        self.sizes, self.flat = tuple(sizes), flat
+        self.weights, self.biases = self.views(flat)
+
+    @classmethod
+    def initial(cls, sizes: Sequence[int], seeds: Sequence[int]) -> Stack:
+        """Uniform weights, as wide as the square root of the inputs of a layer is small."""
+        made = cls(sizes, np.empty((len(seeds), n_parameters(sizes)), np.float32))
+        for m, seed in enumerate(seeds):
+            rng = np.random.default_rng(seed)
+            for weight, bias in zip(made.weights, made.biases, strict=True):
+                bound = 1 / np.sqrt(weight.shape[1])
+                weight[m] = rng.uniform(-bound, bound, weight.shape[1:])
+                bias[m] = rng.uniform(-bound, bound, bias.shape[1:])
+        return made
+
+    def views(self, flat: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Weights `[M, in, out]` and biases `[M, 1, out]` within `flat [M, P]`."""
+        weights, biases, at = [], [], 0
+        for n_in, n_out in pairwise(self.sizes):
+            weights.append(flat[:, at : at + n_in * n_out].reshape(len(flat), n_in, n_out))
+            at += n_in * n_out
+            biases.append(flat[:, None, at : at + n_out])
+            at += n_out
+        return weights, biases
+
+    def forward(self, x: np.ndarray) -> list[np.ndarray]:
+        """Activations `[M, B, width]` of each layer for inputs `[M, B, d]`; log-odds come last."""
+        layers = [x]
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            hidden = layers[-1] @ weight
+            hidden += bias
+            layers.append(np.maximum(hidden, 0, out=hidden))
+        layers.append(layers[-1] @ self.weights[-1] + self.biases[-1])
+        return layers
+
+    def log_odds(self, x: np.ndarray) -> np.ndarray:
+        """`[M, B]`."""
+        return np.asarray(self.forward(x)[-1][..., 0])
+
+    def gradient(self, layers: list[np.ndarray], slope: np.ndarray, out: np.ndarray) -> None:
+        """Write the gradient `[M, P]`, given activations and the slope of the loss `[M, B]`."""
+        weights, biases = self.views(out)
+        upstream = slope[..., None]
+        for depth in range(len(weights) - 1, -1, -1):
+            np.matmul(layers[depth].transpose(0, 2, 1), upstream, out=weights[depth])
+            biases[depth][:, 0] = upstream.sum(axis=1)
+            if depth:
+                upstream = upstream @ self.weights[depth].transpose(0, 2, 1)
+                upstream *= layers[depth] > 0
+
+
+def n_parameters(sizes: Sequence[int]) -> int:
+    """Numbers that a network of these widths has."""
+    return sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes))
+
+
+def train(
+    stack: Stack,
+    inputs: np.ndarray,
+    batches: Iterator[np.ndarray],
+    slope: Slope,
+    held: Sequence[np.ndarray],
+    watch: Watch,
+    schedule: Schedule,
+) -> None:
+    """Train a stack in place by Adam, each network until its held-out loss falls no more.
+
+    Parameters
+    ----------
+    inputs
+        Rows `[n, d]`, shared by all networks.
+    batches
+        Rows of the next step `[M, B]`.
+    held, watch
+        Held-out inputs of each network, and its loss there; the weights of the lowest are kept.
+    """
+    flat, gradient = stack.flat, np.empty_like(stack.flat)
+    mean, square = np.zeros_like(flat), np.zeros_like(flat)
+    best, kept, at = np.full(len(flat), np.inf), flat.copy(), np.zeros(len(flat), int)
+    for step in range(1, schedule.steps + 1):
+        rows = next(batches)
+        layers = stack.forward(inputs[rows])
+        given = slope(step, rows, layers[-1][..., 0]) / rows.shape[1]
+        stack.gradient(layers, given.astype(np.float32, copy=False), gradient)
+        gradient += np.float32(schedule.weight_decay) * flat
+        mean += np.float32(0.1) * (gradient - mean)
+        gradient *= gradient
+        square += np.float32(0.001) * (gradient - square)
+        rate = schedule.learning_rate * np.sqrt(1 - 0.999**step) / (1 - 0.9**step)
+        flat -= np.float32(rate) * mean / (np.sqrt(square) + np.float32(1e-8))
+        if step % schedule.check_every == 0:
+            for m, rows_of in enumerate(held):
+                if step - at[m] > schedule.patience:
+                    continue
+                loss = watch(m, _alone(stack, m).log_odds(rows_of[None])[0])
+                if loss < best[m]:
+                    best[m], kept[m], at[m] = loss, flat[m], step
+            if (step - at >= schedule.patience).all():
+                break
+    flat[:] = kept
+
+
+def _alone(stack: Stack, m: int) -> Stack:
+    return Stack(stack.sizes, stack.flat[m : m + 1])
+
+
+def shuffled(
+    choices: Sequence[np.ndarray], size: int, seeds: Sequence[int]
+) -> Iterator[np.ndarray]:
+    """Batches `[M, size]`: each network walks through permutations of the rows it may see."""
+    generators = [np.random.default_rng(seed) for seed in seeds]
+    waiting = [np.empty(0, np.int64) for _ in choices]
+    while True:
+        for m, (rows, rng) in enumerate(zip(choices, generators, strict=True)):
+            while len(waiting[m]) < size:
+                waiting[m] = np.concatenate([waiting[m], rng.permutation(rows)])
+        yield np.stack([queue[:size] for queue in waiting])
+        waiting = [queue[size:] for queue in waiting]
+
+
+class Perceptron(LearnerBase):
+    """Three hidden layers of 64, stopped by held-out rows."""
+
+    name = "perceptron"
+
+    @classmethod
+    def of(cls, scaling: Scaling, stack: Stack, n_features: int) -> list[Self]:
+        """One learner for each network of a trained stack."""
+        made = []
+        for m in range(len(stack.flat)):
+            one = cls()
+            one.scaling, one.n_features = scaling, n_features
+            one.stack = Stack(stack.sizes, stack.flat[m : m + 1].copy())
+            made.append(one)
+        return made
+
+    def fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        weight: np.ndarray,
+        validation: Rows | None = None,
+        person: np.ndarray | None = None,
+    ) -> Self:
+        """See `Learner`; without validation rows it takes a quarter of the steps."""
+        X, y, weight, _ = known_rows(X, y, weight, person)
+        self.n_features, self.scaling = X.shape[1], Scaling.fit(X)
+        inputs = self.scaling(X)
+        self.stack = Stack.initial((inputs.shape[1], *HIDDEN, 1), [self.seed])
+        schedule = Schedule()
+        held, labels, weights = (X, y, weight) if validation is None else validation
+        if validation is None:
+            schedule = Schedule(steps=Schedule.steps // 4)
+
+        def slope(step: int, rows: np.ndarray, z: np.ndarray) -> np.ndarray:
+            return np.asarray(weight[rows] * ((z if self.squared else expit(z)) - y[rows]))
+
+        def watch(network: int, z: np.ndarray) -> float:
+            if self.squared:
+                return float(np.average((np.clip(z, 0, 1) - labels) ** 2, weights=weights))
+            return log_loss(z, labels, weights)
+
+        size = min(schedule.batch, len(y))
+        batches = shuffled([np.arange(len(y))], size, [self.seed])
+        train(self.stack, inputs, batches, slope, [self.scaling(held)], watch, schedule)
+        return self
+
+    def predict_logit(self, X: np.ndarray) -> np.ndarray:
+        """See `Learner`."""
+        z = np.empty(len(X))
+        for start in range(0, len(X), BLOCK):
+            block = slice(start, start + BLOCK)
+            z[block] = self.stack.log_odds(self.scaling(X[block])[None])[0]
+        return as_logit(z) if self.squared else z
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that was learnt."""
+        return {
+            "sizes": np.array(self.stack.sizes),
+            "flat": self.stack.flat,
+            "center": self.scaling.center,
+            "spread": self.scaling.scale,
+            "squared": np.array([float(self.squared)]),
+            **self.scaling.preprocessor.arrays(),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> Self:
+        """The inverse of `arrays`."""
+        made = cls(squared=bool(arrays["squared"].any()))
+        preprocessor = Preprocessor.from_arrays(arrays, n_features)
+        center, scale, flat = arrays["center"], arrays["spread"], arrays["flat"]
+        sizes = arrays["sizes"].tolist()
+        shape = (preprocessor.n_outputs,)
+        if center.shape != shape or scale.shape != shape or not (scale > 0).all():
+            raise ValueError("the scaling of the inputs does not fit the features")
+        if len(sizes) < 2 or min(sizes) < 1 or sizes[0] != shape[0] or sizes[-1] != 1:
+            raise ValueError("the layers of the network do not fit the features")
+        if flat.dtype != np.float32 or flat.shape != (1, n_parameters(sizes)):
+            raise ValueError("the parameters of the network do not fit its layers")
+        made.n_features = n_features
+        made.scaling, made.stack = Scaling(preprocessor, center, scale), Stack(sizes, flat)
+        return made

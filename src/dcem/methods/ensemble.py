@@ -1,0 +1,210 @@
+"""The default: cautious and extrapolating models together, recalibrated for the population."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, logit
+
+from dcem.estimation.overlap import FEWEST_EFFECTIVE, effective
+from dcem.methods.base import SMALLEST, Prepared, SelectiveClassifier
+from dcem.methods.ensemble_parts import PARTS, Parts, fit_parts, folds_of
+from dcem.table import checks
+from dcem.table.labels import SelectiveLabels
+
+PRIOR = {"network": 2.0}  # the only part that learns from the untested; all others have 1
+FLOOR = 0.05  # the smallest probability of a test that a weight is made of
+LEAST_SLOPE = 0.05  # of the recalibration: ranks are kept
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SelectiveEnsembleClassifier(SelectiveClassifier):
+    """Models of the tested and DCEM, averaged by how well each predicts held-out tests.
+
+    *Idea.* Models of the tested alone (boosted trees, a forest, a penalised linear model) are right
+    where people like those tested are found again, and guess elsewhere. DCEM's networks learn from
+    the untested too and extrapolate better, at the price of a bias. Each of the four is fitted once
+    per fold; their mean log-odds is the score. A part counts by its prior weight (2 for the
+    networks, 1 for the others) times exp(-z), where z is by how many standard errors its loss on
+    held-out tests lies above that of the best part: parts that are about as good share, and one
+    that is clearly worse hardly counts. In these losses a test counts 1/P(tested), for all who were
+    unlikely to have it. Last, log-odds are shifted and stretched so that held-out tests, weighted
+    alike, come true as often as they should. Scores are risks, and ranks are as before.
+
+    *Assumption.* Features and group explain who is tested; features explain the outcome; a test
+    tells the truth. The weights and the recalibration need overlap: people like everybody among
+    the tested, if few.
+
+    *When it fails.* Where nobody like a person was ever tested, the parts extrapolate, and so does
+    the calibration: `spread` says how far the parts disagree there, `support` how far away the
+    nearest tests are. Where an unrecorded reason drives both testing and outcome it is as biased
+    as its parts.
+
+    Parameters
+    ----------
+    parts
+        Some of "network", "boost", "forest", "linear"; a single one gives that part alone.
+    n_folds
+        Folds of people. Fewer are taken where too few were tested positive, or negative.
+    steps
+        Of the networks, at most.
+    recalibrate
+        Whether scores are made risks of the population.
+    n_jobs
+        Threads; None takes as many as there are cores. Results do not depend on it.
+
+    Attributes
+    ----------
+    weights_
+        Part -> its share in the mean log-odds.
+    losses_
+        Part -> its loss on held-out tests, after a recalibration of its own.
+    calibration_
+        `intercept`, `slope`, and `weighted`: whether tests counted 1/P(tested). That is given up
+        where the tested stand for the rest like fewer than 30 people.
+    calibrated
+        Whether scores are risks: not where too few were tested to hold any out.
+    propensity_
+        P(tested) of each row, out of fold.
+
+    References
+    ----------
+    D. H. Wolpert, "Stacked generalization", Neural Networks 1992 (weights from held-out rows);
+    J. Platt, "Probabilistic outputs for support vector machines", 1999 (the recalibration); of the
+    networks: T. Chang and J. Wiens, ICML 2024, as for `dcem`. Figures: docs/default.md.
+    """
+
+    parts: tuple[str, ...] = PARTS
+    n_folds: int = 4
+    steps: int = 1200
+    recalibrate: bool = True
+    n_jobs: int | None = None
+
+    name: ClassVar[str] = "ensemble"
+
+    @property
+    def uses_validation(self) -> bool:
+        """No: every row is held out once, and rows given as `validation` are not needed."""
+        return False
+
+    @property
+    def calibrated(self) -> bool:  # type: ignore[override]
+        """Whether scores are risks of the population, once fitted."""
+        return bool(self.calibrated_)
+
+    def _fit(self, data: Prepared) -> None:
+        unknown = [part for part in self.parts if part not in PARTS]
+        if unknown or not self.parts or len(set(self.parts)) < len(self.parts):
+            raise checks.InputError(
+                f"parts must be some of {', '.join(PARTS)}, each once; got {tuple(self.parts)!r}."
+            )
+        if self.n_folds < 2:
+            raise checks.InputError(f"n_folds must be at least 2, got {self.n_folds}.")
+        problem, seed = data.problem, data.seeds[0]
+        fold = folds_of(problem, self.n_folds, seed)
+        table, _ = data.tables(raw=True)
+        fitted = fit_parts(
+            tuple(self.parts),
+            table,
+            data.standard,
+            fold,
+            data.n_groups,
+            seed=seed,
+            steps=self.steps,
+            n_jobs=self.n_jobs,
+        )
+        self.models_ = [model for part in self.parts for model in fitted.models[part]]
+        self.propensity_model_, self.propensity_ = fitted.testing_model, fitted.testing
+        self.calibrated_ = self.recalibrate and fold is not None
+        self._weigh(problem, fitted, honest=fold is not None)
+
+    def _weigh(self, problem: SelectiveLabels, fitted: Parts, *, honest: bool) -> None:
+        """Set the weights of the parts and the recalibration, from out-of-fold scores."""
+        prior = np.array([PRIOR.get(part, 1.0) for part in self.parts])
+        seen, people = problem.tested, problem.person[problem.tested]
+        y = problem.y_obs[seen]
+        own = np.ones(len(y)) if problem.weight is None else problem.weight[seen]
+        weighted = effective(problem, fitted.testing, np.ones(len(problem), bool))[1]
+        weighted = bool(weighted >= FEWEST_EFFECTIVE)
+        weight = own / np.maximum(fitted.testing[seen], FLOOR) if weighted else own
+        z = np.stack([fitted.log_odds[part][seen] for part in self.parts])  # [parts, tests]
+        losses = np.stack([_losses(z_of, y, weight) for z_of in z])
+        shares = prior * np.exp(-_errors_above_best(losses, weight, people)) if honest else prior
+        shares = shares / shares.sum()
+        line = _recalibration(shares @ z, y, weight) if self.calibrated_ else (0.0, 1.0)
+        self.weights_ = dict(zip(self.parts, shares.tolist(), strict=True))
+        means = losses @ weight / weight.sum()
+        self.losses_ = dict(zip(self.parts, means.tolist(), strict=True))
+        self.calibration_ = {"intercept": line[0], "slope": line[1], "weighted": weighted}
+
+    # -- predicting -------------------------------------------------------------------------
+
+    def _members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
+        """The risk that each part sees `[parts, n]`, recalibrated as their mean is."""
+        z = np.stack([model.predict_logit(X) for model in self.models_])
+        z = z.reshape(len(self.parts), -1, len(X)).mean(axis=1)
+        line = self.calibration_
+        return np.asarray(expit(line["intercept"] + line["slope"] * z))
+
+    def _combined(self, members: np.ndarray) -> np.ndarray:
+        """The mean of the parts' log-odds, by their weights, as a risk `[n]`."""
+        z = logit(np.clip(members, SMALLEST, 1 - SMALLEST))
+        return np.asarray(expit(np.array([self.weights_[part] for part in self.parts]) @ z))
+
+
+def _losses(z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Cross-entropy of each test `[n]`, after a recalibration: parts differ in scale by nature."""
+    intercept, slope = _recalibration(z, y, weight)
+    z = intercept + slope * z
+    return np.logaddexp(0, z) - y * z
+
+
+def _errors_above_best(losses: np.ndarray, weight: np.ndarray, person: np.ndarray) -> np.ndarray:
+    """By how many standard errors the loss of each part lies above the lowest `[parts]`."""
+    share = weight / weight.sum()
+    means = losses @ share
+    best = int(means.argmin())
+    person = np.unique(person, return_inverse=True)[1]
+    above = np.zeros(len(losses))
+    for part, difference in enumerate(losses - losses[best]):
+        if part != best:
+            of_person = np.bincount(person, share * (difference - (means[part] - means[best])))
+            above[part] = (means[part] - means[best]) / max(np.sqrt(of_person @ of_person), 1e-12)
+    return above
+
+
+def _recalibration(z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
+    """Intercept and slope of a weighted logistic regression on the log-odds (Platt).
+
+    One more test of each kind would say slope 1, intercept 0: enough for an answer where classes
+    are separated or scores do not vary. The slope is kept above 0, so that ranks stay.
+    """
+    share = weight / weight.sum()
+    design = np.stack([np.ones_like(z), z])
+    start, prior = np.array([0.0, 1.0]), np.array([1e-6, 1 / len(y)])
+    line = start
+    for _ in range(50):
+        p = expit(line @ design)
+        slope = design @ (share * (p - y)) + prior * (line - start)
+        curvature = (design * (share * p * (1 - p))) @ design.T + np.diag(prior)
+        step = np.clip(np.linalg.solve(curvature, slope), -2, 2)
+        line = line - step
+        if np.abs(step).max() < 1e-10:
+            break
+    if line[1] < LEAST_SLOPE:
+        return _intercept(LEAST_SLOPE * z, y, share), LEAST_SLOPE
+    return float(line[0]), float(line[1])
+
+
+def _intercept(z: np.ndarray, y: np.ndarray, share: np.ndarray) -> float:
+    """The shift of log-odds at which the mean risk is the share of positives."""
+    shift, rate = 0.0, float(np.clip(share @ y, 1e-6, 1 - 1e-6))
+    for _ in range(100):
+        p = expit(shift + z)
+        step = (share @ p - rate) / max(share @ (p * (1 - p)), 1e-12)
+        shift -= float(np.clip(step, -1, 1))
+        if abs(step) < 1e-10:
+            break
+    return shift

@@ -1,0 +1,246 @@
+"""The parts of the ensemble, each fitted once per fold, several at a time.
+
+A part is a list of learners, one per fold: the k-th never saw the people of fold k. So there is a
+score for every row by a model that does not know it, and the mean of the list is an ensemble.
+
+Threads do the fitting. Boosted trees, forests and linear models leave Python while they work, and
+all networks train as one stack: the time is about that of the networks, if there are two cores.
+Every piece of work has its own seed and runs on one thread, so that results do not depend on how
+many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import cpu_count
+from scipy.special import expit
+from threadpoolctl import threadpool_limits
+
+from dcem.estimation.folds import person_folds
+from dcem.learners import make_learner
+from dcem.learners.perceptron import (
+    HIDDEN,
+    Perceptron,
+    Scaling,
+    Schedule,
+    Stack,
+    shuffled,
+    train,
+)
+from dcem.methods.support import with_group
+from dcem.methods.tables import Table
+from dcem.table.labels import SelectiveLabels
+
+PARTS = ("network", "boost", "forest", "linear")
+# One of several models, once per fold, can be smaller than a model that stands alone.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "boost": {"quick": True},
+    "forest": {"trees": 80, "share": 0.5},
+}
+LARGEST_LOG_ODDS = 7.0  # of being tested
+TESTED_SHARE = 0.5  # of a batch, at least
+PACES = (5, 10, 20, 40)  # steps between two renewals of the pseudo-labels
+STEPS_IF_ALL_TESTED = 80  # times the share tested, and the nearest of the paces
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What came out of the folds.
+
+    Attributes
+    ----------
+    models
+        Part -> one learner per fold.
+    log_odds
+        Part -> out-of-fold log-odds of all rows `[n]`.
+    testing
+        Out-of-fold probability of being tested `[n]`.
+    testing_model
+        A model of it, fitted to all folds but one.
+    """
+
+    models: dict[str, list[Any]]
+    log_odds: dict[str, np.ndarray]
+    testing: np.ndarray
+    testing_model: Any
+
+
+def folds_of(problem: SelectiveLabels, n_folds: int, seed: int) -> np.ndarray | None:
+    """The fold of each row `[n]`; None where too few were tested of a class to have any."""
+    person = problem.person
+    fewest = min(len(np.unique(person[problem.y_obs == value])) for value in (0, 1))
+    number = min(n_folds, fewest // 2)
+    return person_folds(problem, number, seed) if number > 1 else None
+
+
+def fit_parts(
+    names: tuple[str, ...],
+    table: Table,
+    standard: Table,
+    fold: np.ndarray | None,
+    n_groups: int,
+    *,
+    seed: int,
+    steps: int,
+    n_jobs: int | None,
+) -> Parts:
+    """Fit every part in every fold.
+
+    Parameters
+    ----------
+    table, standard
+        The rows with their gaps, and as the method's preprocessor has them.
+    fold
+        Of each row; None fits every model to all rows.
+    """
+    numbers = np.array([0]) if fold is None else np.unique(fold)
+    inside = [np.zeros(len(table), bool) if fold is None else fold == k for k in numbers]
+    tested = table.tested > 0
+    policy = with_group(standard.X, table.group, n_groups, interactions=False)
+
+    def testing(k: int) -> Any:
+        return _fitted("boost", policy, table.tested, table, ~inside[k], inside[k], seed + k)
+
+    def learner(name: str, k: int) -> Any:
+        learns, held = ~inside[k] & tested, inside[k] & tested
+        return _fitted(name, table.X, table.y, table, learns, held, seed + k)
+
+    cores = n_jobs or cpu_count()
+    with (
+        threadpool_limits(1),
+        ThreadPoolExecutor(max(1, min(cores, 4 * len(numbers)))) as workers,
+    ):
+        policies = list(workers.map(testing, range(len(numbers))))
+        z_tested = _out_of_fold(policies, inside, policy)
+        pending: dict[str, list[Future[Any]]] = {}
+        for name in sorted(names, key=PARTS.index):  # what takes longest begins first
+            if name == "network":
+                args = table, inside, z_tested, seed, steps
+                pending[name] = [workers.submit(fit_networks, *args)]
+            else:
+                pending[name] = [workers.submit(learner, name, k) for k in range(len(numbers))]
+        models = {name: [one.result() for one in pending[name]] for name in names}
+        if "network" in names:
+            models["network"] = models["network"][0]  # the whole stack was one piece of work
+        scored = {
+            name: workers.submit(_out_of_fold, models[name], inside, table.X) for name in names
+        }
+        log_odds = {name: one.result() for name, one in scored.items()}
+    return Parts(models, log_odds, expit(z_tested), policies[0])
+
+
+def _fitted(
+    name: str,
+    X: np.ndarray,
+    y: np.ndarray,
+    table: Table,
+    learns: np.ndarray,
+    held: np.ndarray,
+    seed: int,
+) -> Any:
+    """A learner of some rows, which chooses by others where there are any."""
+    validation = (X[held], y[held], table.weight[held]) if held.any() else None
+    person = None if table.person is None else table.person[learns]
+    return make_learner(name, seed, **OPTIONS.get(name, {})).fit(
+        X[learns], y[learns], table.weight[learns], validation, person
+    )
+
+
+def _out_of_fold(models: list[Any], inside: list[np.ndarray], X: np.ndarray) -> np.ndarray:
+    """Log-odds of each row by the model that did not see it; by the only one, if there is one."""
+    if len(models) == 1:
+        return np.asarray(models[0].predict_logit(X))
+    z = np.empty(len(X))
+    for model, rows in zip(models, inside, strict=True):
+        z[rows] = model.predict_logit(X[rows])
+    return z
+
+
+# -- dcem in minibatches ----------------------------------------------------------------------
+
+
+def fit_networks(
+    table: Table, inside: list[np.ndarray], testing: np.ndarray, seed: int, steps: int
+) -> list[Perceptron]:
+    """DCEM with small networks: one per fold, which does not learn from the rows inside it.
+
+    Pseudo-labels are renewed every few steps, as in `dcem`; batches are drawn so that at least
+    half of their rows are tested, and weights undo that. Held-out tested rows say when to stop.
+    """
+    tested, y = table.tested > 0, table.y.astype(np.float32)
+    weight = (table.weight / table.weight.mean()).astype(np.float32)
+    u = np.clip(testing, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS).astype(np.float32)
+    log_untested = -np.logaddexp(0, u)
+    scaling = Scaling.fit(table.X)
+    inputs = scaling(table.X)
+    seeds = [seed + k for k in range(len(inside))]
+    stack = Stack.initial((inputs.shape[1], *HIDDEN, 1), seeds)
+    teacher = Stack(stack.sizes, stack.flat.copy())
+    schedule = Schedule(steps=steps)
+    share = float(np.average(tested, weights=table.weight))
+    distance = np.abs(np.log(PACES) - np.log(max(share * STEPS_IF_ALL_TESTED, 1)))
+    pace = PACES[int(distance.argmin())]
+    batches, n_tested, factors = _half_tested(inside, tested, schedule.batch, seeds)
+
+    def slope(step: int, rows: np.ndarray, z: np.ndarray) -> np.ndarray:
+        if step % pace == 0:
+            teacher.flat[:] = stack.flat
+        q = y[rows]  # [M, B]: first the tested, whose labels are known
+        q[:, n_tested:] = expit(teacher.log_odds(inputs[rows[:, n_tested:]]))
+        return weight[rows] * factors * mstep_slope(z, q, y[rows], log_untested[rows])
+
+    held = [np.flatnonzero((rows if rows.any() else ~rows) & tested) for rows in inside]
+
+    def watch(network: int, z: np.ndarray) -> float:
+        rows = held[network]
+        return mstep_loss(z, y[rows], u[rows], weight[rows])
+
+    train(stack, inputs, batches, slope, [inputs[rows] for rows in held], watch, schedule)
+    return Perceptron.of(scaling, stack, table.X.shape[1])
+
+
+def _half_tested(
+    inside: list[np.ndarray], tested: np.ndarray, size: int, seeds: list[int]
+) -> tuple[Iterator[np.ndarray], int, np.ndarray]:
+    """Batches `[M, B]`, tested rows first; how many these are; and what each row counts `[B]`."""
+    share = float(tested.mean())
+    size = min(size, len(tested))
+    n_tested = round(size * max(TESTED_SHARE, share)) if share < 1 else size
+    factors = np.repeat(
+        np.array([share * size / n_tested, (1 - share) * size / max(size - n_tested, 1)]),
+        (n_tested, size - n_tested),
+    ).astype(np.float32)
+
+    def walk(rows: Callable[[np.ndarray], np.ndarray], n: int, offset: int) -> Iterator[np.ndarray]:
+        own = [np.flatnonzero(rows(one)) for one in inside]
+        return shuffled(own, n, [seed + offset for seed in seeds])
+
+    known = walk(lambda one: ~one & tested, n_tested, 0)
+    if n_tested == size:
+        return known, n_tested, factors
+    unknown = walk(lambda one: ~one & ~tested, size - n_tested, 1 << 16)
+    both = (np.concatenate(pair, axis=1) for pair in zip(known, unknown, strict=True))
+    return both, n_tested, factors
+
+
+def mstep_slope(
+    z: np.ndarray, q: np.ndarray, y: np.ndarray, log_untested: np.ndarray
+) -> np.ndarray:
+    """Derivative in the log-odds of the M-step loss of each row; see `dcem.methods.mstep`."""
+    f = expit(z)
+    return np.asarray(f - q + q * (f - np.where(y > 0, 1, expit(z + log_untested))))
+
+
+def mstep_loss(z: np.ndarray, y: np.ndarray, u: np.ndarray, weight: np.ndarray) -> float:
+    """The mean M-step loss of tested rows, whose pseudo-labels are their labels."""
+    positive = np.logaddexp(0, z) - z
+    return float(
+        np.average(
+            np.where(y > 0, 2 * positive + np.logaddexp(0, -u), np.logaddexp(0, z)), weights=weight
+        )
+    )

@@ -1,0 +1,67 @@
+"""Networks in NumPy: the gradient, what they can learn, and their way into a file and back."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from dcem.learners import from_plain, make_learner, to_plain
+from dcem.learners.perceptron import Scaling, Stack, shuffled
+
+
+def test_the_gradient_is_that_of_finite_differences():
+    rng = np.random.default_rng(0)
+    stack = Stack.initial((3, 5, 4, 1), [1, 2])
+    stack = Stack(stack.sizes, stack.flat.astype(np.float64))
+    x, y = rng.normal(size=(2, 7, 3)), rng.integers(0, 2, (2, 7))
+
+    def loss(flat):
+        z = Stack(stack.sizes, flat).log_odds(x)
+        return (np.logaddexp(0, z) - y * z).sum(axis=1)
+
+    layers, gradient = stack.forward(x), np.empty_like(stack.flat)
+    stack.gradient(layers, expit(layers[-1][..., 0]) - y, gradient)
+    for p in range(stack.flat.shape[1]):
+        step = np.zeros_like(stack.flat)
+        step[:, p] = 1e-6
+        slope = (loss(stack.flat + step) - loss(stack.flat - step)) / 2e-6
+        np.testing.assert_allclose(gradient[:, p], slope, atol=1e-6)
+
+
+def test_each_network_walks_through_its_own_rows():
+    batches = shuffled([np.arange(10), np.arange(20, 25)], 5, [0, 1])
+    drawn = [next(batches) for _ in range(4)]
+    assert sorted(np.concatenate([drawn[0][0], drawn[1][0]])) == list(range(10))
+    assert all(sorted(one[1]) == list(range(20, 25)) for one in drawn)
+
+
+def test_extreme_values_are_drawn_in_and_gaps_filled():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    X[0, 0], X[1, 1] = 1e9, np.nan
+    inputs = Scaling.fit(X)(X)
+    assert inputs.shape == (200, 3)  # an indicator of the gap
+    assert np.abs(inputs[:, :2]).max() <= 1.5
+    assert inputs[:, 0].std() > 0.3
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = (X[:, 0] * X[:, 1] > 0).astype(float)  # nothing that a linear model could learn
+    held = X[2000:], y[2000:], np.ones(1000)
+    return X, y, make_learner("perceptron", 0).fit(X[:2000], y[:2000], np.ones(2000), held)
+
+
+def test_it_learns_what_is_not_linear(fitted):
+    X, y, learner = fitted
+    assert ((learner.predict_logit(X[2000:]) > 0) == y[2000:]).mean() > 0.9
+
+
+def test_plain_arrays_and_back(fitted):
+    X, _, learner = fitted
+    name, arrays = to_plain(learner)
+    again = from_plain(name, arrays, 2)
+    np.testing.assert_array_equal(again.predict_logit(X[:50]), learner.predict_logit(X[:50]))
+    for broken in ({"flat": arrays["flat"][:, :-1]}, {"sizes": arrays["sizes"][:-1]}):
+        with pytest.raises(ValueError, match="network"):
+            from_plain(name, arrays | broken, 2)

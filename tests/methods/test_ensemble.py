@@ -1,0 +1,169 @@
+"""The default: what its parts learn, how they are weighed, and whether scores are risks."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import expit
+from scipy.stats import rankdata
+
+import dcem
+from dcem.methods import make
+from dcem.methods.ensemble import LEAST_SLOPE, _errors_above_best, _recalibration
+from dcem.methods.ensemble_parts import _half_tested, mstep_loss, mstep_slope
+from dcem.methods.mstep import mstep_rows
+from dcem.table.labels import SelectiveLabels
+
+SMALL = {"steps": 120, "random_state": 0}
+
+
+def world(n=1500, seed=0, risk=lambda X: X[:, 0] - 1, chance=lambda X: X[:, 1] - 0.5):
+    """People whose tests depend on the second feature, and their truth."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    truth = (rng.random(n) < expit(risk(X))).astype(float)
+    tested = rng.random(n) < expit(chance(X))
+    y = np.where(tested, truth, np.nan)
+    return SelectiveLabels.from_arrays(X, y, group=np.where(X[:, 2] > 0, "a", "b")), truth
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    problem, truth = world()
+    return problem, truth, make("ensemble", **SMALL).fit_problem(problem)
+
+
+# -- the networks -------------------------------------------------------------------------------
+
+
+def test_slope_and_loss_of_the_m_step_are_those_of_dcem():
+    rng = np.random.default_rng(0)
+    z, u = rng.normal(size=(2, 40)) * 3
+    y = rng.integers(0, 2, 40).astype(float)
+    q = np.where(rng.random(40) < 0.5, y, rng.random(40) * (1 - y) + y)
+    margin = torch.tensor(z[None], requires_grad=True)
+    given = [torch.tensor(value[None]) for value in (q, y, u)]
+    mstep_rows(margin, *given).sum().backward()
+    ours = mstep_slope(z, q, y, -np.logaddexp(0, u))
+    np.testing.assert_allclose(ours, margin.grad[0].numpy(), atol=1e-12)
+    labels = torch.tensor(y[None])
+    theirs = mstep_rows(torch.tensor(z[None]), labels, labels, given[2]).mean()
+    assert mstep_loss(z, y, u, np.ones(40)) == pytest.approx(float(theirs))
+
+
+def test_batches_count_as_the_table_does():
+    tested = np.arange(1000) < 100
+    inside = [np.arange(1000) % 4 == k for k in range(4)]
+    batches, n_tested, factors = _half_tested(inside, tested, 200, [0, 1, 2, 3])
+    rows = next(batches)
+    assert n_tested == 100
+    assert tested[rows[:, :100]].all()
+    assert not tested[rows[:, 100:]].any()
+    assert not any(inside[k][rows[k]].any() for k in range(4))
+    assert factors.mean() == pytest.approx(1)
+    assert factors[:100].sum() / factors.sum() == pytest.approx(tested.mean())
+
+
+# -- weights and recalibration ------------------------------------------------------------------
+
+
+def test_a_part_that_cannot_learn_the_world_hardly_counts():
+    problem, _ = world(risk=lambda X: 3 * np.sign(X[:, 0] * X[:, 1]))
+    weights = make("ensemble", parts=("boost", "linear"), **SMALL).fit_problem(problem).weights_
+    assert weights["linear"] < 0.01
+    assert sum(weights.values()) == pytest.approx(1)
+
+
+def test_standard_errors_above_the_best():
+    rng = np.random.default_rng(0)
+    best = rng.random(400)
+    losses = np.stack([best + rng.normal(0.1, 1, 400), best])
+    rows = _errors_above_best(losses, np.ones(400), np.arange(400))
+    difference = losses[0] - losses[1]
+    assert rows[1] == 0
+    assert rows[0] == pytest.approx(difference.mean() / (difference.std() / 20))
+    twice = _errors_above_best(np.repeat(losses, 2, axis=1), np.ones(800), np.arange(800) // 2)
+    assert twice[0] == pytest.approx(rows[0])  # a person seen twice is one person
+
+
+def test_recalibration_recovers_a_line():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=100_000)
+    y = (rng.random(100_000) < expit(-0.5 + 0.7 * z)).astype(float)
+    assert _recalibration(z, y, np.ones(len(z))) == pytest.approx((-0.5, 0.7), abs=0.03)
+
+
+@pytest.mark.parametrize("z", [np.zeros(40), np.linspace(-3, 3, 40), np.linspace(3, -3, 40)])
+def test_recalibration_keeps_ranks_whatever_comes(z):
+    y = (np.arange(40) >= 20).astype(float)  # separated, not informative, or the wrong way round
+    intercept, slope = _recalibration(z, y, np.ones(40))
+    assert np.isfinite(intercept)
+    assert LEAST_SLOPE <= slope < 100
+    if slope == LEAST_SLOPE:
+        assert expit(intercept + slope * z).mean() == pytest.approx(y.mean())
+
+
+def test_scores_are_risks_of_everybody_not_of_the_tested():
+    # the ill are tested more often, through a feature that is known
+    problem, truth = world(4000, risk=lambda X: 2 * X[:, 0] - 1, chance=lambda X: 1.5 * X[:, 0])
+    model = make("ensemble", parts=("boost", "linear"), **SMALL).fit_problem(problem)
+    assert model.calibrated
+    assert model.calibration_["weighted"]
+    risk = model.predict_proba(problem.X)[:, 1]
+    assert problem.y_obs[problem.tested].mean() > truth.mean() + 0.1
+    assert risk.mean() == pytest.approx(truth.mean(), abs=0.02)
+    assert dcem.metrics.calibration_error(truth, risk) < 0.03
+
+
+# -- the estimator ------------------------------------------------------------------------------
+
+
+def test_the_number_of_threads_changes_nothing(fitted):
+    problem, _, model = fitted
+    for n_jobs in (1, 3):
+        again = make("ensemble", n_jobs=n_jobs, **SMALL).fit_problem(problem)
+        np.testing.assert_allclose(
+            again.predict_proba(problem.X), model.predict_proba(problem.X), atol=1e-6
+        )
+
+
+def test_the_score_is_the_weighted_mean_of_the_parts_log_odds(fitted):
+    problem, _, model = fitted
+    parts = model._member_scores(problem.X)
+    weights = np.array(list(model.weights_.values()))
+    z = weights @ np.log(parts / (1 - parts))
+    np.testing.assert_allclose(model.predict_proba(problem.X)[:, 1], expit(z), atol=1e-12)
+    np.testing.assert_allclose(model.spread(problem.X), parts.std(axis=0))
+
+
+def test_each_part_can_be_had_alone(fitted):
+    problem, truth, model = fitted
+    for part in model.weights_:
+        alone = make("ensemble", parts=(part,), **SMALL).fit_problem(problem)
+        assert alone.weights_ == {part: 1.0}
+        score = alone.predict_proba(problem.X)[:, 1]
+        assert dcem.metrics.auc(truth, score) > 0.6
+        place = list(model.weights_).index(part)
+        together = model._member_scores(problem.X)[place]
+        np.testing.assert_array_equal(rankdata(score), rankdata(together))
+
+
+def test_support_knows_the_chance_of_a_test(fitted):
+    problem, _, model = fitted
+    seen = model.support(problem.X)["testing_probability"]
+    assert seen.between(0, 1).all()
+    assert np.corrcoef(seen, problem.X[:, 1])[0, 1] > 0.8
+
+
+def test_with_hardly_any_tests_scores_are_not_called_risks():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = np.full(60, np.nan)
+    y[:6] = [1, 0, 0, 0, 0, 0]  # a single positive cannot be held out
+    model = make("ensemble", **SMALL).fit(X, y)
+    assert not model.calibrated
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("wrong", [{"parts": ("boost", "trees")}, {"parts": ()}, {"n_folds": 1}])
+def test_what_cannot_be_is_refused(wrong):
+    with pytest.raises(dcem.InputError, match=next(iter(wrong))):
+        make("ensemble", **wrong).fit_problem(world(200)[0])
