@@ -26,10 +26,10 @@ demo: $(STAMP)  ## simulate biased labelling, fit and compare methods, print a t
 
 test: $(STAMP)  ## run the tests
 	@echo "==> running the tests"
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-slow: $(STAMP)  ## run all tests, the long ones included
-	@$(BIN)/python -m pytest -n 2 --slow
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --slow
 
 lint: $(STAMP)  ## ruff (lint and format) and mypy
 	@echo "==> ruff and mypy"

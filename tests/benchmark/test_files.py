@@ -75,7 +75,7 @@ def test_every_preset_has_cells(name, cohort):
 
 
 def test_sepsis_needs_a_cohort_and_is_known_by_its_content(cohort):
-    with pytest.raises(InputError, match="Sepsis tasks need a cohort"):
+    with pytest.raises(InputError, match="Sepsis tasks need a `cohort`"):
         expand(load("sepsis"))
     plan, notes = expand(load("sepsis", cohort=str(cohort)).only(["y-obs"]))
     assert [note[:10] for note in notes] == ["k 5, q_t 2"]

@@ -1,15 +1,13 @@
 """Runs that are stopped, killed, shared, and fail: nothing is lost, nothing is done twice."""
 
 import json
+import multiprocessing
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from io import StringIO
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -25,8 +23,6 @@ from dcem.benchmark.progress import Display
 from dcem.benchmark.read import export, results, status
 from dcem.benchmark.run import run
 from dcem.engine import checkpoint
-
-ENV = os.environ | {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 
 
 class Recorder(Display):
@@ -47,13 +43,40 @@ class Recorder(Display):
         self.iterations.append(done)
 
 
+class Fatal(Display):
+    """Counts the moments of one sort, and dies at the n-th."""
+
+    def __init__(self, when, n):
+        super().__init__()
+        self.when, self.n = when, n
+
+    def _count(self, when):
+        if when == self.when:
+            self.n -= 1
+            if self.n == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def progress(self, done, total):
+        self._count("training")
+
+    def cell_done(self, *, failed):
+        self._count("committing")
+
+
+def started(function, *arguments, **named):
+    """Another process that does this; forked, since a fresh one would first import for seconds."""
+    child = multiprocessing.get_context("fork").Process(
+        target=function, args=arguments, kwargs=named
+    )
+    child.start()
+    return child
+
+
 def die(file, out, when, n):
     """Run until it kills itself; it must have."""
-    script = Path(__file__).with_name("run_and_die.py")
-    ended = subprocess.run(
-        [sys.executable, script, file, out, when, str(n)], env=ENV, capture_output=True, timeout=120
-    )
-    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
+    child = started(run, load(file), out, device="cpu", display=Fatal(when, n))
+    child.join(120)
+    assert child.exitcode == -signal.SIGKILL
 
 
 def by_cell(out):
@@ -365,14 +388,15 @@ def test_two_processes_share_a_store(plain, tmp_path):
     text = plain.read_text().replace("seed = [0, 1, 2]", f"seed = {list(range(24))}")
     plain.write_text(text)
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "dcem.cli", "benchmark", "run", plain, "--out", out]
-    command += ["--device", "cpu", "--max-fleet", "4"]
-    script = "import sys; from dcem.cli import main; sys.argv[0] = 'dcem'; main()"
-    command = [sys.executable, "-c", script, *map(str, command[3:])]
-    both = [subprocess.Popen(command, env=ENV, stdout=subprocess.PIPE, text=True) for _ in "ab"]
-    told = [process.communicate(timeout=120)[0] for process in both]
-    assert [process.returncode for process in both] == [0, 0], told
-    computed = [int(text.split("(")[1].split(" now")[0]) for text in told]
+
+    def work(name):
+        summary = run(load(plain), out, device="cpu", max_fleet=4)
+        (tmp_path / name).write_text(str(summary.computed))
+
+    for child in [started(work, name) for name in "ab"]:
+        child.join(120)
+        assert child.exitcode == 0
+    computed = [int((tmp_path / name).read_text()) for name in "ab"]
     assert sum(computed) == 96  # none twice
     assert min(computed) > 0, "one of them found nothing to do"
     (done,) = {row.done for row in status(out)}

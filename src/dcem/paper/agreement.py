@@ -175,16 +175,17 @@ def _at_published_phases(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compare_figures(results: pd.DataFrame) -> Iterator[list[Any]]:
-    for theirs in _each(published.figures()):
-        here = results[_close(results, q_y=theirs.q_y, k=theirs.k, q_t=theirs.q_t)]
-        ours = here[here["method"] == theirs.method]
-        benchmarks = results[results["benchmark"].isin(here["benchmark"])]
-        if theirs.method not in set(benchmarks["method"]):
-            continue
-        setting = f"q_y {theirs.q_y:g}, k {theirs.k:g}, q_t {theirs.q_t:g}"
-        points = _points(ours, theirs.metric, "phase", f"{theirs.method} at {setting}")
-        place = ("figure", setting, theirs.method, theirs.metric)
-        yield _judged(place, theirs.method, np.sort(points), theirs.values, _lacking(points))
+    for (q_y, k, q_t), figure in _groups(published.figures(), ["q_y", "k", "q_t"]):
+        here = results[_close(results, q_y=q_y, k=k, q_t=q_t)]
+        owed = set(results["method"][results["benchmark"].isin(here["benchmark"])])
+        setting = f"q_y {q_y:g}, k {k:g}, q_t {q_t:g}"
+        for theirs in _each(figure[figure["method"].isin(owed)]):
+            ours = here[here["method"] == theirs.method]
+            points = _points(ours, theirs.metric, "phase", f"{theirs.method} at {setting}")
+            place = ("figure", setting, theirs.method, theirs.metric)
+            sides = np.sort(points), theirs.values
+            medians = _median(points), theirs.median
+            yield _judged(place, theirs.method, medians, *sides, _lacking(points))
 
 
 def _compare_tables(results: pd.DataFrame) -> Iterator[list[Any]]:
@@ -254,27 +255,23 @@ def _compare_cells(named: dict[str, Any], part: pd.DataFrame, metric: str) -> li
     )
     place = ("runs", words, str(named.get("label", named["method"])), metric)
     ours, theirs = (paired[name].to_numpy(float) for name in (metric, f"{metric}_other"))
-    return _judged(place, named["method"], ours, theirs, "; ".join(lacking), always=True)
+    medians = _median(ours), _median(theirs)
+    return _judged(place, named["method"], medians, ours, theirs, "; ".join(lacking))
 
 
 def _judged(
     place: tuple[str, str, str, str],
     method: str,
+    medians: tuple[float, float],
     ours: np.ndarray,
     theirs: np.ndarray,
     lacking: str,
-    always: bool = False,
 ) -> list[Any]:
-    """A row with a verdict: points of both sides in an order in which they can be paired.
-
-    What is incomplete has no verdict, nor (unless `always`) a distance of its points.
-    """
+    """A row with a verdict: points of both sides in an order in which they can be paired."""
     kind = "single-stage" if method in SINGLE_STAGE else "iterative"
     tolerance = MEDIAN_TOLERANCE[kind][place[3]]
-    medians = [_median(ours), _median(theirs)]
-    difference, distance, why = medians[0] - medians[1], np.nan, []
-    if len(ours) == len(theirs) and (always or not lacking):
-        distance = _median(np.abs(ours - theirs))
+    difference, why = medians[0] - medians[1], []
+    distance = _median(np.abs(ours - theirs)) if len(ours) == len(theirs) else np.nan
     if not abs(difference) <= tolerance:
         why.append(f"medians differ by {abs(difference):.4f}, allowed {tolerance}")
     if kind == "single-stage" and not distance <= POINTS_TOLERANCE:
@@ -300,6 +297,11 @@ def _median(values: np.ndarray) -> float:
 
 def _lacking(points: np.ndarray) -> str:
     return f"{len(points)} of {len(DEGREES)} phases" if len(points) < len(DEGREES) else ""
+
+
+def _groups(frame: pd.DataFrame, by: list[str]) -> Iterator[tuple[Any, pd.DataFrame]]:
+    """The rows of each setting, in the order of the table."""
+    return iter(frame.groupby(by, sort=False))
 
 
 def _each(frame: pd.DataFrame) -> Iterator[Any]:

@@ -20,12 +20,19 @@ def tables(rules_folder: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(rules_folder, tmp_path / "tables"))
 
 
+@pytest.fixture(scope="module")
+def earlier(rules_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a build that went well."""
+    folder = tmp_path_factory.mktemp("earlier")
+    build_cohort(rules_folder, folder / "cohort.parquet", stays=folder / "stays.csv")
+    return folder
+
+
 @pytest.fixture
-def out(tables: Path, tmp_path: Path) -> Path:
+def out(earlier: Path, tmp_path: Path) -> Path:
     """An earlier output, which no failure may touch."""
-    path = tmp_path / "cohort.parquet"
-    build_cohort(tables, path, stays=tmp_path / "stays.csv", work=tmp_path / "earlier")
-    return path
+    shutil.copytree(earlier, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "cohort.parquet"
 
 
 def outputs(folder: Path) -> dict[str, bytes]:
