@@ -6,15 +6,52 @@ imports one above it.
 """
 
 from importlib import import_module
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar
 
 HOOKS = {
     "save": "dcem.saving.folder",
     "load_model": "dcem.saving.folder",
     "export_onnx": "dcem.saving.onnx",
+    "audit_document": "dcem.report.audit",
+    "compare_document": "dcem.report.compare",
+    "to_html": "dcem.report.to_html",
+    "for_notebook": "dcem.report.to_html",
+    "to_markdown": "dcem.report.to_markdown",
+    "to_json": "dcem.report.to_json",
 }
 
 
 def above(name: str) -> Any:
     """The function of that name, from the layer that has it."""
     return getattr(import_module(HOOKS[name]), name)
+
+
+class ShowsItself:
+    """A result that shows itself in a notebook and writes itself, as the commands do."""
+
+    _document: ClassVar[str]  # the hook that makes a document of it
+
+    def _repr_html_(self) -> str:
+        return str(above("for_notebook")(above(self._document)(self)))
+
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """The report as one HTML page, written to `path` if one is given."""
+        return self._written("to_html", path)
+
+    def to_markdown(self, path: str | PathLike[str] | None = None) -> str:
+        """The report as Markdown, written to `path` if one is given."""
+        return self._written("to_markdown", path)
+
+    def to_json(self, path: str | PathLike[str] | None = None) -> str:
+        """The answer and all numbers as JSON, written to `path` if one is given."""
+        return self._written("to_json", path)
+
+    def _written(self, writer: str, path: str | PathLike[str] | None) -> str:
+        from dcem.files import write_text
+
+        text = str(above(writer)(above(self._document)(self)))
+        if path is not None:
+            write_text(Path(path), text)
+        return text

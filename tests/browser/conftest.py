@@ -96,37 +96,39 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return page
 
 
-def _demo(folder: Path) -> str:
-    from made_up_demo import made_up_demo
-
-    from dcem.report.figures.task import draw_task
-    from dcem.report.html import render
-    from dcem.tasks import make_sinusoid
-
-    small = make_sinusoid(stream="independent", random_state=0, n_train=800, n_test=50)
-    return render(made_up_demo(), [draw_task(small)])
-
-
 def _comparison(**options: Any) -> Callable[[Path], str]:
     def write(folder: Path) -> str:
         from made_up import made_up_comparison
 
-        from dcem.report.compare import render_comparison
-
-        return render_comparison(made_up_comparison(**options))
+        return made_up_comparison(**options).to_html()
 
     return write
 
 
+def _demo(folder: Path) -> str:
+    from made_up import made_up_comparison
+
+    from dcem.report.compare import compare_document
+    from dcem.report.document import Figure
+    from dcem.report.figures.task import draw_task
+    from dcem.report.to_html import to_html
+    from dcem.tasks import make_sinusoid
+
+    small = make_sinusoid(stream="independent", random_state=0, n_train=800, n_test=50)
+    comparison = made_up_comparison(truth=True, n_methods=1)
+    return to_html(compare_document(comparison, "A demo", "", [Figure(lambda: draw_task(small))]))
+
+
 def _cohort(folder: Path) -> str:
     pytest.importorskip("duckdb", reason="the sepsis extra is not installed")
-    from dcem.report.cohort import render_cohort
+    from dcem.report.cohort import cohort_document
+    from dcem.report.to_html import to_html
     from dcem.tasks.sepsis.artificial import write_artificial
     from dcem.tasks.sepsis.cohort import build_cohort
 
     write_artificial(folder / "tables", stays=400, random_state=0)
     built = build_cohort(folder / "tables", folder / "cohort.parquet")
-    return render_cohort(built.flow, built.quality)
+    return to_html(cohort_document(built.flow, built.quality))
 
 
 def _leaderboard(folder: Path) -> str:
@@ -152,16 +154,14 @@ def _leaderboard(folder: Path) -> str:
 
 
 def _audit(folder: Path) -> str:
-    from dcem.audit import audit, without_small_cells
-    from dcem.report.audit import render_audit
+    from dcem.audit import audit
     from dcem.tasks import make_sinusoid
 
     # A gentle rule of testing: people overlap, and the sensitivity curves are drawn.
     task = make_sinusoid(
         stream="independent", random_state=0, n_train=800, n_test=50, testing_slope=3.0
     )
-    found = without_small_cells(audit(task.train, random_state=0))
-    return render_audit(found, "Audit of a simulated table", {"seed": "0"})
+    return audit(task.train, random_state=0).to_html()
 
 
 WRITERS: dict[str, Callable[[Path], str]] = {

@@ -175,17 +175,17 @@ def test_the_theme_button_changes_the_colours_of_text_and_figures(name, pages, s
 def test_nothing_is_lost_without_javascript(name, pages, show) -> None:
     page = show(pages(name), script=False).page
     assert not page.is_visible("#theme")
+    for part in page.query_selector_all("details"):
+        inside = part.query_selector(".folded")
+        assert not inside.is_visible()
+        part.query_selector("summary").click()
+        assert inside.is_visible()
     for views in page.query_selector_all(".views"):
         labels, shown = views.query_selector_all(":scope > label"), None
         for place, label in enumerate(labels):
             label.click()
             shown = [view.is_visible() for view in views.query_selector_all(":scope > .view")]
             assert shown == [other == place for other in range(len(labels))]
-    for part in page.query_selector_all("details"):
-        inside = part.query_selector(".folded")
-        assert not inside.is_visible()
-        part.query_selector("summary").click()
-        assert inside.is_visible()
 
 
 @pytest.mark.parametrize("name", PAGES)

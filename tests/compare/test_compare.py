@@ -230,7 +230,7 @@ class TestCommand:
             "--report", tmp_path / "out" / "report.html",
         )  # fmt: skip
         assert result.exit_code == 0, result.output
-        assert "Everybody, doubly robust" in result.output
+        assert "everybody, doubly robust" in result.output
         written = sorted(path.name for path in (tmp_path / "out").iterdir())
         assert written == [
             "comparison.csv", "comparison.json", "comparison.md", "report.html", "report.md",

@@ -7,7 +7,7 @@ import pytest
 
 from dcem.benchmark.read import results
 from dcem.paper import agreement
-from dcem.report.words import number
+from dcem.text import number
 
 ROOT = Path(__file__).resolve().parents[2]
 

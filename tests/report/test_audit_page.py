@@ -1,5 +1,6 @@
-"""The audit's page, Markdown and figures say what the audit found, and nothing of single people."""
+"""The audit's document says what the audit found, and nothing of single people."""
 
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
@@ -7,12 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dcem.audit import audit, to_plain, without_small_cells
-from dcem.report import audit_tables
-from dcem.report.audit import SECTIONS, render_audit
-from dcem.report.figures.audit import draw_audit
+from dcem.audit import audit, without_small_cells
+from dcem.report.audit import SECTIONS, audit_document
+from dcem.report.document import WITHHELD, Missing, Name, Table, cells
+from dcem.report.figures import audit as figures
+from dcem.report.figures.audit_sensitivity import SENSITIVITY
 from dcem.report.style import inline_svg
+from dcem.report.to_html import to_html
+from dcem.report.to_json import to_json
+from dcem.report.to_markdown import to_markdown
 from dcem.table.labels import SelectiveLabels
+
+FIGURES = (figures.risk, figures.overlap, figures.calibration, figures.drivers, figures.prevalence)
 
 
 @pytest.fixture(scope="module")
@@ -28,74 +35,115 @@ def found():
     problem = SelectiveLabels.from_arrays(
         x, np.where(tested, y, np.nan), group=group, feature_names=["pain=yes", "age"]
     )
-    return without_small_cells(audit(problem, sources=["pain", "age"]))
+    return audit(problem, sources=["pain", "age"])
 
 
 @pytest.fixture(scope="module")
-def page(found):
-    return render_audit(found, "Audit of <a table>", {"SHA-256": "abc", "seed": "0"})
+def document(found):
+    return audit_document(found, "Audit of <a table>", {"SHA-256": "abc", "seed": "0"})
+
+
+@pytest.fixture(scope="module")
+def page(document):
+    return to_html(document)
 
 
 def plain(text: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
 
 
-def test_page_shows_every_section_and_every_finding(page, found) -> None:
-    for name, (heading, _, _) in SECTIONS.items():
-        assert f'<h2 id="{name}">{heading}</h2>' in page
-    shown = plain(page)
-    for finding in found.findings:
-        assert finding.severity in shown
-    assert "Group north is tested less often" in shown
-    assert page.count("<svg ") == len(draw_audit(found)) == 8
+def section(document, key: str):
+    return next(section for section in document.sections if section.key == key)
+
+
+def test_page_shows_every_section_finding_and_figure(page, document) -> None:
+    for key, heading, _ in SECTIONS:
+        assert f'<h2 id="{key}">{heading}</h2>' in page
+    for finding in document.findings.items:
+        assert f'data-key="{finding.key}"' in page
+    assert page.count("<svg ") == 8
     assert "Audit of &lt;a table&gt;" in page
     assert "<tiny>" not in page
-    assert "not yet bias" in shown
 
 
-def test_small_group_is_withheld_everywhere(page, found) -> None:
-    assert found.withheld == ("<tiny>",)
-    row = next(row for row in audit_tables.testing(found).rows if row[0] == "<tiny>")
-    assert row[1] == row[2] == "withheld"
-    assert "about 900" in found.configuration["rows"]
+def test_the_first_screen_names_who_is_tested_less(document) -> None:
+    opening = document.opening
+    assert opening.verdict.severity == "serious"
+    assert "north is tested less" in opening.verdict.answer
+    assert len(opening.numbers) == 3
+    difference = opening.numbers[0].cell.estimate
+    assert difference.high < 0
+    assert [row.label for row in opening.picture.rows] == [Name("north"), Name("south & east")]
+    assert [row.marked for row in opening.picture.rows] == [True, False]
+    assert any("<tiny>" in limit for limit in opening.limits)
+
+
+def test_small_group_is_withheld_everywhere(page, document, found) -> None:
+    table = next(b for b in section(document, "testing").blocks if isinstance(b, Table))
+    row = next(row for row in table.rows if row[0] == Name("<tiny>"))
+    assert row[1] == WITHHELD
     shown = plain(page)
     assert not re.search(r"\b917\b", shown)
     assert "About 900 rows" in shown
-    total = found.overlap["everybody"].tested
-    assert total % 100 == 0
-    assert total == found.total.tested
-    counts = to_plain(found)["counts"]
-    assert next(c for c in counts if c["group"] == "<tiny>")["rows"] == -1
+    told = json.loads(to_json(document))
+    assert told["total"]["rows"] % 100 == 0
+    assert next(c for c in told["counts"] if c["group"] == "<tiny>")["rows"] == -1
+    assert not re.search(r"\b917\b", to_json(document))
+    open_data = audit_document(found, small_cells=True)
+    assert WITHHELD not in set(cells(open_data))
 
 
-def test_page_fetches_nothing_and_says_no_nan(page) -> None:
+def test_page_fetches_nothing_and_says_no_nan(page, document) -> None:
     assert not re.search(r"(?:src|href)=\"(?!#|data:,)", page)
-    assert not re.search(r"\bnan\b", plain(page))
+    for text in (plain(page), to_markdown(document), to_json(document)):
+        assert not re.search(r"\b(nan|NaN)\b", text)
 
 
 def test_figures_are_valid_and_described(found) -> None:
-    for drawing in draw_audit(found):
+    for draw in (*FIGURES, *SENSITIVITY):
+        drawing = draw(found)
         ElementTree.fromstring(inline_svg(drawing))
         assert drawing.description
         assert drawing.caption
         assert "nan" not in f"{drawing.description} {drawing.caption}"
 
 
-def test_markdown_has_the_tables_and_findings(found) -> None:
-    text = audit_tables.to_markdown(found, "Audit", {"seed": "0"})
-    for table in audit_tables.all_tables(found).values():
-        assert f"## {table.title}" in text
-        for row in table.rows:
-            assert len(row) == len(table.columns)
-    assert all(finding.headline in text for finding in found.findings)
+def test_tables_are_whole(document) -> None:
+    def tables(thing):
+        for block in getattr(thing, "blocks", ()):
+            yield from [block] if isinstance(block, Table) else tables(block)
+
+    found = [table for section in document.sections for table in tables(section)]
+    assert len(found) >= 9
+    for table in found:
+        assert all(len(row) == len(table.columns) for row in table.rows)
 
 
 def test_page_without_most_of_it(found) -> None:
     """Where nothing could be modelled, the page still stands."""
     bare = replace(
-        found, drivers=(), risk_curves=(), overlap={}, calibration=None, independence=None,
-        testing_sensitivity=None, prevalence_sensitivity=None, performance_sensitivity=None,
+        without_small_cells(found), drivers=(), risk_curves=(), overlap={}, calibration=None,
+        independence=None, testing_sensitivity=None, prevalence_sensitivity=None,
+        performance_sensitivity=None,
     )  # fmt: skip
-    text = render_audit(bare, "Bare", {})
-    assert "not possible here" in text
-    assert 'id="drivers"' not in text
+    document = audit_document(bare, "Bare")
+    assert "drivers" not in {section.key for section in document.sections}
+    assert Missing(what="not possible here") in set(cells(document))
+    assert "not possible here" in to_html(document)
+
+
+@pytest.mark.parametrize(("extent", "severity"), [("nobody", "serious"), ("everybody", "caution")])
+def test_without_untested_or_tested_nothing_is_claimed(found, extent, severity) -> None:
+    verdict = audit_document(replace(found, extent=extent)).opening.verdict
+    assert verdict.severity == severity
+    assert not verdict.answer.startswith(("Yes", "No clear"))
+
+
+def test_an_audit_shows_and_writes_itself(found, tmp_path) -> None:
+    assert found.to_html(tmp_path / "a.html") == (tmp_path / "a.html").read_text()
+    assert found.to_markdown().startswith("# Audit of the labels")
+    assert json.loads(found.to_json())["verdict"]["severity"] == "serious"
+    assert found._repr_html_().startswith("<iframe")
+    frame = found.to_frame()
+    row = frame[(frame["about"] == "testing.difference") & (frame["of"] == "north")].iloc[0]
+    assert row["high"] < 0

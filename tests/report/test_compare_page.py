@@ -1,5 +1,7 @@
+import json
 import re
 from dataclasses import replace
+from html import unescape
 from math import nan
 
 import pytest
@@ -7,40 +9,47 @@ from made_up import GROUPS, made_up_comparison
 
 from dcem.compare.results import GroupCounts, estimates
 from dcem.metrics.estimate import Estimate
-from dcem.report.compare import comparison_to_markdown, render_comparison
-from dcem.report.compare_tables import groups_table, main_pair, shown_targets
-from dcem.report.words import with_interval
+from dcem.report.compare import compare_document, groups_table, main_pair
+from dcem.report.compare_opening import shown_targets
+from dcem.report.document import Code, Count, Missing, Name, Number, cells
+from dcem.report.to_html import to_html
+from dcem.report.to_json import to_json
+from dcem.report.to_markdown import to_markdown
 
 
 @pytest.fixture(scope="module")
-def text() -> str:
-    return render_comparison(made_up_comparison())
+def document():
+    return compare_document(made_up_comparison())
+
+
+@pytest.fixture(scope="module")
+def text(document) -> str:
+    return to_html(document)
 
 
 def plain(text: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text)).replace("&lt;", "<")
+    flat = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text)).replace("\u00a0", " ")
+    return unescape(flat)
 
 
-@pytest.mark.parametrize("of", ["page", "markdown"])
-def test_every_estimate_is_shown_with_its_interval(of, text, table_comparison) -> None:
-    shown = plain(text) if of == "page" else comparison_to_markdown(table_comparison)
+def test_every_estimate_is_in_the_document(document, table_comparison) -> None:
+    shown = {cell.estimate for cell in cells(document) if isinstance(cell, Number)}
     for method in table_comparison.methods:
         for judged in method.judgements.values():
             for metric, of_whom, estimate in estimates(judged):
-                digits = 4 if metric == "net_benefit" else 3
-                expected = with_interval(estimate, digits)
-                assert expected in shown, (method.name, metric, of_whom)
+                if estimate.estimable:
+                    assert estimate in shown, (method.name, metric, of_whom)
     for score in table_comparison.planted.scores:
-        assert with_interval(score.auc) in shown
-        assert with_interval(score.roc_gap) in shown
+        assert {score.auc, score.roc_gap, score.auc_gain} <= shown
 
 
 @pytest.mark.parametrize("of", ["page", "markdown"])
-def test_assumptions_conclusions_and_provenance_are_told(of, text, table_comparison) -> None:
-    shown = text if of == "page" else comparison_to_markdown(table_comparison)
+def test_assumptions_conclusions_and_provenance_are_told(
+    of, text, document, table_comparison
+) -> None:
+    shown = to_markdown(document)
     if of == "page":
-        shown = plain(shown.replace("<code>", "`").replace("</code>", "`")).replace("\u00a0", " ")
-    shown = shown.replace("&amp;", "&")
+        shown = plain(text.replace("<code>", "`").replace("</code>", "`"))
     told = [
         *(target.assumption for target in table_comparison.targets),
         *table_comparison.sentences,
@@ -64,14 +73,33 @@ def test_every_figure_is_there(text) -> None:
     assert wanted <= set(names)
 
 
+def test_the_first_screen_names_the_method_that_ranks_everybody_best(document) -> None:
+    opening = document.opening
+    assert "`sar-em`" in opening.verdict.answer  # the highest doubly robust AUC
+    assert opening.numbers[0].cell.estimate.value == pytest.approx(0.78)
+    marked = [row.label for row in opening.picture.rows if row.marked]
+    assert marked == [Code("sar-em", "recommended")]
+
+
+def test_an_oracle_is_never_recommended() -> None:
+    comparison = made_up_comparison(truth=True, n_methods=3)
+    *others, best = comparison.methods
+    comparison = replace(comparison, methods=(*others, replace(best, uses_truth=True)))
+    rows = compare_document(comparison).opening.picture.rows
+    assert [row.label.tag for row in rows] == ["", "recommended", "given the truth"]
+
+
 def test_without_overlap_nothing_is_said_of_everybody() -> None:
     comparison = made_up_comparison(estimable=False, n_methods=2)
     assert [target.key for target in shown_targets(comparison)] == ["tested"]
-    text = render_comparison(comparison)
+    document = compare_document(comparison)
+    assert document.opening.verdict.severity == "serious"
+    assert not document.opening.verdict.answer.startswith("Use")
+    text = to_html(document)
     reason = comparison.overlap.reason.rstrip(".")
-    assert f"cannot be estimated from the tests: {reason}" in plain(text).replace("\u00a0", " ")
+    assert f"cannot be estimated from the tests: {reason}" in plain(text)
     assert 'id="roc-dr-title"' not in text
-    assert f"not estimable: {reason}" in comparison_to_markdown(comparison)
+    assert Missing(reason) in set(cells(document))
 
 
 def test_a_number_that_is_missing_is_not_drawn_as_one() -> None:
@@ -82,7 +110,7 @@ def test_a_number_that_is_missing_is_not_drawn_as_one() -> None:
         for key, judged in first.judgements.items()
     }
     changed = replace(table_comparison, methods=(replace(first, judgements=lost), *rest))
-    text = plain(render_comparison(changed))
+    text = plain(to_html(compare_document(changed)))
     assert "not estimable: no positives" in text
     assert "nan" not in text.lower().split()
 
@@ -96,27 +124,28 @@ def test_the_pair_shown_first_is_the_two_largest_groups(table_comparison) -> Non
     assert main_pair(table_comparison) == (GROUPS[0], GROUPS[1])
 
 
-def test_small_counts_cannot_be_read_or_worked_out(table_comparison) -> None:
+def test_small_counts_cannot_be_read_or_worked_out(table_comparison, document) -> None:
     """Four positives in the last group: neither they nor what they could be subtracted from."""
-    *others, last = groups_table(table_comparison).rows[:-1]
-    total = groups_table(table_comparison).rows[-1]
-    assert last[3] == "<10"
-    shown = [row[3] for row in others if re.match(r"[\d,]+ ", row[3])]
+    *others, last, total = groups_table(table_comparison).rows
+    assert last[3] == Missing(what="<10")
+    shown = [row for row in others if isinstance(row[3], Count)]
     assert len(shown) < len(others), "all but one shown beside the total: it can be subtracted"
-    assert re.match(r"[\d,]+", total[3])
+    assert isinstance(total[3], Count)
+    told = json.loads(to_json(document))["groups"]
+    assert told[3]["positives_seen"] == "<10"
 
 
 def test_a_group_called_like_a_total_is_a_group_like_any_other(table_comparison) -> None:
     groups = tuple(GroupCounts(name, 900, 300, 100) for name in ("0", "all", "3"))
     rows = groups_table(replace(table_comparison, groups=groups)).rows
-    assert [row[1] for row in rows] == ["900", "900", "900", "2,700"]
+    assert [row[1] for row in rows] == [Count(900)] * 3 + [Count(2_700)]
 
 
 def test_names_from_the_table_are_escaped(text, table_comparison) -> None:
     assert "Hispanic <b>" not in text
     assert "Hispanic &lt;b&gt;" in text
-    table = comparison_to_markdown(replace(table_comparison, data={"file": "a|b"}))
-    assert "# Methods compared on a|b" in table
+    table = to_markdown(compare_document(replace(table_comparison, data={"file": "a|b"})))
+    assert "# Methods compared on a\\|b" in table
     assert "| Hispanic \\<b> $1$ |" in table
     assert ">Hispanic &lt;b&gt; $1$</text>" in text, "a name is not mathematics"
 
@@ -125,13 +154,24 @@ def test_small_groups_do_not_just_vanish_from_figures(text) -> None:
     assert "Not drawn, since there are too few people: other &amp; unknown." in text
 
 
-def test_what_has_no_number_is_one_sentence_not_a_table(table_comparison) -> None:
+def test_what_has_no_number_is_one_sentence_not_a_table(document) -> None:
     caption = f"AUC difference: {GROUPS[0]} minus {GROUPS[3]}"
-    text = comparison_to_markdown(table_comparison)
+    text = to_markdown(document)
     assert f"- {caption}: not estimable: one group has 7 positives, and 10 are needed." in text
     assert f"**{caption}**" not in text
 
 
+def test_groups_keep_their_place_and_colour(document) -> None:
+    rows = groups_table(made_up_comparison()).rows
+    assert [row[0] for row in rows[:4]] == [Name(group) for group in GROUPS]
+
+
 def test_same_comparison_same_page() -> None:
     comparison = made_up_comparison(n_methods=1)
-    assert render_comparison(comparison) == render_comparison(comparison)
+    assert to_html(compare_document(comparison)) == to_html(compare_document(comparison))
+
+
+def test_a_comparison_shows_and_writes_itself(table_comparison, tmp_path) -> None:
+    assert table_comparison.to_markdown(tmp_path / "a.md") == (tmp_path / "a.md").read_text()
+    assert json.loads(table_comparison.to_json())["methods"][3]["name"] == "dcem"
+    assert table_comparison._repr_html_().startswith("<iframe")

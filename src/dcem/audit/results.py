@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
+from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate
 
 EVERYBODY = "everybody"
@@ -232,8 +235,10 @@ class MethodAdvice:
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(ShowsItself):
     """Everything an audit found. What could not be done is None or empty; findings say so."""
+
+    _document: ClassVar[str] = "audit_document"
 
     extent: str  # who was tested: "nobody", "everybody" or "some"
     counts: tuple[GroupCounts, ...]
@@ -262,3 +267,27 @@ class Audit:
     def grouped(self) -> bool:
         """Whether there is more than one group to compare."""
         return len(self.counts) > 1
+
+    def to_frame(self) -> pd.DataFrame:
+        """Every estimate as one row: about, of, value, low, high, reason.
+
+        Small counts can be worked out of these numbers: `without_small_cells` withholds them.
+        """
+        rows = [row for name, part in vars(self).items() for row in _estimates(part, name)]
+        return pd.DataFrame(rows)
+
+
+def _estimates(thing: Any, about: str, of: str = "") -> Iterator[dict[str, str | float]]:
+    """The estimates inside a part of an audit, with what they are about and of whom."""
+    if isinstance(thing, Estimate):
+        yield {"about": about, "of": of, **vars(thing)}
+    elif isinstance(thing, Mapping):
+        for key, value in thing.items():
+            yield from _estimates(value, about, str(key))
+    elif isinstance(thing, tuple):
+        for item in thing:
+            yield from _estimates(item, about, of)
+    elif is_dataclass(thing):
+        whose = getattr(thing, "group", getattr(thing, "column", of))
+        for part in fields(thing):
+            yield from _estimates(getattr(thing, part.name), f"{about}.{part.name}", whose)

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dcem.cli import _table_options as options
-
-if TYPE_CHECKING:
-    from dcem.audit import Audit
-    from dcem.metrics.estimate import Estimate
-    from dcem.table import UserTable
 
 
 @options.takes_roles(without=("group_as_feature",))
@@ -45,15 +40,17 @@ def audit(
     the record hides, whether the outcome depends on the group, and how strong something unmeasured
     would have to be to change the answer. Nobody's true outcome is needed.
     """
-    import json as json_module
-
     from rich.console import Console
 
     from dcem import audit as audits
     from dcem.files import write_text
-    from dcem.report import audit_tables
-    from dcem.report.audit import render_audit
+    from dcem.report.audit import audit_document
+    from dcem.report.to_html import to_html
+    from dcem.report.to_json import to_json
+    from dcem.report.to_markdown import to_markdown
+    from dcem.report.to_terminal import to_terminal
     from dcem.table import read_table
+    from dcem.text import duration
 
     console = Console(highlight=False)
     started = time.perf_counter()
@@ -73,19 +70,17 @@ def audit(
             random_state=seed,
             progress=lambda text: status.update(f"{text} ..."),
         )
-    if not show_small_cells:
-        found = audits.without_small_cells(found)
-    show(found, console)
-    title = f"Audit of the labels in {user_table.source.name}"
-    facts = describe(found, user_table)
-    if report is not None:
-        write_text(report, render_audit(found, title, facts))
-    if markdown is not None:
-        write_text(markdown, audit_tables.to_markdown(found, title, dict(facts)))
-    if json is not None:
-        plain = {"made": dict(facts), **audits.to_plain(found)}
-        write_text(json, json_module.dumps(plain, indent=1, ensure_ascii=False) + "\n")
-    console.print(f"\nDone in {time.perf_counter() - started:.0f} seconds.")
+    document = audit_document(
+        found,
+        f"Audit of the labels in {user_table.source.name}",
+        options.describe(user_table),
+        small_cells=show_small_cells,
+    )
+    to_terminal(document, console)
+    for path, write in ((report, to_html), (markdown, to_markdown), (json, to_json)):
+        if path is not None:
+            write_text(path, write(document))
+    console.print(f"\nDone in {duration(time.perf_counter() - started)}.")
     for path in (report, markdown, json):
         if path is not None:
             console.print(f"  {path}", style="bold", soft_wrap=True)
@@ -102,97 +97,3 @@ def require_places(table: Path, places: Sequence[Path]) -> None:
         if path.resolve() in taken:
             raise InputError(f"{path} is {taken[path.resolve()]}. Write to another file.")
         taken[path.resolve()] = "already the place of another output"
-
-
-def show(found: Audit, console: Any) -> None:
-    """Print the main numbers, eighty columns wide, and the findings."""
-    from rich.markup import escape
-    from rich.padding import Padding
-
-    from dcem.report import audit_tables as texts
-
-    by_group = {rate.group: rate for rate in found.testing}
-    rows = []
-    for item in found.counts:
-        rate = by_group[item.group]
-        rows.append(
-            (
-                item.group,
-                f"{texts.count(item.tested)} of {texts.count(item.rows)}",
-                _middle(rate.crude),
-                _middle(rate.equal),
-                _middle(rate.others),
-                texts.rate(rate.difference, sign=True).partition(":")[0],
-            )
-        )
-    columns = ("group", "tested", "crude", "equal features", "others", "difference")
-    kept = len(columns) if found.grouped else 3
-    _print_table(console, "Who is tested", columns[:kept], [row[:kept] for row in rows])
-    if found.prevalence:
-        _print_table(
-            console,
-            "How common is the outcome?",
-            ("group", "recorded", "tested only", "weighted", "doubly robust", "limits"),
-            [
-                (
-                    item.group,
-                    _middle(item.recorded),
-                    _middle(item.tested_only),
-                    _middle(item.weighted),
-                    texts.rate(item.doubly_robust).partition(":")[0],
-                    row[-1],
-                )
-                for item, row in zip(found.prevalence, texts.prevalence(found).rows, strict=True)
-            ],
-        )
-    breakdowns = texts.sensitivity(found)
-    _print_table(
-        console,
-        breakdowns.title,
-        breakdowns.columns[2:],
-        [tuple(cell.partition(": ")[0] for cell in row[2:]) for row in breakdowns.rows],
-    )
-    console.print("\n[bold]Findings[/bold]")
-    colours = {"serious": "red", "caution": "yellow", "note": "dim", "fine": "green"}
-    for finding in found.findings:
-        mark = f"[{colours[finding.severity]}]{finding.severity}[/]"
-        console.print(f"{mark}: [bold]{escape(finding.headline)}[/bold]")
-        console.print(Padding(escape(finding.text), (0, 0, 0, 4)), style="dim")
-    console.print("\n[bold]Methods[/bold]")
-    for verdict in ("defensible", "with care"):
-        named = [m.name for m in found.methods if m.verdict == verdict]
-        console.print(f"{verdict}: {', '.join(named) or 'none'}")
-
-
-def _print_table(
-    console: Any, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
-) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    grid = Table(title=f"\n{title}", title_justify="left", title_style="bold", box=None)
-    for number, column in enumerate(columns):
-        grid.add_column(column, header_style="dim", justify="right" if number else "left")
-    for row in rows:
-        grid.add_row(*map(escape, row))
-    console.print(grid)
-
-
-def _middle(estimate: Estimate) -> str:
-    return f"{100 * estimate.value:.1f} %" if estimate.estimable else "–"
-
-
-def describe(found: Audit, table: UserTable) -> Mapping[str, str]:
-    """What made this audit: the file and its hash, the roles, the settings, the versions."""
-    import platform
-    from importlib.metadata import version
-
-    packages = ("dcem", "numpy", "scikit-learn", "scipy")
-    return {
-        **options.describe(table, rows=found.configuration["rows"]),
-        **{key: value for key, value in found.configuration.items() if key != "rows"},
-        "learners": "; ".join(f"{what}: {who}" for what, who in found.learners.items()),
-        "versions": ", ".join(
-            [f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in packages)]
-        ),
-    }

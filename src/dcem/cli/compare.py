@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,7 @@ from dcem.cli import _table_options as options
 
 if TYPE_CHECKING:
     from dcem.compare.results import TableComparison
-    from dcem.metrics.estimate import Estimate
+    from dcem.report.document import Document
 
 DEFAULT = "y-obs,tested-only,ipw,peer-loss,dcem"
 
@@ -62,7 +62,10 @@ def compare(
 
     from dcem.compare import compare_table
     from dcem.compare.fitting import check_methods
+    from dcem.report.compare import compare_document
+    from dcem.report.to_terminal import to_terminal
     from dcem.table import read_table
+    from dcem.text import duration
 
     console = Console(highlight=False)
     require_places(report, out)
@@ -93,53 +96,12 @@ def compare(
             suspicious=options.suspicious(read),
             progress=progress,
         )
-    show(comparison, console)
-    written = write(comparison, report, out)
-    console.print(f"\nDone in {time.perf_counter() - begun:.0f} seconds.")
+    document = compare_document(comparison)
+    to_terminal(document, console)
+    written = write(document, comparison, report, out)
+    console.print(f"\nDone in {duration(time.perf_counter() - begun)}.")
     for path in written:
         console.print(f"  {path}", style="bold", soft_wrap=True)
-
-
-def show(comparison: TableComparison, console: Any) -> None:
-    """Print the comparison: one table a target, the answer of planted outcomes, the warnings."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    from dcem.report import words
-
-    for target in comparison.targets:
-        console.print(f"\n[bold]{target.name.capitalize()}[/bold]. {target.assumption}")
-        if not target.available:
-            console.print(f"  not estimable: {target.reason}", markup=False)
-            continue
-        grid = Table(box=None, pad_edge=False, header_style="dim")
-        for column in ("method", "AUC", "gain", "ROC gap", "chance"):  # 80 columns wide
-            grid.add_column(column, justify="left" if column == "method" else "right")
-        for method in comparison.methods:
-            judged = method.judgements[target.key]
-            grid.add_row(
-                method.name,
-                _cell(judged.auc),
-                "" if judged.auc_gain is None else _cell(judged.auc_gain),
-                _cell(judged.roc_gap),
-                words.number(judged.gap_by_chance),
-            )
-        console.print(grid)
-    first = comparison.methods[0].name
-    console.print(
-        f"\n{100 * comparison.level:g} % intervals. gain: in AUC over {first}, same people. "
-        "chance: what the gap\nstays under, 19 times in 20, if groups are dealt out at random.",
-        style="dim",
-    )
-    console.print()
-    for sentence in comparison.sentences:
-        console.print(f"- {sentence.replace('`', '')}", markup=False)
-    if comparison.planted:
-        console.print("\n[bold]Outcomes planted in this table: who recovers them?[/bold]")
-        for sentence in comparison.planted.sentences:
-            console.print(f"- {sentence.replace('`', '')}", markup=False)
-    for warning in comparison.warnings:
-        console.print(f"\n[yellow]note:[/yellow] {escape(warning.replace('`', ''))}")
 
 
 def require_places(report: Path | None, out: Path | None) -> None:
@@ -159,35 +121,23 @@ def require_places(report: Path | None, out: Path | None) -> None:
         require_folder_place(out)
 
 
-def write(comparison: TableComparison, report: Path | None, out: Path | None) -> list[Path]:
+def write(
+    document: Document, comparison: TableComparison, report: Path | None, out: Path | None
+) -> list[Path]:
     """Write what was asked for, each file whole; returns the paths."""
-    import json
-
     from dcem.files import write_text
-    from dcem.report.compare import comparison_to_markdown, render_comparison
+    from dcem.report.to_html import to_html
+    from dcem.report.to_json import to_json
+    from dcem.report.to_markdown import to_markdown
 
     files: dict[Path, str] = {}
     if report is not None:
-        files[report] = render_comparison(comparison)
-        files[report.with_suffix(".md")] = comparison_to_markdown(comparison)
+        files[report] = to_html(document)
+        files[report.with_suffix(".md")] = to_markdown(document)
     if out is not None:
-        told = {
-            "sentences": comparison.sentences,
-            "planted": comparison.planted.sentences if comparison.planted else (),
-            "warnings": comparison.warnings,
-            "configuration": comparison.configuration,
-            "versions": comparison.versions,
-            "data": comparison.data,
-        }
         files[out / "comparison.csv"] = comparison.to_frame().to_csv(index=False)
-        files[out / "comparison.md"] = comparison_to_markdown(comparison)
-        files[out / "comparison.json"] = json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+        files[out / "comparison.md"] = to_markdown(document)
+        files[out / "comparison.json"] = to_json(document)
     for path, text in files.items():
         write_text(path, text)
     return list(files)
-
-
-def _cell(estimate: Estimate) -> str:
-    from dcem.report import words
-
-    return words.with_interval(estimate) if estimate.estimable else "not estimable"

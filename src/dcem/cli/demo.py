@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from dcem.compare.truth_results import Comparison
+    from dcem.compare.results import TableComparison
     from dcem.tasks import Task
 
 # In the order of the report; the first is what the others are compared with.
@@ -21,6 +21,12 @@ METHODS = {
     "tested.",
     "y-model": "Learns from the true outcome of everybody; only a simulation allows it.",
 }
+
+TITLE = "Learning from biased labels: a demonstration"
+LEAD = (
+    "Simulated people of two groups. Group 1 is ill twice as often as group 0, and is tested half "
+    "as often; the untested are recorded as negative."
+)
 
 
 def demo(
@@ -43,9 +49,14 @@ def demo(
     from rich.console import Console
 
     from dcem.files import write_text
-    from dcem.report import html, tables
+    from dcem.report.compare import compare_document
+    from dcem.report.document import Figure
     from dcem.report.figures.task import draw_task
+    from dcem.report.to_html import to_html
+    from dcem.report.to_markdown import to_markdown
+    from dcem.report.to_terminal import to_terminal
     from dcem.tasks import make_sinusoid
+    from dcem.text import duration
 
     console = Console(highlight=False)
     started = time.perf_counter()
@@ -57,21 +68,21 @@ def demo(
         else make_sinusoid()
     )
     comparison = compare(task, seed, 100 if quick else 300, console)
-    console.print()
-    show(comparison, console)
+    document = compare_document(comparison, TITLE, LEAD, [Figure(lambda: draw_task(task))])
+    to_terminal(document, console)
     files = {
-        "report.html": html.render(comparison, [draw_task(task)]),
-        "report.md": tables.to_markdown(comparison),
-        "comparison.csv": tables.to_csv(comparison),
+        "report.html": to_html(document),
+        "report.md": to_markdown(document),
+        "comparison.csv": comparison.to_frame().to_csv(index=False),
     }
     for name, text in files.items():
         write_text(out / name, text)
-    console.print(f"\nDone in {time.perf_counter() - started:.0f} seconds. Open the report:")
+    console.print(f"\nDone in {duration(time.perf_counter() - started)}. Open the report:")
     console.print(f"  {out / 'report.html'}", style="bold", soft_wrap=True)
     console.print(f"  beside it: {', '.join(list(files)[1:])}")
 
 
-def compare(task: Task, seed: int, resamples: int, console: Any) -> Comparison:
+def compare(task: Task, seed: int, resamples: int, console: Any) -> TableComparison:
     """Fit every method to a task and judge it on the truth of the test split."""
     from dcem.compare import compare_on_truth
 
@@ -81,10 +92,6 @@ def compare(task: Task, seed: int, resamples: int, console: Any) -> Comparison:
             (task.train, task.validation, task.test),
             (task.truth["train"], task.truth["validation"], task.truth["test"]),
             METHODS,
-            title="Learning from biased labels: a demonstration",
-            description="Simulated people of two groups. Group 1 is ill twice as often as group 0, "
-            "and is tested half as often. The untested are recorded as negative. How well do "
-            "models rank people by risk, and do they serve both groups equally?",
             resamples=resamples,
             random_state=seed,
             configuration=configuration(task, seed),
@@ -92,26 +99,6 @@ def compare(task: Task, seed: int, resamples: int, console: Any) -> Comparison:
                 f"  {time.perf_counter() - begun:4.0f} s  {doing}"
             ),
         )
-
-
-def show(comparison: Comparison, console: Any) -> None:
-    """Print the comparison as a table with its conclusion."""
-    from rich.table import Table
-
-    from dcem.report import tables, words
-
-    table = Table(title="Judged on the truth of fresh people", title_justify="left", box=None)
-    shown = [column for column in tables.COLUMNS if column != "AUC difference"]  # 80 columns wide
-    for column in shown:
-        table.add_column(column, justify="left" if column == "method" else "right", no_wrap=True)
-    for method, cells in zip(comparison.methods, tables.rows(comparison), strict=True):
-        by_column = dict(zip(tables.COLUMNS, cells, strict=True))
-        table.add_row(*map(by_column.get, shown), style="dim" if method.uses_truth else None)
-    console.print(table)
-    console.print(f"{words.level(comparison)} intervals; y-model is given the truth.", style="dim")
-    console.print()
-    for sentence in words.conclusions(comparison):
-        console.print(f"- {sentence.replace('`', '')}", markup=False)
 
 
 def configuration(task: Task, seed: int) -> Mapping[str, str]:

@@ -101,7 +101,8 @@ def build(
     does only what is new. Nothing leaves the folders named here.
     """
     from dcem.files import write_text
-    from dcem.report.cohort import draw_flow, render_cohort, save_figure
+    from dcem.report.cohort import cohort_document, draw_flow, save_figure
+    from dcem.report.to_html import to_html
     from dcem.tasks.sepsis.cohort import build_cohort
 
     built = build_cohort(
@@ -119,7 +120,7 @@ def build(
     )
     figure, page = out.with_suffix(".flow.svg"), out.with_suffix(".quality.html")
     save_figure(draw_flow(built.flow), figure)
-    write_text(page, render_cohort(built.flow, built.quality))
+    write_text(page, to_html(cohort_document(built.flow, built.quality)))
     study = built.flow["study"]
     typer.echo(f"{out}: {study['all']['count']} stays in the study ({built.release} tables)")
     for path in (stays, figure, out.with_suffix(".flow.json"), page):

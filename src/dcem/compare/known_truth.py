@@ -13,12 +13,16 @@ from typing import Any
 import numpy as np
 
 from dcem import methods, metrics
+from dcem.compare.findings import conclude
 from dcem.compare.fitting import Progress, history_of
 from dcem.compare.paired import paired_differences
-from dcem.compare.results import Curve, GroupCounts
+from dcem.compare.results import Curve, GroupCounts, Judgement, MethodResult, TableComparison
 from dcem.compare.run import versions
-from dcem.compare.truth_results import Comparison, MethodResult
+from dcem.estimation.results import Target
+from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
+
+TRUTH = Target("truth", "truth", "The truth of everybody judged by is known.")
 
 
 def compare_on_truth(
@@ -26,14 +30,12 @@ def compare_on_truth(
     truth: tuple[np.ndarray, np.ndarray, np.ndarray],
     described: Mapping[str, str],
     *,
-    title: str,
-    description: str,
     resamples: int = 300,
     level: float = 0.95,
     random_state: int = 0,
     configuration: Mapping[str, str] | None = None,
     progress: Progress | None = None,
-) -> Comparison:
+) -> TableComparison:
     """Fit methods to the first split, stop by the second, judge on the truth of the third.
 
     Args:
@@ -42,7 +44,6 @@ def compare_on_truth(
             those of the first two.
         described: method -> what it does, in one sentence. The first is what others are compared
             with.
-        title, description: for the report.
         resamples: of the people to judge by, behind every interval.
         level: of the intervals.
         random_state: seed of networks and resamples.
@@ -83,28 +84,64 @@ def compare_on_truth(
             MethodResult(
                 name=name,
                 what_it_does=described[name],
-                uses_truth=found["uses_truth"],
-                auc=judged.auc,
-                roc_gap=judged.roc_gap,
-                gap_by_chance=float(np.quantile(by_chance, 0.95)) if len(by_chance) else np.nan,
-                auc_difference=next(iter(judged.auc_differences.values())),
-                auc_gain=gain["auc"] if gain else None,
-                gap_change=gain["roc_gap"] if gain else None,
-                curves={str(of): Curve(c.fpr, c.tpr) for of, c in curves.items()},
-                seconds=found["seconds"],
+                judgements={
+                    TRUTH.key: Judgement(
+                        target=TRUTH.key,
+                        auc=judged.auc,
+                        group_auc={str(of): e for of, e in judged.group_auc.items()},
+                        auc_differences={
+                            (str(a), str(b)): e for (a, b), e in judged.auc_differences.items()
+                        },
+                        roc_gap=judged.roc_gap,
+                        gap_pair=_widest(judged),
+                        gap_by_chance=(
+                            float(np.quantile(by_chance, 0.95)) if len(by_chance) else np.nan
+                        ),
+                        gap_p_value=np.nan,
+                        calibration_error=Estimate(np.nan, reason="not asked"),
+                        calibration_in_the_large={},
+                        precision_at_capacity={},
+                        net_benefit={},
+                        auc_gain=gain["auc"] if gain else None,
+                        roc_curves={str(of): Curve(c.fpr, c.tpr) for of, c in curves.items()},
+                        calibration_curves={},
+                        decision_curve=None,
+                    )
+                },
+                testing_by_score={},
+                pseudo_labels=None,
                 history=found["history"],
+                seconds=found["seconds"],
+                uses_truth=found["uses_truth"],
             )
         )
-    return Comparison(
-        title=title,
-        description=description,
-        level=level,
-        resamples=resamples,
-        groups=_counts(train, truth[0]),
+    groups = _counts(train, truth[0])
+    return TableComparison(
         methods=tuple(results),
+        targets=(TRUTH,),
+        groups=groups,
+        overlap=None,
+        nuisances=(),
+        planted=None,
+        level=level,
+        folds=0,
+        rows=len(train),
+        rows_used=len(train),
+        people=len(train),
+        resamples=resamples,
+        sentences=conclude(results, (TRUTH,), groups),
+        warnings=(),
         configuration=dict(configuration or {}),
         versions=versions(),
     )
+
+
+def _widest(judged: metrics.BootstrapResult) -> tuple[str, str] | None:
+    gaps = {pair: e.value for pair, e in judged.roc_gaps.items() if e.estimable}
+    if not gaps:
+        return None
+    a, b = max(gaps, key=lambda pair: gaps[pair])
+    return str(a), str(b)
 
 
 def _fit(

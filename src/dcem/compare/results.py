@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from dcem.estimation.results import Histogram, Nuisance, Overlap, Target
+from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate
 
 
@@ -106,6 +107,7 @@ class MethodResult:
     # are filled in by this method
     history: History | None  # of methods that iterate
     seconds: float  # of fitting all folds
+    uses_truth: bool = False  # an oracle, there for comparison
 
 
 @dataclass(frozen=True)
@@ -151,13 +153,15 @@ class Planted:
 
 
 @dataclass(frozen=True)
-class TableComparison:
+class TableComparison(ShowsItself):
     """Everything that a comparison of methods on a user's table has to say."""
+
+    _document: ClassVar[str] = "compare_document"
 
     methods: tuple[MethodResult, ...]  # the first is the reference of gains
     targets: tuple[Target, ...]  # in the order of a table's columns
     groups: tuple[GroupCounts, ...]
-    overlap: Overlap
+    overlap: Overlap | None  # None where the truth of everybody is known
     nuisances: tuple[Nuisance, ...]
     planted: Planted | None
     level: float  # of the intervals

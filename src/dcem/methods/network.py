@@ -14,6 +14,7 @@ import numpy as np
 
 from dcem.learners.preprocess import Preprocessor
 from dcem.methods.base import SelectiveClassifier
+from dcem.methods.settings import networks_needed
 from dcem.methods.tables import Table
 
 if TYPE_CHECKING:
@@ -69,8 +70,8 @@ class NetworkClassifier(SelectiveClassifier):
 
     def _fit_each(self, *given: Any, **options: Any) -> None:
         """All problems as one fleet."""
-        from dcem.methods.fleets import fit_fleet
-
+        with networks_needed(f"{self.name}"):
+            from dcem.methods.fleets import fit_fleet
         fit_fleet(*given, **options)
 
     def _pace(self, table: Table) -> int | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dcem.methods.settings import COMMON
+from dcem.methods.settings import COMMON, networks_needed
 from dcem.table import checks
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ class Entry:
     def load(self) -> Any:
         """The class."""
         module, _, name = self.home.partition(":")
-        return getattr(import_module(f"dcem.methods.{module}"), name)
+        with networks_needed(name):
+            return getattr(import_module(f"dcem.methods.{module}"), name)
 
 
 ENTRIES: dict[str, Entry] = {

@@ -126,16 +126,16 @@ class LearnerClassifier(SupervisedNetwork):
         return self.patience is not None if self._is_network else True
 
     def _fit_each(self, *given: Any, **options: Any) -> None:
-        if self._is_network:
-            NetworkClassifier._fit_each(self, *given, **options)
-        else:
-            SelectiveClassifier._fit_each(self, *given, **options)
+        for one in given[0]:  # what an earlier fit with another learner left
+            for name in ("models_", "fleet_"):
+                vars(one).pop(name, None)
+        base = NetworkClassifier if self._is_network else SelectiveClassifier
+        base._fit_each(self, *given, **options)
 
     def _fit(self, data: Prepared) -> None:
         from dcem.methods.learning import fit_members
 
         self.models_ = fit_members(self, data)
-        self.__dict__.pop("fleet_", None)
 
     def _preprocessor(self, X: np.ndarray, rows: np.ndarray) -> Any:
         if self._is_network:

@@ -98,7 +98,6 @@ class InversePropensityClassifier(LearnerClassifier):
         e, watched, self.propensity_model_ = propensities(self, data)
         self.propensity_ = e
         self.models_ = fit_members(self, data, {"e": e}, {} if watched is None else {"e": watched})
-        self.__dict__.pop("fleet_", None)
 
     def _check(self) -> None:
         check_variant(self.variant)
@@ -173,7 +172,6 @@ class DoublyRobustClassifier(LearnerClassifier):
 
         _check_clip(self.clip)
         fit_doubly_robust(self, data)
-        self.__dict__.pop("fleet_", None)
 
     def _members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
         each = super()._members(X, rows, exact=exact)

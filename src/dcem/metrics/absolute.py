@@ -53,14 +53,17 @@ def multiple(seen: np.ndarray, noise: np.ndarray, unit: np.ndarray, tail: float)
 
 
 def interval(
-    seen: np.ndarray, noise: np.ndarray, chance: np.ndarray, level: float
+    seen: np.ndarray, noise: np.ndarray, below: np.ndarray, chance: np.ndarray, level: float
 ) -> tuple[float, float]:
-    """Both limits of the size of `seen` [m], from `noise` [replicates, m] and `chance`."""
+    """Both limits of the size of `seen` [m].
+
+    From its `noise` [replicates, m], that for the limit `below` it, and its size by `chance`.
+    """
     value, tail = float(size(seen)), (1 - level) / 2
     high = max(float(np.quantile(size(seen + noise), 1 - tail)), value)
     if as_large(chance, value) >= 1 - level:
         return 0.0, high
-    return value * multiple(seen[None], noise[None], np.ones(1), tail), high
+    return value * multiple(seen[None], below[None], np.ones(1), tail), high
 
 
 def unbiased(seen: np.ndarray, noise: np.ndarray) -> float:

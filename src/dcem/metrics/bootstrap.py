@@ -269,7 +269,7 @@ def _error(seen: np.ndarray, resampled: np.ndarray, lacking: str, level: float) 
     noise = noise[~np.isnan(noise).any(axis=1)]
     if lacking or not len(noise):
         return Estimate(float(absolute.size(seen)), reason=lacking or "no resample held anybody")
-    low, high = absolute.interval(seen, noise, absolute.size(noise), level)
+    low, high = absolute.interval(seen, noise, noise, absolute.size(noise), level)
     value = absolute.unbiased(seen, noise)
     return Estimate(value, min(low, value), high)
 

@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
 from dcem.metrics import absolute
 
@@ -84,6 +85,38 @@ class Ranking:
         """Precision of the curve, from its effective numbers of positives and negatives."""
         return 1 / sum(mass @ mass / mass.sum() ** 2 for mass in (self.positive, self.negative))
 
+    @property
+    def caution(self) -> float:
+        """By how much resampling understates the noise of the curve: a factor of at least 1.
+
+        Few rows, or few that carry most of the weight, are resampled too evenly. The factor is that
+        of the area under the curve, from each row's influence on it: influences divided by one
+        minus the row's share of its class (as a jackknife would), and Student's instead of the
+        normal quantile, at the degrees of freedom that the kurtosis of the influences leaves.
+        """
+        caught, alarmed = self._middles()
+        p, q = (mass / mass.sum() for mass in (self.positive, self.negative))
+        area = p @ (1 - alarmed)
+        influence = p * (1 - alarmed - area) + q * (caught - area)
+        share = np.minimum(np.maximum(np.abs(p), np.abs(q)), 0.5)
+        square = influence**2
+        total = square.sum()
+        if total == 0:
+            return 1.0
+        cut_off = np.sqrt((square / (1 - share) ** 2).sum() / total)
+        excess = (square @ square) / total**2 - 1 / len(square)
+        freedom = max(2 / excess, 2.0) if excess > 0 else np.inf
+        return float(cut_off * stdtrit(freedom, 0.975) / ndtri(0.975))
+
+    def _middles(self) -> tuple[np.ndarray, np.ndarray]:
+        """Shares of positives and of negatives passed at the middle of each row's own step."""
+        caught, alarmed = (
+            _rising(np.cumsum(mass), steps_back=True) for mass in (self.positive, self.negative)
+        )
+        caught -= np.diff(caught, prepend=0.0) / 2
+        alarmed -= np.diff(alarmed, prepend=0.0) / 2
+        return caught, alarmed
+
     def curve(self) -> np.ndarray:
         """True positive rate on `GRID` [200]."""
         drawn: np.ndarray = self.curves(np.ones((1, int(self.person.max()) + 1)))[0]
@@ -101,11 +134,7 @@ class Ranking:
 
     def moved_to(self, curve: np.ndarray) -> Ranking:
         """The same people with their positive masses moved so that the group's curve is `curve`."""
-        caught, alarmed = (
-            _rising(np.cumsum(mass), steps_back=True) for mass in (self.positive, self.negative)
-        )
-        caught -= np.diff(caught, prepend=0.0) / 2  # the middle of each row's own step
-        alarmed -= np.diff(alarmed, prepend=0.0) / 2
+        caught, alarmed = self._middles()
         rates = np.concatenate([[0.0], GRID, [1.0]])
         heights = np.maximum.accumulate(np.concatenate([[0.0], curve, [1.0]]))
         heights += np.linspace(0, 1e-9, len(heights))  # strictly rising, so that it can be inverted
@@ -153,21 +182,28 @@ def compare_curves(
         null.append(np.stack([one.curves(counts) for one in equal]))
     pairs = tuple(combinations(range(len(rankings)), 2))
     seen = _differences(curves, pairs)  # [pairs, 200]
-    noise = _differences(np.concatenate(own, axis=1) - curves[:, None], pairs)
-    noise = noise[:, ~np.isnan(noise).any(axis=(0, 2))]  # resamples may miss a class
-    chance = absolute.size(_differences(np.concatenate(null, axis=1), pairs))
-    chance = chance[:, ~np.isnan(chance).any(axis=0)]  # [pairs, replicates]
+    caution = np.array([one.caution for one in rankings])[:, None, None]
+    noise, null_noise = (
+        _differences(caution * (np.concatenate(drawn, axis=1) - around), pairs)
+        for drawn, around in ((own, curves[:, None]), (null, mean))
+    )
+    there = ~np.isnan(noise + null_noise).any(axis=(0, 2))  # resamples may miss a class
+    noise, null_noise = noise[:, there], null_noise[:, there]  # [pairs, replicates, 200]
+    chance = absolute.size(null_noise)  # [pairs, replicates]
 
     value, unit = absolute.size(seen), chance.mean(axis=1)
     standing_out = int(np.argmax(value / unit))
     most_by_chance = (chance / unit[:, None]).max(axis=0)
     p_value = np.array([absolute.as_large(most_by_chance, one) for one in value / unit])
-    limits = [absolute.interval(*one, level) for one in zip(seen, noise, chance, strict=True)]
+    # Groups that happen to look steady have little noise of their own: for the lower limits it is
+    # mixed with that under the mean curve.
+    both = np.concatenate([noise, null_noise], axis=1)
+    limits = [absolute.interval(*one, level) for one in zip(seen, noise, both, chance, strict=True)]
     low, high = np.array(limits).T
     # The largest gap is at least that of the pair that stands out most.
     tail, least = (1 - level) / 2, 0.0
     if p_value[standing_out] < 1 - level:
-        least = float(value[standing_out]) * absolute.multiple(seen, noise, unit, tail)
+        least = float(value[standing_out]) * absolute.multiple(seen, both, unit, tail)
     resampled = absolute.size(seen[:, None] + noise).max(axis=0)
     most = max(float(np.quantile(resampled, 1 - tail)), float(value.max()))
     return Gaps(pairs, value, low, high, p_value, (least, most), chance)

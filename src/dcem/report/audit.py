@@ -1,66 +1,421 @@
-"""The audit of a table as one page."""
+"""The audit of a table as a document."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from importlib.metadata import version
+from math import inf, isnan
+from platform import python_version
 
-from dcem.audit.results import Audit
-from dcem.report import audit_tables
-from dcem.report.figures.audit import draw_audit
-from dcem.report.page import render_page
+import numpy as np
 
-# Section -> its title, the figures it shows, and the tables under them.
-SECTIONS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    "testing": ("Who is tested", ("risk",), ("testing",)),
-    "drivers": ("What drives testing", ("drivers",), ("drivers",)),
-    "overlap": (
-        "Can the tested speak for the untested?",
-        ("overlap", "calibration"),
-        ("overlap",),
-    ),
-    "yields": ("How often tests are positive", (), ("yields",)),
-    "prevalence": ("How common is the outcome?", ("prevalence",), ("prevalence",)),
-    "independence": (
-        "Does the outcome depend on the group, given the features?",
-        (),
-        ("independence",),
-    ),
-    "sensitivity": (
-        "What could overturn it?",
-        ("sensitivity-testing", "sensitivity-prevalence", "sensitivity-performance"),
-        ("sensitivity",),
-    ),
-    "assumptions": ("What all this rests on", (), ("assumptions",)),
-    "methods": ("Which methods are defensible here", (), ("methods",)),
-}
+from dcem.audit import without_small_cells
+from dcem.audit.overlap import HARDLY, SELDOM
+from dcem.audit.results import EVERYBODY, HIDDEN, Audit, Breakdown
+from dcem.metrics.estimate import Estimate
+from dcem.report.audit_opening import opening
+from dcem.report.document import (
+    NOTHING,
+    WITHHELD,
+    Block,
+    Cell,
+    Code,
+    Count,
+    Document,
+    Facts,
+    Figure,
+    Finding,
+    Findings,
+    Fold,
+    Missing,
+    Name,
+    Section,
+    Table,
+    Terms,
+    Text,
+    estimate,
+    table,
+)
+from dcem.report.figures import audit as draw
+from dcem.report.figures import audit_sensitivity as draw_sensitivity
+from dcem.text import count, p_value
+
+MOST_DRIVERS = 12
+MOST_STEPS = 16  # of a slider
 
 
-def render_audit(audit: Audit, title: str, facts: Mapping[str, str]) -> str:
-    """The audit as one HTML document; `facts` are what made it: file, hash, roles, versions."""
-    drawings = draw_audit(audit)
-    drawn = {drawing.name for drawing in drawings}
-    tables = audit_tables.all_tables(audit)
-    every = [
-        (
-            name,
-            heading,
-            [figure for figure in figures if figure in drawn],
-            [tables[table] for table in shown if table in tables],
-        )
-        for name, (heading, figures, shown) in SECTIONS.items()
-    ]
-    sections = [section for section in every if section[2] or section[3]]
-    return render_page(
-        "audit.html",
-        drawings,
-        heading=title,
-        lead=audit_tables.lead(audit),
-        findings=audit.findings,
-        contents=[
-            ("findings", "Findings"),
-            *((s[0], s[1]) for s in sections),
-            ("made", "How it was made"),
-        ],
-        sections=sections,
-        facts=facts,
+def audit_document(
+    audit: Audit,
+    title: str = "Audit of the labels",
+    data: Mapping[str, str] | None = None,
+    *,
+    small_cells: bool = False,
+) -> Document:
+    """The audit as a document; counts under ten are withheld unless `small_cells` is true.
+
+    `data` is what is known of the table beyond the audit: file, hash, roles.
+    """
+    if not (small_cells or audit.withheld):
+        audit = without_small_cells(audit)
+    facts = _facts(audit, data or {})
+    columns = [*(driver.column for driver in audit.drivers), *audit.suspicious]
+    return Document(
+        title=title,
+        lead=lead(audit),
+        opening=opening(audit),
+        findings=Findings(
+            tuple(
+                Finding(found.about, found.severity, found.headline, found.text)
+                for found in audit.findings
+            )
+        ),
+        sections=(
+            *(
+                Section(key, heading, tuple(blocks))
+                for key, heading, make in SECTIONS
+                if (blocks := [block for block in make(audit) if block is not None])
+            ),
+            Section("made", "How it was made", (Facts(facts),)),
+        ),
+        footer="Made with dcem. No individual row is on this page.",
+        names=frozenset([*(item.group for item in audit.counts), *columns]),
+        data={"made": facts, **vars(audit)},
     )
+
+
+def _facts(audit: Audit, data: Mapping[str, str]) -> dict[str, str]:
+    """What made this audit. Its own count of rows stands for that of the file: it may be rounded
+    to hide a small one."""
+    packages = [f"{name} {version(name)}" for name in ("dcem", "numpy", "scikit-learn", "scipy")]
+    return {
+        **data,
+        **audit.configuration,
+        "learners": "; ".join(f"{what}: {who}" for what, who in audit.learners.items()),
+        "versions": ", ".join([f"Python {python_version()}", *packages]),
+    }
+
+
+def lead(audit: Audit) -> str:
+    """What was looked at, in one line."""
+    total = audit.total
+    groups = f" in {len(audit.counts)} groups" if audit.grouped else ""
+    about = "About " if audit.withheld else ""
+    hidden = " Counts under ten are withheld, and what would give them away." * bool(audit.withheld)
+    return f"{about}{count(total.rows)} rows{groups}, {count(total.tested)} tested.{hidden}"
+
+
+def _figure(make: Callable[[Audit], object], audit: Audit) -> Figure:
+    return Figure(partial(make, audit))
+
+
+def _count(value: int) -> Cell:
+    return WITHHELD if value == HIDDEN else Count(value)
+
+
+def testing(audit: Audit) -> Iterator[Block]:
+    """Counts and rates per group."""
+    by_name = {item.group: item for item in audit.testing}
+    rows: list[tuple[Cell, ...]] = []
+    for item in audit.counts:
+        found = by_name[item.group]
+        hidden = HIDDEN in (item.tested, item.rows)
+        counted = "" if hidden else f"{count(item.tested)} of {count(item.rows)}"
+        cells = [Name(item.group), estimate(found.crude, "percent", counted)]
+        if audit.grouped:
+            lost = not found.difference.estimable
+            cells += [
+                NOTHING if lost else estimate(found.equal, "percent"),
+                NOTHING if lost else estimate(found.others, "percent"),
+                estimate(found.difference, "points"),
+            ]
+        rows.append(tuple(cells))
+    columns: tuple[str, ...] = ("group", "crude rate")
+    if audit.grouped:
+        columns += ("at equal features", "others", "difference")
+    note = (
+        "Equal features: the group and all others together, averaged over the features that both "
+        "have (overlap weights), and the difference between them."
+    )
+    yield table("", columns, rows, note=note if audit.grouped else "")
+    if audit.risk_curves:
+        yield _figure(draw.risk, audit)
+
+
+def prevalence(audit: Audit) -> Iterator[Block]:
+    """How common the outcome is, by assumption."""
+    if not audit.prevalence:
+        return
+    rows = [
+        (
+            Name(item.group),
+            estimate(item.recorded, "percent"),
+            estimate(item.tested_only, "percent"),
+            estimate(item.weighted, "percent"),
+            estimate(item.doubly_robust, "percent"),
+            *(WITHHELD if isnan(bound) else estimate(bound, "percent") for bound in item.bounds),
+        )
+        for item in audit.prevalence
+    ]
+    yield table(
+        "",
+        ("group", "recorded", "tested only", "weighted", "doubly robust", "at least", "at most"),
+        rows,
+        note="Recorded: the untested count as negative. Tested only: the tested stand for "
+        "everybody. Weighted and doubly robust: features and group explain who was tested. At "
+        "least and at most: nothing assumed, all untested negative or all positive.",
+    )
+    yield _figure(draw.prevalence, audit)
+
+
+def sensitivity(audit: Audit) -> Iterator[Block]:
+    """What would overturn it: a slider, three breakdown values, and the curves."""
+    yield from filter(None, [_unmeasured(audit), _odds(audit)])
+    rows: list[tuple[Cell, ...]] = []
+    for name, found in (
+        ("disparity in testing", audit.testing_sensitivity),
+        ("how common the outcome is", audit.prevalence_sensitivity),
+        ("how well scores rank everybody", audit.performance_sensitivity),
+    ):
+        if found is None:
+            rows.append((name, Missing(what="not possible here"), NOTHING, NOTHING))
+            continue
+        b = found.breakdown
+        rows.append((name, b.conclusion, _strength(b, b.value), _strength(b, b.with_interval)))
+    yield table(
+        "How strong would something unseen have to be?",
+        ("about", "conclusion", "breaks down at", "its interval at"),
+        rows,
+        words=(1,),
+        note="Partial R²: the share of what the features leave open, of the group and of testing, "
+        "that an unmeasured cause would have to explain. Odds ratio: between the odds of the "
+        "outcome of untested and of tested people with the same features; every row may have its "
+        "own, up to this one or its inverse, chosen to overturn the conclusion.",
+    )
+    yield Fold(
+        "The curves",
+        tuple(_figure(make, audit) for make in draw_sensitivity.SENSITIVITY),
+    )
+
+
+def _strength(b: Breakdown, value: float) -> Cell:
+    if isnan(value):
+        return Missing(b.reason)
+    if value == inf:
+        return "nothing does"
+    if b.unit == "odds ratio":
+        return "unclear from the start" if value <= 1 else estimate(value, "ratio", b.unit)
+    return "unclear from the start" if value == 0 else estimate(value, "percent", b.unit)
+
+
+def _thinned(points: np.ndarray, end: float) -> list[int]:
+    """Positions of a few steps along a curve, up to an end; 1 is one of them if it is there."""
+    shown = np.flatnonzero(points <= end)
+    few = np.linspace(0, shown[-1], min(MOST_STEPS, len(shown))).round().astype(int)
+    return sorted({*few.tolist(), *np.flatnonzero(np.isclose(points, 1.0)).tolist()})
+
+
+def _unmeasured(audit: Audit) -> Table | None:
+    """The difference in testing that could remain, step by step."""
+    found = audit.testing_sensitivity
+    if found is None:
+        return None
+    end = max(2.5 * found.breakdown.value, 0.02)
+    rows = []
+    for i in _thinned(found.strength, end):
+        low, high = found.low[i], found.high[i]
+        rows.append(
+            (
+                estimate(found.strength[i], "percent"),
+                estimate(low, "points"),
+                estimate(high, "points"),
+                "there could be none" if low <= 0 <= high else "a difference remains",
+            )
+        )
+    return table(
+        f"What if something unrecorded drives testing and differs for group {found.group}?",
+        ("its strength (partial R²)", "difference at least", "at most", "so"),
+        rows,
+        steps=True,
+    )
+
+
+def _odds(audit: Audit) -> Table | None:
+    """Prevalence along the odds ratio, step by step."""
+    found = audit.prevalence_sensitivity
+    curve = None if found is None else found.curves.get(EVERYBODY)
+    if found is None or curve is None or curve.reason:
+        return None
+    return table(
+        "What if the untested differ from tested people with the same features?",
+        ("odds of the outcome, untested over tested", "share with the outcome, everybody"),
+        [
+            (
+                estimate(found.gamma[i], "ratio"),
+                estimate(Estimate(curve.value[i], curve.low[i], curve.high[i]), "percent"),
+            )
+            for i in _thinned(found.gamma, inf)
+        ],
+        steps=True,
+    )
+
+
+def yields(audit: Audit) -> Iterator[Block]:
+    """The outcome test."""
+    if not audit.yields:
+        return
+    rows: list[tuple[Cell, ...]] = []
+    for item in audit.yields:
+        cells = [Name(item.group), estimate(item.rate, "percent")]
+        if audit.grouped:
+            cells += [
+                estimate(item.difference, "points"),
+                estimate(item.at_equal_probability, "points"),
+            ]
+        rows.append((*cells, estimate(item.marginal, "percent")))
+    columns: tuple[str, ...] = ("group", "positive of tested")
+    if audit.grouped:
+        columns += ("against others", "at equal testing probability")
+    yield Fold(
+        "Positive tests by group",
+        (
+            table(
+                "",
+                (*columns, "least expected fifth"),
+                rows,
+                note="A difference in rates alone is not yet bias: rates average over everybody "
+                "tested, not over those at the margin, and groups whose risk is distributed "
+                "differently have different rates under one and the same rule (infra-marginality). "
+                "Nearer to the margin: the difference among people who were equally likely to be "
+                "tested, and the rate among the fifth of a group's tests that was least to be "
+                "expected.",
+            ),
+        ),
+    )
+
+
+def overlap(audit: Audit) -> Iterator[Block]:
+    """Testing probabilities per group, and whether the model of them is right."""
+    if not audit.overlap:
+        return
+
+    def share(value: float) -> Cell:
+        return WITHHELD if isnan(value) else estimate(value, "percent")
+
+    rows = [
+        (
+            Name(name),
+            *map(share, (*o.quantiles[::2], o.under[HARDLY], o.under[SELDOM])),
+            _count(o.tested),
+            WITHHELD if isnan(o.effective) else estimate(o.effective, "count"),
+            share(o.heaviest),
+        )
+        for name, o in audit.overlap.items()
+    ]
+    heads = ("group", "5 %", "median", "95 %", "under 1 %", "under 5 %", "tested")
+    yield Fold(
+        "Who could have been tested, by group",
+        (
+            table(
+                "",
+                (*heads, "effective sample size", "heaviest"),
+                rows,
+                note="Quantiles of the probability of being tested, and the share of people for "
+                "whom it is under 1 % or 5 %: hardly anybody like them was tested. Effective "
+                "sample size (Kish): of the tests, when they are weighted to represent everybody. "
+                "Heaviest: the share of the weight that the heaviest hundredth of the tests "
+                "carries.",
+            ),
+            _figure(draw.overlap, audit),
+            _figure(draw.calibration, audit),
+        ),
+    )
+
+
+def drivers(audit: Audit) -> Iterator[Block]:
+    """Raw columns by what the prediction of testing owes to them."""
+    if not audit.drivers:
+        return
+    rows = [
+        (
+            Name(item.column),
+            estimate(item.loss, "ratio"),
+            estimate(item.share, "percent"),
+            item.direction,
+        )
+        for item in audit.drivers[:MOST_DRIVERS]
+    ]
+    yield Fold(
+        "Columns by permutation importance",
+        (
+            _figure(draw.drivers, audit),
+            table(
+                "",
+                ("column", "permutation importance", "share of all", "predicted share tested"),
+                rows,
+                note="How much worse testing is predicted when the column is permuted (log loss, "
+                "in thousandths of a nat per row), and as a share of the sum over all columns. "
+                "Columns that say the same share their importance. Prediction is not cause.",
+                words=(3,),
+            ),
+        ),
+    )
+
+
+def independence(audit: Audit) -> Iterator[Block]:
+    """Odds ratios of the outcome by group at equal features."""
+    found = audit.independence
+    if found is None:
+        return
+    joint = (
+        found.reason if isnan(found.p_value) else f"all groups jointly: {p_value(found.p_value)}"
+    )
+    rows = [
+        (Name(name), estimate(e, "ratio"), estimate(found.detectable[name], "ratio"))
+        for name, e in found.odds_ratio.items()
+    ]
+    yield Fold(
+        "Odds ratios by group",
+        (
+            table(
+                "",
+                ("group", "odds ratio against others", "would have been seen"),
+                rows,
+                note=f"Among the tested; {joint}. Would have been seen: the odds ratio, up or "
+                "down, that this many tests notice four times out of five. An interval around 1 is "
+                "not a proof of independence, and untested people could not be asked.",
+            ),
+        ),
+    )
+
+
+def assumptions(audit: Audit) -> Iterator[Block]:
+    """The checklist."""
+    rows = [(a.name, a.testable, a.severity, a.says) for a in audit.assumptions]
+    if rows:
+        heads = ("assumption", "can it be tested?", "verdict", "what the data say")
+        yield Fold("The checklist", (table("", heads, rows, words=(1, 2, 3)),))
+
+
+def methods(audit: Audit) -> Iterator[Block]:
+    """Which methods are defensible."""
+    if not audit.methods:
+        return
+    for verdict in ("defensible", "with care"):
+        named = [f"`{advice.name}`" for advice in audit.methods if advice.verdict == verdict]
+        yield Text((f"{verdict.capitalize()}: {', '.join(named) or 'none'}.",))
+    told = tuple((Code(m.name), f"{m.verdict}: {m.reason}") for m in audit.methods)
+    yield Fold("Why", (Terms(told),))
+
+
+SECTIONS: tuple[tuple[str, str, Callable[[Audit], Iterator[Block | None]]], ...] = (
+    ("testing", "Who is tested", testing),
+    ("prevalence", "How common is the outcome?", prevalence),
+    ("sensitivity", "What could overturn it?", sensitivity),
+    ("methods", "Which methods are defensible here", methods),
+    ("yields", "How often tests are positive", yields),
+    ("overlap", "Can the tested speak for the untested?", overlap),
+    ("drivers", "What drives testing", drivers),
+    ("independence", "Does the outcome depend on the group, given the features?", independence),
+    ("assumptions", "What all this rests on", assumptions),
+)

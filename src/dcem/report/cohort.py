@@ -11,16 +11,35 @@ from pathlib import Path
 from typing import Any
 
 from dcem.files import whole_file
-from dcem.report.page import count as number
-from dcem.report.page import render_page
+from dcem.report.cells import plain
+from dcem.report.document import (
+    NOTHING,
+    Block,
+    Cell,
+    Code,
+    Count,
+    Document,
+    Figure,
+    Missing,
+    Section,
+    Table,
+    estimate,
+    table,
+)
 from dcem.report.style import FAINT, INK, MUTED, PAPER, RC, Drawing, group_colour, new_figure
 from dcem.table.disclosure import WITHHELD
+from dcem.text import decimal
 
 _ROW, _BOX_HEIGHT = 1.0, 0.62
 _LEFT_X, _LEFT_WIDTH = 0.0, 3.0
 _OUT_X, _OUT_WIDTH = 3.7, 5.4
 _GROUPS = ("Black", "white")
 _ASIDE: dict[str, Any] = {"ha": "right", "va": "center", "color": MUTED, "fontsize": 9}
+
+
+def number(value: int | str | None) -> str:
+    """A count inside a figure or a sentence."""
+    return plain(_count(value))
 
 
 def draw_flow(flow: Mapping[str, Any]) -> Drawing:
@@ -124,15 +143,167 @@ def draw_distributions(quality: Mapping[str, Any]) -> Drawing:
     )
 
 
-def render_cohort(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> str:
-    """The account as one self-contained HTML page."""
-    return render_page(
-        "cohort.html",
-        [draw_flow(flow), draw_distributions(quality)],
-        flow=flow,
-        quality=quality,
-        build=flow["build"],
-        groups=_GROUPS,
+def cohort_document(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> Document:
+    """The account as a document."""
+    return Document(
+        title="Sepsis cohort: flow and quality of the data",
+        lead=_lead(flow["build"]),
+        opening=None,
+        findings=None,
+        sections=(
+            Section(
+                "flow", "Who is in the study, and why the others are not", _flow(flow, quality)
+            ),
+            Section("missing", "Missing features", (_missing(quality),)),
+            Section("distributions", "Distributions", _distributions(quality)),
+            Section(
+                "values",
+                "Charted values that a cleaned feature leaves out",
+                (_values(quality, flow["build"]),),
+            ),
+        ),
+        footer="Counts of stays in the study, and of charted values in the first three hours. No "
+        "individual value or identifier is on this page.",
+        data={"flow": flow, "quality": quality},
+    )
+
+
+def _lead(build: Mapping[str, Any]) -> str:
+    demo = build["release"] == "demo"
+    if build["artificial"]:
+        source = (
+            "Built from artificial tables. No number on this page says anything about patients."
+        )
+    else:
+        source = f"Built from MIMIC-III v1.4 ({build['release']} release)"
+        source += (
+            ": open data of 100 patients, all of whom died. It shows that the pipeline runs; it is "
+            "not a basis for a model's performance."
+            if demo
+            else "."
+        )
+    hidden = (
+        "Counts under 10 are shown as “<10”; counts that would reveal one are withheld."
+        if build["small_cells"] == "hidden"
+        else "Small counts are shown: for open data only."
+    )
+    rules = f"Suspicion rule `{build['suspicion']}`, features `{build['features']}`."
+    return f"{source} {rules} {hidden}"
+
+
+def _count(value: int | str | None) -> Cell:
+    """A count, a hidden one as it was hidden, an unknown one as a dash."""
+    if value is None:
+        return NOTHING
+    return Count(value) if isinstance(value, int) else Missing(what=value)
+
+
+def _share(part: Mapping[str, Any]) -> Cell:
+    """`{"count": 1200, "share": 0.031}`."""
+    if isinstance(part["count"], int) and part["share"] is not None:
+        return estimate(part["share"], "percent", f"{number(part['count'])} stays")
+    return _count(part["count"])
+
+
+def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[Block, ...]:
+    study, cultured = flow["study"], quality["cultured"]
+    parts = {"all": study, **{group: study["groups"][group] for group in _GROUPS}}
+    told = {"in_cohort": "all", "suspected": "infection suspected", "sofa_2": "SOFA 2 or more"}
+    told["sepsis3"] = "sepsis (both)"
+    return (
+        Figure(lambda: draw_flow(flow)),
+        table(
+            "",
+            ("flag on its own", "here", "published"),
+            [
+                (flag, _count(pair["count"]), _count(pair["published"]))
+                for flag, pair in flow["flags_on_their_own"].items()
+            ],
+        ),
+        table(
+            "",
+            ("of the cohort", "here", "published"),
+            [
+                (words, *(_count(flow["cohort"][name][which]) for which in ("count", "published")))
+                for name, words in told.items()
+            ],
+        ),
+        table(
+            "",
+            ("of the study", "all", "sepsis", "no sepsis", "cultured"),
+            [
+                (
+                    name,
+                    *(_count(part[kind]["count"]) for kind in ("all", "sepsis", "no_sepsis")),
+                    _share(cultured[name]),
+                )
+                for name, part in parts.items()
+            ],
+            note="Cultured: any specimen within a day of admission to the ICU. The paper reports "
+            "that about 90 % were, and on that ground takes the recorded outcome for the truth.",
+        ),
+    )
+
+
+def _missing(quality: Mapping[str, Any]) -> Table:
+    return table(
+        "",
+        ("feature", "meaning", "unit", "missing", *_GROUPS),
+        [
+            (
+                Code(name),
+                feature["meaning"],
+                feature["unit"],
+                *(_share(feature["missing"][of]) for of in ("all", *_GROUPS)),
+            )
+            for name, feature in quality["features"].items()
+        ],
+        words=(1,),
+    )
+
+
+def _distributions(quality: Mapping[str, Any]) -> tuple[Block, ...]:
+    rows: list[tuple[Cell, ...]] = []
+    for name, feature in quality["features"].items():
+        for group in _GROUPS:
+            found = (feature["distribution"].get(group) or {"quantiles": {}})["quantiles"]
+            quantiles = (found.get(q) for q in ("0.05", "0.25", "0.5", "0.75", "0.95"))
+            cells = (NOTHING if q is None else str(q) for q in quantiles)
+            rows.append((Code(name), group, *cells))
+    spreads = " ".join(
+        f"Standard deviation of `{name}`: "
+        f"{spread['here'] if spread['here'] is not None else 'too few'} (published, training "
+        f"split: {decimal(spread['published'], 3)})."
+        for name, spread in quality["standard_deviations"].items()
+    )
+    return (
+        Figure(lambda: draw_distributions(quality)),
+        table(
+            "",
+            ("feature", "group", "5 %", "25 %", "median", "75 %", "95 %"),
+            rows,
+            note="A quantile is given where at least ten stays lie on either side of it. "
+            + spreads,
+        ),
+    )
+
+
+def _values(quality: Mapping[str, Any], build: Mapping[str, Any]) -> Table:
+    published = build["features"] == "published"
+    kinds = ("all", "error", "other quantity", "implausible", "no number")
+    return table(
+        "",
+        ("measurement", "values", "marked wrong", *kinds[2:]),
+        [
+            (row["meaning"], *(_count(row[kind]) for kind in kinds))
+            for row in quality["values"].values()
+        ],
+        note=(
+            "This cohort has the features as published: these values were used. "
+            if published
+            else "This cohort has the cleaned features: these values were left out. "
+        )
+        + "Other quantity: alarm limits, ventilator settings, pressures in other vessels.",
     )
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 
 class Ink(NamedTuple):
@@ -29,6 +31,7 @@ PALETTE = {
     "faint": Ink("#c3cad3", "#4b5563"),
     "grid": Ink("#e5e8ec", "#2c3440"),
     "paper": Ink("#fefefe", "#151a21"),
+    "marked": Ink("#e8f1ef", "#1b2a2c"),
     "accent": Ink("#0b6e5f", "#4fd1b8"),
     "warn": Ink("#b3261e", "#ff8f85"),
     "caution": Ink("#8a5300", "#eab04e"),
@@ -71,9 +74,14 @@ RC: dict[Any, Any] = {
 PLAIN = {**RC, "text.parse_math": False}  # for names from a user's table: a $ is a $
 
 
+def group_key(code: int) -> str:
+    """The palette's name for the colour of a group, by its place; beyond six they repeat."""
+    return f"group-{code % 6}"
+
+
 def group_colour(code: int) -> str:
-    """The colour of a group, by its code; beyond six the colours repeat."""
-    return PALETTE[f"group-{code % 6}"].light
+    """The colour of a group, by its place among the groups: the same on every page."""
+    return PALETTE[group_key(code)].light
 
 
 def css_variables(dark: bool) -> str:
@@ -90,6 +98,36 @@ class Drawing:
     title: str
     description: str  # what a reader who cannot see it needs to know
     caption: str  # how to read it
+
+    def in_words(self, say: Callable[[str], str]) -> Drawing:
+        """The same drawing in the words of a field, those inside the picture too."""
+        from matplotlib.text import Text
+
+        for text in self.figure.findobj(Text):
+            text.set_text(say(text.get_text()))
+        return replace(
+            self,
+            title=say(self.title),
+            description=say(self.description),
+            caption=say(self.caption),
+        )
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def in_style(make: Callable[P, T]) -> Callable[P, T]:
+    """Run a drawing function in the style of all figures, in which a `$` is a `$`."""
+
+    @wraps(make)
+    def styled(*args: P.args, **kwargs: P.kwargs) -> T:
+        import matplotlib
+
+        with matplotlib.rc_context(PLAIN):
+            return make(*args, **kwargs)
+
+    return styled
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -133,9 +171,12 @@ def _share_style(run: re.Match[str]) -> str:
 def inline_svg(drawing: Drawing) -> str:
     """A drawing as an accessible `<svg>` element to put into a page."""
     import matplotlib
+    from matplotlib.text import Text
 
     stream = io.StringIO()
-    with matplotlib.rc_context({**RC, "svg.hashsalt": drawing.name}):
+    for text in drawing.figure.findobj(Text):
+        text.set_parse_math(False)  # a $ in a name is a $
+    with matplotlib.rc_context({**PLAIN, "svg.hashsalt": drawing.name}):
         drawing.figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     svg = stream.getvalue()
     view_box = re.search(r'viewBox="[^"]+"', svg)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import inspect
 import platform
+from importlib import metadata
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-import sklearn
-import torch
 
 from dcem import __version__
 
 if TYPE_CHECKING:
-    from dcem.methods.network import NetworkClassifier
+    from dcem.methods.base import SelectiveClassifier
 
 SMALLEST_CELL = 10
 
@@ -41,7 +40,7 @@ def without_small_cells(counts: pd.DataFrame) -> pd.DataFrame:
     return shown
 
 
-def model_card(estimator: NetworkClassifier, counts: pd.DataFrame, about_table: str = "") -> str:
+def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame, about_table: str = "") -> str:
     """The page, in Markdown; `counts` is free of small cells already."""
     parameters = {
         name: value
@@ -91,10 +90,19 @@ def model_card(estimator: NetworkClassifier, counts: pd.DataFrame, about_table: 
         "",
         "## Versions",
         "",
-        f"dcem {__version__}, torch {torch.__version__}, scikit-learn {sklearn.__version__}, "
-        f"numpy {np.__version__}, Python {platform.python_version()}.",
+        f"dcem {__version__}, {_versions()}, Python {platform.python_version()}.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _versions() -> str:
+    found = []
+    for name in ("torch", "lightgbm", "scikit-learn", "numpy"):
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            continue  # an extra that is not installed took no part
+    return ", ".join(found)
 
 
 def _value(value: object) -> str:

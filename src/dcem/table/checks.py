@@ -366,7 +366,7 @@ def check_learnable(
         if len(np.unique(y_obs[counted])) < len(np.unique(y_obs[tested])):
             raise InputError(
                 f"The weight is 0 in {rows_text(tested & (weight == 0))} that were tested, and "
-                f"those left do not hold both values of {label!r}. Rows without weight teach "
+                f"those left do not hold both classes of {label!r}. Rows without weight teach "
                 "nothing."
             )
     n, looked = len(y_obs), int(tested.sum())

@@ -3,58 +3,61 @@
 from __future__ import annotations
 
 from math import isnan
+from typing import Any
 
 import numpy as np
 
 from dcem.audit.overlap import HARDLY
 from dcem.audit.results import EVERYBODY, Audit, Estimate
-from dcem.report.figures.audit_look import colours_of, left_out, legend_outside, percent_axis
-from dcem.report.figures.audit_sensitivity import SENSITIVITY
-from dcem.report.style import (
-    ACCENT,
-    FAINT,
-    INK,
-    MUTED,
-    RC,
-    WARN,
-    Drawing,
-    new_figure,
-)
+from dcem.report.figures.panels import group_line, key_of_groups, share_marks, shortened
+from dcem.report.style import ACCENT, FAINT, INK, MUTED, WARN, Drawing, in_style, new_figure
+from dcem.text import decimal, number, percent
+
+MOST_GROUPS = 8  # lines that an eye can tell apart; the largest groups are drawn
 
 
-def draw_audit(audit: Audit) -> list[Drawing]:
-    """Every figure that has something to show."""
-    import matplotlib
+def looks_of(audit: Audit) -> dict[str, dict[str, Any]]:
+    """The largest groups, each with the colour and dashes it has on every page."""
+    largest = sorted(audit.counts, key=lambda item: -item.rows)[:MOST_GROUPS]
+    return {
+        item.group: group_line(place) for place, item in enumerate(audit.counts) if item in largest
+    }
 
-    parts = (risk, overlap, calibration, drivers, prevalence, *SENSITIVITY)
-    with matplotlib.rc_context(RC):
-        return [drawing for part in parts for drawing in [part(audit)] if drawing is not None]
+
+def left_out(audit: Audit) -> str:
+    """A sentence about groups that are not drawn, or nothing."""
+    more = len(audit.counts) > MOST_GROUPS
+    return f" The {MOST_GROUPS} largest of {len(audit.counts)} groups are drawn." if more else ""
 
 
+def names_of(audit: Audit) -> list[str]:
+    """All groups, in the order of their colours."""
+    return [item.group for item in audit.counts]
+
+
+@in_style
 def risk(audit: Audit) -> Drawing | None:
     """Share tested against predicted risk."""
-    colours = colours_of(audit)
-    curves = [c for c in audit.risk_curves if c.group in colours or not audit.grouped]
+    looks = looks_of(audit)
+    curves = [c for c in audit.risk_curves if c.group in looks or not audit.grouped]
     if not curves:
         return None
     figure = new_figure(8.2, 4.2)
     ax = figure.subplots()
     for curve in curves:
-        colour = colours.get(curve.group, ACCENT)
+        look = looks[curve.group] if audit.grouped else {"color": ACCENT}
         faint = 0.16 if len(curves) <= 3 else 0.08
-        ax.fill_between(curve.risk, curve.low, curve.high, color=colour, alpha=faint, lw=0)
-        label = curve.group if audit.grouped else "everybody"
-        ax.plot(curve.risk, curve.tested, "o-", color=colour, lw=2, ms=4.5, label=label)
+        ax.fill_between(curve.risk, curve.low, curve.high, color=look["color"], alpha=faint, lw=0)
+        ax.plot(curve.risk, curve.tested, marker="o", lw=2, ms=4.5, **look)
     ax.set(xlabel="risk that the features predict", ylabel="share tested")
     ax.set_ylim(bottom=0)
-    percent_axis(ax.xaxis)
-    percent_axis(ax.yaxis)
+    share_marks(ax.xaxis, ax.yaxis)
     ax.grid(axis="y")
     if len(curves) > 1:
-        legend_outside(figure, ax)
+        key_of_groups(figure, names_of(audit), {curve.group for curve in curves})
     described = "; ".join(
-        f"{c.group}: from {100 * c.tested[0]:.0f} % tested at a risk of {100 * c.risk[0]:.0f} % to "
-        f"{100 * c.tested[-1]:.0f} % at {100 * c.risk[-1]:.0f} %"
+        f"{c.group}: from {percent(c.tested[0])} tested at a risk of {percent(c.risk[0])} to "
+        f"{percent(c.tested[-1])} at {percent(c.risk[-1])}"
         for c in curves
     )
     return Drawing(
@@ -68,22 +71,24 @@ def risk(audit: Audit) -> Drawing | None:
     )
 
 
+@in_style
 def overlap(audit: Audit) -> Drawing | None:
     """Distribution of the testing probabilities, a panel a group."""
     if not audit.overlap:
         return None
-    colours = colours_of(audit)
-    names = [n for n, o in audit.overlap.items() if n in colours and o.histogram.any()]
+    looks = looks_of(audit)
+    names = [n for n, o in audit.overlap.items() if n in looks and o.histogram.any()]
     names = names if audit.grouped else [EVERYBODY]
     if not names:
         return None
-    figure = new_figure(8.6, 0.75 + 0.95 * len(names))
+    figure = new_figure(8.6, 0.75 + (0.95 if len(names) <= 3 else 0.6) * len(names))
     axes = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
     edges = np.arange(len(audit.bin_edges))  # one step a bin: small probabilities need the room
     marks = [0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1]
     places = [int(np.argmin(np.abs(audit.bin_edges - mark))) for mark in marks]
     for ax, name in zip(axes, names, strict=True):
-        found, colour = audit.overlap[name], colours.get(name, ACCENT)
+        found = audit.overlap[name]
+        colour = looks[name]["color"] if name in looks else ACCENT
         ax.stairs(found.histogram, edges, fill=True, color=colour, alpha=0.75)
         ax.axvspan(0, places[1], color=WARN, alpha=0.1, lw=0)
         ax.set_yticks([])
@@ -91,7 +96,8 @@ def overlap(audit: Audit) -> Drawing | None:
         ax.set_ylim(0, max(found.histogram.max(), 1e-9) * 1.05)
         ax.set_xlim(0, edges[-1])
         share = found.under[HARDLY]
-        said = name if isnan(share) else f"{name}\n{100 * share:.1f} % under 1 %"
+        said = shortened(name)
+        said += "" if isnan(share) else f"\n{percent(share, 1)} under 1 %"
         ax.text(1.01, 0.5, said, transform=ax.transAxes, va="center", fontsize=9.5, color=INK)
     axes[-1].set_xticks(places, [f"{100 * mark:g} %" for mark in marks])
     axes[-1].set_xlabel("probability of being tested, given features and group (uneven scale)")
@@ -101,11 +107,11 @@ def overlap(audit: Audit) -> Drawing | None:
         "Who could have been tested",
         "Distribution of the probability of being tested. "
         + "; ".join(
-            f"{n}: median {100 * audit.overlap[n].quantiles[2]:.1f} %"
+            f"{n}: median {percent(audit.overlap[n].quantiles[2], 1)}"
             + (
                 ""
                 if isnan(share := audit.overlap[n].under[HARDLY])
-                else f", {100 * share:.1f} % of people under 1 %"
+                else f", {percent(share, 1)} of people under 1 %"
             )
             for n in names
         )
@@ -116,6 +122,7 @@ def overlap(audit: Audit) -> Drawing | None:
     )
 
 
+@in_style
 def calibration(audit: Audit) -> Drawing | None:
     """Predicted against observed testing."""
     found = audit.calibration
@@ -128,20 +135,21 @@ def calibration(audit: Audit) -> Drawing | None:
     ax.vlines(found.predicted, found.low, found.high, color=ACCENT, lw=2)
     ax.plot(found.predicted, found.observed, "o", color=ACCENT, ms=5.5)
     ax.set(xlim=(0, most), ylim=(0, most), xlabel="predicted share tested", ylabel="share tested")
-    percent_axis(ax.xaxis)
-    percent_axis(ax.yaxis)
+    share_marks(ax.xaxis, ax.yaxis)
     return Drawing(
         figure,
         "calibration",
         "Is the model of testing right?",
         f"Predicted and observed shares tested in {len(found.predicted)} bins; slope "
-        f"{found.slope.value:.2f}, mean error {100 * found.error:.1f} percentage points.",
+        f"{decimal(found.slope.value)}, mean error {decimal(100 * found.error, 1)} percentage "
+        "points.",
         f"Each point is a tenth of the people, predicted by models that had not seen them. On the "
-        f"line, predictions are right. Calibration slope {found.slope.value:.2f} (1 is right); "
-        f"AUC {found.auc:.2f}.",
+        f"line, predictions are right. Calibration slope "
+        f"{decimal(found.slope.value)} (1 is right); AUC {number(found.auc)}.",
     )
 
 
+@in_style
 def drivers(audit: Audit, most: int = 12) -> Drawing | None:
     """Importance of the raw columns."""
     shown = [d for d in audit.drivers[:most] if d.loss.value > 0]
@@ -159,15 +167,15 @@ def drivers(audit: Audit, most: int = 12) -> Drawing | None:
         color=INK,
         lw=1.4,
     )
-    ax.set_yticks(heights, [d.column for d in shown], color=INK)
+    ax.set_yticks(heights, [shortened(d.column) for d in shown], color=INK)
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel("loss of prediction when the column is shuffled (thousandths of a nat a row)")
+    ax.set_xlabel("permutation importance (log loss, thousandths of a nat per row)")
     ax.grid(axis="x")
     return Drawing(
         figure,
         "drivers",
         "What drives testing",
-        "; ".join(f"{d.column}: {d.loss.value:.2f}" for d in shown) + ".",
+        "; ".join(f"{d.column}: {decimal(d.loss.value)}" for d in shown) + ".",
         "Longer bars: testing is predicted from this column more than from others. Prediction is "
         "not cause, and a column that was filled in after the decision can lead the list. "
         "`(group)` is the group itself.",
@@ -182,20 +190,21 @@ _KINDS = (
 )
 
 
+@in_style
 def prevalence(audit: Audit) -> Drawing | None:
     """Every estimate of every group, with the limits behind them."""
-    names = colours_of(audit)
-    shown = [p for p in audit.prevalence if p.group == EVERYBODY or p.group in names]
+    looks = looks_of(audit)
+    shown = [p for p in audit.prevalence if p.group == EVERYBODY or p.group in looks]
     shown = [p for p in shown if p.recorded.estimable]
     if not shown:
         return None
-    figure = new_figure(8.6, 1.1 + 0.78 * len(shown))
+    figure = new_figure(8.6, 1.1 + (0.78 if len(shown) <= 4 else 0.6) * len(shown))
     ax = figure.subplots()
     for row, item in enumerate(shown):
         height = len(shown) - 1 - row
         ax.hlines(height, *item.bounds, color=FAINT, lw=9, alpha=0.6)
-        for number, (kind, label, marker, colour) in enumerate(_KINDS):
-            at = height + 0.24 - 0.16 * number
+        for place, (kind, label, marker, colour) in enumerate(_KINDS):
+            at = height + 0.24 - 0.16 * place
             estimate: Estimate = getattr(item, kind)
             if not estimate.estimable:
                 continue
@@ -210,11 +219,11 @@ def prevalence(audit: Audit) -> Drawing | None:
                 ms=6,
                 label=None if row else label,
             )
-    ax.set_yticks(range(len(shown)), [p.group for p in shown][::-1], color=INK)
+    ax.set_yticks(range(len(shown)), [shortened(p.group) for p in shown][::-1], color=INK)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(-0.6, len(shown) - 0.4)
     ax.set_xlim(0, 1)
-    percent_axis(ax.xaxis)
+    share_marks(ax.xaxis)
     ax.grid(axis="x")
     figure.legend(loc="outside upper left", ncols=2, fontsize=9.5)
     return Drawing(
@@ -222,8 +231,8 @@ def prevalence(audit: Audit) -> Drawing | None:
         "prevalence",
         "How common is the outcome?",
         "; ".join(
-            f"{p.group}: recorded {100 * p.recorded.value:.1f} %, limits "
-            f"{100 * p.bounds[0]:.0f} to {100 * p.bounds[1]:.0f} %"
+            f"{p.group}: recorded {percent(p.recorded.value, 1)}, limits "
+            f"{percent(p.bounds[0])} to {percent(p.bounds[1])}"
             for p in shown
         )
         + ".",

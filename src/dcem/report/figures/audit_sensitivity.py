@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from dcem.audit.results import EVERYBODY, Audit
-from dcem.report.figures.audit_look import colours_of, left_out, legend_outside, percent_axis
-from dcem.report.style import ACCENT, INK, MUTED, WARN, Drawing, new_figure
+from dcem.report.figures.audit import left_out, looks_of, names_of
+from dcem.report.figures.panels import key_of_groups, share_marks
+from dcem.report.style import ACCENT, INK, MUTED, WARN, Drawing, in_style, new_figure
+from dcem.text import decimal, number, percent, ratio
 
 
+@in_style
 def sensitivity_testing(audit: Audit) -> Drawing | None:
     """The difference in testing that could remain."""
     found = audit.testing_sensitivity
@@ -29,7 +32,7 @@ def sensitivity_testing(audit: Audit) -> Drawing | None:
     ax.axhline(0, color=INK, lw=1)
     ax.set_xlim(0, 100 * end)
     if at <= end:
-        _mark(ax, 100 * at, f"breakdown\n{100 * at:.2f} %")
+        _mark(ax, 100 * at, f"breakdown\n{percent(at)}")
     for benchmark in found.benchmarks[:1]:
         place = 100 * min(benchmark.with_group, benchmark.with_testing)
         if place <= 100 * end:
@@ -40,62 +43,68 @@ def sensitivity_testing(audit: Audit) -> Drawing | None:
             )  # fmt: skip
     ax.set_xlabel("strength of an unmeasured cause: partial R² with group and with testing, in %")
     ax.set_ylabel("difference that could remain")
-    percent_axis(ax.yaxis)
+    share_marks(ax.yaxis)
     return Drawing(
         figure,
         "sensitivity-testing",
         "An unmeasured cause of testing",
-        f"Group {found.group}: difference {100 * value:.1f} percentage points; it could be zero "
-        f"if an unmeasured cause has a partial R² of {100 * at:.2f} % with group and testing.",
+        f"Group {found.group}: difference {decimal(100 * value, 1)} percentage points; it could be "
+        f"zero if an unmeasured cause has a partial R² of {percent(at)} with group and testing.",
         f"Group {found.group} against everybody else. Line: the difference in testing at equal "
         "features. Band: what could be left of it if something unmeasured were that strongly tied "
         "to both the group and testing. Dotted: the strongest measured column, for scale."
         + (
-            f" E-value {found.e_value:.2f} ({found.e_value_of_interval:.2f} for the interval)."
+            f" E-value {ratio(found.e_value)} (interval {ratio(found.e_value_of_interval)})."
             if isfinite(found.e_value)
             else ""
         ),
     )
 
 
+@in_style
 def sensitivity_prevalence(audit: Audit) -> Drawing | None:
     """Prevalence along the odds ratio."""
     found = audit.prevalence_sensitivity
     if found is None:
         return None
-    colours = {EVERYBODY: INK} | colours_of(audit)
-    curves = {n: c for n, c in found.curves.items() if n in colours and not c.reason}
+    everybody: dict[str, Any] = {"color": INK, "ls": "--" if audit.grouped else "-"}
+    looks = {EVERYBODY: everybody} | looks_of(audit)
+    curves = {n: c for n, c in found.curves.items() if n in looks and not c.reason}
     if not curves:
         return None
+    from matplotlib.lines import Line2D
+
     figure = new_figure(8.2, 4.2)
     ax = figure.subplots()
     for name, curve in curves.items():
-        ax.fill_between(found.gamma, curve.low, curve.high, color=colours[name], alpha=0.13, lw=0)
-        style = "--" if name == EVERYBODY and len(curves) > 1 else "-"
-        ax.plot(found.gamma, curve.value, style, color=colours[name], lw=2, label=name)
+        look = looks[name]
+        ax.fill_between(found.gamma, curve.low, curve.high, color=look["color"], alpha=0.1, lw=0)
+        ax.plot(found.gamma, curve.value, lw=2, **look)
     _odds_axis(ax, found.gamma)
     ax.set_ylabel("prevalence")
-    percent_axis(ax.yaxis)
-    legend_outside(figure, ax)
+    share_marks(ax.yaxis)
+    key_of_groups(figure, names_of(audit), curves, [Line2D([], [], label=EVERYBODY, **everybody)])
     b = found.breakdown
     if 1 < b.value <= found.gamma[-1]:
-        _mark(ax, b.value, f"breakdown {b.value:.2g}")
+        _mark(ax, b.value, f"breakdown {ratio(b.value)}")
         ax.axvline(1 / b.value, color=WARN, lw=1.2, ls="--")
     return Drawing(
         figure,
         "sensitivity-prevalence",
         "If the untested are different: prevalence",
         "; ".join(
-            f"{n}: {100 * c.value[0]:.0f} % to {100 * c.value[-1]:.0f} %" for n, c in curves.items()
+            f"{n}: {percent(c.value[0])} to {percent(c.value[-1])}" for n, c in curves.items()
         )
-        + f" as the odds ratio goes from {found.gamma[0]:.2g} to {found.gamma[-1]:.2g}.",
+        + f" as the odds ratio goes from {ratio(found.gamma[0])} to {ratio(found.gamma[-1])}.",
         "Odds of the outcome of untested people over those of tested people with the same "
-        "features. At 1 they are alike; left of it the untested are healthier than they look, "
-        f"right of it sicker. Breakdown: “{b.conclusion}” no longer follows once groups may "
-        "differ from 1 by this factor in opposite directions." + left_out(audit),
+        "features. At 1 they are alike; left of it the untested have the outcome less often than "
+        f"their features let expect, right of it more often. Breakdown: “{b.conclusion}” no longer "
+        "follows once groups may differ from 1 by this factor in opposite directions."
+        + left_out(audit),
     )
 
 
+@in_style
 def sensitivity_performance(audit: Audit) -> Drawing | None:
     """The range of the AUC, or of its difference, against an adversary's strength."""
     found = audit.performance_sensitivity
@@ -117,15 +126,15 @@ def sensitivity_performance(audit: Audit) -> Drawing | None:
     _odds_axis(ax, found.strength)
     b = found.breakdown
     if 1 < b.value <= found.strength[-1]:
-        _mark(ax, b.value, f"breakdown {b.value:.2f}")
+        _mark(ax, b.value, f"breakdown {ratio(b.value)}")
     ax.set_xlabel("largest odds ratio, or its inverse, between untested and tested, row by row")
     ax.set_ylabel(said)
     return Drawing(
         figure,
         "sensitivity-performance",
         "If the untested are different: performance",
-        f"{said}: {middle:.3f}; between {band.low[-1]:.2f} and {band.high[-1]:.2f} at an odds "
-        f"ratio of {found.strength[-1]:.2g}.",
+        f"{said}: {number(middle)}; between {number(band.low[-1])} and {number(band.high[-1])} at "
+        f"an odds ratio of {ratio(found.strength[-1])}.",
         f"Score: {found.score}. Line: {said} if untested people are like tested ones with the same "
         "features. Band: all values it can take if every untested person's odds may differ by up "
         f"to this factor. Breakdown: “{b.conclusion}” no longer follows.",

@@ -8,6 +8,7 @@ import numpy as np
 
 from dcem.compare.results import Judgement, TableComparison
 from dcem.estimation.results import EVERYBODY, Target
+from dcem.report.cells import said
 from dcem.report.figures.panels import (
     dashed,
     diagonal,
@@ -20,7 +21,7 @@ from dcem.report.figures.panels import (
     unit_axes,
 )
 from dcem.report.style import ACCENT, FAINT, GRID, INK, MUTED, Drawing
-from dcem.report.words import number, with_interval
+from dcem.text import number
 
 _ABOUT_THE_GAP = (
     "Shaded: the area between the curves of the two groups that lie furthest apart, the ROC gap. A "
@@ -59,7 +60,7 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
         f"roc-{target.key}",
         f"ROC curves by group, {target.name}",
         " ".join(
-            f"{name}: AUC {with_interval(one.auc)}, ROC gap {with_interval(one.roc_gap)}."
+            f"{name}: AUC {said(one.auc)}, ROC gap {said(one.roc_gap)}."
             for name, one in judged.items()
         ),
         "A curve nearer the top left ranks people better. "
@@ -104,7 +105,7 @@ def calibration(comparison: TableComparison, target: Target) -> Drawing | None:
         f"Calibration, {target.name}",
         "Estimated against predicted risk. "
         + " ".join(
-            f"{name}: calibration error {with_interval(one.calibration_error)}."
+            f"{name}: calibration error {said(one.calibration_error)}."
             for name, one in judged.items()
         ),
         "Points on the dashed line: what was predicted is what happened. Below it, risks are "
@@ -125,6 +126,9 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
         return None
     drawn = [one.decision_curve for one in judged.values() if one.decision_curve is not None]
     top = max(0.001, *(float(max(c.net_benefit.max(), c.treat_all.max())) for c in drawn))
+    # Acting on everybody soon costs more than any axis should hold; the methods must stay on it.
+    bottom = min(-0.1 * top, *(float(c.net_benefit.min()) for c in drawn))
+    left, right = (f(float(f(c.threshold)) for c in drawn) for f in (min, max))
     reference = next(iter(judged.values())).decision_curve
     with panels(list(judged), 2.6, sharex=True, sharey=True) as (figure, axes):
         for ax, curve in zip(axes, drawn, strict=True):
@@ -135,7 +139,7 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
                 ax.plot(reference.threshold, reference.net_benefit, color=MUTED, lw=1.2)
             ax.fill_between(x, curve.low, curve.high, color=ACCENT, alpha=0.22, lw=0)
             ax.plot(x, curve.net_benefit, color=ACCENT, lw=1.9)
-            ax.set(xlim=(x[0], x[-1]), ylim=(-0.25 * top, 1.12 * top))
+            ax.set(xlim=(left, right), ylim=(1.08 * bottom, 1.12 * top))
             ax.set(xlabel="risk at which one acts", ylabel="net benefit")
             ax.grid(axis="y", color=GRID)
             plain_marks(ax.xaxis, ax.yaxis)
@@ -144,11 +148,11 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
         figure,
         f"decisions-{target.key}",
         f"Decision curves, {target.name}",
-        f"Net benefit of acting on each method's score, for risks from {number(x[0], 2)} to "
-        f"{number(x[-1], 2)}, beside acting on everybody and on nobody.",
-        "Net benefit counts true positives a person and takes off false ones, weighed by the risk "
-        "at which one would act. A method helps where its line is above both zero (act on nobody) "
-        "and the dashed line (act on everybody). Shaded: intervals, point by point.",
+        f"Net benefit of acting on each method's score, for risks from {number(left, 2)} to "
+        f"{number(right, 2)}, beside acting on everybody and on nobody.",
+        "Net benefit counts true positives per person and takes off false ones, weighed by the "
+        "risk at which one would act. A method helps where its line is above both zero (act on "
+        "nobody) and the dashed line (act on everybody). Shaded: intervals, point by point.",
     )
 
 
@@ -174,4 +178,6 @@ def _key_of_decisions(figure: Any, reference: str) -> None:
         Line2D([], [], color=MUTED, lw=1.2, label=f"{reference}, for reference"),
         dashed("act on everybody", MUTED),
     ]
-    figure.legend(handles=handles, loc="outside lower left", ncols=3, fontsize=9.5)
+    columns = 3 if figure.get_figwidth() > 7 else 1
+    figure.set_figheight(figure.get_figheight() + 0.22 * (3 // columns - 1))
+    figure.legend(handles=handles, loc="outside lower left", ncols=columns, fontsize=9.5)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dcem.compare.results import Judgement, TableComparison
 from dcem.metrics.estimate import Estimate
-from dcem.report.compare_tables import main_pair
+from dcem.report.cells import said
 from dcem.report.figures.panels import WIDTH, plain_marks
 from dcem.report.style import (
     ACCENT,
@@ -20,12 +20,11 @@ from dcem.report.style import (
     INK,
     MUTED,
     PAPER,
-    PLAIN,
     WARN,
     Drawing,
+    in_style,
     new_figure,
 )
-from dcem.report.words import with_interval
 
 # How a target is drawn: colour, marker, hollow
 LOOKS = {
@@ -36,12 +35,10 @@ LOOKS = {
 }
 
 
-def forest(comparison: TableComparison) -> Drawing:
-    """AUC, AUC difference and ROC gap of every method, a point for each target."""
-    import matplotlib
-
+@in_style
+def forest(comparison: TableComparison, pair: tuple[str, str] | None) -> Drawing:
+    """AUC, AUC difference of a pair and ROC gap of every method, a point for each target."""
     methods, targets = comparison.methods, [t for t in comparison.targets if t.available]
-    pair = main_pair(comparison)
     pictures: list[tuple[str, Callable[[Judgement], Estimate | None]]] = [
         ("AUC", lambda judged: judged.auc)
     ]
@@ -51,46 +48,45 @@ def forest(comparison: TableComparison) -> Drawing:
             ("ROC gap", lambda judged: judged.roc_gap),
         ]
     step = 0.8 / max(len(targets), 1)
-    with matplotlib.rc_context(PLAIN):
-        figure = new_figure(WIDTH, 1.3 + (0.2 * len(targets) + 0.16) * len(methods))
-        figure.get_layout_engine().set(wspace=0.06)
-        axes = figure.subplots(1, len(pictures), sharey=True, squeeze=False)[0]
-        for ax, (title, of) in zip(axes, pictures, strict=True):
-            for row, method in enumerate(methods):
-                for place, target in enumerate(targets):
-                    height = -row - step * (place - (len(targets) - 1) / 2)
-                    judged = method.judgements[target.key]
-                    _point(ax, of(judged), height, *LOOKS[target.key])
-                    if title == "ROC gap":
-                        ax.plot([judged.gap_by_chance], [height], "|", color=WARN, ms=9, mew=1.6)
-            ax.set_title(title)
-            _dress(ax, [m.name for m in methods])
-            if title == "AUC difference":
-                ax.axvline(0, color=FAINT, lw=1.2, zorder=0)
-            if title == "ROC gap":
-                ax.set_xlim(left=0)
-        figure.legend(
-            handles=[
-                *(_entry(target.name, *LOOKS[target.key]) for target in targets),
-                *([_entry("gap by chance", WARN, "|", False)] if pair else []),
-            ],
-            loc="outside lower left",
-            ncols=3,
-            fontsize=9.5,
-        )
-    said = "AUC difference: " + (f"{pair[0]} minus {pair[1]}. " if pair else "")
+    figure = new_figure(WIDTH, 1.3 + (0.2 * len(targets) + 0.16) * len(methods))
+    figure.get_layout_engine().set(wspace=0.06)
+    axes = figure.subplots(1, len(pictures), sharey=True, squeeze=False)[0]
+    for ax, (title, of) in zip(axes, pictures, strict=True):
+        for row, method in enumerate(methods):
+            for place, target in enumerate(targets):
+                height = -row - step * (place - (len(targets) - 1) / 2)
+                judged = method.judgements[target.key]
+                _point(ax, of(judged), height, *LOOKS[target.key])
+                if title == "ROC gap":
+                    ax.plot([judged.gap_by_chance], [height], "|", color=WARN, ms=9, mew=1.6)
+        ax.set_title(title)
+        _dress(ax, [m.name for m in methods])
+        if title == "AUC difference":
+            ax.axvline(0, color=FAINT, lw=1.2, zorder=0)
+        if title == "ROC gap":
+            ax.set_xlim(left=0)
+    figure.legend(
+        handles=[
+            *(_entry(target.name, *LOOKS[target.key]) for target in targets),
+            *([_entry("gap by chance", WARN, "|", False)] if pair else []),
+        ],
+        loc="outside lower left",
+        ncols=3,
+        fontsize=9.5,
+    )
+    which = "AUC difference: " + (f"{pair[0]} minus {pair[1]}. " if pair else "")
     return Drawing(
         figure,
         "forest",
         "Methods side by side",
         " ".join(
-            f"{m.name}, {t.name}: AUC {with_interval(m.judgements[t.key].auc)}, "
-            f"ROC gap {with_interval(m.judgements[t.key].roc_gap)}."
+            f"{m.name}, {t.name}: AUC {said(m.judgements[t.key].auc)}, "
+            f"ROC gap {said(m.judgements[t.key].roc_gap)}."
             for m in methods
             for t in targets
         ),
         f"Points with {100 * comparison.level:g} % intervals. "
-        + (said if pair else "")
+        + (which if pair else "")
         + (
             "Red marks: the gap that groups drawn at random would stay below in 95 of 100 cases. "
             if pair
@@ -100,33 +96,31 @@ def forest(comparison: TableComparison) -> Drawing:
     )
 
 
+@in_style
 def planted_forest(comparison: TableComparison) -> Drawing | None:
     """How well every method recovers planted outcomes, a panel for each family."""
-    import matplotlib
-
     planted = comparison.planted
     if planted is None:
         return None
     names = list(dict.fromkeys(score.method for score in planted.scores))
     known = {method.name for method in comparison.methods}
-    with matplotlib.rc_context(PLAIN):
-        figure = new_figure(WIDTH, 1.1 + 0.36 * len(names))
-        figure.get_layout_engine().set(wspace=0.06)
-        axes = figure.subplots(1, len(planted.families), sharey=True, sharex=True, squeeze=False)[0]
-        for ax, family in zip(axes, planted.families, strict=True):
-            for score in planted.scores:
-                if score.family == family.name:
-                    hollow = score.method not in known
-                    look = (MUTED if hollow else INK, "o", hollow)
-                    _point(ax, score.auc, -names.index(score.method), *look)
-            title = family.name + (" *" if family.outcome_dependent else "")
-            ax.set_title(fill(title, 72 // len(planted.families)), fontsize=10.5)
-            _dress(ax, names)
+    figure = new_figure(WIDTH, 1.1 + 0.36 * len(names))
+    figure.get_layout_engine().set(wspace=0.06)
+    axes = figure.subplots(1, len(planted.families), sharey=True, sharex=True, squeeze=False)[0]
+    for ax, family in zip(axes, planted.families, strict=True):
+        for score in planted.scores:
+            if score.family == family.name:
+                hollow = score.method not in known
+                look = (MUTED if hollow else INK, "o", hollow)
+                _point(ax, score.auc, -names.index(score.method), *look)
+        title = family.name + (" *" if family.outcome_dependent else "")
+        ax.set_title(fill(title, 72 // len(planted.families)), fontsize=10.5)
+        _dress(ax, names)
     return Drawing(
         figure,
         "planted",
         "Which method recovers planted outcomes?",
-        " ".join(f"{s.method}, {s.family}: AUC {with_interval(s.auc)}." for s in planted.scores),
+        " ".join(f"{s.method}, {s.family}: AUC {said(s.auc)}." for s in planted.scores),
         "AUC against the planted truth of everybody, with intervals over "
         f"{planted.repetitions} repetitions. Hollow: a model that was given the truth. "
         "*: here testing depends on the outcome beyond the features, which no method can see.",

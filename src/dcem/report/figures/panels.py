@@ -100,9 +100,10 @@ def unit_axes(ax: Any) -> None:
     ax.set_yticklabels(["0", ".5", "1"])
 
 
-def share_marks(ax: Any) -> None:
-    """Marks of a vertical axis in per cent."""
-    ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %" if value else "0")
+def share_marks(*axes: Any) -> None:
+    """Marks in per cent."""
+    for axis in axes:
+        axis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %" if value else "0")
 
 
 def plain_marks(*axes: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dcem.compare.results import MethodResult, TableComparison
+from dcem.compare.results import History, MethodResult, TableComparison
 from dcem.estimation.results import Histogram
 from dcem.report.figures.panels import (
     group_line,
@@ -16,8 +16,18 @@ from dcem.report.figures.panels import (
     plain_marks,
     share_marks,
 )
-from dcem.report.style import GRID, WARN, Drawing, group_colour
-from dcem.report.words import number, percent
+from dcem.report.style import (
+    ACCENT,
+    GRID,
+    INK,
+    MUTED,
+    WARN,
+    Drawing,
+    group_colour,
+    in_style,
+    new_figure,
+)
+from dcem.text import number, percent
 
 
 def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing | None:
@@ -38,11 +48,11 @@ def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing 
         ax.set_xlim(left=0)
         plain_marks(ax.xaxis)
         ax.grid(axis="y", color=GRID)
-        share_marks(ax)
+        share_marks(ax.yaxis)
         key_of_groups(figure, names, lines)
     ends = [
-        f"{name}: from {percent(float(line.tested[0]), 1)} at a risk of "
-        f"{number(float(line.score[0]), 2)} to {percent(float(line.tested[-1]), 1)} at "
+        f"{name}: from {percent(float(line.tested[0]))} at a risk of "
+        f"{number(float(line.score[0]), 2)} to {percent(float(line.tested[-1]))} at "
         f"{number(float(line.score[-1]), 2)}."
         for name, line in lines.items()
     ]
@@ -57,9 +67,11 @@ def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing 
     )
 
 
-def overlap(comparison: TableComparison) -> Drawing:
+def overlap(comparison: TableComparison) -> Drawing | None:
     """The estimated probability of being tested, group by group."""
     shown = comparison.overlap
+    if shown is None:
+        return None
     names = [group.name for group in comparison.groups]
     with panels([""], 2.9) as (figure, (ax,)):
         figure.set_figwidth(7.2)
@@ -67,12 +79,12 @@ def overlap(comparison: TableComparison) -> Drawing:
         drawn = _stairs(ax, shown.probability, names)
         ax.set(xlim=(0, 1), xlabel="estimated probability of being tested")
         ax.set_ylabel("share of the group")
-        share_marks(ax)
+        share_marks(ax.yaxis)
         key_of_groups(figure, names, drawn)
     said = (
-        f"{percent(shown.hardly_ever, 1)} of people have a probability of a test under "
-        f"{number(shown.floor, 3).rstrip('0')}; the weights are worth "
-        f"{percent(shown.effective_share, 1)} of the people tested."
+        f"{percent(shown.hardly_ever)} of people have a probability of a test under "
+        f"{percent(shown.floor)}; the effective sample size of the weighted tests is "
+        f"{percent(shown.effective_share)} of their number."
     )
     return Drawing(
         figure,
@@ -98,7 +110,7 @@ def pseudo_labels(comparison: TableComparison) -> Drawing | None:
             drawn |= _stairs(ax, histogram, names)
             ax.set(xlim=(0, 1), xlabel="label filled in for the untested")
             ax.set_ylabel("share of the untested")
-            share_marks(ax)
+            share_marks(ax.yaxis)
         key_of_groups(figure, names, drawn)
     return Drawing(
         figure,
@@ -114,6 +126,32 @@ def pseudo_labels(comparison: TableComparison) -> Drawing | None:
         "A method that fills in missing labels gives every untested person a probability. Much "
         "mass near 0 means that it believes the untested to be negative, as taking the table at "
         "its word does. Bins of fewer than ten people are shown as empty." + left_out(names, drawn),
+    )
+
+
+@in_style
+def em_history(name: str, history: History) -> Drawing:
+    """The losses of an EM fit by iteration, with the iteration that was kept."""
+    figure = new_figure(7.2, 2.9)
+    ax = figure.subplots()
+    for (split, loss), colour in zip(history.loss.items(), (INK, ACCENT, MUTED), strict=False):
+        steps = np.arange(1, len(loss) + 1)
+        marker = "o" if len(loss) <= 60 else None
+        ax.plot(steps, loss, color=colour, lw=1.8, marker=marker, ms=3, label=split)
+    figure.legend(loc="outside lower left", labelcolor="linecolor", ncols=3, fontsize=9.5)
+    ax.axvline(history.kept, color=WARN, lw=1.2, ls=(0, (4, 3)))
+    ax.set(xlabel="EM iteration", ylabel="loss")
+    ax.margins(x=0.02)
+    ax.grid(axis="y", color=GRID)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    return Drawing(
+        figure,
+        f"history-{name}",
+        f"How {name} converged",
+        f"{len(next(iter(history.loss.values())))} EM iterations; iteration {history.kept} was "
+        f"kept. {history.termination}",
+        f"Loss after each EM iteration, without any truth. {history.termination} The dashed line "
+        f"marks the iteration that was kept.",
     )
 
 

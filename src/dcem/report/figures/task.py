@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from dcem.report.style import ACCENT, FAINT, INK, RC, WARN, Drawing, group_colour, new_figure
-from dcem.report.words import percent
 from dcem.table.checks import InputError
 from dcem.tasks import SinusoidProcess, Task
+from dcem.text import percent
 
 _DOTS = 1_500  # of a group in one panel; more would hide each other
 
@@ -44,9 +44,9 @@ def draw_task(task: Task, split: str = "train", random_state: int = 0) -> Drawin
             positives, tested = ill[here].sum(), problem.tested[here].sum()
             seen = (ill & problem.tested)[here].sum()
             titles = [
-                f"Truth: {percent(positives, len(here))} positive",
-                f"Tested: {percent(tested, len(here))}",
-                f"Seen: {percent(seen, len(here))} positive",
+                f"Truth: {percent(positives / len(here))} positive",
+                f"Tested: {percent(tested / len(here))}",
+                f"Seen: {percent(seen / len(here))} positive",
             ]
             said.append(f"Group {name}: " + ", ".join(t.lower() for t in titles) + ".")
             x, truth, looked = problem.X[shown], ill[shown], problem.tested[shown]
@@ -59,9 +59,9 @@ def draw_task(task: Task, split: str = "train", random_state: int = 0) -> Drawin
             _seen(axes[code][2], x, truth, looked, colour)
             for ax in axes[code]:
                 _boundaries(ax, task.process, code)
-            axes[code][0].set_ylabel(f"group {name}\n$x_1$", color=colour)
+            axes[code][0].set_ylabel(f"group {name}\nx₁", color=colour)
         for ax in axes[-1]:
-            ax.set_xlabel("$x_0$")
+            ax.set_xlabel("x₀")
         figure.legend(handles=_key(), loc="outside lower center", ncols=3, fontsize=9.5)
     return Drawing(
         figure,

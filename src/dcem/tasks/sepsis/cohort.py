@@ -69,6 +69,8 @@ def build_cohort(
 ) -> CohortBuild:
     """Build the cohort from a folder of MIMIC-III tables, or a DuckDB file that holds them.
 
+    Nothing at `out`, `stays` or beside them is touched until everything succeeded.
+
     Parameters
     ----------
     mimic
@@ -97,8 +99,6 @@ def build_cohort(
         Show counts under ten in the flow and the quality page. For open data such as the demo only.
     progress
         Called at the beginning and the end of every stage.
-
-    Nothing at `out`, `stays` or beside them is touched until everything succeeded.
     """
     _one_of("suspicion", suspicion, SUSPICION)
     _one_of("features", features, FEATURES_AS)

@@ -72,6 +72,9 @@ def load_sepsis(
 ) -> Task:
     """The sepsis task at one setting, from a file that `dcem sepsis build` wrote.
 
+    The split (60/20/20) and the draws are the published stream: seed 42, rows sorted by stay. The
+    returned task's `params` hold the thresholds, and whether the cohort is artificial.
+
     Parameters
     ----------
     cohort
@@ -87,10 +90,10 @@ def load_sepsis(
     missing
         "published" (-9999 everywhere) or "absent" (NaN; nothing in the policy).
 
-    The split (60/20/20) and the draws are the published stream: seed 42, rows sorted by stay. The
-    returned task's `params` hold the thresholds, and whether the cohort is artificial.
-
-    Raises `InputError` where no policy can reach the rates.
+    Raises
+    ------
+    InputError
+        Where no policy can reach the rates.
     """
     for name, given, allowed in (("sign", sign, SIGNS), ("missing", missing, MISSING)):
         if given not in allowed:

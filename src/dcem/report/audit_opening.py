@@ -1,0 +1,291 @@
+"""The first screen of an audit: is the labelling biased, for whom, and how sure is that?"""
+
+from __future__ import annotations
+
+from dcem.audit.outcome_findings import clear_disparities
+from dcem.audit.overlap import HARDLY
+from dcem.audit.results import EVERYBODY, Audit, TestingRate
+from dcem.report.document import (
+    DotRow,
+    Dots,
+    KeyNumber,
+    Name,
+    Opening,
+    Verdict,
+    estimate,
+)
+from dcem.report.style import group_key
+from dcem.text import listed, percent, points
+
+LARGE = 0.8  # a ratio of rates beyond which a disparity counts as serious (four fifths)
+MOST_ROWS = 10  # groups in the picture of the first screen
+
+
+def opening(audit: Audit) -> Opening:
+    """The answer to the question that an audit is asked."""
+    return Opening(verdict(audit), key_numbers(audit), picture(audit), limits(audit))
+
+
+def verdict(audit: Audit) -> Verdict:
+    """Two or three sentences, and how sure they are."""
+    if audit.extent == "nobody":
+        return Verdict(
+            "serious",
+            "Nobody was tested",
+            ("There is not a single outcome in this table: nothing can be learnt from it.",),
+            "There is nothing to be unsure of.",
+        )
+    if audit.extent == "everybody":
+        return Verdict(
+            "caution",
+            "It cannot be told: everybody counts as tested",
+            (
+                "No label is missing. If untested people were recorded as negative, that is the "
+                "bias itself, and this table hides it.",
+            ),
+            "Not at all: say who was tested, and audit again.",
+        )
+    clear = _told(audit)
+    known = [rate for rate in audit.testing if rate.difference.estimable]
+    if clear:
+        return _disparity(audit, clear)
+    if not audit.grouped:
+        return Verdict(
+            "note",
+            "Whether groups are tested unequally was not asked",
+            ("No groups were given.", *_record(audit)),
+            _assumption(audit),
+        )
+    if not known:
+        return Verdict(
+            "caution",
+            "It cannot be told whether groups are tested unequally",
+            ("No group can be compared with others at equal features.", *_record(audit)),
+            "Not at all. This does not mean that the groups are treated alike.",
+        )
+    widest = max(max(abs(r.difference.low), abs(r.difference.high)) for r in known)
+    return Verdict(
+        "fine" if widest <= 0.05 else "note",
+        "No clear sign that groups are tested unequally",
+        (
+            "People with the same features are tested about equally often in every group that can "
+            "be compared.",
+            *_record(audit),
+        ),
+        f"Differences of up to {percent(widest).removesuffix(' %')} percentage points could have "
+        "gone unnoticed.",
+    )
+
+
+def _told(audit: Audit) -> list[TestingRate]:
+    """Clear disparities, the largest first; of two groups, the one that is tested less."""
+    clear = clear_disparities(audit)
+    if len([rate for rate in audit.testing if rate.difference.estimable]) == 2:
+        clear = [rate for rate in clear if rate.difference.value < 0]
+    return sorted(clear, key=lambda rate: -abs(rate.difference.value))
+
+
+def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
+    worst = clear[0]
+    ratios = [rate.ratio.value for rate in clear if rate.ratio.estimable]
+    large = any(ratio < LARGE or ratio > 1 / LARGE for ratio in ratios)
+    less, more = (
+        [rate.group for rate in clear if (rate.difference.value < 0) == way]
+        for way in (True, False)
+    )
+    told = [
+        f"{listed(names)} {'is' if len(names) == 1 else 'are'} tested {how}"
+        for names, how in ((less, "less"), (more, "more"))
+        if names
+    ]
+    gap = worst.difference
+    sentences = [
+        f"Of people with the same recorded features, {percent(worst.equal.value)} are tested in "
+        f"group {worst.group} and {percent(worst.others.value)} in the other groups.",
+        *_bar(audit, worst),
+        *_record(audit),
+    ]
+    found = audit.testing_sensitivity
+    certainty = (
+        f"Clear of chance: {points(gap.value)} percentage points, {points(gap.low)} to "
+        f"{points(gap.high)} with 95 % confidence."
+    )
+    if found is not None and found.group == worst.group:
+        at = found.breakdown
+        strongest = max((min(b.with_group, b.with_testing) for b in found.benchmarks), default=0.0)
+        certainty += (
+            " Something unrecorded could explain it only if it told "
+            f"{percent(at.value)} of what the features leave open of both group and testing; "
+            + (
+                "a recorded column is that strong."
+                if strongest >= at.value
+                else f"the strongest recorded column tells {percent(strongest)}."
+            )
+        )
+    return Verdict(
+        "serious" if large else "caution",
+        f"Yes: {' and '.join(told)} than others like them",
+        tuple(sentences),
+        certainty,
+    )
+
+
+def _bar(audit: Audit, rate: TestingRate) -> list[str]:
+    """Whether the tests of that group tell of a higher or a lower bar."""
+    for item in audit.yields:
+        gap = item.at_equal_probability
+        if item.group != rate.group or not gap.estimable or not gap.excludes(0):
+            continue
+        if (gap.value > 0) == (rate.difference.value < 0):
+            bar = "higher" if gap.value > 0 else "lower"
+            often = "more" if gap.value > 0 else "less"
+            return [
+                f"Its tests are positive {often} often than those of others who were equally "
+                f"likely to be tested: both signs point to a {bar} bar for this group."
+            ]
+    return []
+
+
+def _record(audit: Audit) -> list[str]:
+    """What the record hides, of everybody."""
+    every = next((p for p in audit.prevalence if p.group == EVERYBODY), None)
+    if every is None or not every.recorded.estimable:
+        return []
+    if not every.doubly_robust.estimable:
+        return [
+            f"The record shows the outcome in {percent(every.recorded.value)} of people; how "
+            "common it really is cannot be estimated here."
+        ]
+    found = every.doubly_robust
+    return [
+        f"The record shows the outcome in {percent(every.recorded.value)} of people; estimated for "
+        f"everybody it is {percent(found.value)} ({percent(found.low)} to {percent(found.high)})."
+    ]
+
+
+def _assumption(audit: Audit) -> str:
+    if audit.extent != "some":
+        return "Nothing to be unsure of."
+    return (
+        "As sure as the assumption that the recorded features explain who was tested, which no "
+        "table can show."
+    )
+
+
+def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
+    """The largest difference in testing, how common the outcome is, what could overturn it."""
+    found = []
+    clear = _told(audit)
+    known = [rate for rate in audit.testing if rate.difference.estimable]
+    if known:
+        worst = clear[0] if clear else max(known, key=lambda rate: abs(rate.difference.value))
+        found.append(
+            KeyNumber(
+                estimate(worst.difference, "points"),
+                f"difference in testing: {worst.group} against others with the same features",
+            )
+        )
+    every = next((p for p in audit.prevalence if p.group == EVERYBODY), None)
+    if every is not None and every.recorded.estimable:
+        found.append(
+            KeyNumber(
+                estimate(every.doubly_robust, "percent"),
+                "have the outcome, estimated for everybody; the record shows "
+                + percent(every.recorded.value),
+            )
+        )
+    sensitivity = audit.testing_sensitivity
+    if clear and sensitivity is not None and sensitivity.group == clear[0].group:
+        found.append(
+            KeyNumber(
+                estimate(sensitivity.breakdown.value, "percent"),
+                "strength of an unrecorded cause that would explain the difference away "
+                "(partial R²)",
+            )
+        )
+    if len(found) < 3 and EVERYBODY in audit.overlap:
+        found.append(
+            KeyNumber(
+                estimate(audit.overlap[EVERYBODY].under[HARDLY], "percent"),
+                f"of people had a chance of a test under {percent(HARDLY)}: nobody like them tells "
+                "their outcome",
+            )
+        )
+    return tuple(found)
+
+
+def picture(audit: Audit) -> Dots | None:
+    """Testing rates at equal features by group, each beside that of the others."""
+    if not audit.grouped:
+        return _prevalences(audit)
+    places = {item.group: place for place, item in enumerate(audit.counts)}
+    known = [rate for rate in audit.testing if rate.difference.estimable]
+    if not known:
+        return None
+    shown = sorted(known, key=lambda rate: -abs(rate.difference.value))[:MOST_ROWS]
+    shown.sort(key=lambda rate: rate.difference.value)
+    clear = {rate.group for rate in _told(audit)}
+    left = len(audit.testing) - len(shown)
+    return Dots(
+        "Tested, at equal features",
+        ("share tested",),
+        tuple(
+            DotRow(
+                Name(rate.group),
+                (estimate(rate.equal, "percent"),),
+                (estimate(rate.others.value, "percent"),),
+                group_key(places[rate.group]),
+                rate.group in clear,
+            )
+            for rate in shown
+        ),
+        "Each group beside people of other groups with the same recorded features, with 95 % "
+        "intervals. Shaded: told above."
+        + (f" {left} more group{'s' * (left > 1)}: see “Who is tested”." if left else ""),
+        "others with the same features",
+    )
+
+
+def _prevalences(audit: Audit) -> Dots | None:
+    every = next((p for p in audit.prevalence if p.group == EVERYBODY), None)
+    if every is None or not every.recorded.estimable:
+        return None
+    kinds = {
+        "recorded: the untested count as negative": every.recorded,
+        "among the tested": every.tested_only,
+        "everybody, weighted": every.weighted,
+        "everybody, doubly robust": every.doubly_robust,
+    }
+    return Dots(
+        "How common is the outcome?",
+        ("share with the outcome",),
+        tuple(DotRow(name, (estimate(e, "percent"),)) for name, e in kinds.items()),
+        "The record, the tested, and two estimates for everybody, with 95 % intervals.",
+    )
+
+
+def limits(audit: Audit) -> tuple[str, ...]:
+    """What a hasty reader might take from it, and must not."""
+    found = []
+    if _told(audit):
+        found.append(
+            "That somebody meant it, or that it is unfair: something that decided about testing "
+            "and is not in the table may explain it."
+        )
+    elif audit.grouped and audit.extent == "some":
+        found.append(
+            "That the groups are treated alike: a difference may be hidden by what is not recorded."
+        )
+    if audit.extent == "some":
+        found.append(
+            "That the untested are negative: a model trained on the record learns who was tested."
+        )
+    lost = [rate.group for rate in audit.testing if not rate.difference.estimable]
+    if audit.grouped and lost and audit.extent == "some":
+        found.append(f"Anything about {listed(lost)}: too little is known.")
+    every = audit.overlap.get(EVERYBODY)
+    if every is not None and every.reason:
+        found.append(
+            "Anything about people like nobody tested: for them every number is extrapolation."
+        )
+    return tuple(found)

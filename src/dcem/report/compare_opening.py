@@ -1,0 +1,214 @@
+"""The first screen of a comparison: which model, how good for everybody, how fair, how sure."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from dcem.compare.results import Judgement, MethodResult, TableComparison
+from dcem.estimation.results import Target
+from dcem.metrics.estimate import Estimate
+from dcem.report.document import (
+    NOTHING,
+    Code,
+    DotRow,
+    Dots,
+    KeyNumber,
+    Missing,
+    Number,
+    Opening,
+    Verdict,
+    estimate,
+)
+from dcem.text import interval, listed, number
+
+PREFERRED = ("truth", "dr", "ipw", "tested")  # the first that is available is shown first
+OF_WHOM = {
+    "truth": "of everybody, judged by the truth",
+    "dr": "of everybody, estimated (doubly robust)",
+    "ipw": "of everybody, estimated (weighted)",
+    "tested": "of the tested alone",
+}
+
+
+def shown_targets(comparison: TableComparison) -> list[Target]:
+    """The targets that have numbers, the most telling first."""
+    available = {target.key: target for target in comparison.targets if target.available}
+    return [available[key] for key in PREFERRED if key in available]
+
+
+def opening(comparison: TableComparison) -> Opening:
+    """The answer to the question that a comparison is asked."""
+    targets = shown_targets(comparison)
+    best = recommended(comparison)
+    if not targets or best is None:
+        reason = comparison.targets[0].reason or "no AUC could be estimated"
+        answer = "No method can be judged on this table"
+        verdict = Verdict("serious", answer, (f"Why: {reason}.",), "There is nothing to go by.")
+        return Opening(verdict, (), None, limits(comparison))
+    target = targets[0]
+    return Opening(
+        verdict_on(comparison, best, target),
+        key_numbers(comparison, best, target),
+        picture(comparison, best, target),
+        limits(comparison),
+    )
+
+
+def recommended(comparison: TableComparison) -> MethodResult | None:
+    """The method that ranks best where it can be told most; none that was given the truth."""
+    targets = shown_targets(comparison)
+    judged = [
+        method
+        for method in comparison.methods
+        if targets and not method.uses_truth and method.judgements[targets[0].key].auc.estimable
+    ]
+    return max(judged, key=lambda m: m.judgements[targets[0].key].auc.value, default=None)
+
+
+def _level(comparison: TableComparison, best: MethodResult, key: str) -> list[str]:
+    """Methods that the table cannot tell from the best: their intervals hold its AUC."""
+    top = best.judgements[key].auc
+    others = [m for m in comparison.methods if m is not best and not m.uses_truth]
+    return [m.name for m in others if m.judgements[key].auc.high >= top.value]
+
+
+def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) -> Verdict:
+    """Which method, how good, how fair, how sure."""
+    judged, first = best.judgements[target.key], comparison.methods[0]
+    level = _level(comparison, best, target.key)
+    everybody = target.key != "tested"
+    sentences = [f"It ranks people with an AUC of {_interval(judged.auc)} {OF_WHOM[target.key]}."]
+    if best is first:
+        sentences[0] = f"{sentences[0][:-1]}, and none of the others does better."
+    sentences += filter(None, [_fairness(judged)])
+    if level:
+        said = listed([f"`{name}`" for name in level])
+        sentences.append(f"The table does not tell it from {said}: choose the simpler.")
+    unfair = _unfair(judged)
+    severity = "serious" if not everybody else "caution" if level or unfair else "fine"
+    answer = f"Use `{best.name}`"
+    if not everybody:
+        answer = f"`{best.name}` ranks the tested best; nothing is known of everybody else"
+    return Verdict(severity, answer, tuple(sentences), _certainty(comparison, best, target))
+
+
+def _certainty(comparison: TableComparison, best: MethodResult, target: Target) -> str:
+    gain, first = best.judgements[target.key].auc_gain, comparison.methods[0].name
+    said = ""
+    if gain is not None and gain.estimable:
+        clear = "clear of zero" if gain.excludes(0) else "not clear of zero"
+        said = f"The gain over `{first}`, {_interval(gain, 'gain')}, is {clear}. "
+    if target.key == "tested":
+        why = next((t.reason for t in comparison.targets if not t.available and t.reason), "")
+        return f"{said}Of people unlike the tested nothing can be told{': ' * bool(why)}{why}."
+    return said + target.assumption
+
+
+def _unfair(judged: Judgement) -> bool:
+    return judged.roc_gap.estimable and judged.roc_gap.value > judged.gap_by_chance
+
+
+def _fairness(judged: Judgement) -> str:
+    gap, pair = judged.roc_gap, judged.gap_pair
+    if pair is None:
+        return ""
+    if not gap.estimable:
+        return (
+            f"Whether it serves the groups alike cannot be told: {gap.reason or 'too few people'}."
+        )
+    if not _unfair(judged):
+        return (
+            f"It serves the groups alike as far as can be told: their ROC curves are "
+            f"{number(gap.value)} apart, which chance alone would show."
+        )
+    difference = judged.auc_differences.get(pair)
+    worse = ""
+    if difference is not None and difference.excludes(0):
+        worse = f"; {pair[1] if difference.value > 0 else pair[0]} is ranked worse"
+    return (
+        f"It does not serve the groups alike: the ROC curves of {pair[0]} and {pair[1]} are "
+        f"{number(gap.value)} apart, chance alone would show {number(judged.gap_by_chance)}{worse}."
+    )
+
+
+def _interval(found: Estimate, form: str = "score") -> str:
+    shown = number(found.value, sign=form == "gain")
+    ends = interval(found.low, found.high, form)
+    return f"{shown} {ends}" if ends else shown
+
+
+def key_numbers(
+    comparison: TableComparison, best: MethodResult, target: Target
+) -> tuple[KeyNumber, ...]:
+    """How well it ranks, how alike it serves the groups, how much it gains."""
+    judged, first = best.judgements[target.key], comparison.methods[0]
+    found = [KeyNumber(estimate(judged.auc), f"AUC of `{best.name}`, {OF_WHOM[target.key]}")]
+    if len(comparison.groups) > 1:
+        chance = (
+            ""
+            if isnan(judged.gap_by_chance)
+            else f"; chance alone would show {number(judged.gap_by_chance)}"
+        )
+        found.append(KeyNumber(estimate(judged.roc_gap), f"largest ROC gap between groups{chance}"))
+    if judged.auc_gain is not None:
+        found.append(
+            KeyNumber(estimate(judged.auc_gain, "gain"), f"gain in AUC over `{first.name}`")
+        )
+    else:
+        found.append(
+            KeyNumber(estimate(judged.calibration_error), "how far its risks are off, on average")
+        )
+    return tuple(found)
+
+
+def picture(comparison: TableComparison, best: MethodResult, target: Target) -> Dots:
+    """AUC and ROC gap of every method, the recommended one marked."""
+    grouped = len(comparison.groups) > 1
+    rows = []
+    for method in comparison.methods:
+        judged = method.judgements[target.key]
+        tag = "recommended" if method is best else "given the truth" if method.uses_truth else ""
+        chance = Number(Estimate(judged.gap_by_chance)) if judged.gap_by_chance >= 0 else NOTHING
+        values = (_short(judged.auc), _short(judged.roc_gap))
+        rows.append(
+            DotRow(
+                Code(method.name, tag),
+                values if grouped else values[:1],
+                (NOTHING, chance) if grouped else (),
+                "muted" if method.uses_truth else "ink",
+                method is best,
+            )
+        )
+    columns = ("AUC: more is better", "ROC gap: less is fairer")
+    return Dots(
+        f"How good and how fair, {target.name}",
+        columns if grouped else columns[:1],
+        tuple(rows),
+        f"With {100 * comparison.level:g} % intervals. A gap is never quite zero.",
+        "gap that chance alone would show" if grouped else "",
+    )
+
+
+def _short(found: Estimate) -> Number | Missing:
+    """Without the reason: there is no room for it, and a table below has it."""
+    return Number(found) if found.estimable else Missing()
+
+
+def limits(comparison: TableComparison) -> tuple[str, ...]:
+    """What a hasty reader might take from it, and must not."""
+    found = []
+    if not any(target.key == "truth" for target in comparison.targets):
+        found.append(
+            "That these numbers are the truth: they hold if the recorded features explain who was "
+            "tested, which no table can show."
+        )
+    else:
+        found.append(
+            "That the same order holds elsewhere: other tables, and other rules of testing, change "
+            "the numbers and can change the order."
+        )
+    found.append(
+        "That a small gap is fairness: it compares ranking, and says nothing of what the label "
+        "leaves out."
+    )
+    return tuple(found)

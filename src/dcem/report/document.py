@@ -1,0 +1,283 @@
+"""A report before it is written: blocks whose cells are values.
+
+A document opens with the answer (`Opening`: verdict, three numbers, one picture, what it does not
+show), goes on with findings, the worst first, and then with sections of tables, figures and text,
+most of them folded. Every number in it is still a number: an `Estimate` with the form it will have
+(`Number`), a count, a reason why there is none. Four writers make text of it (`to_html`,
+`to_markdown`, `to_terminal`, `to_json`), all with `dcem.text`, so that they hold the same numbers.
+
+Prose is a plain `str`; names of methods and columns in it stand in backticks. What a user named
+(groups, columns) is a `Name` where it stands alone: no writer takes it for markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from math import isnan
+from typing import Any
+
+from dcem.metrics.estimate import Estimate
+
+KEY: Any = {"key": True}  # marks fields that are looked up, not read: they are never reworded
+SEVERITIES = ("serious", "caution", "note", "fine")
+
+
+# ------------------------------------------------------------------------------------- cells
+@dataclass(frozen=True)
+class Number:
+    """A number with its interval, in one of the forms of `dcem.text.FORMS`."""
+
+    estimate: Estimate
+    form: str = field(default="score", metadata=KEY)
+    beside: str = ""  # a word or two under it: "by chance", "of 1,200"
+
+
+@dataclass(frozen=True)
+class Count:
+    """A count, with its share of a whole where one is given."""
+
+    value: int
+    of: int | None = None
+
+
+@dataclass(frozen=True)
+class Missing:
+    """No number, and why: not estimable, withheld, or simply none."""
+
+    reason: str = ""
+    what: str = "not estimable"
+
+
+@dataclass(frozen=True)
+class Name:
+    """What a user called something: shown as it is."""
+
+    name: str = field(metadata=KEY)
+
+
+@dataclass(frozen=True)
+class Code:
+    """A name of this library: a method, a parameter."""
+
+    name: str = field(metadata=KEY)
+    tag: str = ""  # what sets it apart: "recommended", "given the truth"
+
+
+Cell = Number | Count | Missing | Name | Code | str
+NOTHING = Missing(what="–")
+WITHHELD = Missing(what="withheld")
+
+
+def estimate(found: Estimate | float | None, form: str = "score", beside: str = "") -> Cell:
+    """The cell of an estimate: its number, or why there is none."""
+    if found is None:
+        return NOTHING
+    if not isinstance(found, Estimate):
+        found = Estimate(float(found))
+    if isnan(found.value):
+        withheld = found.reason.startswith("withheld")
+        return WITHHELD if withheld else Missing(found.reason) if found.reason else NOTHING
+    return Number(found, form, beside)
+
+
+# ------------------------------------------------------------------------------------ blocks
+@dataclass(frozen=True)
+class Verdict:
+    """The answer that a committee can repeat, and how sure it is."""
+
+    severity: str = field(metadata=KEY)
+    answer: str  # a few words: "Yes: north is tested less"
+    sentences: tuple[str, ...]
+    certainty: str
+
+
+@dataclass(frozen=True)
+class KeyNumber:
+    """One of the three numbers of the first screen."""
+
+    cell: Cell
+    label: str
+
+
+@dataclass(frozen=True)
+class DotRow:
+    """One row of `Dots`: in each column a number, and what it is to be compared with."""
+
+    label: Cell
+    values: tuple[Cell, ...]
+    references: tuple[Cell, ...] = ()
+    colour: str = field(default="ink", metadata=KEY)  # of the palette of `style`
+    marked: bool = False
+
+
+@dataclass(frozen=True)
+class Dots:
+    """A picture that is a table: a point with its interval in each row, on common axes."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[DotRow, ...]
+    caption: str
+    reference: str = ""  # what the hollow mark beside each point is
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing, made only when somebody looks: most writers never do."""
+
+    draw: Callable[[], Any] = field(metadata=KEY)  # -> style.Drawing, or None
+    say: Callable[[str], str] = field(default=str, metadata=KEY)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something a reader should know, how serious it is, and what to do about it."""
+
+    key: str = field(metadata=KEY)
+    severity: str = field(metadata=KEY)
+    headline: str
+    text: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Findings, the worst first."""
+
+    items: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells; the first of a row names it. `words` are the columns that hold sentences.
+
+    `steps`: the rows are steps along something (a strength, a threshold), and a page lets its
+    reader move through them one by one.
+    """
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+    words: tuple[int, ...] = ()
+    steps: bool = False
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs, or a list of points."""
+
+    paragraphs: tuple[str, ...]
+    bullets: bool = False
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What each of some names does: methods, assumptions."""
+
+    items: tuple[tuple[Cell, str], ...]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Detail for those who want it: folded on a screen, open on paper, not in a terminal."""
+
+    summary: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """One of several views of the same thing."""
+
+    label: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Views:
+    """Several views, one at a time on a screen, all on paper."""
+
+    key: str = field(metadata=KEY)
+    legend: str
+    views: tuple[View, ...]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts by name: the file, its hash, settings, versions. Never reworded."""
+
+    items: Mapping[str, str] = field(metadata=KEY)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with what stands under it."""
+
+    key: str = field(metadata=KEY)
+    title: str
+    blocks: tuple[Block, ...]
+
+
+Block = Dots | Figure | Findings | Table | Text | Terms | Fold | Views | Facts | Section
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The first screen: the answer, three numbers, one picture, and what they do not show."""
+
+    verdict: Verdict
+    numbers: tuple[KeyNumber, ...]
+    picture: Dots | Figure | None
+    limits: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """Everything a report says, in its order."""
+
+    title: str = field(metadata=KEY)
+    lead: str
+    opening: Opening | None
+    findings: Findings | None
+    sections: tuple[Section, ...]
+    footer: str = ""
+    names: frozenset[str] = field(default=frozenset(), metadata=KEY)  # what users named
+    data: Mapping[str, Any] = field(default_factory=dict, metadata=KEY)  # all numbers, for JSON
+
+    def in_words(self, say: Callable[[str], str]) -> Document:
+        """The same document in other words: `say` is asked for every piece of prose."""
+        return _reworded(self, say)
+
+
+def _reworded(thing: Any, say: Callable[[str], str]) -> Any:
+    if isinstance(thing, str):
+        return say(thing)
+    if isinstance(thing, tuple):
+        return tuple(_reworded(item, say) for item in thing)
+    if isinstance(thing, Figure):
+        return replace(thing, say=say)
+    if not is_dataclass(thing) or isinstance(thing, type):
+        return thing
+    prose = [item.name for item in fields(thing) if not item.metadata.get("key")]
+    return replace(thing, **{name: _reworded(getattr(thing, name), say) for name in prose})
+
+
+def cells(thing: Any, folded: bool = True) -> Iterator[Cell]:
+    """Every cell below a block or document; `folded`: those inside folds too."""
+    if isinstance(thing, Number | Count | Missing | Name | Code):
+        yield thing
+    elif isinstance(thing, tuple):
+        for item in thing:
+            yield from cells(item, folded)
+    elif is_dataclass(thing) and (folded or not isinstance(thing, Fold)):
+        for item in fields(thing):
+            yield from cells(getattr(thing, item.name), folded)
+
+
+def table(
+    caption: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], **how: Any
+) -> Table:
+    """A table from any sequences."""
+    return Table(caption, tuple(columns), tuple(tuple(row) for row in rows), **how)

@@ -1,0 +1,158 @@
+"""A picture that is a table: points with intervals on common axes, for a page and a terminal.
+
+Names wrap, twenty groups are twenty rows, and a reader who cannot see it hears a table of numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+from math import floor, log10
+from typing import NamedTuple
+
+from dcem import text
+from dcem.report.cells import plain
+from dcem.report.document import Cell, Dots, Number
+
+
+class Axis(NamedTuple):
+    """The stretch of numbers that a column shows, with round marks on it."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    form: str
+
+    def place(self, value: float) -> float:
+        """Where a value lies, from 0 to 1; beyond the ends, at the end."""
+        return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    def label(self, tick: float) -> str:
+        """A mark in as few digits as it needs."""
+        if self.form in ("percent", "points"):
+            return f"{text.decimal(100 * tick, 0)} %"
+        digits = max(0, -floor(log10(self.ticks[1] - self.ticks[0]) + 1e-9))
+        return text.number(tick, digits) if tick else "0"
+
+
+def axis_of(cells: Sequence[Cell]) -> Axis | None:
+    """An axis that holds every number with its interval; None if there is none."""
+    numbers = [cell for cell in cells if isinstance(cell, Number)]
+    if not numbers:
+        return None
+    ends = [v for n in numbers for v in (n.estimate.value, n.estimate.low, n.estimate.high)]
+    ends = [end for end in ends if end == end]  # no interval is NaN
+    low, high = min(ends), max(ends)
+    if 0 < low < 0.6 * high:  # near enough to show the distance from nothing
+        low = 0.0
+    span = (high - low) or abs(high) or 1.0
+    rough = span / 4
+    magnitude = 10.0 ** floor(log10(rough))
+    step = magnitude * next(m for m in (1, 2, 5, 10) if m * magnitude >= rough)
+    first, last = floor(low / step + 1e-9), -floor(-high / step + 1e-9)
+    last = max(last, first + 1)
+    ticks = tuple(round(step * i, 10) for i in range(first, last + 1))
+    return Axis(ticks[0], ticks[-1], ticks, numbers[0].form)
+
+
+def axes_of(dots: Dots) -> list[Axis | None]:
+    """One axis for each column."""
+    return [
+        axis_of(
+            [c for row in dots.rows for c in (*row.values[i : i + 1], *row.references[i : i + 1])]
+        )
+        for i in range(len(dots.columns))
+    ]
+
+
+def dots_table(dots: Dots, cell: Callable[[Cell], str], prose: Callable[[str], str]) -> str:
+    """The dots as an HTML table whose cells hold a strip with a point, and the number."""
+    axes = axes_of(dots)
+    key = (
+        f'<p class="key"><span class="mark hollow" aria-hidden="true"></span> '
+        f"{prose(dots.reference)}</p>"
+        if dots.reference
+        else ""
+    )
+    head = "".join(f'<th scope="col">{prose(column)}</th>' for column in dots.columns)
+    rows = []
+    for row in dots.rows:
+        entries = "".join(
+            f"<td>{_strip(axes[i], value, row.references[i : i + 1], row.colour)}"
+            f'<span class="number">{cell(value)}{_compared(row.references[i : i + 1], cell)}</span>'
+            "</td>"
+            for i, value in enumerate(row.values)
+        )
+        kind = ' class="marked"' if row.marked else ""
+        rows.append(f'<tr{kind}><th scope="row">{cell(row.label)}</th>{entries}</tr>')
+    scales = "".join(f"<td>{_scale(axis)}</td>" for axis in axes)
+    return (
+        f'<figure class="dots">\n<p class="caption">{prose(dots.title)}</p>{key}\n'
+        f'<table class="dots">\n<thead><tr><th></th>{head}</tr></thead>\n'
+        f"<tbody>\n{chr(10).join(rows)}\n</tbody>\n"
+        f'<tfoot aria-hidden="true"><tr><td></td>{scales}</tr></tfoot>\n</table>\n'
+        f"<figcaption>{prose(dots.caption)}</figcaption>\n</figure>"
+    )
+
+
+def _compared(references: Sequence[Cell], cell: Callable[[Cell], str]) -> str:
+    """What the hollow mark stands at."""
+    shown = [cell(reference) for reference in references if isinstance(reference, Number)]
+    return "".join(f' <span class="interval">○ {text}</span>' for text in shown)
+
+
+def _strip(axis: Axis | None, value: Cell, references: Sequence[Cell], colour: str) -> str:
+    if axis is None or not isinstance(value, Number):
+        return '<span class="strip" aria-hidden="true"></span>'
+    found = value.estimate
+    said = plain(value)
+    marks = []
+    if found.low == found.low:
+        left, right = axis.place(found.low), axis.place(found.high)
+        marks.append(f'<i class="range" style="left:{_at(left)};width:{_at(right - left)}"></i>')
+    for reference in references:
+        if isinstance(reference, Number):
+            place = axis.place(reference.estimate.value)
+            marks.append(f'<i class="mark hollow" style="left:{_at(place)}"></i>')
+            said += f" · {plain(reference)}"
+    marks.append(f'<i class="mark" style="left:{_at(axis.place(found.value))}"></i>')
+    lines = "".join(f'<i class="line" style="left:{_at(axis.place(t))}"></i>' for t in axis.ticks)
+    return (
+        f'<span class="strip" aria-hidden="true" title="{escape(said)}" '
+        f'style="color:var(--{colour})">{lines}{"".join(marks)}</span>'
+    )
+
+
+def _scale(axis: Axis | None) -> str:
+    if axis is None:
+        return ""
+    ticks = axis.ticks if len(axis.ticks) <= 5 else axis.ticks[::2]
+    marks = "".join(
+        f'<span style="left:{_at(axis.place(tick))}">{escape(axis.label(tick))}</span>'
+        for tick in ticks
+    )
+    return f'<span class="strip scale">{marks}</span><span class="number"></span>'
+
+
+def _at(place: float) -> str:
+    return f"{100 * place:.2f}%"
+
+
+def line_of(axis: Axis | None, value: Cell, references: Sequence[Cell], width: int = 24) -> str:
+    """A point with its interval in characters, for a terminal: `     ├──●──┤  ○    `."""
+    if axis is None or not isinstance(value, Number):
+        return " " * width
+    row = [" "] * width
+
+    def column(number: float) -> int:
+        return round(axis.place(number) * (width - 1))
+
+    found = value.estimate
+    if found.low == found.low:
+        left, right = column(found.low), column(found.high)
+        row[left : right + 1] = "─" * (right - left + 1)
+    for reference in references:
+        if isinstance(reference, Number):
+            row[column(reference.estimate.value)] = "○"
+    row[column(found.value)] = "●"
+    return "".join(row)

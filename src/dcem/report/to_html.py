@@ -1,0 +1,293 @@
+"""A document as one page: one file that opens by double click, prints, and reads aloud.
+
+Style, script and figures are inside the file; a content policy in its head forbids the browser to
+fetch anything else. Light and dark follow the reader's system, or the button; without script
+everything is still there. On paper the first sheet is for the committee: the answer, its numbers,
+its picture and the findings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import cache, singledispatch
+from html import escape
+from importlib import resources
+
+from dcem.report import document as doc
+from dcem.report.cells import written
+from dcem.report.dots import dots_table
+from dcem.report.style import css_variables, inline_svg
+
+SIGNS = {"serious": "▲", "caution": "◆", "note": "●", "fine": "✓"}
+NOTEBOOK_HEIGHT = "44rem"
+
+
+def to_html(document: doc.Document, say: Callable[[str], str] | None = None) -> str:
+    """The whole document as one HTML page; `say` puts prose into the words of a field."""
+    document = document if say is None else document.in_words(say)
+    return shell(document.title, _body(document), document.lead, document.footer)
+
+
+def for_notebook(document: doc.Document) -> str:
+    """The answer and the findings, in a frame of their own: a notebook keeps its style."""
+    short = replace(document, sections=())
+    page = escape(to_html(short), quote=True)
+    style = f"width:100%;height:{NOTEBOOK_HEIGHT};border:0"
+    return f'<iframe title="{escape(document.title)}" style="{style}" srcdoc="{page}"></iframe>'
+
+
+def shell(title: str, body: str, lead: str = "", footer: str = "", script: str = "") -> str:
+    """Any body as a page in the common look."""
+    parts = {
+        "TITLE": escape(title),
+        "STYLE": style_sheet(),
+        "LEAD": f'<p class="lead">{prose(lead)}</p>' if lead else "",
+        "BODY": body,
+        "FOOTER": prose(footer),
+        "SCRIPT": _template("page.js") + script,
+    }
+    return re.sub(r"__([A-Z]+)__", lambda found: parts[found[1]], _template("page.html"))
+
+
+@cache
+def style_sheet() -> str:
+    """The look of all pages, light and dark."""
+    sheet = _template("report.css")
+    return sheet.replace("__LIGHT__", css_variables(dark=False)).replace(
+        "__DARK__", css_variables(dark=True)
+    )
+
+
+@cache
+def _template(name: str) -> str:
+    return (resources.files("dcem.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def prose(text: str) -> str:
+    """A sentence: names in backticks are set as code, a number stays on the line of its sign."""
+    marked = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", marked)
+
+
+def cell(content: doc.Cell) -> str:
+    """What stands inside a cell of a table."""
+    if isinstance(content, str):
+        return prose(content)
+    if isinstance(content, doc.Code):
+        tag = f'<span class="tag">{prose(content.tag)}</span>' if content.tag else ""
+        return f"<code>{escape(content.name)}</code>{tag}"
+    if isinstance(content, doc.Name):
+        return escape(content.name)
+    shown = written(content)
+    if shown.absent:
+        return f'<span class="absent">{prose(shown.main)}</span>'
+    quiet = f' <span class="interval">{prose(shown.quiet)}</span>' if shown.quiet else ""
+    beside = f'<span class="beside">{prose(shown.beside)}</span>' if shown.beside else ""
+    return prose(shown.main) + quiet + beside
+
+
+def badge(severity: str, text: str = "") -> str:
+    """How serious: told by word and shape, not by colour alone."""
+    return (
+        f'<span class="badge {severity}"><span aria-hidden="true">{SIGNS[severity]}</span> '
+        f"{escape(text or severity)}</span>"
+    )
+
+
+def _body(document: doc.Document) -> str:
+    pieces = []
+    if document.opening is not None:
+        pieces.append(_opening(document.opening))
+    if document.findings is not None and document.findings.items:
+        pieces.append(
+            '<section class="sheet" aria-labelledby="findings"><h2 id="findings">Findings</h2>\n'
+            f"{block(document.findings)}</section>"
+        )
+    if document.sections:
+        links = [(s.key, s.title) for s in document.sections]
+        pieces.append(_contents(links))
+    pieces += map(block, document.sections)
+    return "\n".join(pieces)
+
+
+def _opening(opening: doc.Opening) -> str:
+    verdict = opening.verdict
+    said = "\n".join(f"<p>{prose(sentence)}</p>" for sentence in verdict.sentences)
+    numbers = "\n".join(
+        f"<div><dt>{prose(number.label)}</dt><dd>{cell(number.cell)}</dd></div>"
+        for number in opening.numbers
+    )
+    limits = "\n".join(f"<li>{prose(limit)}</li>" for limit in opening.limits)
+    picture = "" if opening.picture is None else block(opening.picture)
+    return f"""<section class="opening sheet" aria-labelledby="answer">
+<div class="answer {verdict.severity}">
+<h2 id="answer">{badge(verdict.severity)} {prose(verdict.answer)}</h2>
+{said}
+<p class="certainty"><strong>How sure?</strong> {prose(verdict.certainty)}</p>
+</div>
+<dl class="numbers">
+{numbers}
+</dl>
+<div class="shown">
+{picture}
+</div>
+<div class="limits"><h3>What not to conclude</h3>
+<ul>
+{limits}
+</ul></div>
+</section>"""
+
+
+def _contents(links: Iterable[tuple[str, str]]) -> str:
+    items = "\n".join(f'<li><a href="#{key}">{prose(title)}</a></li>' for key, title in links)
+    return f'<nav class="contents" aria-label="Details"><ul>\n{items}\n</ul></nav>'
+
+
+def _all(blocks: Iterable[doc.Block]) -> str:
+    return "\n".join(block(one) for one in blocks)
+
+
+@singledispatch
+def block(what: object) -> str:
+    """A block as HTML."""
+    raise TypeError(f"not a block: {what!r}")
+
+
+@block.register
+def _(what: doc.Section) -> str:
+    return (
+        f'<section aria-labelledby="{what.key}">\n<h2 id="{what.key}">{prose(what.title)}</h2>\n'
+        f"{_all(what.blocks)}\n</section>"
+    )
+
+
+@block.register
+def _(what: doc.Findings) -> str:
+    items = []
+    for item in what.items:
+        remedy = (
+            f'<p class="remedy"><strong>What to do:</strong> {prose(item.remedy)}</p>'
+            if item.remedy
+            else ""
+        )
+        items.append(
+            f'<li class="finding {item.severity}" data-key="{escape(item.key)}">\n'
+            f'<p class="headline">{badge(item.severity)} {prose(item.headline)}</p>\n'
+            + (f"<p>{prose(item.text)}</p>" if item.text else "")
+            + f"{remedy}\n</li>"
+        )
+    return '<ol class="findings">\n' + "\n".join(items) + "\n</ol>"
+
+
+@block.register
+def _(what: doc.Table) -> str:
+    table = _table(what)
+    note = f'\n<p class="note">{prose(what.note)}</p>' if what.note else ""
+    if not what.steps:
+        caption = f'<p class="caption">{prose(what.caption)}</p>\n' if what.caption else ""
+        return caption + table + note
+    return (
+        f'<div class="steps" data-caption="{escape(what.caption)}"></div>\n'
+        f"{_folded(what.caption, table)}{note}"
+    )
+
+
+def _table(what: doc.Table) -> str:
+    def header(place: int) -> str:
+        kind = ' class="words"' if place in what.words else ""
+        return f'<th scope="col"{kind}>{prose(what.columns[place])}</th>'
+
+    def entry(place: int, content: doc.Cell) -> str:
+        kind = ' class="words"' if place in what.words else ""
+        # On a phone a table of sentences is stacked, and each cell names its column.
+        column = f' data-column="{escape(what.columns[place])}"' if what.words else ""
+        return f"<td{kind}{column}>{cell(content)}</td>"
+
+    rows = "\n".join(
+        f'<tr><th scope="row">{cell(row[0])}</th>'
+        + "".join(entry(place, content) for place, content in enumerate(row) if place)
+        + "</tr>"
+        for row in what.rows
+    )
+    stacked = ' class="stack"' if what.words else ""
+    label = escape((what.caption or what.columns[0]).replace("`", ""))
+    return (
+        f'<div class="wide" role="group" tabindex="0" aria-label="{label}">\n<table{stacked}>\n'
+        f"<thead><tr>{''.join(map(header, range(len(what.columns))))}</tr></thead>\n"
+        f"<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
+    )
+
+
+@block.register
+def _(what: doc.Dots) -> str:
+    return dots_table(what, cell, prose)
+
+
+@block.register
+def _(what: doc.Figure) -> str:
+    drawing = what.draw()
+    if drawing is None:
+        return ""
+    drawing = drawing.in_words(what.say)
+    return (
+        f'<figure>\n<div class="picture" role="group" tabindex="0" '
+        f'aria-label="{escape(drawing.title)}">\n{inline_svg(drawing)}\n</div>\n'
+        f"<figcaption>{prose(drawing.caption)}</figcaption>\n</figure>"
+    )
+
+
+@block.register
+def _(what: doc.Text) -> str:
+    if what.bullets:
+        return "<ul>\n" + "\n".join(f"<li>{prose(p)}</li>" for p in what.paragraphs) + "\n</ul>"
+    return "\n".join(f"<p>{prose(p)}</p>" for p in what.paragraphs)
+
+
+@block.register
+def _(what: doc.Terms) -> str:
+    items = "\n".join(f"<dt>{cell(name)}</dt><dd>{prose(text)}</dd>" for name, text in what.items)
+    return f'<dl class="methods">\n{items}\n</dl>'
+
+
+@block.register
+def _(what: doc.Fold) -> str:
+    return _folded(what.summary, _all(what.blocks))
+
+
+def _folded(summary: str, inside: str) -> str:
+    return (
+        f'<details>\n<summary>{prose(summary)}</summary>\n<div class="folded">\n{inside}\n</div>\n'
+        "</details>"
+    )
+
+
+@block.register
+def _(what: doc.Views) -> str:
+    if len(what.views) == 1:
+        return _all(what.views[0].blocks)
+    switches, views = [], []
+    for place, view in enumerate(what.views, start=1):
+        name, checked = f"{what.key}-{place}", " checked" * (place == 1)
+        switches.append(
+            f'<input type="radio" name="{what.key}" id="{name}"{checked}>'
+            f'<label for="{name}">{prose(view.label)}</label>'
+        )
+        views.append(
+            f'<div class="view">\n<p class="view-name">{prose(view.label)}</p>\n'
+            f"{_all(view.blocks)}\n</div>"
+        )
+    return (
+        f'<div class="views" role="group" aria-label="{escape(what.legend)}">\n'
+        + "\n".join(switches + views)
+        + "\n</div>"
+    )
+
+
+@block.register
+def _(what: doc.Facts) -> str:
+    items = "\n".join(
+        f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in what.items.items()
+    )
+    return f'<dl class="facts">\n{items}\n</dl>'

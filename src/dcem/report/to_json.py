@@ -1,0 +1,66 @@
+"""A document as JSON: its answer, and every number of the result it was made from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from dcem.metrics.estimate import Estimate
+from dcem.report import document as doc
+
+
+def to_json(document: doc.Document, say: Callable[[str], str] | None = None) -> str:
+    """The verdict, the key numbers, and `document.data`: all numbers, by name."""
+    document = document if say is None else document.in_words(say)
+    told: dict[str, Any] = {"title": document.title}
+    if document.opening is not None:
+        told["verdict"] = to_plain(document.opening.verdict)
+        told["key_numbers"] = [
+            {"label": number.label, **_number(number.cell)} for number in document.opening.numbers
+        ]
+    told |= to_plain(document.data)
+    if document.findings is not None:
+        told["findings"] = to_plain(document.findings.items)
+    return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+
+
+def to_plain(thing: Any) -> Any:
+    """Dataclasses as dictionaries, arrays as lists; NaN as null, infinity as text."""
+    if isinstance(thing, Estimate):  # without the resamples that some carry
+        named = {"value": thing.value, "low": thing.low, "high": thing.high}
+        return {name: to_plain(value) for name, value in named.items()} | {"reason": thing.reason}
+    if is_dataclass(thing) and not isinstance(thing, type):
+        return {field.name: to_plain(getattr(thing, field.name)) for field in fields(thing)}
+    if isinstance(thing, Mapping):
+        return {_key(key): to_plain(value) for key, value in thing.items()}
+    if isinstance(thing, np.ndarray):
+        return [to_plain(item) for item in thing.tolist()]
+    if isinstance(thing, list | tuple):
+        return [to_plain(item) for item in thing]
+    if isinstance(thing, float | np.floating):
+        number = float(thing)
+        if isfinite(number):
+            return float(f"{number:.6g}")
+        return None if number != number else ("infinity" if number > 0 else "-infinity")
+    return thing
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, tuple):
+        return " minus ".join(map(str, key))
+    return f"{key:g}" if isinstance(key, float) else str(key)
+
+
+def _number(cell: doc.Cell) -> dict[str, Any]:
+    if isinstance(cell, doc.Number):
+        return to_plain(cell.estimate)
+    if isinstance(cell, doc.Count):
+        return {"value": cell.value}
+    if isinstance(cell, doc.Missing):
+        return {"value": None, "reason": cell.reason or cell.what}
+    return {"value": cell if isinstance(cell, str) else cell.name}

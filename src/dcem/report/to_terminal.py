@@ -1,0 +1,214 @@
+"""A document in a terminal: the answer, the findings, and the tables that are not folded.
+
+Text is never parsed as markup here: a group may be called `[/b]`. Tables take the width there is:
+numbers beside their intervals, else above them, else one line for each cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import singledispatchmethod
+from typing import Any
+
+from dcem.report import document as doc
+from dcem.report.cells import plain, written
+from dcem.report.dots import axes_of, line_of
+
+COLOURS = {"serious": "red", "caution": "yellow", "note": "dim", "fine": "green"}
+
+
+def to_terminal(
+    document: doc.Document,
+    console: Any,
+    say: Callable[[str], str] | None = None,
+    *,
+    folded: bool = False,
+) -> None:
+    """Print a document to a `rich` console; `folded`: what a page folds away too."""
+    writer = Writer(console, folded)
+    writer.document(document if say is None else document.in_words(say))
+
+
+class Writer:
+    """Prints blocks, one after the other."""
+
+    def __init__(self, console: Any, folded: bool = False) -> None:
+        self.console = console
+        self.folded = folded
+
+    def document(self, document: doc.Document) -> None:
+        """The whole of it."""
+        if document.opening is not None:
+            self._opening(document.opening)
+        if document.findings is not None and document.findings.items:
+            self._heading("Findings")
+            self.block(document.findings)
+        for section in document.sections:
+            self.block(section)
+
+    def _say(self, text: str, style: str = "", indent: int = 0) -> None:
+        from rich.padding import Padding
+        from rich.text import Text
+
+        shown = Text(text.replace("`", ""), style=style)
+        self.console.print(Padding(shown, (0, 0, 0, indent)) if indent else shown)
+
+    def _heading(self, text: str) -> None:
+        self.console.print()
+        self._say(text, "bold")
+
+    def _opening(self, opening: doc.Opening) -> None:
+        from rich.text import Text
+
+        verdict = opening.verdict
+        self.console.print()
+        self.console.print(
+            Text(f"{verdict.severity}: ", style=COLOURS[verdict.severity])
+            + Text(verdict.answer.replace("`", ""), style="bold")
+        )
+        for sentence in verdict.sentences:
+            self._say(sentence)
+        self._say(f"How sure? {verdict.certainty}")
+        self.console.print()
+        for number in opening.numbers:
+            self._say(f"{number.label}: {plain(number.cell)}", indent=2)
+        if opening.picture is not None:
+            self.block(opening.picture)
+        if opening.limits:
+            self._heading("What not to conclude")
+            for limit in opening.limits:
+                self._say(f"- {limit}")
+
+    @singledispatchmethod
+    def block(self, what: object) -> None:
+        """Print a block."""
+        raise TypeError(f"not a block: {what!r}")
+
+    @block.register
+    def _(self, what: doc.Section) -> None:
+        if self._has_something(what.blocks):
+            self._heading(what.title)
+            for inside in what.blocks:
+                self.block(inside)
+
+    def _has_something(self, blocks: Sequence[doc.Block]) -> bool:
+        quiet = (doc.Figure, doc.Facts) if self.folded else (doc.Figure, doc.Facts, doc.Fold)
+        return any(not isinstance(inside, quiet) for inside in blocks)
+
+    @block.register
+    def _(self, what: doc.Findings) -> None:
+        from rich.text import Text
+
+        for item in what.items:
+            mark = Text(item.severity, style=COLOURS[item.severity])
+            headline = Text(item.headline.replace("`", ""), style="bold")
+            self.console.print(mark + Text(": ") + headline)
+            if item.text:
+                self._say(item.text, "dim", indent=4)
+            if item.remedy:
+                self._say(f"What to do: {item.remedy}", indent=4)
+
+    @block.register
+    def _(self, what: doc.Table) -> None:
+        if what.steps and not self.folded:
+            return
+        if what.caption:
+            self.console.print()
+            self._say(what.caption, "dim")
+        self._table(what.columns, what.rows, what.words)
+
+    @block.register
+    def _(self, what: doc.Dots) -> None:
+        self._heading(what.title)
+        axes = axes_of(what)
+        columns, rows = [""], []
+        for column in what.columns:
+            columns += ["", column] + [what.reference] * bool(what.reference)
+        for row in what.rows:
+            cells: list[doc.Cell] = [row.label]
+            for i, value in enumerate(row.values):
+                references = row.references[i : i + 1]
+                cells += [doc.Name(line_of(axes[i], value, references)), value]
+                if what.reference:
+                    cells += references or [doc.NOTHING]
+            rows.append(tuple(cells))
+        self._table(tuple(columns), tuple(rows))
+
+    def _table(
+        self,
+        columns: tuple[str, ...],
+        rows: tuple[tuple[doc.Cell, ...], ...],
+        words: tuple[int, ...] = (),
+    ) -> None:
+        roomy = self.console.options.update(max_width=10_000)
+        for stacked in (False, True):
+            grid = self._grid(columns, rows, words, stacked)
+            least, most = self.console.measure(grid, options=roomy)
+            if (least if words else most) <= self.console.width:
+                self.console.print(grid)
+                return
+        for row in rows:  # too narrow for any table: a line for each cell
+            self._say(plain(row[0]), "bold")
+            for column, content in zip(columns[1:], row[1:], strict=True):
+                if column:
+                    self._say(f"{column}: {plain(content)}", indent=4)
+
+    def _grid(
+        self,
+        columns: tuple[str, ...],
+        rows: tuple[tuple[doc.Cell, ...], ...],
+        words: tuple[int, ...],
+        stacked: bool,
+    ) -> Any:
+        from rich.table import Table
+
+        grid = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+        for place, column in enumerate(columns):
+            left = place == 0 or place in words or not column
+            grid.add_column(column, justify="left" if left else "right", no_wrap=place not in words)
+        for row in rows:
+            grid.add_row(*(_cell(content, stacked) for content in row))
+        return grid
+
+    @block.register
+    def _(self, what: doc.Text) -> None:
+        for paragraph in what.paragraphs:
+            self._say(f"- {paragraph}" if what.bullets else paragraph)
+
+    @block.register
+    def _(self, what: doc.Terms) -> None:
+        for name, text in what.items:
+            self._say(f"{plain(name)}: {text}")
+
+    @block.register
+    def _(self, what: doc.Fold) -> None:
+        if self.folded:
+            self._heading(what.summary)
+            for inside in what.blocks:
+                self.block(inside)
+
+    @block.register
+    def _(self, what: doc.Views) -> None:
+        for view in what.views:
+            for inside in view.blocks:
+                self.block(inside)
+
+    @block.register
+    def _(self, what: doc.Figure) -> None:
+        """Pictures are for pages."""
+
+    @block.register
+    def _(self, what: doc.Facts) -> None:
+        """Facts are for pages and files: whoever typed the command knows them."""
+
+
+def _cell(content: doc.Cell, stacked: bool) -> Any:
+    from rich.text import Text
+
+    shown = written(content)
+    style = "dim" if shown.absent else ""
+    main = Text(shown.main.replace("`", "") if isinstance(content, str) else shown.main, style)
+    for piece in (shown.quiet, shown.beside):
+        if piece:
+            main += Text(("\n" if stacked else " ") + piece, style="dim")
+    return main

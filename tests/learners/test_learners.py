@@ -1,0 +1,207 @@
+"""Learners: what they learn, what they keep, and what they refuse."""
+
+import pickle
+
+import lightgbm
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.linear_model import LogisticRegression
+
+from dcem.learners import LEARNERS, from_plain, make_learner, to_plain
+from dcem.learners.learner import smallest_leaf
+from dcem.learners.trees import Scorer, Trees
+from dcem.table.checks import InputError
+
+N = 600
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2 * N, 3))
+    y = (rng.random(2 * N) < expit(2 * X[:, 0] - X[:, 1])).astype(float)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[:, 2] = rng.normal(size=2 * N)  # never missing
+    weight = rng.uniform(0.5, 2, 2 * N)
+    return X, y, weight
+
+
+def fit(name, rows, **options):
+    X, y, weight = rows
+    held = X[N:], y[N:], weight[N:]
+    return make_learner(name, 0, **options).fit(X[:N], y[:N], weight[:N], held)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("squared", [False, True])
+def test_it_learns_and_comes_back_from_plain_arrays_to_the_last_bit(name, squared, rows):
+    X, y, _ = rows
+    learner = fit(name, rows, squared=squared)
+    score = learner.predict_proba(X[N:])[:, 1]
+    assert np.mean((score - y[N:]) ** 2) < 0.9 * np.var(y[N:])
+    assert np.allclose(expit(learner.predict_logit(X[N:])), score)
+    kind, arrays = to_plain(learner)
+    again = from_plain(kind, arrays, 3)
+    assert np.array_equal(again.predict_proba(X), learner.predict_proba(X))
+    copied = pickle.loads(pickle.dumps(learner))
+    assert np.array_equal(copied.predict_proba(X), learner.predict_proba(X))
+    assert np.array_equal(
+        fit(name, rows, squared=squared).predict_proba(X), learner.predict_proba(X)
+    )
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_the_score_of_a_row_does_not_depend_on_its_company(name, rows):
+    X = rows[0]
+    learner = fit(name, rows)
+    alone = np.concatenate([learner.predict_logit(row[None]) for row in X[:20]])
+    assert np.allclose(alone, learner.predict_logit(X)[:20], rtol=0, atol=1e-12)
+    assert learner.predict_logit(X[:0]).shape == (0,)
+    unseen = X[:5].copy()
+    unseen[:, 2] = np.nan  # never missing in training: the median stands in
+    filled = X[:5].copy()
+    filled[:, 2] = np.median(X[:N, 2])
+    assert np.allclose(learner.predict_logit(unseen), learner.predict_logit(filled), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_rows_of_weight_zero_take_no_part_and_one_class_is_a_constant(name, rows):
+    X, y, weight = (part[:N] for part in rows)
+    dropped = np.arange(N) % 3 == 0
+    by_weight = make_learner(name, 0).fit(X, y, np.where(dropped, 0, weight))
+    by_rows = make_learner(name, 0).fit(X[~dropped], y[~dropped], weight[~dropped])
+    assert np.array_equal(by_weight.predict_logit(X), by_rows.predict_logit(X))
+    constant = make_learner(name, 0).fit(X, np.ones(N), weight).predict_proba(X)[:, 1]
+    assert np.ptp(constant) == 0
+    assert 0.99 < constant[0] < 1
+
+
+def test_the_linear_penalty_is_chosen_on_validation_rows(rows):
+    X, y, weight = rows
+    noise = np.random.default_rng(1).permutation(y)
+    signal = fit("linear", rows)
+    nothing = make_learner("linear", 0).fit(
+        X[:N], noise[:N], weight[:N], (X[N:], noise[N:], weight[N:])
+    )
+    assert nothing.penalty > signal.penalty
+    total = signal.penalty * N
+    reference = LogisticRegression(C=1 / total, tol=1e-10, max_iter=10_000)
+    standard = signal.preprocessor.transform(X[:N], "float64")
+    mean_one = weight[:N] / weight[:N].mean()
+    reference.fit(standard, y[:N], sample_weight=mean_one)
+    assert np.allclose(reference.coef_[0], signal.coefficients, atol=1e-4)
+
+
+# -- nobody in particular ----------------------------------------------------------------------
+
+
+def people_per_leaf(trees: Trees, X: np.ndarray, person: np.ndarray) -> int:
+    """The fewest people in any leaf of any tree, by walking the trees row by row."""
+    fewest = len(person)
+    for first, n_leaves in zip(trees._starts, trees.leaves.tolist(), strict=True):
+        members: dict[int, set] = {}
+        for row, who in zip(X, person, strict=True):
+            node = 0 if n_leaves > 1 else -1
+            while node >= 0:
+                at, value = first + node, row[trees.feature[first + node]]
+                left = (
+                    bool(trees.decision[at] & 2)
+                    if np.isnan(value) and trees.decision[at] & 8
+                    else np.nan_to_num(value) <= trees.threshold[at]
+                )
+                node = int((trees.left if left else trees.right)[at])
+            members.setdefault(-node - 1, set()).add(who)
+        fewest = min(fewest, *(len(group) for group in members.values()))
+    return fewest
+
+
+@pytest.mark.parametrize("name", ["boost", "forest"])
+@pytest.mark.parametrize("visits", ["one", "many"])
+def test_no_leaf_stands_for_fewer_than_ten_people(name, visits, rows):
+    X, y, weight = (part[:400] for part in rows)
+    person = np.arange(400) if visits == "one" else np.arange(400) // 4
+    learner = make_learner(name, 0).fit(X, y, weight, None, person)
+    seen = X if name == "boost" else learner.preprocessor.transform(X).astype(float)
+    assert people_per_leaf(learner.trees, seen, person) >= 10
+    assert not {"count", "weight"} & set(learner.arrays())
+
+
+def test_a_leaf_is_as_large_as_the_nine_busiest_people():
+    assert smallest_leaf(None, 100) == smallest_leaf(np.arange(100), 100) == 10
+    assert smallest_leaf(np.repeat(np.arange(20), 5), 100) == 9 * 5 + 1
+    assert smallest_leaf(np.zeros(50, int), 50) == 51  # one person: no split at all
+
+
+# -- trees -------------------------------------------------------------------------------------
+
+
+def test_trees_score_as_the_libraries_they_come_from(rows):
+    X, y, _ = rows
+    booster = lightgbm.train(
+        {"objective": "binary", "verbosity": -1, "num_threads": 1},
+        lightgbm.Dataset(X, y),
+        20,
+    )
+    trees = Trees.from_text(booster.model_to_string())
+    assert np.array_equal(Scorer(trees, 3)(X), booster.predict(X, raw_score=True))
+    filled = np.nan_to_num(X).astype(np.float32)
+    forest = ExtraTreesRegressor(20, min_samples_leaf=5, random_state=0).fit(filled, y)
+    parts = [tree.tree_ for tree in forest.estimators_]
+    trees = Trees.from_sklearn(parts, [part.value.ravel() / 20 for part in parts])
+    assert np.allclose(Scorer(trees, 3)(filled), forest.predict(filled), atol=1e-12)
+
+
+def test_the_text_holds_no_counts_and_no_ranges_of_the_rows(rows):
+    learner = fit("boost", rows)
+    text = learner.trees.text(3)
+    for word in ("leaf_count", "internal_count", "leaf_weight", "parameters"):
+        assert word not in text
+    assert "[-inf:inf] [-inf:inf] [-inf:inf]" in text
+    X = rows[0]
+    assert np.array_equal(
+        lightgbm.Booster(model_str=text).predict(X[:9], raw_score=True),
+        learner._scorer(X[:9]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("left", lambda a: np.zeros_like(a)),
+        ("left", lambda a: a[:-1]),
+        ("right", lambda a: a + 10**6),
+        ("feature", lambda a: a + 3),
+        ("feature", lambda a: a - 10),
+        ("leaves", lambda a: a * 0),
+        ("leaves", lambda a: a + 10**6),
+        ("value", lambda a: a * np.nan),
+        ("value", lambda a: a.astype(np.float32)),
+        ("threshold", lambda a: a[:, None]),
+        ("decision", lambda a: a + 1),
+    ],
+)
+def test_what_is_not_a_tree_is_refused(name, change, rows):
+    arrays = dict(to_plain(fit("boost", rows))[1])
+    arrays[name] = change(arrays[name])
+    with pytest.raises(ValueError, match=r"tree|leaves|splits"):
+        from_plain("boost", arrays, 3)
+
+
+# -- models of others --------------------------------------------------------------------------
+
+
+def test_a_classifier_of_others_is_cloned_and_not_written(rows):
+    own = LogisticRegression()
+    learner = fit(own, rows)
+    assert not hasattr(own, "coef_")
+    assert np.isfinite(learner.predict_logit(rows[0])).all()
+    with pytest.raises(TypeError, match="without pickle"):
+        to_plain(learner)
+    with pytest.raises(InputError, match="pseudo-outcomes"):
+        make_learner(own, 0, squared=True)
+    with pytest.raises(InputError, match="predict_proba"):
+        make_learner(object(), 0)
+    with pytest.raises(InputError, match="Did you mean 'boost'"):
+        make_learner("bost", 0)

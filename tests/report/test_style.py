@@ -1,0 +1,53 @@
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from made_up import made_up_comparison
+
+from dcem.report.figures.curves import decision_curves, roc_curves
+from dcem.report.figures.forest import forest
+from dcem.report.style import PALETTE, inline_svg
+
+
+def contrast(first: str, second: str) -> float:
+    def luminance(colour: str) -> float:
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("name", sorted(set(PALETTE) - {"paper", "marked", "grid", "faint"}))
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_and_lines_have_enough_contrast(name, dark) -> None:
+    assert contrast(PALETTE[name][dark], PALETTE["paper"][dark]) >= 4.5
+
+
+def test_figures_follow_the_theme_and_are_valid_xml() -> None:
+    comparison = made_up_comparison(n_methods=2)
+    target = comparison.targets[0]
+    for drawing in (forest(comparison, None), roc_curves(comparison, target)):
+        svg = inline_svg(drawing)
+        root = ElementTree.fromstring(svg)
+        assert root.find("{*}title").text == drawing.title
+        assert root.find("{*}desc").text
+        colours = set(re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", svg))
+        assert not colours, f"{drawing.name}: colours outside the palette {colours}"
+        assert "font-family" not in svg
+
+
+def test_the_axes_of_a_decision_curve_hold_its_curves() -> None:
+    comparison = made_up_comparison(n_methods=1)
+    judged = comparison.methods[0].judgements["dr"]
+    judged.decision_curve.net_benefit[-3:] = -0.9  # a score that does much harm
+    (ax,) = decision_curves(comparison, comparison.target("dr")).figure.axes[:1]
+    bottom, top = ax.get_ylim()
+    assert bottom < -0.9 < judged.decision_curve.net_benefit.max() < top
+
+
+def test_words_of_a_field_reach_the_inside_of_a_figure() -> None:
+    drawing = forest(made_up_comparison(n_methods=2), None).in_words(str.upper)
+    assert "TESTED-ONLY" in inline_svg(drawing)
+    assert drawing.title.isupper()

@@ -1,0 +1,180 @@
+"""Four writers, one document: the same numbers everywhere, names as they are, nothing fetched."""
+
+import io
+import json
+import re
+from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
+from math import nan
+
+import pytest
+from made_up import made_up_comparison
+from rich.console import Console
+
+from dcem.metrics.estimate import Estimate
+from dcem.report import document as doc
+from dcem.report.cells import written
+from dcem.report.compare import compare_document
+from dcem.report.to_html import to_html
+from dcem.report.to_json import to_json
+from dcem.report.to_markdown import to_markdown
+from dcem.report.to_terminal import to_terminal
+
+NASTY = "[/b] <i>$x_1$</i> a|b `c` _d_"
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+def small() -> doc.Document:
+    """Every kind of block and cell, and a name that no writer may take for markup."""
+    number = doc.Number(Estimate(-0.00004, -0.021, 0.0333), "gain")
+    rows = (
+        (doc.Name(NASTY), number, doc.Count(1234, 5000), doc.Missing("too few"), "a `word`"),
+        (doc.Code("dcem", "given the truth"), doc.Number(Estimate(0.5), beside="by chance"),
+         doc.WITHHELD, doc.NOTHING, "plain"),
+    )  # fmt: skip
+    table = doc.Table("Numbers", ("name", "gain", "count", "none", "word"), rows, "A note.", (4,))
+    steps = doc.table("Steps", ("at", "is"), [(doc.estimate(0.1, "percent"), "low")], steps=True)
+    dots = doc.Dots(
+        "Points",
+        ("share",),
+        (
+            doc.DotRow(doc.Name(NASTY), (doc.Number(Estimate(0.2, 0.1, 0.3), "percent"),),
+                       (doc.Number(Estimate(0.25), "percent"),), "group-1", True),
+            doc.DotRow(doc.Name("none"), (doc.Missing("nobody"),)),
+        ),
+        "How to read it.",
+        "the others",
+    )  # fmt: skip
+    finding = doc.Finding("tested-less", "serious", f"{NASTY} is tested less", "Text.", "Look.")
+    return doc.Document(
+        title="A <title>",
+        lead="What it is.",
+        opening=doc.Opening(
+            doc.Verdict("caution", "Yes", ("Because.",), "Quite."),
+            (doc.KeyNumber(doc.Number(Estimate(-0.1, -0.2, -0.05), "points"), "difference"),),
+            dots,
+            ("That all is well.",),
+        ),
+        findings=doc.Findings((finding,)),
+        sections=(
+            doc.Section(
+                "one",
+                "One",
+                (
+                    table,
+                    steps,
+                    doc.Text(("A point.",), bullets=True),
+                    doc.Terms(((doc.Code("dcem"), "does it"),)),
+                    doc.Fold("More", (doc.table("Inside", ("a", "b"), [("c", doc.Count(77))]),)),
+                    doc.Views("v", "Show", (doc.View("V1", (doc.Text(("x",)),)),
+                                            doc.View("V2", (doc.Text(("y",)),)))),
+                ),
+            ),
+            doc.Section("made", "Made", (doc.Facts({"file": NASTY}),)),
+        ),
+        names=frozenset([NASTY]),
+        data={"some": Estimate(nan, reason="no")},
+    )  # fmt: skip
+
+
+def terminal(document: doc.Document, width: int = 110, folded: bool = True) -> str:
+    stream = io.StringIO()
+    to_terminal(document, Console(file=stream, width=width), folded=folded)
+    return stream.getvalue()
+
+
+def page(document: doc.Document) -> str:
+    return unescape(re.sub(r"<[^>]+>", " ", to_html(document))).replace("\u00a0", " ")
+
+
+def markdown(document: doc.Document) -> str:
+    return to_markdown(document).replace("\\", "")
+
+
+def squeezed(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+@pytest.mark.parametrize("write", [page, markdown, terminal], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("make", [small, lambda: compare_document(made_up_comparison())])
+def test_every_value_is_in_every_output(make, write) -> None:
+    document = make()
+    text = squeezed(write(document))
+    values = [cell for cell in doc.cells(document) if isinstance(cell, doc.Number | doc.Count)]
+    assert len(values) > 5
+    for cell in values:
+        shown = written(cell)
+        for piece in (shown.main, shown.quiet):
+            assert piece in text, (cell, piece)
+
+
+def test_a_terminal_leaves_out_what_a_page_folds() -> None:
+    assert "77" in terminal(small())
+    assert "77" not in terminal(small(), folded=False)
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 200])
+def test_numbers_survive_a_narrow_terminal(width) -> None:
+    text = squeezed(terminal(compare_document(made_up_comparison(n_methods=2)), width))
+    assert "…" not in text
+    assert ".700 [.680, .720]" in text
+
+
+@pytest.mark.parametrize("write", [page, markdown, terminal], ids=lambda f: f.__name__)
+def test_names_are_shown_as_they_are(write) -> None:
+    text = write(small())
+    assert "[/b]" in text
+    assert "$x_1$" in text
+    assert "<i>" in text
+
+
+def test_zero_has_no_sign() -> None:
+    for text in (page(small()), to_markdown(small()), terminal(small())):
+        assert not re.search(r"-0?\.0+(?!\d)", text)
+
+
+def test_json_holds_the_answer_the_findings_and_the_data() -> None:
+    told = json.loads(to_json(small()))
+    assert told["verdict"]["severity"] == "caution"
+    assert told["key_numbers"][0]["value"] == -0.1
+    assert told["findings"][0]["key"] == "tested-less"
+    assert told["some"] == {"value": None, "low": None, "high": None, "reason": "no"}
+
+
+def test_a_page_asks_for_nothing_and_closes_its_tags() -> None:
+    class Page(HTMLParser):
+        def __init__(self) -> None:
+            super().__init__()
+            self.open, self.ids, self.fetches = [], [], []
+
+        def handle_starttag(self, tag, attrs):
+            if tag not in VOID:
+                self.open.append(tag)
+            self.ids += [value for name, value in attrs if name == "id"]
+            self.fetches += [value for name, value in attrs if name in {"src", "href"}]
+
+        def handle_endtag(self, tag):
+            assert self.open.pop() == tag
+
+    parsed = Page()
+    text = to_html(small())
+    parsed.feed(text)
+    assert not parsed.open
+    assert len(parsed.ids) == len(set(parsed.ids))
+    assert all(url.startswith("#") or url == "data:," for url in parsed.fetches)
+    assert {url[1:] for url in parsed.fetches if url.startswith("#")} <= set(parsed.ids)
+    assert "default-src 'none'" in text
+    assert not re.search(r"url\((?!#)|@import", text)
+
+
+def test_prose_is_reworded_and_names_are_not() -> None:
+    document = small()
+    document = replace(document, lead=NASTY)
+    shouted = document.in_words(str.upper)
+    assert shouted.findings.items[0].text == "TEXT."
+    assert shouted.findings.items[0].key == "tested-less"
+    first = next(block for block in shouted.sections[0].blocks if isinstance(block, doc.Table))
+    assert first.rows[0][0] == doc.Name(NASTY)
+    assert first.rows[1][0].name == "dcem"
+    assert shouted.sections[1].blocks == document.sections[1].blocks
