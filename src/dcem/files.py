@@ -60,7 +60,7 @@ def write_text(path: Path, text: str) -> None:
 def exchange(new: Path, place: Path) -> None:
     """Give the finished folder `new` the name `place`; what had it before is removed.
 
-    Where the system can exchange two names (Linux), there is no moment without a folder.
+    Where the system can exchange two names (Linux), a folder is there at every moment.
     Elsewhere there is one, between two renames, and the older folder is put back if the second
     fails.
     """

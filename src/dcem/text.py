@@ -111,7 +111,7 @@ def value(number: float, form: str = "score") -> str:
 
 
 def interval(low: float, high: float, form: str = "score") -> str:
-    """`[.768, .823]`; nothing where there is no interval."""
+    """`[.768, .823]`; nothing without an interval."""
     if isnan(low) or isnan(high):
         return ""
     write = FORMS[form][1]

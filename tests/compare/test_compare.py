@@ -129,7 +129,7 @@ class TestCompare:
     ) -> None:
         with pytest.raises(InputError, match="truth of everybody"):
             compare_table(task[0], ["y-model"])
-        with pytest.raises(InputError, match=r"no method 'dcme'.*'dcem'"):
+        with pytest.raises(InputError, match=r"Unknown method 'dcme'.*'dcem'"):
             compare_table(task[0], ["dcme"])
 
     def test_row_budget_takes_whole_people(self) -> None:

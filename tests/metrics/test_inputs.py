@@ -37,7 +37,7 @@ def test_errors_say_what_to_do(metric, arguments, message):
 
 @pytest.mark.parametrize("metric", [auc, calibration_error])
 def test_no_rows(metric):
-    with pytest.raises(InputError, match="There are no rows"):
+    with pytest.raises(InputError, match="No rows"):
         metric([], [])
 
 

@@ -80,7 +80,7 @@ def make_learner(learner: Any, seed: int, *, squared: bool = False, **options: A
             near = checks.nearest(learner, [*LEARNERS, "network"])
             hint = f" Did you mean {near!r}?" if near else ""
             raise checks.InputError(
-                f"There is no learner {learner!r}.{hint} Known: network, {', '.join(LEARNERS)}; or "
+                f"Unknown learner {learner!r}.{hint} Known: network, {', '.join(LEARNERS)}; or "
                 "give a scikit-learn classifier."
             )
         return _class_of(learner)(seed, squared, **options)
@@ -105,7 +105,7 @@ def to_plain(learner: Any) -> tuple[str, dict[str, np.ndarray]]:
 def from_plain(name: str, arrays: Mapping[str, np.ndarray], n_features: int) -> Any:
     """The learner that `to_plain` wrote; ValueError where the arrays do not fit together."""
     if name not in LEARNERS:
-        raise ValueError(f"there is no learner {name!r}")
+        raise ValueError(f"unknown learner {name!r}")
     return _class_of(name).from_arrays(arrays, n_features)
 
 

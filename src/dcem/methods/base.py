@@ -185,7 +185,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     def spread(self, X: Any) -> np.ndarray:
         """Standard deviation of the members' scores `[n]`; zero for a single one.
 
-        Disagreement is not a measure of support: members can agree where there is no data.
+        Disagreement is not a measure of support: members can agree where nothing was seen.
         """
         return self._member_scores(X).std(axis=0)
 

@@ -31,7 +31,7 @@ from dcem.methods.tables import Table
 # docs/fast-schedule.md and experiments/choose_schedule.py.
 OUTCOME_STEPS = 2000  # in all
 PATIENCE_STEPS = 500  # without a better loss on tested validation rows
-PACES = (5, 10, 20, 40)  # steps a M-step; nearest to STEPS_IF_ALL_TESTED times the share tested
+PACES = (5, 10, 20, 40)  # steps per M-step; nearest to STEPS_IF_ALL_TESTED times the share tested
 STEPS_IF_ALL_TESTED = 80
 SCHEDULES: dict[str, tuple[EMSettings, PropensitySettings]] = {
     "published": (EMSettings(), PropensitySettings()),
@@ -91,7 +91,7 @@ class DCEMClassifier(NetworkClassifier):
     hard_t
         The recorded testing decision in place of its probability.
     carry_weights
-        Whether a M-step starts from the weights of the one before.
+        Whether an M-step starts from the weights of the one before.
     propensity
         A scikit-learn classifier for P(tested | x, a), in place of a network.
     propensity_settings
@@ -134,7 +134,7 @@ class DCEMClassifier(NetworkClassifier):
     as_published: ClassVar[Mapping[str, Any]] = {"sinusoid": PUBLISHED, "sepsis": SEPSIS}
 
     def _pace(self, table: Table) -> int | None:
-        """Steps a M-step. Between two E-steps untested rows hold the network at its own last guess;
+        """Steps per M-step. Between two E-steps untested rows hold the network at its last guess;
         the fewer labels there are to move it, the sooner that guess has to be renewed."""
         if self.schedule != "fast" or self.steps is not None:
             return self.steps

@@ -38,9 +38,9 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
 
     *When it fails.* The second assumption hardly ever holds: p is a probability of being tested
     *and* positive, the effect one of being tested at all, so that a true negative gets corrected
-    although her observed label was right. Scores are no probabilities of the outcome, and where the
-    effect exceeds p they are cut off at 0 and tie. Which group is the reference decides the sign.
-    It is here for comparison; it is no method to choose.
+    although her observed label was right. Scores are not probabilities of the outcome, and where
+    the effect exceeds p they are cut off at 0 and tie. Which group is the reference decides the
+    sign. It is here for comparison, not to be chosen.
 
     *Variants.* "corrected" is as the paper writes it: the outcome of DragonNet is *testing*,
     targeted regularisation compares the perturbed prediction with the label (Shi et al.), everyone
@@ -52,7 +52,7 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
     the perturbed prediction with *itself*, which shrinks the perturbation, from a random start, and
     teaches nothing about the outcome.
 
-    Without groups there is no effect, and this is y-obs.
+    Without groups there is nothing to subtract, and this is y-obs.
 
     Parameters
     ----------

@@ -37,13 +37,13 @@ class EMSettings:
     """How long, how fast, and when to stop."""
 
     max_iter: int = 50
-    steps: int = 1000  # in a M-step
+    steps: int = 1000  # per M-step
     learning_rate: float = 1e-3
     weight_decay: float = 0.0
     fresh_optimizer: bool = True  # forget Adam's moments at each M-step
     strength: float = 1.0  # lambda, the weight of the causal regularisation
     hard_t: bool = False
-    carry_weights: bool = True  # a M-step starts from the weights of the one before
+    carry_weights: bool = True  # an M-step starts from the weights of the one before
     patience: int = 3
     watch: str = "self"
     keep: str = "last"  # or "best": the iterate with the lowest watched loss

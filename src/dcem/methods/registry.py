@@ -150,7 +150,7 @@ def make(name: str, **params: Any) -> SelectiveClassifier:
     if name not in METHODS:
         near = checks.nearest(name, ENTRIES)
         hint = f" Did you mean {near!r}?" if near else ""
-        raise checks.InputError(f"There is no method {name!r}.{hint} Known: {', '.join(ENTRIES)}.")
+        raise checks.InputError(f"Unknown method {name!r}.{hint} Known: {', '.join(ENTRIES)}.")
     cls = METHODS[name]
     _check_names(cls, params)
     nested = {key: value for key, value in params.items() if "__" in key}  # "propensity__C"

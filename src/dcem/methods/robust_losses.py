@@ -41,7 +41,7 @@ class TruncatedLqClassifier(SupervisedNetwork):
     *When it fails.* Positives are rare among observed labels: they soon are the improbable rows,
     and get left out, tested or not. The published runs (q = k = .1 on raw features, last weights)
     rank *against* the truth at most settings of the simulation: median AUC .287 at k 1, q_t 2,
-    which is no sign error. Nor is it the loss alone: the same q and k on standardised features,
+    which is not a sign error. Nor is it the loss alone: the same q and k on standardised features,
     stopped early at the best weights, give .597 there, below y-obs and at a larger ROC gap. The
     authors' alternating pruning of rows is not part of it.
 

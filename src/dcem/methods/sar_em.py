@@ -47,7 +47,7 @@ class SarEMClassifier(NetworkClassifier):
     no truth; and returns the best iterate. The watched loss still refers to the networks' own
     guesses. "published" starts from untrained networks, goes on while either the Q-weighted
     propensity loss or the classifier's loss *against the truth of the validation rows* falls, and
-    returns the last iterate: it needs `truth=`, which is no choice for real data.
+    returns the last iterate: it needs `truth=`, which real data do not have.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class SarEMClassifier(NetworkClassifier):
     learning_rate, propensity_learning_rate, weight_decay
         Of Adam; the propensity network has its own rate and the widths of `hidden`.
     carry_weights
-        Whether a M-step starts from the weights of the one before, or from untrained ones.
+        Whether an M-step starts from the weights of the one before, or from untrained ones.
 
     Attributes
     ----------

@@ -190,7 +190,7 @@ class OracleClassifier(LearnerClassifier):
     *Idea.* The ceiling: what the same network would learn if nobody were censored.
 
     *Assumption.* Somebody knows the truth of untested people. Nobody does outside a simulation, so
-    this method takes `truth=` and is no choice for real data.
+    this method takes `truth=`, which real data do not have.
 
     *When it fails.* On every real table, for want of the truth. And it is a ceiling for *this*
     network and these rows, not for the problem: another network may do better, and on few rows it

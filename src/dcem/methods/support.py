@@ -24,7 +24,7 @@ import pandas as pd
 CLUSTERS = 256
 SMALLEST = 10  # people per cluster
 SAMPLE = 50_000  # tested rows looked at, at most
-UNLIKELY = 0.01  # a testing probability below this is no support
+UNLIKELY = 0.01  # a testing probability below this does not count as support
 BLOCK = 1024  # rows whose distances stay in the cache
 
 

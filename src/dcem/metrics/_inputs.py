@@ -87,7 +87,7 @@ def read_rows(y: Any, score: Any, weight: Any = None) -> Rows:
     positive = _read_label(_vector(y, "y"))
     _require_length("y", positive, scores)
     if not len(scores):
-        raise InputError("There are no rows: 'y' and 'score' are empty.")
+        raise InputError("No rows: 'y' and 'score' are empty.")
     if weight is None:
         return Rows(positive, scores, None)
     weights = _numbers(_vector(weight, "weight"), "weight").astype(np.float64, copy=False)

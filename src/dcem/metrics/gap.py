@@ -210,7 +210,7 @@ def compare_curves(
 
 
 def _rising(cumulated: np.ndarray, *, steps_back: bool) -> np.ndarray:
-    """Shares of the total along the last axis, rising from 0 to 1; NaN where there is no total.
+    """Shares of the total along the last axis, rising from 0 to 1; NaN where the total is 0.
 
     Estimated masses can be negative, and the sums then step back: they are replaced by the mean of
     their running maximum and (backward) running minimum, which leaves rising sums as they are.

@@ -248,9 +248,7 @@ def _read_description(folder: Path) -> dict[str, Any]:
     try:
         content = file.read_bytes()
     except OSError:
-        raise ModelFileError(
-            f"{folder} holds no saved model: there is no {DESCRIPTION} in it."
-        ) from None
+        raise ModelFileError(f"{folder} holds no saved model: {DESCRIPTION} is missing.") from None
     try:
         if len(content) > LONGEST:
             raise ValueError

@@ -102,7 +102,7 @@ class Packer:
     def _parameters(self, one: SelectiveClassifier) -> dict[str, Any]:
         parameters = one.get_params(deep=False)
         if isinstance(parameters["random_state"], np.random.RandomState | np.random.Generator):
-            parameters["random_state"] = None  # where a generator stands is no part of a model
+            parameters["random_state"] = None  # where a generator stands does not belong to a model
         plain = {}
         for name, value in parameters.items():
             try:

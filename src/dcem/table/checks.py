@@ -347,7 +347,7 @@ def resolve_tested(
     if looked.all():
         notice(
             f"Everybody is tested ({tested_name!r} is 1 in all {len(y)} rows): no label is "
-            "missing, so there is no selection to correct and ordinary supervised learning is the "
+            "missing, so selection needs no correction and ordinary supervised learning is the "
             "method of choice."
         )
     return np.where(looked, y, np.nan), looked

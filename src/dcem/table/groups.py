@@ -86,7 +86,7 @@ def _columns(values: Any, name: str) -> list[tuple[str, Coded]]:
             series = as_series(values, name)
             return [(name, in_order(cells.coded_series(series), series))]
     if values.shape[1] == 0:
-        raise InputError(f"{name!r} has no columns. Leave it out if there are no groups.")
+        raise InputError(f"{name!r} has no columns. Leave it out where groups do not matter.")
     series_of = [(str(c), values.iloc[:, j]) for j, c in enumerate(values.columns)]
     return [(c, in_order(cells.coded_series(series), series)) for c, series in series_of]
 

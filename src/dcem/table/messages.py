@@ -23,7 +23,7 @@ class InputError(ValueError):
 
 
 class InputTypeError(InputError, TypeError):
-    """The input holds something that is no datum at all, such as a dictionary in a cell."""
+    """The input holds something that is not a datum at all, such as a dictionary in a cell."""
 
 
 class DataWarning(UserWarning):

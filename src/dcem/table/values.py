@@ -325,7 +325,7 @@ def days(column: pa.ChunkedArray, known: str | None, missing: Collection[str] = 
 def days_and_unread(
     column: pa.ChunkedArray, known: str | None, missing: Collection[str] = ()
 ) -> tuple[np.ndarray, int]:
-    """`days`, and how many cells hold something that is no such date."""
+    """`days`, and how many cells hold something that is not such a date."""
     if is_date(column):
         stamps = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
         values = stamps.cast(pa.float64(), safe=False).to_numpy() / (1e6 * SECONDS_PER_DAY)
