@@ -19,13 +19,10 @@ COMMANDS = {
         "dcem.cli.demo:demo",
         "Simulate biased labelling, fit and compare methods, write a report.",
     ),
-    "simulate": Entry(
-        "dcem.cli.simulate:simulate",
-        "Write a simulated table with selectively collected labels.",
-    ),
-    "methods": Entry(
-        "dcem.cli.methods:methods",
-        "List the methods, or explain one: its idea, assumption, failures and parameters.",
+    "audit": Entry(
+        "dcem.cli.audit:audit",
+        "Is my labelling biased? Who is tested, at equal features, and what could overturn the "
+        "answer.",
     ),
     "compare": Entry(
         "dcem.cli.compare:compare",
@@ -43,10 +40,13 @@ COMMANDS = {
         "dcem.cli.next_tests:next_tests",
         "Give everybody untested a probability of being tested next, and say why.",
     ),
-    "audit": Entry(
-        "dcem.cli.audit:audit",
-        "Is my labelling biased? Who is tested, at equal features, and what could overturn the "
-        "answer.",
+    "methods": Entry(
+        "dcem.cli.methods:methods",
+        "List the methods, or explain one: its idea, assumption, failures and parameters.",
+    ),
+    "simulate": Entry(
+        "dcem.cli.simulate:simulate",
+        "Write a simulated table with selectively collected labels.",
     ),
     "benchmark": Entry(
         "dcem.cli.benchmark:app",

@@ -35,7 +35,7 @@ def demo(
     ] = Path("demo-output"),
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="4,000 people a split instead of 20,000, fewer resamples."),
+        typer.Option("--quick", help="4,000 people per split instead of 20,000, fewer resamples."),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the networks and the resamples.")] = 0,
 ) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 from dcem.table.messages import InputError, listed, require_columns, require_unique
 
-LIST = "Repeat it, or give a list with commas."
-WILDCARDS = "`lab_*` stands for every column that begins so."
+LIST = "Repeat it, or separate with commas."
+WILDCARDS = "Patterns such as `lab_*` work."
 
 
 def _role(kind: str, help: str) -> Any:
@@ -37,12 +37,14 @@ class Roles:
 
     label: str = field(metadata={"kind": "column", "help": "Column with the observed outcome."})
     tested: str | None = _role(
-        "column", "Column that says who was tested. Default: whose label is there."
+        "column", "Column that says who was tested. Default: every row that has a label."
     )
     group: tuple[str, ...] = _role("columns", f"Column with the group; several are crossed. {LIST}")
     reference_group: str | None = _role("value", "Group that the others are compared with.")
-    id: str | None = _role("column", "Column with the person; a person's rows stay together.")
-    weight: str | None = _role("column", "Column that says how much a row counts.")
+    id: str | None = _role(
+        "column", "Column that identifies the person; a person's rows stay together."
+    )
+    weight: str | None = _role("column", "Column with the weight of each row.")
     testing_probability: str | None = _role(
         "column", "Column with each row's known probability of being tested, if tests were drawn."
     )
@@ -50,9 +52,11 @@ class Roles:
         "column", "Column with everybody's true outcome, if it exists; for judging only."
     )
     features: tuple[str, ...] = _role(
-        "columns", f"Column that is a feature; others then are not. {WILDCARDS} {LIST}"
+        "columns", f"Column to use as a feature; all others are then left out. {WILDCARDS} {LIST}"
     )
-    exclude: tuple[str, ...] = _role("columns", f"Column that is not a feature. {WILDCARDS} {LIST}")
+    exclude: tuple[str, ...] = _role(
+        "columns", f"Column to leave out of the features. {WILDCARDS} {LIST}"
+    )
     category: tuple[str, ...] = _role(
         "columns", f"Column whose numbers are codes, not quantities. {WILDCARDS} {LIST}"
     )
@@ -60,13 +64,11 @@ class Roles:
         "columns", f"Column to keep although it looks like an identifier. {WILDCARDS} {LIST}"
     )
     positive: tuple[str, ...] = _role(
-        "values", f"Label value that means yes; others then mean no. {LIST}"
+        "values", f"Label value that means yes; all others then mean no. {LIST}"
     )
-    untested_value: tuple[str, ...] = _role(
-        "values", f"Label value that means that nobody looked. {LIST}"
-    )
+    untested_value: tuple[str, ...] = _role("values", f"Label value that means: not tested. {LIST}")
     missing: tuple[str, ...] = _role(
-        "values", f"Spelling of a missing value, in any column, such as '?'. {LIST}"
+        "values", f"Text that stands for a missing value, in any column, such as '?'. {LIST}"
     )
     group_as_feature: bool = _role("flag", "Let the outcome model see the group.")
     label_is_number: bool = _role("flag", "")
