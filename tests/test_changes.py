@@ -1,0 +1,111 @@
+"""A change touches what docs/architecture.md says: a new thing enters by its registry alone.
+
+Each test adds something from outside, as its own file and its one line would, and looks for it in
+the rooms that were not told.
+"""
+
+import sys
+from dataclasses import dataclass
+from types import ModuleType
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from dcem import methods
+from dcem.benchmark import backends
+from dcem.benchmark.file import load
+from dcem.learners import learner as learning
+from dcem.learners.linear import Linear
+from dcem.methods import registry
+from dcem.methods.describe import describe
+from dcem.methods.supervised import TestedOnlyClassifier
+from dcem.saving import load_model
+from dcem.tasks import make_sinusoid
+from dcem.tasks import registry as kinds
+
+
+@dataclass(kw_only=True)
+class CautiousClassifier(TestedOnlyClassifier):
+    """Learn from the tested, by a linear model.
+
+    *Idea.* As simple as can be.
+
+    *Assumption.* The tested are like everybody.
+
+    *When it fails.* Where they are not.
+    """
+
+    name: ClassVar[str] = "cautious"
+    learner: object = "linear"
+
+
+@pytest.fixture
+def people():
+    task = make_sinusoid(stream="independent", random_state=0, n_train=400, n_validation=100)
+    return task.train
+
+
+@pytest.fixture
+def cautious(monkeypatch):
+    home = ModuleType("dcem.methods.cautious")
+    home.CautiousClassifier = CautiousClassifier
+    monkeypatch.setitem(sys.modules, home.__name__, home)
+    entry = registry.Entry("cautious:CautiousClassifier", "tested", "it trusts the tested")
+    monkeypatch.setitem(registry.ENTRIES, "cautious", entry)
+    return "cautious"
+
+
+def test_a_method_is_a_class_and_an_entry(cautious, people, tmp_path):
+    assert cautious in methods.names(usable=True)
+    assert describe(cautious).summary == "Learn from the tested, by a linear model."
+    model = methods.make(cautious, random_state=0).fit_problem(people)
+    model.save(tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert np.array_equal(again.predict_proba(people.X), model.predict_proba(people.X))
+    (tmp_path / "mine.toml").write_text(
+        'name = "mine"\n[[tasks]]\nkind = "sinusoid"\n[[methods]]\nname = "cautious"\n'
+    )
+    assert [one.name for one in load(tmp_path / "mine.toml").methods] == [cautious]
+
+
+def test_a_learner_is_a_class_and_an_entry(monkeypatch, people, tmp_path):
+    class Timid(Linear):
+        name = "timid"
+
+        def predict_logit(self, X):
+            return super().predict_logit(X) / 2
+
+    home = ModuleType("timid_learner")
+    home.Timid = Timid
+    monkeypatch.setitem(sys.modules, home.__name__, home)
+    monkeypatch.setitem(learning.LEARNERS, "timid", "timid_learner:Timid")
+    bold = methods.make("tested-only", learner="linear", random_state=0).fit_problem(people)
+    timid = methods.make("tested-only", learner="timid", random_state=0).fit_problem(people)
+    assert np.ptp(timid.predict_proba(people.X)) < np.ptp(bold.predict_proba(people.X))
+    timid.save(tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert np.array_equal(again.predict_proba(people.X), timid.predict_proba(people.X))
+
+
+def test_a_task_is_a_function_and_an_entry(monkeypatch, tmp_path):
+    def make_small(k: float = 1.0, q_t: float = 1.0, random_state: int = 0):
+        return make_sinusoid(
+            k=k, q_t=q_t, stream="independent", random_state=random_state, n_train=100
+        )
+
+    small = kinds.TaskKind(make_small, {"k": 1.0, "q_t": 1.0, "seed": 0}, lambda task: (0.25, 0.5))
+    monkeypatch.setitem(kinds.KINDS, "small", small)
+    (tmp_path / "mine.toml").write_text(
+        'name = "mine"\n[[tasks]]\nkind = "small"\nk = ["1/2", 1]\n[[methods]]\nname = "y-obs"\n'
+    )
+    tasks = load(tmp_path / "mine.toml").tasks
+    assert [task["k"] for task in tasks] == [0.5, 1.0]
+    assert len(kinds.make_task(tasks[0]).train) == 100
+
+
+def test_a_backend_is_a_module(monkeypatch, tmp_path):
+    (tmp_path / "elsewhere.py").write_text("def work(): ...\n")
+    monkeypatch.setattr(backends, "__path__", [*backends.__path__, str(tmp_path)])
+    assert backends.backend("elsewhere").work.__module__ == "dcem.benchmark.backends.elsewhere"
+    sys.modules.pop("dcem.benchmark.backends.elsewhere")
