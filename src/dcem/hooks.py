@@ -29,29 +29,34 @@ def above(name: str) -> Any:
 
 
 class ShowsItself:
-    """A result that shows itself in a notebook and writes itself, as the commands do."""
+    """A result that shows itself in a notebook and writes itself, as the commands do.
+
+    `words` are those of a field: general, medicine, credit or policing.
+    """
 
     _document: ClassVar[str]  # the hook that makes a document of it
 
     def _repr_html_(self) -> str:
         return str(above("for_notebook")(above(self._document)(self)))
 
-    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+    def to_html(self, path: str | PathLike[str] | None = None, *, words: str = "general") -> str:
         """The report as one HTML page, written to `path` if one is given."""
-        return self._written("to_html", path)
+        return self._written("to_html", path, words)
 
-    def to_markdown(self, path: str | PathLike[str] | None = None) -> str:
+    def to_markdown(
+        self, path: str | PathLike[str] | None = None, *, words: str = "general"
+    ) -> str:
         """The report as Markdown, written to `path` if one is given."""
-        return self._written("to_markdown", path)
+        return self._written("to_markdown", path, words)
 
-    def to_json(self, path: str | PathLike[str] | None = None) -> str:
+    def to_json(self, path: str | PathLike[str] | None = None, *, words: str = "general") -> str:
         """The answer and all numbers as JSON, written to `path` if one is given."""
-        return self._written("to_json", path)
+        return self._written("to_json", path, words)
 
-    def _written(self, writer: str, path: str | PathLike[str] | None) -> str:
+    def _written(self, writer: str, path: str | PathLike[str] | None, words: str) -> str:
         from dcem.files import write_text
 
-        text = str(above(writer)(above(self._document)(self)))
+        text = str(above(writer)(above(self._document)(self), words))
         if path is not None:
             write_text(Path(path), text)
         return text

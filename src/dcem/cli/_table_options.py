@@ -26,6 +26,14 @@ WIDE = 100  # columns of a terminal
 Table = Annotated[
     Path, typer.Argument(help="The table: .csv, .csv.gz, .tsv or .parquet.", metavar="TABLE")
 ]
+Words = Annotated[
+    str,
+    typer.Option(
+        "--words",
+        help="Words of the report: general (tested), medicine, credit (approved) or policing "
+        "(searched).",
+    ),
+]
 
 
 def takes_roles(

@@ -33,6 +33,7 @@ def audit(
         typer.Option("--show-small-cells", help="Show counts under ten too: for open data only."),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of folds and subsamples.")] = 0,
+    words: options.Words = "general",
 ) -> None:
     """Is my labelling biased? Who is tested, at equal features, and what could overturn the answer.
 
@@ -49,10 +50,12 @@ def audit(
     from dcem.report.to_json import to_json
     from dcem.report.to_markdown import to_markdown
     from dcem.report.to_terminal import to_terminal
+    from dcem.report.words import speak
     from dcem.table import read_table
     from dcem.text import duration
 
     console = Console(highlight=False)
+    speak(words)  # refuses words it does not know, before the work
     started = time.perf_counter()
     if report is not None and not report.is_dir():
         markdown = markdown or report.with_suffix(".md")
@@ -76,10 +79,10 @@ def audit(
         options.describe(user_table),
         small_cells=show_small_cells,
     )
-    to_terminal(document, console)
+    to_terminal(document, console, words)
     for path, write in ((report, to_html), (markdown, to_markdown), (json, to_json)):
         if path is not None:
-            write_text(path, write(document))
+            write_text(path, write(document, words))
     console.print(f"\nDone in {duration(time.perf_counter() - started)}.")
     for path in (report, markdown, json):
         if path is not None:

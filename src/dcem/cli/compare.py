@@ -40,6 +40,7 @@ def compare(
         int, typer.Option(min=0, help="Repetitions of planted outcomes, at least 2; 0: none.")
     ] = 4,
     seed: Annotated[int, typer.Option(min=0, help="Seed of rows, folds, networks, resamples.")] = 0,
+    words: options.Words = "general",
     report: Annotated[
         Path | None,
         typer.Option(
@@ -64,10 +65,12 @@ def compare(
     from dcem.compare.fitting import check_methods
     from dcem.report.compare import compare_document
     from dcem.report.to_terminal import to_terminal
+    from dcem.report.words import speak
     from dcem.table import read_table
     from dcem.text import duration
 
     console = Console(highlight=False)
+    speak(words)  # refuses words it does not know, before the work
     require_places(report, out)
     names = check_methods(options.listed(method or [DEFAULT]))
     with console.status(f"reading {table} ..."):
@@ -97,8 +100,8 @@ def compare(
             progress=progress,
         )
     document = compare_document(comparison)
-    to_terminal(document, console)
-    written = write(document, comparison, report, out)
+    to_terminal(document, console, words)
+    written = write(document, comparison, words, report, out)
     console.print(f"\nDone in {duration(time.perf_counter() - begun)}.")
     for path in written:
         console.print(f"  {path}", style="bold", soft_wrap=True)
@@ -122,7 +125,11 @@ def require_places(report: Path | None, out: Path | None) -> None:
 
 
 def write(
-    document: Document, comparison: TableComparison, report: Path | None, out: Path | None
+    document: Document,
+    comparison: TableComparison,
+    words: str,
+    report: Path | None,
+    out: Path | None,
 ) -> list[Path]:
     """Write what was asked for, each file whole; returns the paths."""
     from dcem.files import write_text
@@ -132,12 +139,12 @@ def write(
 
     files: dict[Path, str] = {}
     if report is not None:
-        files[report] = to_html(document)
-        files[report.with_suffix(".md")] = to_markdown(document)
+        files[report] = to_html(document, words)
+        files[report.with_suffix(".md")] = to_markdown(document, words)
     if out is not None:
         files[out / "comparison.csv"] = comparison.to_frame().to_csv(index=False)
-        files[out / "comparison.md"] = to_markdown(document)
-        files[out / "comparison.json"] = to_json(document)
+        files[out / "comparison.md"] = to_markdown(document, words)
+        files[out / "comparison.json"] = to_json(document, words)
     for path, text in files.items():
         write_text(path, text)
     return list(files)

@@ -391,9 +391,10 @@ def independence(audit: Audit) -> Iterator[Block]:
 
 def assumptions(audit: Audit) -> Iterator[Block]:
     """The checklist."""
-    rows = [(a.name, a.testable, a.severity, a.says) for a in audit.assumptions]
+    checked = {"tested": "yes", "partly": "partly", "untestable": "no"}
+    rows = [(a.name, checked[a.testable], a.severity, a.says) for a in audit.assumptions]
     if rows:
-        heads = ("assumption", "can it be tested?", "verdict", "what the data say")
+        heads = ("assumption", "can it be checked?", "verdict", "what the data say")
         yield Fold("The checklist", (table("", heads, rows, words=(1, 2, 3)),))
 
 

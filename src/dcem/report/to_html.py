@@ -9,7 +9,7 @@ its picture and the findings.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache, singledispatch
 from html import escape
@@ -19,14 +19,15 @@ from dcem.report import document as doc
 from dcem.report.cells import written
 from dcem.report.dots import dots_table
 from dcem.report.style import css_variables, inline_svg
+from dcem.report.words import in_words
 
 SIGNS = {"serious": "▲", "caution": "◆", "note": "●", "fine": "✓"}
 NOTEBOOK_HEIGHT = "44rem"
 
 
-def to_html(document: doc.Document, say: Callable[[str], str] | None = None) -> str:
-    """The whole document as one HTML page; `say` puts prose into the words of a field."""
-    document = document if say is None else document.in_words(say)
+def to_html(document: doc.Document, words: str = "general") -> str:
+    """The whole document as one HTML page, in the words of a field (`dcem.report.words`)."""
+    document = in_words(document, words)
     return shell(document.title, _body(document), document.lead, document.footer)
 
 

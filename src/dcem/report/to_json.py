@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from math import isfinite
 from typing import Any
@@ -12,11 +12,12 @@ import numpy as np
 
 from dcem.metrics.estimate import Estimate
 from dcem.report import document as doc
+from dcem.report.words import in_words
 
 
-def to_json(document: doc.Document, say: Callable[[str], str] | None = None) -> str:
-    """The verdict, the key numbers, and `document.data`: all numbers, by name."""
-    document = document if say is None else document.in_words(say)
+def to_json(document: doc.Document, words: str = "general") -> str:
+    """The verdict, the key numbers, the findings, and `document.data`: all numbers, by name."""
+    document = in_words(document, words)
     told: dict[str, Any] = {"title": document.title}
     if document.opening is not None:
         told["verdict"] = to_plain(document.opening.verdict)

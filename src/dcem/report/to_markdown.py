@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 
 from dcem.report import document as doc
 from dcem.report.cells import plain
+from dcem.report.words import in_words
 
 
-def to_markdown(document: doc.Document, say: Callable[[str], str] | None = None) -> str:
-    """The whole document; `say` puts prose into the words of a field."""
-    document = document if say is None else document.in_words(say)
+def to_markdown(document: doc.Document, words: str = "general") -> str:
+    """The whole document, in the words of a field (`dcem.report.words`)."""
+    document = in_words(document, words)
     lines = [f"# {_safe(document.title)}", ""]
     lines += [_safe(document.lead), ""] if document.lead else []
     if document.opening is not None:

@@ -6,27 +6,26 @@ numbers beside their intervals, else above them, else one line for each cell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
+from dataclasses import fields
 from functools import singledispatchmethod
 from typing import Any
 
 from dcem.report import document as doc
 from dcem.report.cells import plain, written
 from dcem.report.dots import axes_of, line_of
+from dcem.report.words import in_words
+from dcem.table.roles import Roles
 
 COLOURS = {"serious": "red", "caution": "yellow", "note": "dim", "fine": "green"}
 
 
 def to_terminal(
-    document: doc.Document,
-    console: Any,
-    say: Callable[[str], str] | None = None,
-    *,
-    folded: bool = False,
+    document: doc.Document, console: Any, words: str = "general", *, folded: bool = False
 ) -> None:
     """Print a document to a `rich` console; `folded`: what a page folds away too."""
-    writer = Writer(console, folded)
-    writer.document(document if say is None else document.in_words(say))
+    Writer(console, folded).document(in_words(document, words))
 
 
 class Writer:
@@ -50,7 +49,7 @@ class Writer:
         from rich.padding import Padding
         from rich.text import Text
 
-        shown = Text(text.replace("`", ""), style=style)
+        shown = Text(spelled(text), style=style)
         self.console.print(Padding(shown, (0, 0, 0, indent)) if indent else shown)
 
     def _heading(self, text: str) -> None:
@@ -64,7 +63,7 @@ class Writer:
         self.console.print()
         self.console.print(
             Text(f"{verdict.severity}: ", style=COLOURS[verdict.severity])
-            + Text(verdict.answer.replace("`", ""), style="bold")
+            + Text(spelled(verdict.answer), style="bold")
         )
         for sentence in verdict.sentences:
             self._say(sentence)
@@ -101,7 +100,7 @@ class Writer:
 
         for item in what.items:
             mark = Text(item.severity, style=COLOURS[item.severity])
-            headline = Text(item.headline.replace("`", ""), style="bold")
+            headline = Text(spelled(item.headline), style="bold")
             self.console.print(mark + Text(": ") + headline)
             if item.text:
                 self._say(item.text, "dim", indent=4)
@@ -202,12 +201,22 @@ class Writer:
         """Facts are for pages and files: whoever typed the command knows them."""
 
 
+def spelled(text: str) -> str:
+    """A sentence as a terminal shows it: roles as options, other names without backticks."""
+    roles = {role.name for role in fields(Roles)}
+
+    def name(found: re.Match[str]) -> str:
+        return f"--{found[1].replace('_', '-')}" if found[1] in roles else found[1]
+
+    return re.sub(r"`([^`]+)`", name, text)
+
+
 def _cell(content: doc.Cell, stacked: bool) -> Any:
     from rich.text import Text
 
     shown = written(content)
     style = "dim" if shown.absent else ""
-    main = Text(shown.main.replace("`", "") if isinstance(content, str) else shown.main, style)
+    main = Text(spelled(shown.main) if isinstance(content, str) else shown.main, style)
     for piece in (shown.quiet, shown.beside):
         if piece:
             main += Text(("\n" if stacked else " ") + piece, style="dim")
