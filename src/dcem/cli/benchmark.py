@@ -135,7 +135,7 @@ def export(
         str | None, typer.Option(help="Only this benchmark of the store.", show_default=False)
     ] = None,
 ) -> None:
-    """Write all results as a table, one row a cell."""
+    """Write all results as a table, one row per cell."""
     from dcem.benchmark.read import export as write
 
     typer.echo(f"Wrote {output}: {write(store, output, benchmark)} rows.")

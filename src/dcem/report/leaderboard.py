@@ -25,7 +25,7 @@ from dcem.benchmark.read import SETTING, missing, purposes, results
 from dcem.files import write_text
 from dcem.metrics.groups import RANKING, Metric
 
-SHOWN = RANKING | {"seconds": Metric("Seconds a fit, in its fleet", "lower")}
+SHOWN = RANKING | {"seconds": Metric("Seconds per fit, in its fleet", "lower")}
 WAYS = ("variant", "schedule")  # of a method, told where they are not those of most
 
 

@@ -36,20 +36,31 @@ class SelectiveLabels:
     An untested label is *absent* here (NaN), not zero: whether "nobody looked" may stand in for
     "no" is the question, so code that wants the imputed zero has to say so, with `y_imputed`.
 
-    Attributes:
-        X: features [n, d], float64, NaN where missing.
-        y_obs: observed label [n], float64: 0 or 1 where tested, NaN where nobody looked.
-        tested: whether somebody looked [n], bool.
-        group: code of the group [n], int64 from 0; a single level "all" if no group was given.
-        id: the person a row belongs to [n], or None if every row is a person of its own.
-        weight: how much a row counts [n], or None.
-        feature_names: names of the columns of `X`.
-        group_names: level names, indexed by code. Subsets keep all of them, even those left empty.
-        row: position of each row in the table it came from [n]; subsets keep it, so that a result
-            can always be written back to its row.
-        testing_probability: known probability of being tested [n], where tests were drawn by
-            design, or None.
-        reference_group: name of the group that others are compared with, or None.
+    Attributes
+    ----------
+    X
+        Features [n, d], float64, NaN where missing.
+    y_obs
+        Observed label [n], float64: 0 or 1 where tested, NaN where nobody looked.
+    tested
+        Whether somebody looked [n], bool.
+    group
+        Code of the group [n], int64 from 0; a single level "all" if no group was given.
+    id
+        The person a row belongs to [n], or None if every row is a person of its own.
+    weight
+        How much a row counts [n], or None.
+    feature_names
+        Names of the columns of `X`.
+    group_names
+        Level names, indexed by code. Subsets keep all of them, even those left empty.
+    row
+        Position of each row in the table it came from [n]; subsets keep it, so that a result can
+        always be written back to its row.
+    testing_probability
+        Known probability of being tested [n], where tests were drawn by design, or None.
+    reference_group
+        Name of the group that others are compared with, or None.
     """
 
     X: np.ndarray
@@ -111,18 +122,30 @@ class SelectiveLabels:
     ) -> SelectiveLabels:
         """From arrays, lists, series or frames that describe the same rows.
 
-        Args:
-            X: features [n, d]; missing values are kept as NaN.
-            y: labels [n]: 0, 1, or missing where nobody looked.
-            tested: who was tested [n], 0/1 or boolean. If absent, a missing label means untested.
-            group: one value per row, or several columns, which are crossed ("F & Black").
-            id: the person behind each row; splits and resamples keep a person's rows together.
-            weight: how much each row counts.
-            testing_probability: of each row, where tests were drawn by design and it is known.
-            reference_group: name of the group that others are compared with.
-            feature_names: if `X` has no column names of its own.
-            group_names: the group levels, in order, if they should agree with another table's.
-            names: what errors call the roles "label", "tested", "group" and so on.
+        Parameters
+        ----------
+        X
+            Features [n, d]; missing values are kept as NaN.
+        y
+            Labels [n]: 0, 1, or missing where nobody looked.
+        tested
+            Who was tested [n], 0/1 or boolean. If absent, a missing label means untested.
+        group
+            One value per row, or several columns, which are crossed ("F & Black").
+        id
+            The person behind each row; splits and resamples keep a person's rows together.
+        weight
+            How much each row counts.
+        testing_probability
+            Of each row, where tests were drawn by design and it is known.
+        reference_group
+            Name of the group that others are compared with.
+        feature_names
+            If `X` has no column names of its own.
+        group_names
+            The group levels, in order, if they should agree with another table's.
+        names
+            What errors call the roles "label", "tested", "group" and so on.
         """
         called = {"label": "y", **{part: part for part in _PARTS}, **(names or {})}
         given = (tested, group, id, weight, testing_probability)

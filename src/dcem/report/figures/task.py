@@ -15,14 +15,16 @@ _DOTS = 1_500  # of a group in one panel; more would hide each other
 
 
 def draw_task(task: Task, split: str = "train", random_state: int = 0) -> Drawing:
-    """One row a group, three columns: the truth, who was tested, and what the table then shows.
+    """One row per group, three columns: the truth, who was tested, and what the table then shows.
 
     Over the dots lie the outcome boundary, where P(Y|x) = 1/2 (solid, the same for both groups),
     and the testing boundary of the group, where P(T|x,a) = 1/2 (dashed). Large splits are thinned
     to a random sample; the percentages count everybody.
 
-    Raises:
-        InputError: for a task whose law is not known in two features.
+    Raises
+    ------
+    InputError
+        For a task whose law is not known in two features.
     """
     import matplotlib
 
