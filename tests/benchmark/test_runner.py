@@ -103,6 +103,16 @@ def test_a_run_gives_what_fitting_one_by_one_gives(plain, tmp_path):
         assert row["roc_gap_grid"] == pytest.approx(gap, abs=5e-3)
 
 
+def test_methods_without_networks_run_too(tmp_path):
+    file = tmp_path / "some.toml"
+    small = "n_train = 300\nn_validation = 100\nn_test = 300\nseed = [0, 1]"
+    trees = 'name = "tested-only"\nparams = {learner = "boost"}'
+    other = 'name = "ensemble"\nparams = {parts = ["boost"], n_folds = 2}'
+    file.write_text(f"[[tasks]]\n{small}\n[[methods]]\n{trees}\n[[methods]]\n{other}\n")
+    summary = run(load(file), tmp_path / "out", device="cpu")
+    assert (summary.done, summary.failed) == (4, 0), status(tmp_path / "out")
+
+
 def test_results_say_what_they_are(plain, tmp_path):
     run(load(plain), tmp_path / "out", device="cpu")
     frame = results(tmp_path / "out")

@@ -100,7 +100,9 @@ def _fit(
     checkpoint: Path | None,
     progress: Progress | None,
 ) -> list[Any]:
-    estimator = estimator_of(cells[0].method, cells[0].task["kind"]).set_params(device=device)
+    estimator = estimator_of(cells[0].method, cells[0].task["kind"])
+    if "device" in estimator.get_params(deep=False):  # what is not a network chooses none
+        estimator.set_params(device=device)
     truths = None
     if estimator.uses_truth:
         truths = [(task.truth["train"], task.truth["validation"]) for task in tasks]

@@ -29,12 +29,6 @@ _MARGIN = {True: 0.9, False: 0.6}  # of the time left to plan with: measured cos
 
 # Rows times steps per second, of networks of two layers of 64; deliberately low.
 _THROUGHPUT = {"cuda": 2e8, "cpu": 1e6}
-# Methods that train more than one network per step, or refit something each epoch.
-_BURDEN = {"dividemix": 8.0, "dragonnet": 4.0, "self": 6.0, "sar-em": 2.0, "dr-learner": 4.0}
-# Rounds after which methods that stop by themselves usually have stopped.
-_TYPICAL_ROUNDS = {"self": 5, "sar-em": 15}
-# Methods whose fleets write a checkpoint as they go, so that stopping them loses little.
-RESUMABLE = frozenset({"dcem", "no-causal-regularization", "sar-em", "self"})
 _DEFAULT_ROWS = 20_000
 
 
@@ -181,13 +175,12 @@ def guess(cell: Cell, device: str) -> Cost:
     """The cost of a cell, and of all others of its kind, before any was seen."""
     estimator = estimator_of(cell.method, cell.task["kind"])
     rows = int(cell.task.get("n_train") or _DEFAULT_ROWS)
-    burden = _BURDEN.get(cell.method["name"], 1.0)
     throughput = _THROUGHPUT["cpu" if device == "cpu" else "cuda"]
     return Cost(
-        seconds=max(1e-4, steps_of(estimator) * rows * burden / throughput),
+        seconds=max(1e-4, steps_of(estimator) * rows * estimator.step_cost / throughput),
         bytes=_bytes(estimator, rows),
         measured=False,
-        resumable=cell.method["name"] in RESUMABLE,
+        resumable=estimator.resumable,
     )
 
 
@@ -211,14 +204,15 @@ def steps_of(estimator: Any) -> int:
     if params.get("schedule") == "fast":
         return int((iterations or 200) * (steps or 10) + 300)
     rounds = iterations or (50 if "max_iter" in params else 1)
-    rounds = min(rounds, _TYPICAL_ROUNDS.get(estimator.name, rounds))
+    rounds = min(rounds, estimator.usual_rounds or rounds)
     return int(rounds * (steps or params.get("epochs") or 1000))
 
 
 def _bytes(estimator: Any, rows: int) -> float:
     """Bytes that one network needs while it trains: rows of two splits, activations, gradients."""
-    widths = sum(estimator.hidden)
-    return rows * 4.0 * (3 * widths + 64) * estimator.n_members
+    params = estimator.get_params(deep=False)  # what is not a network has neither
+    widths = sum(params.get("hidden", ()))
+    return rows * 4.0 * (3 * widths + 64) * int(params.get("n_members", 1))
 
 
 def fleet_size(cost: Cost, device: str, seconds: float, limit: int | None) -> int:

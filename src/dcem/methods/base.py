@@ -56,6 +56,11 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     needs_group: ClassVar[bool] = False  # does prediction need `sensitive_features`?
     needs_networks: ClassVar[bool] = False  # is the method made of networks, and of nothing else?
     calibrated: ClassVar[bool] = False  # are its scores risks, for the population?
+    # For the plan of a benchmark: the time of a step against that of one network, the rounds after
+    # which it usually has stopped by itself, and whether a fit goes on from a checkpoint.
+    step_cost: ClassVar[float] = 1.0
+    usual_rounds: ClassVar[int | None] = None
+    resumable: ClassVar[bool] = False
     # Task ("sinusoid", "sepsis") -> the parameters of the published runs, where they differ.
     as_published: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     __metadata_request__fit: ClassVar[dict[str, bool]] = {

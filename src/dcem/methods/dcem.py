@@ -131,6 +131,7 @@ class DCEMClassifier(NetworkClassifier):
     propensity_settings: PropensitySettings | None = None
 
     name: ClassVar[str] = "dcem"
+    resumable: ClassVar[bool] = True
     as_published: ClassVar[Mapping[str, Any]] = {"sinusoid": PUBLISHED, "sepsis": SEPSIS}
 
     def _pace(self, table: Table) -> int | None:
@@ -290,6 +291,7 @@ class ImputationOnlyClassifier(DCEMClassifier):
     start: str = "variant"
 
     name: ClassVar[str] = "imputation-only"
+    resumable: ClassVar[bool] = False
 
     @property
     def _start(self) -> str:

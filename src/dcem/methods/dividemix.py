@@ -100,6 +100,7 @@ class DivideMixClassifier(NetworkClassifier):
     protect_positives: bool = False
 
     name: ClassVar[str] = "dividemix"
+    step_cost: ClassVar[float] = 8.0
     as_published: ClassVar[Mapping[str, Any]] = {
         "sinusoid": RELEASED | {"unlabelled_weight": 50.0},
         "sepsis": WIDE | SLOW | {"weight_decay": 5e-4},

@@ -83,6 +83,7 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
     targeted_weight: float | None = None
 
     name: ClassVar[str] = "dragonnet"
+    step_cost: ClassVar[float] = 4.0
     as_published: ClassVar[Mapping[str, Any]] = {
         "sinusoid": SINGLE | RELEASED | {"steps": 2000},
         "sepsis": SLOW,

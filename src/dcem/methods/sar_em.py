@@ -87,6 +87,9 @@ class SarEMClassifier(NetworkClassifier):
     carry_weights: bool = True
 
     name: ClassVar[str] = "sar-em"
+    step_cost: ClassVar[float] = 2.0
+    usual_rounds: ClassVar[int | None] = 15
+    resumable: ClassVar[bool] = True
     as_published: ClassVar[Mapping[str, Any]] = {
         "sinusoid": RELEASED | {"steps": 1000},
         "sepsis": SLOW | {"propensity_learning_rate": 1e-3},

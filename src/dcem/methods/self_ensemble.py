@@ -90,6 +90,9 @@ class SelfEnsembleClassifier(NetworkClassifier):
     filter_positives: bool = False
 
     name: ClassVar[str] = "self"
+    step_cost: ClassVar[float] = 6.0
+    usual_rounds: ClassVar[int | None] = 5
+    resumable: ClassVar[bool] = True
     as_published: ClassVar[Mapping[str, Any]] = {
         # 2e-4 in the released configuration of phase 0 alone, 1e-6 in all others and in the text
         "sinusoid": RELEASED | {"weight_decay": 1e-6},

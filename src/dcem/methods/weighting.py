@@ -160,6 +160,7 @@ class DoublyRobustClassifier(LearnerClassifier):
     propensity_settings: PropensitySettings | None = None
 
     name: ClassVar[str] = "dr-learner"
+    step_cost: ClassVar[float] = 4.0
 
     def _train(self, data: FleetData) -> Trained:
         from dcem.methods.weighting_networks import train_doubly_robust
