@@ -35,11 +35,11 @@ ROWS = 6000
 def dependence(gamma: float, seed: int) -> list[dict[str, Any]]:
     """One table with a planted odds ratio."""
     from dcem import metrics
-    from dcem.audit.performance import RankedScore
     from dcem.estimation.folds import person_folds
     from dcem.estimation.influence import People
     from dcem.estimation.nuisances import fit_nuisances
     from dcem.estimation.outcomes import Unseen
+    from dcem.estimation.ranking import RankedScore
     from dcem.table.labels import SelectiveLabels
 
     rng = np.random.default_rng([seed, round(1000 * gamma)])
@@ -55,7 +55,7 @@ def dependence(gamma: float, seed: int) -> list[dict[str, Any]]:
     people = People.of(problem)
     models = fit_nuisances(problem, person_folds(problem, 3, rng), rng)
     unseen = Unseen.of(problem, models.outcome, models.truncated_testing)
-    ranked = RankedScore(score, people)
+    ranked = RankedScore(score, people.weight)
     first, second = ((group == code) * 1.0 for code in (0, 1))
     real = {
         "prevalence": truth.mean(),

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 
 from dcem.audit import audit, to_plain, without_small_cells
-from dcem.audit.results import EVERYBODY
+from dcem.estimation.results import EVERYBODY
 from dcem.table.labels import SelectiveLabels
 from dcem.tasks import make_sinusoid
 
@@ -78,16 +78,34 @@ def test_independence_holds_and_breaks() -> None:
     assert dcem.verdict == "with care"
 
 
-def test_published_simulation_has_no_overlap() -> None:
+def test_published_simulation_reaches_few() -> None:
     """The sinusoid task tests by a steep rule: most people had no chance of it."""
     task = make_sinusoid(stream="independent", random_state=1, n_train=1500)
     found = audit(task.train)
-    assert any("cannot speak for everybody" in headline for headline in serious(found))
+    assert about(found, "overlap")[0].severity == "serious"
+    assert found.overlap[EVERYBODY].reach < 0.5
     assert not found.prevalence[0].doubly_robust.estimable
-    assert "testing probability under 1 %" in found.prevalence[0].doubly_robust.reason
+    assert "out of reach" in found.prevalence[0].doubly_robust.reason
     low, high = found.prevalence[0].bounds
     assert low < task.truth["train"].mean() < high
     assert next(m for m in found.methods if m.name == "ipw").verdict == "not here"
+
+
+def test_a_hole_is_found_and_the_rest_is_estimated() -> None:
+    """A fifth of the people is never tested: numbers for the others, limits for everybody."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4000, 4))
+    hole = (x[:, 0] > 0) & (x[:, 1] > -0.2533) & (x[:, 2] < 0.8)
+    truth = rng.random(4000) < expit(-0.5 + x[:, 0])
+    tested = ~hole & (rng.random(4000) < 0.4)
+    found = audit(SelectiveLabels.from_arrays(x, np.where(tested, truth, np.nan)))
+    everybody = found.overlap[EVERYBODY]
+    assert everybody.reach == pytest.approx(1 - hole.mean(), abs=0.06)
+    assert about(found, "overlap")[0].severity == "serious"
+    item = found.prevalence[0]
+    assert not item.doubly_robust.estimable
+    assert item.within.low < truth[~hole].mean() < item.within.high
+    assert item.bounds[0] < item.limits[0] < truth.mean() < item.limits[1] < item.bounds[1]
 
 
 def test_a_group_of_three_stays_and_says_why(unfair) -> None:

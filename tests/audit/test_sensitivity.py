@@ -5,11 +5,12 @@ import pytest
 from scipy.special import expit, logit
 
 from dcem import metrics
-from dcem.audit.overlap import describe_overlap
-from dcem.audit.performance import RankedScore, performance_sensitivity
+from dcem.audit.performance import performance_sensitivity
 from dcem.audit.unmeasured import largest_bias, robustness_value
 from dcem.estimation.influence import People
 from dcem.estimation.outcomes import Unseen
+from dcem.estimation.overlap import assess
+from dcem.estimation.ranking import RankedScore
 
 from .conftest import make_world
 
@@ -23,7 +24,7 @@ def test_the_right_odds_ratio_gives_the_right_answer(gamma) -> None:
     found = people.interval(people.mean(unseen.outcomes(gamma)))
     assert found.low < world.truth.mean() < found.high
     assert found.high - found.low < 0.03
-    ranked = RankedScore(world.risk, people)
+    ranked = RankedScore(world.risk, people.weight)
     for code in range(3):
         mine = (problem.group == code) * 1.0
         auc = people.interval(ranked.auc(unseen.outcomes(gamma), mine))
@@ -54,7 +55,7 @@ def test_auc_of_hard_labels_is_the_auc() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 300)
     score = np.round(rng.normal(size=300) + y, 1)  # ties
-    ranked = RankedScore(score, People(np.ones(300), None, 300))
+    ranked = RankedScore(score, np.ones(300))
     found = ranked.auc(y.astype(float), np.ones(300))
     assert found.value == pytest.approx(metrics.auc(y, score))
     assert found.influence.sum() == pytest.approx(0, abs=1e-12)
@@ -68,7 +69,7 @@ def test_the_adversary_finds_the_extreme() -> None:
     unseen = np.array([0, 2, 3, 5, 6, 8, 10])
     low, high = y.copy(), y.copy()
     low[unseen], high[unseen] = 0.0, 1.0
-    ranked = RankedScore(score, People(np.ones(n), None, n))
+    ranked = RankedScore(score, np.ones(n))
     every = []
     for code in range(2 ** len(unseen)):
         labels = y.copy()
@@ -83,12 +84,12 @@ def test_the_adversary_finds_the_extreme() -> None:
 def test_breakdown_of_a_difference_in_auc() -> None:
     """The range holds the difference at every odds ratio inside it, and zero from breakdown on."""
     world = make_world(20_000, seed=8)
-    problem, people = world.problem, People.of(world.problem)
+    problem = world.problem
     # A score that is noise in group b: the difference is large, and needs much to be explained.
     rng = np.random.default_rng(0)
     noise = np.where(problem.group == 1, rng.normal(size=len(problem)), logit(world.risk))
     unseen = Unseen.of(problem, world.risk, world.testing)
-    overlap = describe_overlap(problem, people, world.testing)
+    overlap = assess(problem, world.testing).overlap
     found = performance_sensitivity(problem, unseen, noise, overlap, name="half noise")
     assert found.pair[1] == "b"
     assert 1 < found.breakdown.with_interval < found.breakdown.value

@@ -231,7 +231,9 @@ class TestNuisances:
     def test_truncation(self) -> None:
         problem, *_ = make_problem()
         low = exact(problem, np.full(60, 1e-6), np.full(60, 0.5))
-        assert low.truncated_testing.min() == FLOOR
+        high = exact(problem, np.append(np.full(59, 0.5), 1e-6), np.full(60, 0.5))
+        assert low.truncated_testing.min() == 1e-6  # rare for everybody: nothing to truncate
+        assert high.truncated_testing.min() == pytest.approx(FLOOR * 0.5, rel=0.03)
 
 
 class TestFolds:
@@ -290,16 +292,33 @@ class TestEvaluator:
             assert not judge.auc_differences(target, score)["0", "1"].estimable
             assert judge.auc(target, score).estimable
 
-    def test_without_overlap_nothing_is_said_of_everybody(self) -> None:
-        problem, _, e, risk, score = make_problem(400)
-        never = np.where(np.arange(400) < 100, 0.001, e)
-        judge = Evaluator(problem, nuisances=exact(problem, never, risk))
-        assert not judge.overlap.estimable
-        assert "25 %" in judge.overlap.reason
-        assert judge.auc("tested", score).estimable
+    def test_out_of_reach_is_left_out_and_said(self) -> None:
+        problem, y, e, risk, score = make_problem(2000)
+        never = np.arange(2000) < 400
+        rows = SelectiveLabels.from_arrays(
+            problem.X, np.where(never, np.nan, problem.y_obs), group=problem.group
+        )
+        judge = Evaluator(rows, nuisances=exact(rows, np.where(never, 0.001, e), risk))
+        assert judge.overlap.estimable
+        assert not judge.overlap.complete
+        assert judge.overlap.reach == pytest.approx(0.8, abs=0.05)
         for target in ("ipw", "dr"):
-            assert not judge.auc(target, score).estimable
-            assert "overlap" in judge.auc(target, score).reason
+            assert not judge.masses[target].total[never].any()
+            found = judge.auc(target, score)
+            assert found.low < metrics.auc(y[~never], score[~never]) < found.high
+            assert "76 % within reach" in next(t.name for t in judge.targets if t.key == target)
+        assert judge.auc("tested", score).estimable
+
+    def test_too_little_within_reach_is_refused(self) -> None:
+        problem, _, e, risk, score = make_problem(2000)
+        never = np.arange(2000) < 1900
+        rows = SelectiveLabels.from_arrays(
+            problem.X, np.where(never, np.nan, problem.y_obs), group=problem.group
+        )
+        judge = Evaluator(rows, nuisances=exact(rows, np.where(never, 0.001, e), risk))
+        assert not judge.overlap.estimable
+        for target in ("ipw", "dr"):
+            assert "out of reach" in judge.auc(target, score).reason
 
     @pytest.mark.parametrize("rule", ["box", "checkerboard"])
     def test_a_rule_that_never_tests_some_is_seen_through_smooth_models(self, rule: str) -> None:
@@ -312,8 +331,10 @@ class TestEvaluator:
         y = rng.random(2000) < 1 / (1 + np.exp(-X[:, 2]))
         seen = np.where(inside & (rng.random(2000) < 0.7), y, np.nan)
         judge = Evaluator(SelectiveLabels.from_arrays(X, seen))
-        assert not judge.overlap.estimable
-        assert "no overlap" in judge.overlap.reason
+        within = judge.reach.within
+        assert not judge.overlap.complete
+        assert np.mean(within[inside]) > 0.7  # most of those who are tested
+        assert np.mean(within[~inside]) < 0.25  # few of those who never are
 
     def test_truth_reaches_its_own_target_alone(self) -> None:
         problem, y, e, risk, score = make_problem(300)

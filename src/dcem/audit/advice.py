@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from math import inf, isnan
 
 from dcem.audit.outcome_findings import CLEAR, clear_disparities
-from dcem.audit.overlap import HARDLY, is_thin
-from dcem.audit.results import EVERYBODY, Assumption, Audit, Breakdown, MethodAdvice
+from dcem.audit.results import Assumption, Audit, Breakdown, MethodAdvice
 from dcem.audit.wording import percent
+from dcem.estimation.overlap import HARDLY
+from dcem.estimation.results import EVERYBODY
 
 RANDOM = 0.55  # an AUC of the testing model up to which testing is about random
 
@@ -118,7 +119,7 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
     lost = bool(audit.overlap[EVERYBODY].reason)
     weak = [o.group for o in audit.overlap.values() if o.reason and o.group != EVERYBODY]
     but = f"; not for group {', '.join(weak)}" if weak else ""
-    thin = is_thin(audit.overlap[EVERYBODY])
+    thin = audit.overlap[EVERYBODY].thin
     independence = audit.independence
     depends = independence is not None and independence.p_value < CLEAR  # False for NaN
     predictable = audit.calibration.auc if audit.calibration is not None else 0.5

@@ -13,7 +13,8 @@ from dataclasses import replace
 from math import nan
 
 from dcem.audit.conclusions import conclude
-from dcem.audit.results import EVERYBODY, HIDDEN, Audit, GroupCounts, Overlap, TestingRate
+from dcem.audit.results import HIDDEN, Audit, GroupCounts, TestingRate
+from dcem.estimation.results import EVERYBODY, Overlap
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD, Shown, hide_small
 

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from dcem.audit import outcome_findings
 from dcem.audit.drivers import GROUP
 from dcem.audit.outcome_findings import clear_disparities
-from dcem.audit.overlap import HARDLY, SELDOM, is_thin
-from dcem.audit.results import EVERYBODY, SEVERITIES, Audit, Finding
+from dcem.audit.results import SEVERITIES, Audit, Finding
 from dcem.audit.wording import listed, percent, points
+from dcem.estimation.overlap import HARDLY, SELDOM
+from dcem.estimation.results import EVERYBODY
 
 MOST = 0.5  # share of the importance that one column alone should not have
 FOUR_FIFTHS = 0.8  # a ratio of rates beyond which a disparity counts as serious
@@ -140,14 +141,14 @@ def _overlap(audit: Audit) -> Iterator[Finding]:
         f"{100 * HARDLY:g} %, {percent(every.under[SELDOM])} under {100 * SELDOM:g} %. Weighted to "
         f"represent everybody, the tests are worth {percent(ratio)} of their number."
     )
-    if every.reason:
+    if not every.complete:
         yield Finding(
             "serious",
             "overlap",
             "The tested cannot speak for everybody",
             f"{facts} For people like nobody tested, any score or estimate is extrapolation.",
         )
-    elif is_thin(every):
+    elif every.thin:
         yield Finding(
             "caution",
             "overlap",

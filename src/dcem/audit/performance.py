@@ -13,71 +13,17 @@ from math import inf, nan
 
 import numpy as np
 
-from dcem.audit.results import (
-    EVERYBODY,
-    Breakdown,
-    OddsRatioCurve,
-    Overlap,
-    PerformanceSensitivity,
-    WorstCase,
-)
-from dcem.audit.sensitivity import GAMMAS, UNIT, curve, find_breakdown, inverse, parts
+from dcem.audit.results import Breakdown, OddsRatioCurve, PerformanceSensitivity, WorstCase
+from dcem.audit.sensitivity import GAMMAS, UNIT, curve, find_breakdown, inverse
 from dcem.estimation.influence import People, Statistic
 from dcem.estimation.outcomes import Unseen
+from dcem.estimation.overlap import parts
+from dcem.estimation.ranking import RankedScore
+from dcem.estimation.results import EVERYBODY, Overlap
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
 STRENGTHS = np.exp(np.linspace(0, np.log(10), 11))
-BINS = 200  # scores are ranked in so many steps; the error is far below that of sampling
-
-
-class RankedScore:
-    """A score in steps of about equal mass, ready to be judged against any pseudo-outcomes."""
-
-    def __init__(self, score: np.ndarray, people: People) -> None:
-        edges = np.unique(score)  # few values: exactly these steps
-        if len(edges) > BINS:
-            edges = np.unique(np.quantile(score, np.linspace(0, 1, BINS + 1)[1:-1]))
-        self.step = np.searchsorted(edges, score, side="left")
-        self.n_steps = len(edges) + 1
-        self.people = people
-
-    def mass(self, amount: np.ndarray, mine: np.ndarray) -> np.ndarray:
-        """Weight of `amount` at each step [steps]."""
-        return np.bincount(self.step, self.people.weight * mine * amount, minlength=self.n_steps)
-
-    def auc(self, outcome: np.ndarray, mine: np.ndarray) -> Statistic:
-        """The AUC against pseudo-outcomes [n] (they may leave 0 and 1), with its influence."""
-        positive, negative = self.mass(outcome, mine), self.mass(1 - outcome, mine)
-        p, n = positive.sum(), negative.sum()
-        if not (p > 0 and n > 0):
-            return Statistic(nan, np.zeros(len(outcome)))
-        below = (np.cumsum(negative) - negative / 2) / n  # negatives outranked by each step
-        above = 1 - (np.cumsum(positive) - positive / 2) / p  # positives that outrank it
-        value = float(positive @ below / p)
-        gain = outcome * (below[self.step] - value) / p
-        gain += (1 - outcome) * (above[self.step] - value) / n
-        return Statistic(value, self.people.weight * mine * gain)
-
-    def adversary(
-        self, low: np.ndarray, high: np.ndarray, mine: np.ndarray, up: bool
-    ) -> np.ndarray:
-        """Outcomes between `low` and `high` [n] that make the AUC largest (`up`) or smallest.
-
-        A higher outcome helps the AUC the more, the higher the score. So the best choice is a
-        threshold, and all of them are tried.
-        """
-        least, most = self.mass(low, mine), self.mass(high, mine)
-        total = self.mass(np.ones(len(low)), mine)
-        above = np.arange(self.n_steps) >= np.arange(self.n_steps + 1)[:, None]  # [cuts, steps]
-        positive = np.where(above == up, most, least)
-        negative = total - positive
-        below = np.cumsum(negative, axis=1) - negative / 2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            area = (positive * below).sum(axis=1) / (positive.sum(axis=1) * negative.sum(axis=1))
-        area = np.where(np.isfinite(area), area, -inf if up else inf)
-        cut = int(np.argmax(area) if up else np.argmin(area))
-        return np.where((self.step >= cut) == up, high, low)
 
 
 def performance_sensitivity(
@@ -92,8 +38,8 @@ def performance_sensitivity(
 ) -> PerformanceSensitivity:
     """AUC of a score [n] under dependence of outcome and testing given the features."""
     people = People.of(problem)
-    ranked = RankedScore(score, people)
-    masks = parts(problem, overlap)
+    ranked = RankedScore(score, people.weight)
+    masks = parts(problem)
     # A group without a usable doubly robust estimate has limits alone.
     points: dict[str, list[Estimate]] = {part: [] for part in masks}
     for gamma in gammas:

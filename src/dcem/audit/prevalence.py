@@ -8,86 +8,97 @@
 | doubly robust | the same, and the model of testing *or* that of the outcome is right |
 | limits | nothing is assumed: all untested negative, all untested positive (Manski 1989) |
 
-The weighted estimate lets every tested person stand for 1/probability people (Hájek's ratio). The
-doubly robust one starts from predicted outcomes and corrects them by the weighted errors among the
-tested (Robins, Rotnitzky and Zhao 1994). What the record *hides* is the share of the doubly robust
-prevalence that it lacks.
+All but the first are those of `dcem.estimation.evaluator`, as in every comparison. Where part of
+the people is out of reach of the tests there is no number for everybody, but one for those within
+reach, and limits: the doubly robust estimate there, and nothing assumed of the untested beyond.
+
+What the record *hides* is the share of the doubly robust prevalence that it lacks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import nan
 
 import numpy as np
+from scipy.stats import norm
 
-from dcem.audit.overlap import FLOOR
-from dcem.audit.results import EVERYBODY, Overlap, Prevalence
+from dcem.audit.results import Prevalence
+from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import FEWEST_TESTED, People, Statistic
-from dcem.estimation.outcomes import Unseen
+from dcem.estimation.overlap import parts
+from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
-from dcem.table.labels import SelectiveLabels
+
+ONE_SIDED = float(norm.ppf(0.95))  # a limit errs on one side (Imbens and Manski 2004)
 
 
-def prevalences(
-    problem: SelectiveLabels,
-    people: People,
-    probability: np.ndarray | None,
-    unseen: Unseen | None,
-    overlap: Mapping[str, Overlap],
-) -> tuple[Prevalence, ...]:
-    """Everybody, then every group that has people; None where there is no model to use."""
-    parts = {EVERYBODY: np.ones(len(problem), bool)}
-    if problem.n_groups > 1:
-        parts |= {name: problem.group == code for code, name in enumerate(problem.group_names)}
-    found = []
-    pseudo = None if unseen is None else unseen.outcomes(1.0)
-    for name, mine in parts.items():
-        if not mine.any():
-            continue
-        tested = problem.tested & mine
-        reason = overlap[name].reason if name in overlap else "no model of testing"
-        weighted = robust = hidden = Estimate(nan, reason=reason or "too few outcomes to model")
-        if not reason and probability is not None:
-            inverse = tested / np.maximum(probability, FLOOR)
-            weighted = people.interval(people.mean(problem.y_imputed, inverse))
-            if pseudo is not None:
-                estimated = people.mean(pseudo, mine.astype(float))
-                robust = people.interval(estimated)
-                hidden = _hidden(people, problem.y_imputed, mine, estimated)
-        if tested.sum() == mine.sum():  # nobody is missing: all answers agree
-            weighted = robust = people.proportion(problem.y_imputed, mine)
-            hidden = Estimate(nan, reason="nobody is untested")
-        few = Estimate(nan, reason=f"fewer than {FEWEST_TESTED} people of the group were tested")
-        recorded = people.proportion(problem.y_imputed, mine)
-        untested = people.mean((~problem.tested).astype(float), mine.astype(float)).value
-        found.append(
-            Prevalence(
-                group=name,
-                recorded=recorded,
-                tested_only=people.proportion(problem.y_imputed, tested)
-                if tested.sum() >= FEWEST_TESTED
-                else few,
-                weighted=_cut(weighted),
-                doubly_robust=_cut(robust),
-                hidden=_cut(hidden),
-                bounds=(recorded.value, recorded.value + untested),
-            )
+def prevalences(judge: Evaluator, people: People) -> tuple[Prevalence, ...]:
+    """Everybody, then every group that has people."""
+    masks = parts(judge.problem)
+    return tuple(_prevalence(judge, people, name, mine) for name, mine in masks.items())
+
+
+def hidden_share(judge: Evaluator, people: People, mine: np.ndarray) -> Statistic:
+    """log(recorded / doubly robust) of some people: the logarithm of what the record shows."""
+    recorded = people.mean(judge.problem.y_imputed, mine.astype(float))
+    return recorded.log() - judge.prevalence_of("dr", mine).log()
+
+
+def _prevalence(judge: Evaluator, people: People, name: str, mine: np.ndarray) -> Prevalence:
+    problem = judge.problem
+    y, tested = problem.y_imputed, problem.tested & mine
+    group = None if name == EVERYBODY else name
+    untested = mine & ~problem.tested
+    recorded = people.proportion(y, mine)
+    bounds = recorded.value, recorded.value + people.mean(untested * 1.0, mine * 1.0).value
+    few = Estimate(nan, reason=f"fewer than {FEWEST_TESTED} people of the group were tested")
+    tested_only = people.proportion(y, tested) if tested.sum() >= FEWEST_TESTED else few
+    if not untested.any():  # nobody is missing: all answers agree
+        none = Estimate(nan, reason="nobody is untested")
+        return Prevalence(
+            name, recorded, tested_only, recorded, recorded, none, bounds, none, bounds
         )
-    return tuple(found)
+    weighted, robust = (judge.prevalence(target, group) for target in ("ipw", "dr"))
+    within = Estimate(nan, reason="everybody is within reach")
+    overlap = judge.reach.overlap[name]
+    limits = bounds
+    if robust.estimable and not overlap.complete:
+        lost = f"{100 * (1 - overlap.reach):.0f} % of people are out of reach of the tests"
+        within, weighted = robust, Estimate(nan, reason=lost)
+        robust, limits = weighted, _limits(judge, people, mine, bounds)
+    elif robust.estimable:
+        limits = robust.low, robust.high
+    return Prevalence(
+        group=name,
+        recorded=recorded,
+        tested_only=tested_only,
+        weighted=weighted,
+        doubly_robust=robust,
+        hidden=_hidden(judge, people, mine) if robust.estimable else robust,
+        bounds=bounds,
+        within=within,
+        limits=limits,
+    )
 
 
-def _hidden(people: People, y: np.ndarray, mine: np.ndarray, estimated: Statistic) -> Estimate:
+def _limits(
+    judge: Evaluator, people: People, mine: np.ndarray, bounds: tuple[float, float]
+) -> tuple[float, float]:
+    """Doubly robust within reach; beyond it, all untested negative or all positive."""
+    problem, within = judge.problem, judge.reach.within
+    expected = judge.masses["dr"].positive / np.where(people.weight > 0, people.weight, 1)
+    ends = []
+    for filled, side in ((0.0, -1), (1.0, 1)):
+        beyond = np.where(problem.tested, problem.y_imputed, filled)
+        end = people.mean(np.where(within, expected, beyond), mine.astype(float))
+        ends.append(end.value + side * ONE_SIDED * people.error(end))
+    return max(ends[0], bounds[0]), min(ends[1], bounds[1])
+
+
+def _hidden(judge: Evaluator, people: People, mine: np.ndarray) -> Estimate:
     """1 - recorded / estimated; the interval knows that both come from the same people."""
-    if not people.interval(estimated).low > 0:
-        return Estimate(nan, reason="the estimated prevalence may be zero")
-    ratio = people.ratio(people.mean(y, mine.astype(float)), estimated)
-    if not ratio.estimable:
+    if not (judge.problem.y_imputed[mine] > 0).any():
         return Estimate(nan, reason="nothing is recorded")
-    return Estimate(1 - ratio.value, 1 - ratio.high, 1 - ratio.low)
-
-
-def _cut(e: Estimate) -> Estimate:
-    """Cut at 0 and 1, where a prevalence ends."""
-    value, low, high = (min(max(v, 0.0), 1.0) if v == v else v for v in (e.value, e.low, e.high))
-    return Estimate(value, low, high, e.reason if e.value != e.value else "")
+    shown = people.interval(hidden_share(judge, people, mine))
+    low, value, high = (1 - float(np.exp(end)) for end in (shown.high, shown.value, shown.low))
+    return Estimate(max(value, 0.0), max(low, 0.0), max(high, 0.0))

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from dcem.estimation.results import Overlap
 from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate
 
-EVERYBODY = "everybody"
 HIDDEN = -1  # in place of a count that must not be shown
 SEVERITIES = ("serious", "caution", "note", "fine")
 
@@ -51,20 +51,6 @@ class Driver:
     loss: Estimate  # rise of the log loss when the column is shuffled, in 1/1000 nats a row
     share: float  # of the sum of the rises of all columns
     direction: str  # in words
-
-
-@dataclass(frozen=True)
-class Overlap:
-    """The probabilities of being tested in one group, or of everybody."""
-
-    group: str
-    quantiles: tuple[float, ...]  # 5, 25, 50, 75, 95 %
-    under: Mapping[float, float]  # threshold -> share of people with a smaller probability
-    tested: int
-    effective: float  # Kish effective sample size of the inverse-probability weights
-    heaviest: float  # share of the weight on the heaviest hundredth of the tested
-    histogram: np.ndarray  # [bins] share of the group's rows in each bin of `Audit.bin_edges`
-    reason: str  # why weighting is not to be trusted here, or nothing
 
 
 @dataclass(frozen=True)
@@ -113,6 +99,8 @@ class Prevalence:
     doubly_robust: Estimate
     hidden: Estimate  # share of the doubly robust prevalence that is not in the record
     bounds: tuple[float, float]  # all untested negative; all untested positive
+    within: Estimate  # doubly robust, of those within reach; NaN where that is everybody
+    limits: tuple[float, float]  # doubly robust within reach, nothing assumed beyond
 
 
 @dataclass(frozen=True)

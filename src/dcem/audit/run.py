@@ -8,21 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from dcem.audit.calibration import calibrate
 from dcem.audit.conclusions import conclude
 from dcem.audit.drivers import find_drivers
 from dcem.audit.independence import check_independence, no_test
-from dcem.audit.outcome_test import yields
-from dcem.audit.overlap import BIN_EDGES, calibrate, describe_overlap
 from dcem.audit.performance import performance_sensitivity
 from dcem.audit.prevalence import prevalences
-from dcem.audit.results import EVERYBODY, Audit, GroupCounts
+from dcem.audit.results import Audit, GroupCounts
 from dcem.audit.sensitivity import prevalence_sensitivity
 from dcem.audit.testing import risk_curves, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
+from dcem.audit.yields import yields
+from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
 from dcem.estimation.nuisances import ROW_BUDGET, fit_nuisances
 from dcem.estimation.outcomes import Unseen
+from dcem.estimation.overlap import BIN_EDGES
+from dcem.estimation.results import EVERYBODY
 from dcem.table.labels import SelectiveLabels
 
 
@@ -60,9 +63,10 @@ def audit(
     varies = bool(tested.any() and not tested.all())
     grouped = len(counts) > 1
     n_folds = 2 if people.n_people < 100 else 5 if people.n_people < 2_000 else 3
+    fold = person_folds(problem, n_folds, rng)
     nuisances = fit_nuisances(
         problem,
-        person_folds(problem, n_folds, rng),
+        fold,
         rng,
         groups=grouped,
         row_budget=row_budget,
@@ -78,13 +82,16 @@ def audit(
 
     progress("estimating")
     probability = nuisances.testing if varies else None
-    overlap = {} if probability is None else describe_overlap(problem, people, probability)
+    judge = Evaluator(problem, fold=fold, nuisances=nuisances)
+    overlap = judge.reach.overlap if varies else {}
     # What is scored and drawn is the risk that the features show; the group may differ in it.
     risk = nuisances.outcome if nuisances.outcome_alone is None else nuisances.outcome_alone
     if varies and enough:
-        unseen = Unseen.of(problem, nuisances.outcome, nuisances.truncated_testing)
+        unseen = Unseen.of(
+            problem, nuisances.outcome, nuisances.truncated_testing, judge.reach.within
+        )
     rates = testing_rates(problem, people, nuisances if varies else None)
-    prevalence = prevalences(problem, people, probability, unseen, overlap)
+    prevalence = prevalences(judge, people)
     found = Audit(
         extent="some" if varies else "everybody" if tested.all() else "nobody",
         counts=counts,

@@ -26,16 +26,11 @@ from math import inf, isinf, log, nan
 
 import numpy as np
 
-from dcem.audit.results import (
-    EVERYBODY,
-    Breakdown,
-    OddsRatioCurve,
-    Overlap,
-    Prevalence,
-    PrevalenceSensitivity,
-)
+from dcem.audit.results import Breakdown, OddsRatioCurve, Prevalence, PrevalenceSensitivity
 from dcem.estimation.influence import People, Statistic, Z
 from dcem.estimation.outcomes import Unseen
+from dcem.estimation.overlap import parts
+from dcem.estimation.results import EVERYBODY, Overlap
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -53,7 +48,7 @@ def prevalence_sensitivity(
     gammas: np.ndarray = GAMMAS,
 ) -> PrevalenceSensitivity:
     """Prevalence of everybody and of every group along gamma, and where their order may turn."""
-    masks = parts(problem, overlap)
+    masks = parts(problem)
     limits = {item.group: item.bounds for item in prevalence}
     points: dict[str, list[Estimate]] = {name: [] for name in masks}
     for gamma in gammas:
@@ -105,15 +100,6 @@ def _against_tested(people: People, unseen: Unseen, reason: str) -> Breakdown:
         return Statistic(sign * found.value, sign * found.influence)
 
     return find_breakdown(kept, people, conclusion)
-
-
-def parts(problem: SelectiveLabels, overlap: Mapping[str, Overlap]) -> dict[str, np.ndarray]:
-    """Everybody and the groups the overlap was described for, as 0/1 weights [n]."""
-    code = {name: number for number, name in enumerate(problem.group_names)}
-    return {
-        name: np.ones(len(problem)) if name == EVERYBODY else (problem.group == code[name]) * 1.0
-        for name in overlap
-    }
 
 
 def curve(

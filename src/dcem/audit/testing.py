@@ -33,6 +33,7 @@ from math import nan
 import numpy as np
 
 from dcem.audit.results import RiskCurve, TestingRate
+from dcem.estimation.bins import equal_mass, rates
 from dcem.estimation.influence import FEWEST_PEOPLE, People, Statistic, kish, two_sided
 from dcem.estimation.nuisances import Nuisances
 from dcem.metrics.estimate import Estimate
@@ -88,23 +89,13 @@ def equal_features(
 def risk_curves(
     problem: SelectiveLabels, people: People, risk: np.ndarray, n_bins: int = 10
 ) -> tuple[RiskCurve, ...]:
-    """Share tested in bins of predicted risk, each group; bins of under ten on a side left out."""
-    edges = np.unique(np.quantile(risk, np.linspace(0, 1, n_bins + 1)[1:-1]))
-    bin_of = np.searchsorted(edges, risk, side="right")
+    """Share tested in parts of equal size by predicted risk, each group."""
+    part = equal_mass(risk, people.weight, n_bins)
     curves = []
     for code, name in enumerate(problem.group_names):
-        points = []
-        for number in range(len(edges) + 1):
-            here = (problem.group == code) & (bin_of == number)
-            tested = int(problem.tested[here].sum())
-            if min(tested, here.sum() - tested) < 10:
-                continue
-            share = people.proportion(problem.tested, here)
-            points.append(
-                (people.mean(risk, here.astype(float)).value, share.value, share.low, share.high)
-            )
-        if points:
-            curves.append(RiskCurve(name, *np.array(points).T))
+        points = rates(people, problem.tested, risk, problem.group == code, part)
+        if points.size:
+            curves.append(RiskCurve(name, *points))
     return tuple(curves)
 
 

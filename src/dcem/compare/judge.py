@@ -10,11 +10,11 @@ from scipy.stats import norm
 
 from dcem.compare.results import CalibrationPoints, Curve, DecisionCurve, Judgement, TestingByScore
 from dcem.estimation import measures
+from dcem.estimation.bins import equal_mass, rates
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.gap import GRID, Gap, Ranking, roc_gap
-from dcem.estimation.influence import Statistic, wilson
+from dcem.estimation.influence import FEWEST_TESTED, People, Statistic
 from dcem.estimation.outcomes import Masses
-from dcem.estimation.overlap import FEWEST
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 
@@ -134,14 +134,6 @@ def _curve(evaluator: Evaluator, target: str, rank: np.ndarray, rows: np.ndarray
 # -- calibration -------------------------------------------------------------------------------
 
 
-def _bins(score: np.ndarray, mass: np.ndarray, n_bins: int) -> np.ndarray:
-    """Bins of equal mass [n]; people with the same score share one."""
-    values, place = np.unique(score, return_inverse=True)
-    at = np.bincount(place, mass, minlength=len(values))
-    middle = np.cumsum(at) - at / 2
-    return np.clip((n_bins * middle / at.sum()).astype(np.intp), 0, n_bins - 1)[place]
-
-
 def _calibration_error(
     evaluator: Evaluator, target: str, score: np.ndarray, n_resamples: int, random_state: int
 ) -> Estimate:
@@ -150,7 +142,7 @@ def _calibration_error(
         return Estimate(nan, reason=why)
     masses = evaluator.masses[target]
     v, person = masses.total, evaluator.person
-    bins = _bins(score, v, BINS)
+    bins = equal_mass(score, v, BINS)
 
     def error(weight: np.ndarray | None) -> float:
         # the error of a bin, times its mass: |sum of (score - label)|
@@ -177,11 +169,11 @@ def _calibration_points(
     masses: Masses = evaluator.masses[target].among(rows)
     behind = rows & (problem.tested if target != "truth" else True)
     n_bins = int(np.clip(len(np.unique(person[behind])) // 50, 2, BINS))
-    bins = _bins(score, masses.total, n_bins)
+    bins = equal_mass(score, masses.total, n_bins)
     points = []
     for number in range(n_bins):
         here = rows & (bins == number)
-        if len(np.unique(person[here & behind])) < FEWEST:
+        if len(np.unique(person[here & behind])) < FEWEST_TESTED:
             continue
         part = masses.among(here)
         risk = measures.prevalence(part)
@@ -225,18 +217,11 @@ def testing_by_score(evaluator: Evaluator, score: np.ndarray) -> dict[str, Testi
     curves = {}
     for name in problem.group_names:
         rows = evaluator.rows_of(name)
-        if rows.sum() < 2 * FEWEST:
+        if rows.sum() < 2 * FEWEST_TESTED:
             continue
         n_bins = int(np.clip(rows.sum() // 100, 2, BINS))
-        bins = _bins(score[rows], np.ones(int(rows.sum())), n_bins)
-        points = []
-        for number in range(n_bins):
-            here = bins == number
-            tested = int(problem.tested[rows][here].sum())
-            if any(0 < count < FEWEST for count in (tested, int(here.sum()) - tested)):
-                continue
-            if here.any():
-                low, high = wilson(tested / here.sum(), int(here.sum()), evaluator.level)
-                points.append((score[rows][here].mean(), tested / here.sum(), low, high))
-        curves[name] = TestingByScore(*np.array(points).reshape(-1, 4).T)
+        part = np.zeros(len(score), np.intp)
+        part[rows] = equal_mass(score[rows], np.ones(int(rows.sum())), n_bins)
+        points = rates(People.of(problem), problem.tested, score, rows, part)
+        curves[name] = TestingByScore(*points)
     return curves

@@ -121,6 +121,7 @@ def compare_on_truth(
         targets=(TRUTH,),
         groups=groups,
         overlap=None,
+        probability=None,
         nuisances=(),
         planted=None,
         level=level,

@@ -162,6 +162,7 @@ class TableComparison(ShowsItself):
     targets: tuple[Target, ...]  # in the order of a table's columns
     groups: tuple[GroupCounts, ...]
     overlap: Overlap | None  # None where the truth of everybody is known
+    probability: Histogram | None  # estimated probability of being tested, by group
     nuisances: tuple[Nuisance, ...]
     planted: Planted | None
     level: float  # of the intervals

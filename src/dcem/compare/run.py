@@ -123,6 +123,9 @@ def compare_table(
         targets=evaluator.targets,
         groups=groups,
         overlap=evaluator.overlap,
+        probability=overlap.histogram(
+            evaluator.nuisances.testing, problem, np.ones(len(problem), bool)
+        ),
         nuisances=evaluator.nuisances.reports,
         planted=answer,
         level=level,

@@ -1,13 +1,15 @@
 """How good is a score when most of the truth is missing?
 
-An `Evaluator` is made once for a table: it fits the two nuisance models (`nuisances`), looks at
-overlap (`overlap`) and gives every row its masses for each target (`masses`). Any number of scores
-can then be judged for
+An `Evaluator` is made once for a table: it fits the two nuisance models (`nuisances`), asks whom
+the tests can speak for (`overlap`) and gives every row its masses for each target (`outcomes`).
+Any number of scores can then be judged for
 
 * ``tested``: the people who were tested, as they are;
 * ``ipw``: everybody, tested people weighted by one over their probability of a test;
 * ``dr``: everybody, doubly robust: predicted outcomes, corrected by weighted residuals;
 * ``truth``: everybody, where the truth is given.
+
+Where part of the people is out of reach of the tests, ``ipw`` and ``dr`` are about those within it.
 
 Each answer carries an interval, or the reason why there is none. The intervals are those of the
 score as given; with cross-validated scores they describe the models of the folds on average
@@ -28,11 +30,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dcem.estimation import measures, overlap
+from dcem.estimation import measures
 from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import Statistic
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
-from dcem.estimation.outcomes import TARGETS, Masses, masses
+from dcem.estimation.outcomes import POPULATION, TARGETS, Masses, masses
+from dcem.estimation.overlap import assess, too_few
 from dcem.estimation.results import EVERYBODY, Overlap, Target
 from dcem.metrics.estimate import Estimate
 from dcem.table import checks
@@ -71,6 +74,12 @@ class Evaluator:
         self.nuisances = nuisances or fit_nuisances(problem, self.fold, random_state)
         self.person = problem.person
         self.truth = None if truth is None else np.asarray(truth)
+        self.reach = assess(
+            problem,
+            self.nuisances.testing,
+            self.nuisances.testing_each.values(),
+            known=self.nuisances.known,
+        )
         keys = [key for key in TARGETS if key != "truth" or truth is not None]
         self.masses: Mapping[str, Masses] = MappingProxyType(
             {
@@ -80,15 +89,16 @@ class Evaluator:
                     testing=self.nuisances.truncated_testing,
                     outcome=self.nuisances.outcome,
                     truth=self.truth,
+                    within=self.reach.within,
                 )
                 for key in keys
             }
         )
 
-    @cached_property
+    @property
     def overlap(self) -> Overlap:
         """Whether the tested can stand for everybody."""
-        return overlap.assess(self.problem, self.nuisances.testing)
+        return self.reach.overlap[EVERYBODY]
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
@@ -97,7 +107,10 @@ class Evaluator:
         for key in self.masses:
             why = self.lacking(key)
             plain = TARGETS[key]
-            described.append(Target(key, plain.name, plain.assumption, not why, why))
+            name = plain.name
+            if key in POPULATION and not why and not self.overlap.complete:
+                name = name.replace(EVERYBODY, f"{100 * self.overlap.reach:.0f} % within reach")
+            described.append(Target(key, name, plain.assumption, not why, why))
         return tuple(described)
 
     def rows_of(self, group: str | None) -> np.ndarray:
@@ -112,9 +125,10 @@ class Evaluator:
         key = target, group
         if key not in self._lacking:
             rows = self.rows_of(group)
-            why = overlap.too_few(self.problem, rows, self.truth if target == "truth" else None)
-            if not why and target in ("ipw", "dr"):
-                why = overlap.no_overlap(self.problem, self.nuisances.testing, rows)
+            why = too_few(self.problem, rows, self.truth if target == "truth" else None)
+            if not why and target in POPULATION and rows.any():
+                part = EVERYBODY if group is None or self.problem.n_groups == 1 else group
+                why = self.reach.overlap[part].reason
             self._lacking[key] = f"in group {group}, {why}" if why and group else why
         return self._lacking[key]
 
@@ -173,9 +187,13 @@ class Evaluator:
         behind = round(capacity * len(np.unique(self.person[self.masses[target].total > 0])))
         return self._estimate(value, self.lacking(target), share=True, behind=behind)
 
+    def prevalence_of(self, target: str, rows: np.ndarray) -> Statistic:
+        """Share of positives among some rows (a mask), with its influences."""
+        return measures.prevalence(self.masses[target].among(rows))
+
     def prevalence(self, target: str, group: str | None = None) -> Estimate:
         """Share of positives."""
-        value = measures.prevalence(self.masses[target].among(self.rows_of(group)))
+        value = self.prevalence_of(target, self.rows_of(group))
         return self._estimate(value, self.lacking(target, group), share=True)
 
     def _people(self, target: str, group: str | None, positive: bool) -> int:

@@ -27,7 +27,7 @@ Applied Econometrics 2025 (short-stacking).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,7 +38,7 @@ from dcem.estimation.candidates import candidates
 from dcem.estimation.results import Nuisance
 from dcem.table.labels import SelectiveLabels
 
-FLOOR = 0.01  # the smallest probability of a test that anything is divided by
+FLOOR = 0.01  # of the mean rate: the smallest probability of a test that is divided by
 ROW_BUDGET = 50_000  # rows a model is fitted to, at most
 CELLS = 3_000_000  # rows times columns that a model is fitted to, at most
 CHUNK = 50_000  # rows predicted at once
@@ -91,13 +91,13 @@ class Mixture:
     shares: Mapping[str, float]
     n_classes: int
 
-    def each(self, X: np.ndarray) -> dict[str, np.ndarray]:
-        """Probabilities of each kind that has a share [rows, classes]."""
-        return {name: _probability(self.models[name], X, self.n_classes) for name in self.shares}
-
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Probabilities of the mixture [rows, classes]."""
-        return np.asarray(sum(self.shares[name] * p for name, p in self.each(X).items()))
+        each = (
+            share * _probability(self.models[name], X, self.n_classes)
+            for name, share in self.shares.items()
+        )
+        return np.asarray(sum(each))
 
 
 @dataclass(frozen=True)
@@ -109,21 +109,31 @@ class CrossFit:
     models: Mapping[int, Mixture]  # by fold: fitted to the others
     report: Nuisance
 
-    def at(self, features: Features) -> dict[str, np.ndarray]:
+    def at(self, features: Features, kinds: Sequence[str] = ()) -> dict[str, np.ndarray]:
         """Out-of-fold probabilities with these columns: kind of model -> [n, classes].
 
-        The mixture is under `MIXED`.
+        Of `kinds`, or of those that have a share; the mixture then is under `MIXED`.
         """
         n_classes = next(iter(self.models.values())).n_classes
-        found = {name: np.empty((len(self.fold), n_classes)) for name in self.shares}
+        asked = kinds or tuple(self.shares)
+        found = {name: np.empty((len(self.fold), n_classes)) for name in asked}
         for number, mixture in self.models.items():
             rows = np.flatnonzero(self.fold == number)
             for start in range(0, len(rows), CHUNK):
                 part = rows[start : start + CHUNK]
-                for name, p in mixture.each(features.take(part)).items():
-                    found[name][part] = p
-        found[MIXED] = np.asarray(sum(share * found[name] for name, share in self.shares.items()))
+                X = features.take(part)
+                for name in asked:
+                    found[name][part] = _probability(mixture.models[name], X, n_classes)
+        if not kinds:
+            mixed = sum(share * found[name] for name, share in self.shares.items())
+            found[MIXED] = np.asarray(mixed)
         return found
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Kinds of models without a share of the mixture."""
+        kinds = next(iter(self.models.values())).models
+        return tuple(name for name in kinds if name not in self.shares)
 
 
 def cross_fit(
@@ -257,12 +267,14 @@ class Nuisances:
     outcome_alone: np.ndarray | None = None  # [n] P(positive | x, tested)
     membership_tested: np.ndarray | None = None  # [n, groups] P(group | x, tested)
     each: Mapping[str, Nuisances] = field(default_factory=dict)  # by one kind of model alone
+    testing_each: Mapping[str, np.ndarray] = field(default_factory=dict)  # [n], all kinds
     testing_model: CrossFit | None = None
+    known: bool = False  # whether `testing` are the probabilities of a design
 
     @property
     def truncated_testing(self) -> np.ndarray:
-        """P(tested | x, a), no less than `FLOOR` [n]: what is divided by."""
-        return np.maximum(self.testing, FLOOR)
+        """P(tested | x, a), no less than `FLOOR` of its mean [n]: what is divided by."""
+        return np.maximum(self.testing, FLOOR * self.testing.mean())
 
 
 def fit_nuisances(
@@ -338,10 +350,16 @@ def fit_nuisances(
         )
         for kind in (*kinds, MIXED)
     }
+    found = made.pop(MIXED)
+    by_kind = {kind: one.testing for kind, one in made.items()}
+    if testing is not None and testing.unused:
+        more = testing.at(features, testing.unused)
+        by_kind |= {kind: p[:, 1] for kind, p in more.items()}
     return replace(
-        made.pop(MIXED),
+        found,
         reports=tuple(one.report for one in fitted),
         each=made,
+        testing_each=by_kind,
         testing_model=testing,
     )
 

@@ -48,6 +48,7 @@ import numpy as np
 from dcem.estimation.results import Target
 from dcem.table.labels import SelectiveLabels
 
+POPULATION = ("ipw", "dr")  # targets that let the tested stand for others
 ASSUMED = "features and group explain who is tested, and everybody had a real chance of a test"
 TARGETS = {
     "tested": Target(
@@ -98,6 +99,7 @@ def masses(
     testing: np.ndarray | None = None,
     outcome: np.ndarray | None = None,
     truth: np.ndarray | None = None,
+    within: np.ndarray | None = None,
 ) -> Masses:
     """The masses of a target (see the table above).
 
@@ -108,6 +110,7 @@ def masses(
             not see the row.
         outcome: P(positive | features, group, tested) of each row [n], likewise.
         truth: 0 or 1 for each row [n].
+        within: rows within reach of the tests [n], for "ipw" and "dr"; the others get no mass.
     """
     weight = np.ones(len(problem)) if problem.weight is None else problem.weight
     if target == "truth":
@@ -117,10 +120,12 @@ def masses(
     if target == "tested":
         return Masses(weight * y, weight * (tested - y))
     assert testing is not None
+    if within is not None:
+        weight = weight * within
     if target == "ipw":
         return Masses(weight * y / testing, weight * (tested - y) / testing)
     assert outcome is not None
-    positive = Unseen.of(problem, outcome, testing).outcomes(1.0)
+    positive = Unseen.of(problem, outcome, testing, within).outcomes(1.0)
     return Masses(weight * positive, weight * (1 - positive))
 
 
@@ -134,9 +139,20 @@ class Unseen:
     inverse: np.ndarray  # [n] how many people each tested row stands for; 0 if untested
 
     @classmethod
-    def of(cls, problem: SelectiveLabels, risk: np.ndarray, testing: np.ndarray) -> Unseen:
-        """From a table and its two models; `testing` [n] stays away from 0."""
+    def of(
+        cls,
+        problem: SelectiveLabels,
+        risk: np.ndarray,
+        testing: np.ndarray,
+        within: np.ndarray | None = None,
+    ) -> Unseen:
+        """From a table and its two models; `testing` [n] stays away from 0.
+
+        The tested `within` reach [n] stand for the others within it, and for nobody beyond.
+        """
         weight = np.ones(len(problem)) if problem.weight is None else problem.weight
+        if within is not None:
+            weight = weight * within
         inverse = problem.tested / testing
         size, stood_for = (
             np.bincount(problem.group, weight * one, minlength=problem.n_groups)

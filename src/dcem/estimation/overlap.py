@@ -1,47 +1,168 @@
-"""Could everybody have been tested? Where not, nothing about the untested can be estimated.
+"""Whom the tests can speak for, and whom they cannot: one rule for audit and comparison.
 
-Population estimates let tested people stand for people like them. Where people are hardly ever
-tested there is nobody to stand for them, and any number is an extrapolation by the models, with an
-interval that does not know it. So population estimates are refused, with the reason, if
+What is known of an untested person is borrowed from tested people like them. Where hardly anybody
+was tested there is nobody to borrow from: one test would stand for hundreds, a model extrapolates,
+and no interval knows it. How rare is too rare depends on the table. In a random sample of .8 % of
+40,000 people everybody is equally likely to be tested, and nothing is wrong with it; where half of
+the people are tested, a corner with a chance of .8 % is lost. So people are judged against the mean
+rate, and by how many tests there are to speak for them. Out of reach are
+the people least likely to be tested, as long as there are fewer than `FEW` tests among all of them
+and the upper limit of their rate stays under `RARE` of the mean rate (95 %, by Poisson's
+distribution).
 
-* more than `MOST_HARDLY_EVER` of the people have an estimated probability of a test under `FLOOR`,
-* in the tenth, fifth, three tenths or half of people least likely to be tested, so few were that
-  the 95 % upper limit of their rate lies under `FLOOR` (models that smooth predict no such rates),
-* the effective number of tested people, (sum w)^2 / sum w^2 of the weights w = 1/e, is under
-  `FEWEST_EFFECTIVE`,
-* or fewer than `FEWEST` people were tested positive, or negative.
+Who is least likely is asked of the mixed model of testing and of each kind of model by itself
+(trees see the edges of a *hole* where nobody is tested, which a smooth model rounds off). None of
+them has seen the tests that are counted, so what they point out is confirmed by other people than
+it was learnt from.
 
-The same rules hold for each group's own estimates, with the group's people. Between plenty and
-nothing the intervals widen by themselves, as the weights do.
+Where more than `MOST_LOST` of the people are out of reach, no number is given for everybody:
+estimates are about the people within reach (Crump et al. 2009), and for the rest the limits that
+assume nothing. Nothing is estimated at all where too little is within reach: under `LEAST_REACH` of
+the people, or fewer than 30 tested, or tests whose weights make them count like fewer than 30.
+
+What the rule was chosen by is recorded in `experiments/coverage_audit.py`. Positivity cannot be
+proved: a fitted probability of .02 may be 0 in truth.
+
+L. Kish, *Survey Sampling*, 1965 (effective sample size). R. K. Crump et al., "Dealing with limited
+overlap in estimation of average treatment effects", Biometrika 2009. M. L. Petersen et al.,
+"Diagnosing and responding to violations in the positivity assumption", Statistical Methods in
+Medical Research 2012.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.stats import chi2
 
+from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People, kish
 from dcem.estimation.nuisances import FLOOR
-from dcem.estimation.results import Histogram, Overlap
+from dcem.estimation.results import EVERYBODY, Histogram, Overlap
 from dcem.table.labels import SelectiveLabels
 
-MOST_HARDLY_EVER = 0.10
-LEAST_LIKELY = (0.1, 0.2, 0.3, 0.5)  # shares of people that are looked at
-FEWEST_EFFECTIVE = 30
-FEWEST = 10  # people of a class: intervals, and the privacy of the few, need as many
+RARE = 0.2  # of the mean rate: people tested more seldom, and by few tests, are out of reach
+FEW = 30  # tests that are too few to speak for a part of the people
+MOST_LOST = 0.01  # share of people out of reach up to which a number is still one for everybody
+LEAST_REACH = 0.5  # share of people within reach under which nothing is estimated
+HARDLY, SELDOM = 0.01, 0.05  # probabilities of a test that are counted, for a picture of it
+BIN_EDGES = np.array(
+    [0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
+)  # finer where probabilities are small
 
 
-def assess(problem: SelectiveLabels, testing: np.ndarray) -> Overlap:
-    """Overlap of the whole table, from out-of-fold probabilities of a test [n]."""
-    everybody = np.ones(len(problem), bool)
-    reason = too_few(problem, everybody) or no_overlap(problem, testing, everybody)
-    share, _ = effective(problem, testing, everybody)
+@dataclass(frozen=True)
+class Reach:
+    """Whom the tests speak for."""
+
+    overlap: Mapping[str, Overlap]  # everybody, then each group that has people
+    within: np.ndarray  # [n] rows within reach; all of them where (almost) everybody is
+
+
+def assess(
+    problem: SelectiveLabels,
+    testing: np.ndarray,
+    others: Iterable[np.ndarray] = (),
+    *,
+    known: bool = False,
+) -> Reach:
+    """Overlap of a table, from out-of-fold probabilities of a test.
+
+    Parameters
+    ----------
+    problem
+        The rows.
+    testing
+        P(tested | features, group) of each row [n].
+    others
+        The same by other models [n] each, to find people whom the first overlooks.
+    known
+        Whether these probabilities are those of a design: then only people without any chance are
+        out of reach.
+    """
+    people, masks = People.of(problem), parts(problem)
+    lost = testing <= 0
+    if not known:
+        for one in (testing, *others):
+            for mine in masks.values():
+                lost = lost | least_likely(one, problem.tested, mine)
+    if people.weight @ lost <= MOST_LOST * people.weight.sum():
+        lost = np.zeros(len(problem), bool)
+    overlap = {
+        name: _describe(name, problem, people, testing, mine, mine & ~lost)
+        for name, mine in masks.items()
+    }
+    return Reach(overlap, ~lost)
+
+
+def parts(problem: SelectiveLabels) -> dict[str, np.ndarray]:
+    """Everybody, then each group that has people, as masks [n]; one group is everybody."""
+    found = {EVERYBODY: np.ones(len(problem), bool)}
+    if problem.n_groups > 1:
+        for code, name in enumerate(problem.group_names):
+            mine = problem.group == code
+            if mine.any():
+                found[name] = mine
+    return found
+
+
+def least_likely(testing: np.ndarray, tested: np.ndarray, mine: np.ndarray) -> np.ndarray:
+    """Those of a part who are least likely to be tested, as far as too few tests speak for them."""
+    rows = np.flatnonzero(mine)
+    rows = rows[np.argsort(testing[rows], kind="stable")]
+    seen = np.cumsum(tested[rows])
+    ends = np.flatnonzero(np.append(np.diff(testing[rows]) > 0, True))  # equals stay together
+    rare = (seen[ends] < FEW) & (_upper_rate(seen[ends], ends + 1) < RARE * tested[mine].mean())
+    lost = np.zeros(len(testing), bool)
+    if rare.any():
+        lost[rows[: ends[np.flatnonzero(rare)[-1]] + 1]] = True
+    return lost
+
+
+def _upper_rate(tests: np.ndarray, people: np.ndarray) -> np.ndarray:
+    """95 % upper limit of a rate, by Poisson's distribution."""
+    limit: np.ndarray = chi2.ppf(0.95, 2 * (tests + 1)) / 2 / people
+    return limit
+
+
+def _describe(
+    name: str,
+    problem: SelectiveLabels,
+    people: People,
+    testing: np.ndarray,
+    mine: np.ndarray,
+    within: np.ndarray,
+) -> Overlap:
+    weight = people.weight[mine]
+    total = max(float(weight.sum()), 1e-300)
+    reach = float(people.weight @ within) / total
+    used = within & problem.tested
+    weights = people.weight[used] / np.maximum(testing[used], FLOOR * problem.tested[mine].mean())
+    if people.person is not None and len(weights):
+        weights = np.bincount(people.person[used], weights)
+        weights = weights[weights > 0]
+    effective = kish(weights)
+    heavy = np.sort(weights)[::-1][: max(len(weights) // 100, 1)].sum()
+    shares, _ = np.histogram(testing[mine], BIN_EDGES, weights=weight / total)
+    counted, _ = np.histogram(testing[mine], BIN_EDGES)
+    reason = ""
+    if people.count(problem.tested & mine) < FEWEST_PEOPLE:
+        reason = f"fewer than {FEWEST_PEOPLE} of these people were tested"
+    elif reach < LEAST_REACH:
+        reason = f"no overlap: {100 * (1 - reach):.0f} % of people are out of reach of the tests"
+    elif effective < FEWEST_PEOPLE:
+        reason = f"hardly any overlap: the weighted tests count like only {effective:.0f} people"
     return Overlap(
-        estimable=not reason,
+        group=name,
+        reach=reach,
+        quantiles=tuple(map(float, np.quantile(testing[mine], (0.05, 0.25, 0.5, 0.75, 0.95)))),
+        under={at: float(weight @ (testing[mine] < at)) / total for at in (HARDLY, SELDOM)},
+        tested=int((problem.tested & mine).sum()),
+        effective=effective,
+        heaviest=float(heavy / weights.sum()) if len(weights) else float("nan"),
+        histogram=np.where(counted >= FEWEST_TESTED, shares, 0.0),
         reason=reason,
-        effective_share=share,
-        hardly_ever=hardly_ever(problem, testing, everybody),
-        floor=FLOOR,
-        probability=histogram(testing, problem, everybody),
     )
 
 
@@ -51,58 +172,10 @@ def too_few(problem: SelectiveLabels, rows: np.ndarray, truth: np.ndarray | None
     y, seen = (problem.y_obs, "tested ") if truth is None else (truth, "")
     for value, name in ((1, "positive"), (0, "negative")):
         people = len(np.unique(person[rows & (y == value)]))
-        if people < FEWEST:
-            count = "nobody is" if people == 0 else f"fewer than {FEWEST} people are"
+        if people < FEWEST_TESTED:
+            count = "nobody is" if people == 0 else f"fewer than {FEWEST_TESTED} people are"
             return f"{count} {seen}{name}"
     return ""
-
-
-def no_overlap(problem: SelectiveLabels, testing: np.ndarray, rows: np.ndarray) -> str:
-    """Why the tested cannot stand for everybody among these rows, or an empty text."""
-    share = hardly_ever(problem, testing, rows)
-    if share > MOST_HARDLY_EVER:
-        return (
-            f"no overlap: {100 * share:.0f} % of people had a chance of under "
-            f"{100 * FLOOR:g} % of being tested"
-        )
-    for part in LEAST_LIKELY:
-        if _upper_rate(problem.tested[rows], testing[rows], part) < FLOOR:
-            return (
-                f"no overlap: of the {100 * part:.0f} % of people least likely to be tested, under "
-                f"{100 * FLOOR:g} % were"
-            )
-    _, people = effective(problem, testing, rows)
-    if people < FEWEST_EFFECTIVE:
-        return f"hardly any overlap: the tested stand for the rest like only {people:.0f} people"
-    return ""
-
-
-def hardly_ever(problem: SelectiveLabels, testing: np.ndarray, rows: np.ndarray) -> float:
-    """Share of people whose probability of a test is under `FLOOR`."""
-    weight = _weight(problem)[rows]
-    return float(np.average(testing[rows] < FLOOR, weights=weight)) if weight.any() else 0.0
-
-
-def _upper_rate(tested: np.ndarray, testing: np.ndarray, part: float) -> float:
-    """95 % upper limit (Poisson) of the testing rate among those least likely to be tested."""
-    count = int(part * len(tested))
-    if count == 0:
-        return 1.0
-    least = np.argpartition(testing, count - 1)[:count]
-    return float(chi2.ppf(0.95, 2 * (tested[least].sum() + 1)) / 2 / count)
-
-
-def effective(
-    problem: SelectiveLabels, testing: np.ndarray, rows: np.ndarray
-) -> tuple[float, float]:
-    """Effective number of tested people over the number tested, and the number itself."""
-    used = rows & problem.tested
-    weight = (_weight(problem) / np.maximum(testing, FLOOR))[used]
-    if not weight.any():
-        return 0.0, 0.0
-    a_person = np.bincount(np.unique(problem.person[used], return_inverse=True)[1], weight)
-    number = float(a_person.sum() ** 2 / (a_person @ a_person))
-    return number / len(a_person), number
 
 
 def histogram(
@@ -114,10 +187,6 @@ def histogram(
     for code, name in enumerate(problem.group_names):
         mine = values[rows & (problem.group == code)]
         counts = np.histogram(mine, edges)[0]
-        if counts.sum() >= FEWEST:
-            shares[name] = np.where(counts >= FEWEST, counts, 0) / counts.sum()
+        if counts.sum() >= FEWEST_TESTED:
+            shares[name] = np.where(counts >= FEWEST_TESTED, counts, 0) / counts.sum()
     return Histogram(edges, shares)
-
-
-def _weight(problem: SelectiveLabels) -> np.ndarray:
-    return np.ones(len(problem)) if problem.weight is None else problem.weight

@@ -31,14 +31,37 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Could everybody have been tested? Without it the population cannot be estimated."""
+    """The probabilities of being tested in one group, or of everybody, and whom tests reach."""
 
-    estimable: bool  # whether population estimates are given
-    reason: str  # why not, with numbers; empty if they are
-    effective_share: float  # effective sample size of the weights over the number tested
-    hardly_ever: float  # share of people whose probability of a test is under `floor`
-    floor: float
-    probability: Histogram  # estimated probability of being tested, by group
+    group: str
+    reach: float  # share of people whom the tests can speak for
+    quantiles: tuple[float, ...]  # of the probability: 5, 25, 50, 75, 95 %
+    under: Mapping[float, float]  # threshold -> share of people with a smaller probability
+    tested: int
+    effective: float  # Kish effective sample size of the inverse-probability weights
+    heaviest: float  # share of the weight on the heaviest hundredth of the tested
+    histogram: np.ndarray  # [bins] share of the group's rows in each bin of `overlap.BIN_EDGES`
+    reason: str = ""  # why nothing is estimated here, or nothing
+
+    @property
+    def estimable(self) -> bool:
+        """Whether anything is estimated, for those within reach at least."""
+        return not self.reason
+
+    @property
+    def complete(self) -> bool:
+        """Whether estimates are about everybody."""
+        return self.estimable and self.reach >= 0.99
+
+    @property
+    def effective_share(self) -> float:
+        """Effective sample size over the number tested."""
+        return self.effective / self.tested if self.tested > 0 else 0.0
+
+    @property
+    def thin(self) -> bool:
+        """Whether weighting, though possible, rests on few of the tests."""
+        return self.effective_share < 0.3 or self.heaviest > 0.2
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, logit
 
-from dcem.estimation.overlap import FEWEST_EFFECTIVE, effective
+from dcem.estimation.influence import FEWEST_PEOPLE, kish
 from dcem.methods.base import SMALLEST, Prepared, SelectiveClassifier
 from dcem.methods.ensemble_parts import PARTS, Parts, fit_parts, folds_of
 from dcem.table import checks
@@ -126,9 +126,9 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         seen, people = problem.tested, problem.person[problem.tested]
         y = problem.y_obs[seen]
         own = np.ones(len(y)) if problem.weight is None else problem.weight[seen]
-        weighted = effective(problem, fitted.testing, np.ones(len(problem), bool))[1]
-        weighted = bool(weighted >= FEWEST_EFFECTIVE)
-        weight = own / np.maximum(fitted.testing[seen], FLOOR) if weighted else own
+        weight = own / np.maximum(fitted.testing[seen], FLOOR)
+        weighted = kish(np.bincount(people, weight)) >= FEWEST_PEOPLE
+        weight = weight if weighted else own
         z = np.stack([fitted.log_odds[part][seen] for part in self.parts])  # [parts, tests]
         losses = np.stack([_losses(z_of, y, weight) for z_of in z])
         shares = prior * np.exp(-_errors_above_best(losses, weight, people)) if honest else prior

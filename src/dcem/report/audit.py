@@ -11,8 +11,9 @@ from platform import python_version
 import numpy as np
 
 from dcem.audit import without_small_cells
-from dcem.audit.overlap import HARDLY, SELDOM
-from dcem.audit.results import EVERYBODY, HIDDEN, Audit, Breakdown
+from dcem.audit.results import HIDDEN, Audit, Breakdown
+from dcem.estimation.overlap import HARDLY, SELDOM
+from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.report.audit_opening import opening
 from dcem.report.document import (

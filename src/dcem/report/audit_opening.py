@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dcem.audit.outcome_findings import clear_disparities
-from dcem.audit.overlap import HARDLY
-from dcem.audit.results import EVERYBODY, Audit, TestingRate
+from dcem.audit.results import Audit, TestingRate
+from dcem.estimation.overlap import HARDLY
+from dcem.estimation.results import EVERYBODY
 from dcem.report.document import (
     DotRow,
     Dots,

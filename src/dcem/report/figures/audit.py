@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dcem.audit.overlap import HARDLY
-from dcem.audit.results import EVERYBODY, Audit, Estimate
+from dcem.audit.results import Audit, Estimate
+from dcem.estimation.overlap import HARDLY
+from dcem.estimation.results import EVERYBODY
 from dcem.report.figures.panels import group_line, key_of_groups, share_marks, shortened
 from dcem.report.style import ACCENT, FAINT, INK, MUTED, WARN, Drawing, in_style, new_figure
 from dcem.text import decimal, number, percent

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dcem.audit.results import EVERYBODY, Audit
+from dcem.audit.results import Audit
+from dcem.estimation.results import EVERYBODY
 from dcem.report.figures.audit import left_out, looks_of, names_of
 from dcem.report.figures.panels import key_of_groups, share_marks
 from dcem.report.style import ACCENT, INK, MUTED, WARN, Drawing, in_style, new_figure

@@ -70,29 +70,27 @@ def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing 
 def overlap(comparison: TableComparison) -> Drawing | None:
     """The estimated probability of being tested, group by group."""
     shown = comparison.overlap
-    if shown is None:
+    if shown is None or comparison.probability is None:
         return None
     names = [group.name for group in comparison.groups]
     with panels([""], 2.9) as (figure, (ax,)):
         figure.set_figwidth(7.2)
-        ax.axvline(shown.floor, color=WARN, lw=1.2, ls=(0, (4, 3)))
-        drawn = _stairs(ax, shown.probability, names)
+        drawn = _stairs(ax, comparison.probability, names)
         ax.set(xlim=(0, 1), xlabel="estimated probability of being tested")
         ax.set_ylabel("share of the group")
         share_marks(ax.yaxis)
         key_of_groups(figure, names, drawn)
     said = (
-        f"{percent(shown.hardly_ever)} of people have a probability of a test under "
-        f"{percent(shown.floor)}; the effective sample size of the weighted tests is "
-        f"{percent(shown.effective_share)} of their number."
+        f"{percent(shown.reach)} of people are within reach of the tests; the effective sample "
+        f"size of the weighted tests is {percent(shown.effective_share)} of their number."
     )
     return Drawing(
         figure,
         "overlap",
         "Could everybody have been tested?",
         said,
-        f"{said} What is said of everybody rests on the tested in each region; left of the "
-        "red line hardly anybody was." + left_out(names, drawn),
+        f"{said} What is said of everybody rests on the tested in each region; far to the "
+        "left hardly anybody was." + left_out(names, drawn),
     )
 
 

@@ -1,0 +1,56 @@
+"""A score against outcomes that are known in part: its AUC, and what an adversary could make of it.
+
+For an AUC the adversary's best choice is a threshold: the largest outcomes to everybody who scores
+above it and the smallest to everybody below, or the reverse.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from dcem.estimation.influence import Statistic
+from dcem.estimation.measures import auc
+from dcem.estimation.outcomes import Masses
+
+STEPS = 200  # scores are ranked in so many steps; the error is far below that of sampling
+
+
+class RankedScore:
+    """A score in steps of about equal size, ready to be judged against any pseudo-outcomes."""
+
+    def __init__(self, score: np.ndarray, weight: np.ndarray) -> None:
+        edges = np.unique(score)  # few values: exactly these steps
+        if len(edges) > STEPS:
+            edges = np.unique(np.quantile(score, np.linspace(0, 1, STEPS + 1)[1:-1]))
+        self.step = np.searchsorted(edges, score, side="left")
+        self.n_steps = len(edges) + 1
+        self.weight = weight
+
+    def auc(self, outcome: np.ndarray, mine: np.ndarray) -> Statistic:
+        """The AUC among some rows against pseudo-outcomes [n], which may leave 0 and 1."""
+        weight = self.weight * mine
+        return auc(self.step, Masses(weight * outcome, weight * (1 - outcome)))
+
+    def adversary(
+        self, low: np.ndarray, high: np.ndarray, mine: np.ndarray, up: bool
+    ) -> np.ndarray:
+        """Outcomes between `low` and `high` [n] that make the AUC largest (`up`) or smallest.
+
+        A higher outcome helps the AUC the more, the higher the score. So the best choice is a
+        threshold, and all of them are tried.
+        """
+        least, most, total = (
+            np.bincount(self.step, self.weight * mine * amount, minlength=self.n_steps)
+            for amount in (low, high, np.ones(len(low)))
+        )
+        above = np.arange(self.n_steps) >= np.arange(self.n_steps + 1)[:, None]  # [cuts, steps]
+        positive = np.where(above == up, most, least)
+        negative = total - positive
+        below = np.cumsum(negative, axis=1) - negative / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            area = (positive * below).sum(axis=1) / (positive.sum(axis=1) * negative.sum(axis=1))
+        area = np.where(np.isfinite(area), area, -inf if up else inf)
+        cut = int(np.argmax(area) if up else np.argmin(area))
+        return np.where((self.step >= cut) == up, high, low)
