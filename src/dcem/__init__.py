@@ -40,6 +40,7 @@ from dcem._version import __version__
 if TYPE_CHECKING:
     from dcem import methods, metrics, table, tasks
     from dcem.methods.dcem import DCEMClassifier
+    from dcem.scoring.model import load_model
     from dcem.table.labels import SelectiveLabels
     from dcem.table.load import read_table
     from dcem.table.messages import DataWarning, InputError
@@ -52,6 +53,7 @@ __all__ = [
     "Roles",
     "SelectiveLabels",
     "__version__",
+    "load_model",
     "methods",
     "metrics",
     "read_table",
@@ -67,7 +69,7 @@ _HOME = {
     "InputError": "dcem.table.messages",
     "Roles": "dcem.table.roles",
     "SelectiveLabels": "dcem.table.labels",
-    "load_model": "dcem.saving",
+    "load_model": "dcem.scoring",
     "read_table": "dcem.table.load",
 }
 _SUBPACKAGES = {"methods", "metrics", "table", "tasks"}

@@ -1,5 +1,8 @@
 """Files of any length: order, columns, formats, and nothing half-written."""
 
+import json
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -9,9 +12,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dcem
 import dcem.scoring.stream as stream
 from dcem.methods import make
-from dcem.scoring import Predicted, TableModel, predict_file
+from dcem.methods.supervised import TestedOnlyClassifier
+from dcem.saving import ModelFileError
+from dcem.saving.folder import _content_hash
+from dcem.scoring import (
+    Predicted,
+    TableModel,
+    fit_table,
+    next_tests,
+    predict_file,
+    score_batches,
+)
 from dcem.table import read_table
 from dcem.table.checks import InputError
 
@@ -195,3 +209,126 @@ def test_in_order_keeps_order_and_stays_few_ahead():
         assert len(taken) <= len(seen) + 4  # never the whole file in memory
     assert seen == list(range(40))
     assert most <= 3
+
+
+# -- what a model needs and does not get -----------------------------------------------------
+
+
+def quiet_table(path, **roles):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return read_table(path, replace(ROLES, **roles))
+
+
+def test_an_empty_column_is_named_and_nobody_is_like_the_tested(table_file, tmp_path):
+    fitted = fit_table(quiet_table(table_file), "tested-only", members=1)
+    assert fitted.missing["lactate"] == pytest.approx(0.1, abs=0.02)
+    frame = visits(800, seed=4)
+    usual = predict_file(fitted, write(frame, tmp_path / "a.csv"), tmp_path / "s.csv")
+    assert usual.notes == ()
+    for column, share in (("age", 1.0), ("lactate", 1.0), ("age", 0.3), ("ward", 0.5)):
+        broken = frame.astype({column: object})
+        broken.loc[: int(800 * share) - 1, column] = None
+        done = predict_file(fitted, write(broken, tmp_path / "b.csv"), tmp_path / "s.csv")
+        assert [note.partition(":")[0] for note in done.notes] == [column]
+        assert f"{share:.0%}" in done.notes[0]
+        if column == "age":  # never missing in training
+            assert done.unlike_tested >= 800 * share
+    fitted.save(tmp_path / "model")
+    again = TableModel.load(tmp_path / "model")
+    assert again.missing == fitted.missing
+
+
+class Undecided(TestedOnlyClassifier):
+    """A method of one's own that has nothing to say about gaps."""
+
+    def _members(self, X, rows, *, exact=True):
+        scores = super()._members(X, rows, exact=exact)
+        scores[:, np.isnan(X).any(axis=1)] = np.nan
+        return scores
+
+
+def test_a_score_that_is_not_a_number_is_an_empty_cell_with_a_reason(table_file, tmp_path):
+    table = quiet_table(table_file)
+    estimator = Undecided(learner="linear", random_state=0).fit_problem(table.problem)
+    model = TableModel(estimator, table.encoder, table.roles, table.source)
+    frame = visits(50, seed=5).fillna({"lactate": 1.0})
+    frame.loc[[7, 9], "lactate"] = np.nan
+    done = predict_file(model, write(frame, tmp_path / "a.parquet"), tmp_path / "s.csv")
+    scores = pd.read_csv(tmp_path / "s.csv")
+    assert scores["score"].isna().to_numpy().nonzero()[0].tolist() == [7, 9]
+    assert done.unscored == 2
+    assert "2 rows" in done.notes[-1]
+    assert "row 7" in done.notes[-1]
+    with pytest.raises(InputError, match="2 of 50 rows"):
+        model.predict_proba(frame)
+    with pytest.raises(InputError, match="cannot be scored"):
+        next_tests(model, write(frame, tmp_path / "a.csv"), 5)
+
+
+def test_calibrated_scores_are_called_risk(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(type(model.estimator), "calibrated", True)
+    path = write(visits(20, seed=5), tmp_path / "a.csv")
+    predict_file(model, path, tmp_path / "s.csv")
+    found = list(pd.read_csv(tmp_path / "s.csv"))
+    assert found == ["patient", "risk", "risk_spread", "distance", "like_tested"]
+
+
+def test_batches_are_scored_as_they_come(model):
+    frame = visits(90, seed=6)
+    parts = [frame[:40], frame[40:]]
+    scored = pd.concat([batch.to_pandas() for batch in score_batches(model, parts)])
+    assert scored["row"].tolist() == list(range(90))
+    np.testing.assert_allclose(scored["score"], model.score(frame).score, atol=1e-6)
+    named = next(score_batches(model, parts, keep=["patient"]))
+    assert named.column("patient").to_pylist() == frame["patient"][:40].tolist()
+
+
+def test_what_a_killed_run_left_is_cleared(model, tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left = tmp_path / f".s.csv.{gone.pid}.partial"
+    left.write_text("patient,score")
+    predict_file(model, write(visits(20), tmp_path / "a.csv"), tmp_path / "s.csv")
+    assert not left.exists()
+
+
+def test_load_model_reads_both_kinds_of_folders(model, tmp_path):
+    frame = visits(30, seed=7)
+    model.save(tmp_path / "table")
+    loaded = dcem.load_model(tmp_path / "table")
+    assert isinstance(loaded, TableModel)
+    np.testing.assert_array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
+    np.testing.assert_allclose(
+        loaded.predict_proba(frame)[:, 1], model.score(frame).score, atol=1e-5
+    )
+    assert set(loaded.predict(frame)) <= {0, 1}
+    model.estimator.save(tmp_path / "arrays")
+    assert type(dcem.load_model(tmp_path / "arrays")) is type(model.estimator)
+    with pytest.raises(ModelFileError, match="fitted to arrays"):
+        TableModel.load(tmp_path / "arrays")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("encoder", {}),
+        ("encoder", {"missing": [], "columns": [{"name": "age", "kind": "number"}]}),
+        ("encoder", {"missing": [], "columns": [{"name": "age", "kind": "word"}]}),
+        ("roles", {"label": 3, "group": 7}),
+        ("roles", []),
+        ("source", {"rows": "many"}),
+        ("missing", {"age": "often"}),
+        ("missing", 7),
+    ],
+)
+def test_a_crafted_table_is_refused(model, tmp_path, field, value):
+    model.save(tmp_path / "model")
+    file = tmp_path / "model" / "model.json"
+    description = json.loads(file.read_text())
+    description.pop("sha256")
+    description["table"][field] = value
+    description["sha256"] = _content_hash(description)
+    file.write_text(json.dumps(description))
+    with pytest.raises(ModelFileError):
+        TableModel.load(tmp_path / "model")

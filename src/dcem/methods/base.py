@@ -197,8 +197,20 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     def support(self, X: Any) -> pd.DataFrame:
         """How far each row lies from what was ever tested: a frame with `distance`,
         `testing_probability` and `supported`; see `dcem.methods.support`."""
-        rows = self._prepare(X)
-        return self.support_.of(rows, self._propensity)
+        features = self._features(X)
+        return self._reach(features, self.preprocessor_.transform(features, self._precision))
+
+    def _reach(self, X: np.ndarray, rows: np.ndarray) -> pd.DataFrame:
+        """`support` of features and of what the preprocessor makes of them.
+
+        Who lacks a feature that nobody lacked in training is unlike them, whatever stands in.
+        """
+        frame = self.support_.of(rows, self._propensity)
+        always = np.setdiff1d(np.arange(X.shape[1]), self.preprocessor_.indicators)
+        gap = np.isnan(X[:, always]).any(axis=1)
+        if gap.any():
+            frame["supported"] &= ~gap
+        return frame
 
     @property
     def _propensity(self) -> Any:
@@ -208,7 +220,14 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
 
     def _member_scores(self, X: Any) -> np.ndarray:
         features = self._features(X)
-        return self._members(features, self.preprocessor_.transform(features, self._precision))
+        scores = self._members(features, self.preprocessor_.transform(features, self._precision))
+        bad = ~np.isfinite(scores).all(axis=0)
+        if bad.any():
+            raise checks.InputError(
+                f"The scores of {checks.rows_text(bad)} are not numbers: values of X there are too "
+                "large to compute with, or the model diverged when it was fitted."
+            )
+        return scores
 
     @property
     def _precision(self) -> str:

@@ -53,7 +53,7 @@ def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame, about_table
     lines = [
         f"# Model card: {estimator.name}",
         "",
-        f"A `{type(estimator).__name__}` of dcem {__version__}. It predicts the probability of "
+        f"A `{type(estimator).__name__}` of dcem {__version__}. It gives {_what(estimator)} of "
         f"class `{estimator.classes_[1]}` (against `{estimator.classes_[0]}`) from {needs}.",
         "",
         "## The method",
@@ -93,6 +93,13 @@ def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame, about_table
         f"dcem {__version__}, {_versions()}, Python {platform.python_version()}.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _what(estimator: SelectiveClassifier) -> str:
+    """What its numbers are: a risk only if they were calibrated for everybody."""
+    if estimator.calibrated:
+        return "the risk"
+    return "a score between 0 and 1, which ranks people and is not a calibrated risk,"
 
 
 def _versions() -> str:

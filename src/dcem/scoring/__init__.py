@@ -6,9 +6,9 @@ who was not tested a probability of being tested next.
 """
 
 from dcem.scoring.allocation import allocate, draw
-from dcem.scoring.model import Scores, TableModel, fit_table, require_method
+from dcem.scoring.model import Scores, TableModel, fit_table, load_model, require_method
 from dcem.scoring.next_tests import NextTests, next_tests
-from dcem.scoring.stream import Predicted, predict_file, require_output, write_frame
+from dcem.scoring.stream import Predicted, predict_file, require_output, score_batches, write_frame
 
 __all__ = [
     "NextTests",
@@ -18,9 +18,11 @@ __all__ = [
     "allocate",
     "draw",
     "fit_table",
+    "load_model",
     "next_tests",
     "predict_file",
     "require_method",
     "require_output",
+    "score_batches",
     "write_frame",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pandas as pd
 
 from dcem import methods
 from dcem.methods import SelectiveClassifier
-from dcem.saving import ModelFileError, load_model
+from dcem.saving import ModelFileError
+from dcem.saving import load_model as load_estimator
 from dcem.saving.card import without_small_cells
 from dcem.saving.folder import read_table_description, save
 from dcem.table import Encoder, Roles, Source, UserTable
@@ -60,13 +62,14 @@ class Read:
         Encoded features `[n, d]`, NaN where missing.
     standard
         The same with gaps filled and scaled `[n, inputs]`.
-    unread
-        How many cells of each raw column could not be told `[columns]`.
+    unread, empty
+        How many cells of each raw column could not be told, and how many hold nothing `[columns]`.
     """
 
     X: np.ndarray
     standard: np.ndarray
     unread: np.ndarray
+    empty: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,29 +86,55 @@ class TableModel:
         The roles of the table it was fitted to.
     source
         That table.
+    missing
+        Share of its rows in which each raw column was empty, to the percent.
     """
 
     estimator: SelectiveClassifier
     encoder: Encoder
     roles: Roles
     source: Source
+    missing: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def score_name(self) -> str:
+        """What its numbers are called: `risk` once they are calibrated, until then `score`."""
+        return "risk" if self.estimator.calibrated else "score"
 
     def read(self, raw: Any) -> Read:
         """Raw rows (Arrow, pandas or polars) as the model reads them."""
         X, unread = self.encoder.read(raw)
-        estimator = self.estimator
-        return Read(X, estimator.preprocessor_.transform(X, estimator._precision), unread)
+        standard = self.estimator.preprocessor_.transform(X, self.estimator._precision)
+        return Read(X, standard, unread, self._empty(X, unread))
 
-    def strange_columns(self, unread: np.ndarray, rows: int) -> tuple[str, ...]:
-        """A sentence for each column with many cells that could not be told.
+    def _empty(self, X: np.ndarray, unread: np.ndarray) -> np.ndarray:
+        """Cells of each raw column that hold nothing, from its encoded features."""
+        counts, start = [], 0
+        for encoding, strange in zip(self.encoder.encodings, unread.tolist(), strict=True):
+            own = X[:, start : start + len(encoding.features)]
+            start += len(encoding.features)
+            if encoding.kind == "category" and encoding.missing:
+                counts.append(int(np.nansum(own[:, -1])))
+            else:
+                nothing = np.isnan(own).any(axis=1) | (own.shape[1] > 1) & (own == 0).all(axis=1)
+                counts.append(max(0, int(nothing.sum()) - strange))
+        return np.array(counts)
 
-        `unread [columns]` are such cells among `rows`. Rare levels were counted as `(other)` in
-        training too: what counts is how many more there are now.
+    def strange_columns(self, unread: np.ndarray, empty: np.ndarray, rows: int) -> tuple[str, ...]:
+        """A sentence for each column with many cells that are empty or could not be told.
+
+        `unread [columns]` and `empty [columns]` are such cells among `rows`. What counts is how
+        many more there are now than in training, where rare levels were `(other)` too.
         """
         usual = dict(
             zip(self.encoder.feature_names, self.estimator.preprocessor_.mean, strict=True)
         )
-        notes = []
+        notes = [
+            f"{name}: empty in {cells / rows:.0%} of the rows, more than in training; their scores "
+            "make do without it."
+            for name, cells in zip(self.encoder.columns, empty.tolist(), strict=True)
+            if cells / rows - self.missing.get(name, 1 - 2 * STRANGE) > STRANGE
+        ]
         for encoding, cells in zip(self.encoder.encodings, unread.tolist(), strict=True):
             share = cells / rows
             if encoding.kind != "category":
@@ -131,7 +160,7 @@ class TableModel:
     def score_read(self, rows: Read) -> Scores:
         """Scores of rows that `read` read."""
         members = self.estimator._members(rows.X, rows.standard, exact=False)  # [members, n]
-        support = self.estimator.support_.of(rows.standard, self.propensity)
+        support = self.estimator._reach(rows.X, rows.standard)
         return Scores(
             self.estimator._combined(members),
             members.std(axis=0, dtype=np.float64),
@@ -162,6 +191,7 @@ class TableModel:
             "encoder": self.encoder.to_plain(),
             "roles": self.roles.to_plain(),
             "source": asdict(_shareable(self.source, self.estimator.training_counts_)),
+            "missing": dict(self.missing),
         }
         save(self.estimator, folder, table=described, about_table=_section(self))
 
@@ -174,12 +204,45 @@ class TableModel:
                 f"{folder} holds a model that was fitted to arrays, not to a table: it does not "
                 "know how raw columns become features. Fit one with: dcem fit."
             )
-        return cls(
-            load_model(folder),
-            Encoder.from_plain(described["encoder"]),
-            Roles.from_plain(described["roles"]),
-            Source(**described["source"]),
-        )
+        estimator = load_estimator(folder)
+        try:
+            made = cls(
+                estimator,
+                Encoder.from_plain(described["encoder"]),
+                Roles.from_plain(described["roles"]),
+                Source(**described["source"]),
+                {str(name): float(share) for name, share in described.get("missing", {}).items()},
+            )
+            if len(made.encoder.feature_names) != len(estimator.preprocessor_.mean):
+                raise ValueError("its columns do not become the features that it needs")
+            made.encoder.transform(pd.DataFrame({name: [] for name in made.encoder.columns}))
+        except Exception as error:  # a file is outside input
+            raise ModelFileError(
+                f"{folder} cannot be used as the model of a table: {error}"[:500]
+            ) from None
+        return made
+
+    def predict_proba(self, raw: Any) -> np.ndarray:
+        """Probabilities `[n, 2]` of raw rows, as exactly as the method gives them."""
+        return self.estimator.predict_proba(self._rows(raw))
+
+    def predict(self, raw: Any) -> np.ndarray:
+        """The more probable class of each raw row."""
+        return self.estimator.predict(self._rows(raw))
+
+    def _rows(self, raw: Any) -> pd.DataFrame:
+        return pd.DataFrame(self.encoder.transform(raw), columns=self.encoder.feature_names)
+
+
+def load_model(folder: str | Path, *, network: Any = None) -> Any:
+    """The model in a folder: a `TableModel` if it was fitted to a table, else the estimator.
+
+    Both have `predict_proba` and `predict`; a `TableModel` takes raw rows. `network` is the module
+    factory of an estimator that was fitted with one.
+    """
+    if read_table_description(folder) is not None:
+        return TableModel.load(folder)
+    return load_estimator(folder, network=network)
 
 
 def fit_table(
@@ -199,7 +262,9 @@ def fit_table(
     if "n_members" in estimator.get_params(deep=False):
         estimator.set_params(n_members=members)
     estimator.fit_problem(table.problem)
-    return TableModel(estimator, table.encoder, table.roles, table.source)
+    missing = {column.name: round(column.missing, 2) for column in table.columns}
+    usual = {name: missing[name] for name in table.encoder.columns}
+    return TableModel(estimator, table.encoder, table.roles, table.source, usual)
 
 
 def require_method(name: str) -> None:

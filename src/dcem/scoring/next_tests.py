@@ -43,6 +43,10 @@ REASONS = {
 CRUDE_DISPARITY = "this group is tested less"  # by methods without a model of testing
 NO_REASON = "everybody keeps a chance"
 ALL_TESTED = "there are tests for everybody"
+RESERVED = {
+    *("row", "group", "score", "score_spread", "risk", "risk_spread", "distance", "untested"),
+    *("shortfall", "own_rate", "average_rate", "probability", "reason"),
+}
 RAISED = 1.5  # times what it would be if groups had no minimum: from here on that is a reason
 
 
@@ -54,7 +58,8 @@ class NextTests:
     ----------
     table
         One row for each untested person in the order of the file: `row` (position in the file),
-        the identifier, `group` if there is one, `score`, `score_spread`, `distance`, `shortfall`
+        the identifier, `group` if there is one, `score` and `score_spread` (`risk` and
+        `risk_spread` of a calibrated model), `distance`, `shortfall`
         (how much less the group is tested, 0 to 1: at equal features, or as a whole where the
         method has no model of testing), `probability` and `reason`.
     by_group
@@ -97,6 +102,11 @@ def next_tests(
     checks.require_columns(header, model.encoder.columns, f"{path}: the table")
     notes = _notes(model, header)
     roles = model.roles
+    if roles.id in RESERVED and roles.id in header:
+        raise InputError(
+            f"{path}: the identifier is called {roles.id!r}, as a column of the result is "
+            "called. Rename it in the table, and fit the model again."
+        )
     extra = [c for c in (roles.id, roles.label, roles.tested, *roles.group) if c in header]
     parts, rows = [], 0
     needed = list(dict.fromkeys([*extra, *model.encoder.columns]))
@@ -112,6 +122,7 @@ def next_tests(
     if len(untested) == 0:
         raise InputError(f"{path}: nobody is left to test: every row of the table was tested.")
     untested = untested.rename_axis("row").reset_index()
+    _require_scores(untested, path)
     measures = gains(untested)
     group = np.zeros(len(untested), np.int64)
     if "group" in untested:
@@ -125,7 +136,9 @@ def next_tests(
         why = reasons(untested, raised, equal_features=model.propensity is not None)
     else:
         notes += (f"The budget covers all {len(untested):,} untested rows: everybody is tested.",)
-    table = untested.assign(probability=probability, reason=why)
+    table = untested.assign(probability=probability, reason=why).rename(
+        columns={"score": model.score_name, "score_spread": f"{model.score_name}_spread"}
+    )
     person = _people(untested, roles.id)
     if budget < len(untested) and (np.bincount(person, probability) > 1 + 1e-9).any():
         notes += (
@@ -135,6 +148,18 @@ def next_tests(
     keyed = untested["group"] if "group" in untested else pd.Series("all", index=untested.index)
     by_group = pd.DataFrame({"untested": 1, "expected_tests": probability}).groupby(keyed).sum()
     return NextTests(table, by_group.rename_axis("group"), rows, notes, person)
+
+
+def _require_scores(untested: pd.DataFrame, path: Path) -> None:
+    """Refuse rows whose score is not a number: nothing could be said of what a test would bring."""
+    absent = ~np.isfinite(untested["score"].to_numpy())
+    if absent.any():
+        first = untested["row"].to_numpy()[absent.argmax()]
+        raise InputError(
+            f"{path}: {absent.sum():,} untested rows cannot be scored (the first is row {first:,}, "
+            "counted from 0): their values are too large to compute with. Correct them, or take "
+            "these rows out."
+        )
 
 
 def _people(rows: pd.DataFrame, identifier: str | None) -> np.ndarray:
@@ -170,7 +195,7 @@ def reasons(rows: pd.DataFrame, raised: np.ndarray, *, equal_features: bool = Tr
         [
             _doubt(rows) >= 0.9,  # a score between about a third and two thirds
             _disagreement(rows) >= NOTABLE,
-            rows["distance"].to_numpy() > 1,
+            ~(rows["distance"].to_numpy() <= 1),
             (short >= 0.1) & (short < 1),
             short == 1,  # a group that the model does not know, and no other
             raised,
@@ -201,7 +226,7 @@ def _disagreement(rows: pd.DataFrame) -> np.ndarray:
 
 def _novelty(rows: pd.DataFrame) -> np.ndarray:
     """0 in the midst of the tested, a half at their edge, 1 from twice as far on."""
-    return np.asarray(np.clip(rows["distance"].to_numpy() / 2, 0, 1))
+    return np.asarray(np.clip(rows["distance"].fillna(np.inf).to_numpy() / 2, 0, 1))
 
 
 def _look(model: TableModel, batch: pa.RecordBatch) -> dict[str, Any]:

@@ -21,11 +21,12 @@ import pandas as pd
 import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
+from dcem.files import remove_abandoned
 from dcem.scoring.model import TableModel
 from dcem.table import checks, read_batches, read_header
 from dcem.table.checks import InputError
 
-ADDED = ("score", "score_spread", "distance", "like_tested")
+BESIDES = ("distance", "like_tested")  # columns added to the score and its spread
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -41,12 +42,16 @@ class Predicted:
     unlike_tested
         Those of them that are unlike anybody tested.
     notes
-        Columns that do not look as they did in training: their scores rest on less than they seem.
+        Columns that do not look as they did in training: their scores rest on less than they seem;
+        and rows that could not be scored, if there are any.
+    unscored
+        Rows whose score is empty, since it would not be a number.
     """
 
     rows: int
     unlike_tested: int
     notes: tuple[str, ...] = ()
+    unscored: int = 0
 
 
 def predict_file(
@@ -73,32 +78,80 @@ def predict_file(
     checks.require_columns(header, model.encoder.columns, f"{path}: the table")
     keep = carried(model, header) if keep is None else tuple(keep)
     checks.require_columns(header, keep, f"{path}: the table")
-    clash = sorted(set(keep) & set(ADDED))
+    clash = sorted(set(keep) & set(added(model)))
     if clash:
         raise InputError(
             f"{path}: the column {clash[0]!r} would be carried over and added. Rename it, or leave "
             "it out of `keep`."
         )
     needed = list(dict.fromkeys([*keep, *model.encoder.columns]))
-    rows, unlike_tested = 0, 0
-    unread = np.zeros(len(model.encoder.columns), np.int64)
-
-    def one(start_and_batch: tuple[int, pa.RecordBatch]) -> tuple[pa.RecordBatch, np.ndarray]:
-        start, batch = start_and_batch
-        return _scored(model, batch, keep, start)
-
+    rows, unlike_tested, unscored, first = 0, 0, 0, 0
+    cells = np.zeros((2, len(model.encoder.columns)), np.int64)  # unread, empty
     with writing(out) as write:
-        for scored, strange in in_order(one, _numbered(read_batches(path, needed, verbatim=keep))):
+        for scored, strange in _scores(model, read_batches(path, needed, verbatim=keep), keep):
             write(scored)
-            rows += scored.num_rows
             like = np.asarray(scored.column("like_tested"))
             unlike_tested += int(len(like) - like.sum())
-            unread += strange
+            absent = scored.column(model.score_name).is_null().to_numpy(zero_copy_only=False)
+            if absent.any() and not unscored:
+                first = rows + int(absent.argmax())
+            unscored += int(absent.sum())
+            rows += scored.num_rows
+            cells += strange
             if progress is not None:
                 progress(rows)
         if rows == 0:
             raise InputError(f"{path}: the table has no rows.")
-    return Predicted(rows, unlike_tested, model.strange_columns(unread, rows))
+    notes = model.strange_columns(cells[0], cells[1], rows)
+    if unscored:
+        notes += (
+            f"{unscored:,} rows (the first in row {first:,}, counted from 0) have no "
+            f"{model.score_name}: their values are too large to compute with. Look for cells that "
+            "stand for something else, such as a missing value.",
+        )
+    return Predicted(rows, unlike_tested, notes, unscored)
+
+
+def score_batches(
+    model: TableModel, batches: Iterable[Any], keep: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """Scores of batches of raw rows, as they come: for data that is not a file.
+
+    Parameters
+    ----------
+    batches
+        Arrow record batches or tables, pandas or polars frames, each with the columns of the model.
+    keep
+        Columns to carry over; without any, `row` counts the rows from 0.
+
+    Yields
+    ------
+    Record batches with the columns of `dcem predict`: `keep` or `row`, `score` (`risk` of a
+    calibrated model), its spread, `distance` and `like_tested`.
+    """
+    for scored, _ in _scores(model, (_record_batch(batch) for batch in batches), tuple(keep)):
+        yield scored
+
+
+def _record_batch(rows: Any) -> pa.RecordBatch:
+    if isinstance(rows, pa.RecordBatch):
+        return rows
+    table = rows if isinstance(rows, pa.Table) else pa.table(checks.as_frame(rows))
+    return pa.RecordBatch.from_arrays(
+        [column.combine_chunks() for column in table.columns], names=table.column_names
+    )
+
+
+def added(model: TableModel) -> tuple[str, ...]:
+    """The columns that a model adds to those carried over."""
+    return (model.score_name, f"{model.score_name}_spread", *BESIDES)
+
+
+def _scores(
+    model: TableModel, batches: Iterable[pa.RecordBatch], keep: Sequence[str]
+) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
+    """Scored batches in order, and the cells of each that were unread and empty `[2, columns]`."""
+    yield from in_order(lambda item: _scored(model, item[1], keep, item[0]), _numbered(batches))
 
 
 def carried(model: TableModel, header: Sequence[str]) -> tuple[str, ...]:
@@ -122,13 +175,12 @@ def _scored(
     columns = {name: batch.column(name) for name in keep}
     if not keep:
         columns["row"] = pa.array(np.arange(start, start + batch.num_rows))
-    columns |= {
-        "score": pa.array(scores.score.astype(np.float32)),
-        "score_spread": pa.array(scores.spread.astype(np.float32)),
-        "distance": pa.array(scores.distance.astype(np.float32)),
-        "like_tested": pa.array(scores.like_tested),
-    }
-    return pa.RecordBatch.from_pydict(columns), rows.unread
+    numbers = [
+        pa.array(values.astype(np.float32), mask=~np.isfinite(values))
+        for values in (scores.score, scores.spread, scores.distance)
+    ]
+    columns |= dict(zip(added(model), [*numbers, pa.array(scores.like_tested)], strict=True))
+    return pa.RecordBatch.from_pydict(columns), np.stack([rows.unread, rows.empty])
 
 
 def in_order(work: Callable[[T], R], items: Iterable[T], workers: int | None = None) -> Iterator[R]:
@@ -187,6 +239,7 @@ def writing(out: Path) -> Iterator[Callable[[pa.RecordBatch], None]]:
     Folders on the way to it are created.
     """
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
+    remove_abandoned(out)
     open_files: list[Any] = []
 
     def write(batch: pa.RecordBatch) -> None:

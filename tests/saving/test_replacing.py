@@ -1,0 +1,115 @@
+"""A model folder that is replaced while others read it, and what a killed save leaves."""
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from dcem import methods
+from dcem.files import exchange, remove_abandoned
+from dcem.saving import load_model
+
+READER = """
+import sys, time, warnings
+warnings.simplefilter("ignore")
+from dcem.saving import load_model
+loads, failed, seen, until = 0, 0, set(), time.time() + 4
+print("ready", flush=True)
+while time.time() < until:
+    try:
+        seen.add(load_model(sys.argv[1]).random_state)
+        loads += 1
+    except Exception as error:
+        failed += 1
+        print(error, file=sys.stderr)
+print(loads, failed, len(seen))
+"""
+
+
+def model(seed):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    return methods.make("tested-only", learner="linear", random_state=seed).fit(
+        X, np.where(rng.random(120) < 0.7, X[:, 0] > 0, np.nan)
+    )
+
+
+def test_a_reader_never_meets_a_gap(tmp_path):
+    folder = tmp_path / "model"
+    first, second = model(1), model(2)
+    first.save(folder)
+    reader = subprocess.Popen(
+        [sys.executable, "-c", READER, str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert reader.stdout.readline() == "ready\n"
+    saves = 0
+    while reader.poll() is None:
+        (first, second)[saves % 2].save(folder)
+        saves += 1
+    out, errors = reader.communicate()
+    loads, failed, seen = map(int, out.split())
+    assert failed == 0, errors[-2000:]
+    assert loads > 10
+    assert saves > 10
+    assert seen == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("can_swap", [True, False])
+def test_folders_change_places(tmp_path, monkeypatch, can_swap):
+    if not can_swap:
+        monkeypatch.setattr("dcem.files._swap", lambda *paths: False)
+    for name in ("new", "place"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    exchange(tmp_path / "new", tmp_path / "place")
+    assert (tmp_path / "place" / "file").read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["place"]
+
+
+def test_what_dead_runs_left_is_removed_and_an_only_copy_is_put_back(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    place = tmp_path / "model"
+    for name in (f".model.{gone.pid}.tmp", f".model.{os.getpid()}.tmp", ".model.x.tmp"):
+        (tmp_path / name).mkdir()
+    (tmp_path / f".model.{gone.pid}.partial").write_text("names and scores")
+    (tmp_path / f".model.{gone.pid}.old").mkdir()
+    remove_abandoned(place)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "model",
+        f".model.{os.getpid()}.tmp",
+        ".model.x.tmp",
+    }
+    (tmp_path / f".model.{gone.pid}.old").mkdir()
+    remove_abandoned(place)
+    assert not (tmp_path / f".model.{gone.pid}.old").exists()
+
+
+def test_a_killed_save_leaves_the_old_model(tmp_path):
+    folder = tmp_path / "model"
+    model(1).save(folder)
+    code = (
+        "import sys, warnings; warnings.simplefilter('ignore')\n"
+        "from dcem.saving import load_model\n"
+        "m = load_model(sys.argv[1]).set_params(random_state=2)\n"
+        "print('ready', flush=True)\n"
+        "while True: m.save(sys.argv[1])\n"
+    )
+    for wait in (0.05, 0.21):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True
+        )
+        assert writer.stdout.readline() == "ready\n"
+        time.sleep(wait)
+        writer.kill()
+        writer.wait()
+        assert load_model(folder).random_state in (1, 2)
+    model(3).save(folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
