@@ -46,7 +46,7 @@ def _extent(audit: Audit) -> Iterator[Finding]:
             "testing",
             "Everybody counts as tested",
             "No label is missing. If untested people were recorded as negative, that is the bias "
-            "itself, and nothing below shows it: say who was tested (`--tested`) and audit again.",
+            "itself, and nothing below shows it: say who was tested (`tested`) and audit again.",
         )
     elif total.tested < 100:
         yield Finding(
@@ -196,7 +196,7 @@ def _late_columns(audit: Audit) -> Iterator[Finding]:
             "features",
             f"{listed(list(audit.suspicious))} may have been recorded after the decision to test",
             f"{reasons}. A column that follows the decision hides disparities and overstates every "
-            "model. Exclude it if so (`--exclude`).",
+            "model. Leave it out if so (`exclude`).",
         )
 
 
@@ -213,7 +213,7 @@ def _one_driver(audit: Audit) -> Iterator[Finding]:
             f"{percent(first.share)} of the rises in loss, summed over all columns. It may simply "
             "be why people are tested. But it may also count the test itself, or be recorded after "
             "the decision; then it hides disparities, and people at equal features were not equal "
-            f"when it was made. Consider `--exclude {first.column}`, and compare.",
+            f"when it was made. Consider leaving it out (`exclude`), and compare.",
         )
 
 
