@@ -40,6 +40,8 @@ def test_percent_has_a_decimal_where_it_tells() -> None:
     assert text.percent(0.0996) == "10 %"
     assert text.percent(0.09996) == "10 %"
     assert text.percent(0) == "0 %"
+    assert text.percent(0.0003) == "<0.1 %"
+    assert text.percent(0.0007) == "0.1 %"
     assert text.percent(1) == "100 %"
     assert text.percent(1 / 3, 1) == "33.3 %"
     assert text.percent(-0.00001, 1) == "0.0 %"

@@ -36,6 +36,8 @@ def percent(share: float, digits: int | None = None) -> str:
     if isnan(share):
         return MISSING
     if digits is None:
+        if 0 < share < 0.0005:
+            return "<0.1 %"  # little, but not nothing
         rounded = abs(round(100 * share, 1))
         digits = 1 if 0 < rounded < 10 else 0
     return f"{decimal(100 * share, digits)} %"

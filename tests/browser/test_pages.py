@@ -221,3 +221,51 @@ def test_keys_reach_the_content_and_the_switches(name, pages, show) -> None:
     page.focus("#theme")
     page.keyboard.press("Enter")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+@pytest.mark.parametrize("name", ["audit", "comparison"])
+def test_one_sheet_for_the_committee(name, pages, show) -> None:
+    page = show(pages(name)).page
+    assert page.is_visible("#sheet")
+    sheet_only = "document.documentElement.dataset.print = 'sheet'"
+    page.evaluate(sheet_only)
+    printed = page.pdf(format="A4")
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1
+    assert page.evaluate("document.documentElement.dataset.print") is None  # once
+    page.evaluate(sheet_only)
+    page.emulate_media(media="print")
+    assert page.is_visible("#answer")
+    assert page.is_visible(".limits")
+    assert not page.is_visible("#made")
+
+
+def test_a_slider_moves_through_the_steps_of_its_table(pages, show) -> None:
+    """Every step is in the table under it, so that nothing is lost without the script."""
+    page = show(pages("audit")).page
+    place = page.locator(".steps").first
+    rows = place.evaluate(
+        "e => [...e.nextElementSibling.querySelectorAll('tbody tr')]"
+        ".map(row => [...row.cells].map(cell => cell.textContent))"
+    )
+    slider = place.locator("input")
+    assert place.locator("dd").all_inner_texts() == rows[0]
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    assert place.locator("dd").all_inner_texts() == rows[1]
+    page.keyboard.press("End")
+    assert place.locator("dd").all_inner_texts() == rows[-1]
+    assert rows[-1][0] in slider.get_attribute("aria-valuetext")
+
+
+@pytest.mark.parametrize(("name", "limit"), [("audit", 400_000), ("comparison", 1_000_000)])
+def test_pages_are_small(name, limit, pages) -> None:
+    assert pages(name).stat().st_size < limit
+
+
+@pytest.mark.parametrize("name", ["audit", "comparison"])
+def test_the_answer_is_on_the_first_screen(name, pages, show) -> None:
+    """Verdict, how sure, the picture, the three numbers and what not to conclude."""
+    page = show(pages(name)).page  # 1280 by 900
+    for part in ("#answer", ".certainty", "table.dots", ".opening dl.numbers", ".limits"):
+        box = page.locator(part).first.bounding_box()
+        assert box["y"] + box["height"] <= 900, part

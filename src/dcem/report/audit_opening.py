@@ -94,41 +94,58 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
         [rate.group for rate in clear if (rate.difference.value < 0) == way]
         for way in (True, False)
     )
-    told = [
-        f"{listed(names)} {'is' if len(names) == 1 else 'are'} tested {how}"
-        for names, how in ((less, "less"), (more, "more"))
-        if names
-    ]
     gap = worst.difference
+    opposite = [r for r in clear if (r.difference.value < 0) != (gap.value < 0)][:1]
+    shares = "; ".join(
+        f"{percent(rate.equal.value)} in group {rate.group}, {percent(rate.others.value)} in others"
+        for rate in (worst, *opposite)
+    )
     sentences = [
-        f"Of people with the same recorded features, {percent(worst.equal.value)} are tested in "
-        f"group {worst.group} and {percent(worst.others.value)} in the other groups.",
+        f"Of people with the same recorded features, these are tested: {shares}.",
         *_bar(audit, worst),
         *_record(audit),
     ]
     found = audit.testing_sensitivity
     certainty = (
-        f"Clear of chance: {points(gap.value)} percentage points, {points(gap.low)} to "
-        f"{points(gap.high)} with 95 % confidence."
+        f"Chance does not explain it: the difference is {points(gap.value)} percentage points, "
+        f"95 % interval {points(gap.low)} to {points(gap.high)}."
     )
     if found is not None and found.group == worst.group:
         at = found.breakdown
-        strongest = max((min(b.with_group, b.with_testing) for b in found.benchmarks), default=0.0)
         certainty += (
-            " Something unrecorded could explain it only if it told "
-            f"{percent(at.value)} of what the features leave open of both group and testing; "
-            + (
-                "a recorded column is that strong."
-                if strongest >= at.value
-                else f"the strongest recorded column tells {percent(strongest)}."
-            )
+            f" Something unrecorded could, if it accounted for {percent(at.value)} of what the "
+            "features leave open about both group and testing; the strongest recorded column "
+            f"accounts for {percent(_strongest(audit))}."
         )
     return Verdict(
         "serious" if large else "caution",
-        f"Yes: {' and '.join(told)} than others like them",
+        f"Yes: {_who(less, more, len(audit.counts))} than others like them",
         tuple(sentences),
         certainty,
     )
+
+
+def _strongest(audit: Audit) -> float:
+    """The largest partial R² that any recorded column has with both group and testing."""
+    found = audit.testing_sensitivity
+    columns = () if found is None else found.benchmarks
+    return max((min(b.with_group, b.with_testing) for b in columns), default=0.0)
+
+
+def _who(less: list[str], more: list[str], groups: int) -> str:
+    """Who is tested less and more: by name, or counted where names would fill the page."""
+    if len(less) + len(more) <= 2:
+        told = [
+            f"{listed(names)} {'is' if len(names) == 1 else 'are'} tested {how}"
+            for names, how in ((less, "less"), (more, "more"))
+            if names
+        ]
+        return " and ".join(told)
+    first, *second = [
+        f"{len(names)} {how}" for names, how in ((less, "less"), (more, "more")) if names
+    ]
+    many, how = first.split()
+    return f"{many} of {groups} groups are tested {how}{''.join(f', {s},' for s in second)}"
 
 
 def _bar(audit: Audit, rate: TestingRate) -> list[str]:
@@ -141,8 +158,8 @@ def _bar(audit: Audit, rate: TestingRate) -> list[str]:
             bar = "higher" if gap.value > 0 else "lower"
             often = "more" if gap.value > 0 else "less"
             return [
-                f"Its tests are positive {often} often than those of others who were equally "
-                f"likely to be tested: both signs point to a {bar} bar for this group."
+                f"In group {rate.group}, tests are positive {often} often than in others who were "
+                f"equally likely to be tested: both signs point to a {bar} bar for this group."
             ]
     return []
 
@@ -200,8 +217,8 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
         found.append(
             KeyNumber(
                 estimate(sensitivity.breakdown.value, "percent"),
-                "strength of an unrecorded cause that would explain the difference away "
-                "(partial R²)",
+                "strength that something unrecorded would need to explain the difference away "
+                f"(partial R²); the strongest recorded column has {percent(_strongest(audit))}",
             )
         )
     if len(found) < 3 and EVERYBODY in audit.overlap:
@@ -241,7 +258,7 @@ def picture(audit: Audit) -> Dots | None:
             for rate in shown
         ),
         "Each group beside people of other groups with the same recorded features, with 95 % "
-        "intervals. Shaded: told above."
+        "intervals. Shaded: clearly different."
         + (f" {left} more group{'s' * (left > 1)}: see “Who is tested”." if left else ""),
         "others with the same features",
     )

@@ -19,7 +19,7 @@ from dcem.report.document import (
     Verdict,
     estimate,
 )
-from dcem.text import interval, listed, number
+from dcem.text import decimal, interval, listed, number
 
 PREFERRED = ("truth", "dr", "ipw", "tested")  # the first that is available is shown first
 OF_WHOM = {
@@ -77,16 +77,22 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     judged, first = best.judgements[target.key], comparison.methods[0]
     level = _level(comparison, best, target.key)
     everybody = target.key != "tested"
-    sentences = [f"It ranks people with an AUC of {_interval(judged.auc)} {OF_WHOM[target.key]}."]
+    times, low, high = (
+        decimal(100 * v, 0) for v in (judged.auc.value, judged.auc.low, judged.auc.high)
+    )
+    sentences = [
+        f"Of two people, one with the outcome and one without, it ranks the right one higher "
+        f"{times} times in 100 ({low} to {high}): AUC {OF_WHOM[target.key]}."
+    ]
     if best is first:
-        sentences[0] = f"{sentences[0][:-1]}, and none of the others does better."
+        sentences.append("None of the others does better.")
     sentences += filter(None, [_fairness(judged)])
     if level:
         said = listed([f"`{name}`" for name in level])
         sentences.append(f"The table does not tell it from {said}: choose the simpler.")
     unfair = _unfair(judged)
     severity = "serious" if not everybody else "caution" if level or unfair else "fine"
-    answer = f"Use `{best.name}`"
+    answer = f"Use `{best.name}`{', with care' * (severity == 'caution')}"
     if not everybody:
         answer = f"`{best.name}` ranks the tested best; nothing is known of everybody else"
     return Verdict(severity, answer, tuple(sentences), _certainty(comparison, best, target))
