@@ -213,7 +213,7 @@ def _one_driver(audit: Audit) -> Iterator[Finding]:
             f"{percent(first.share)} of the rises in loss, summed over all columns. It may simply "
             "be why people are tested. But it may also count the test itself, or be recorded after "
             "the decision; then it hides disparities, and people at equal features were not equal "
-            f"when it was made. Consider leaving it out (`exclude`), and compare.",
+            "when it was made. Consider leaving it out (`exclude`), and compare.",
         )
 
 
