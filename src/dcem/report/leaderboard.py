@@ -9,12 +9,10 @@ to stand behind them.
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ import pandas as pd
 from dcem.benchmark.read import SETTING, missing, purposes, results
 from dcem.files import write_text
 from dcem.metrics.groups import RANKING, Metric
+from dcem.report.to_html import shell, template
 
 SHOWN = RANKING | {"seconds": Metric("Seconds per fit, in its fleet", "lower")}
 WAYS = ("variant", "schedule")  # of a method, told where they are not those of most
@@ -41,11 +40,14 @@ def leaderboard(source: Path) -> str:
         "source": f"{len(frame)} results",
         "made_with": sorted(set(frame["versions"].dropna())) if "versions" in frame else [],
     }
-    page = resources.files("dcem.report") / "templates" / "leaderboard.html"
-    template = page.read_text(encoding="utf-8")
     text = json.dumps(data, allow_nan=False).replace("</", "<\\/")
-    title = html.escape(", ".join(board["name"] for board in boards) or "no results")
-    return template.replace("__TITLE__", title).replace("__DATA__", text)
+    body = template("leaderboard.html").replace("__DATA__", text)
+    names = ", ".join(board["name"] for board in boards) or "no results"
+    return shell(
+        f"Leaderboard: {names}",
+        f'<div class="board">\n{body}</div>',
+        script=template("leaderboard.js"),
+    )
 
 
 def write_leaderboard(source: Path, output: Path) -> None:

@@ -47,22 +47,23 @@ def shell(title: str, body: str, lead: str = "", footer: str = "", script: str =
         "LEAD": f'<p class="lead">{prose(lead)}</p>' if lead else "",
         "BODY": body,
         "FOOTER": prose(footer),
-        "SCRIPT": _template("page.js") + script,
+        "SCRIPT": template("page.js") + script,
     }
-    return re.sub(r"__([A-Z]+)__", lambda found: parts[found[1]], _template("page.html"))
+    return re.sub(r"__([A-Z]+)__", lambda found: parts[found[1]], template("page.html"))
 
 
 @cache
 def style_sheet() -> str:
     """The look of all pages, light and dark."""
-    sheet = _template("report.css")
+    sheet = template("report.css")
     return sheet.replace("__LIGHT__", css_variables(dark=False)).replace(
         "__DARK__", css_variables(dark=True)
     )
 
 
 @cache
-def _template(name: str) -> str:
+def template(name: str) -> str:
+    """A file that pages are made of."""
     return (resources.files("dcem.report") / "templates" / name).read_text(encoding="utf-8")
 
 
