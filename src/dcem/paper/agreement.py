@@ -26,7 +26,7 @@ import pandas as pd
 
 from dcem.benchmark.read import FREE_PARAMETERS, SETTING
 from dcem.paper import published
-from dcem.paper.published import SINGLE_STAGE, TABLES
+from dcem.paper.published import SINGLE_STAGE, TABLES, at, each
 from dcem.table.checks import DataWarning, InputError, require_columns
 from dcem.tasks.sinusoid.make import DEGREES
 
@@ -176,10 +176,10 @@ def _at_published_phases(results: pd.DataFrame) -> pd.DataFrame:
 
 def _compare_figures(results: pd.DataFrame) -> Iterator[list[Any]]:
     for (q_y, k, q_t), figure in _groups(published.figures(), ["q_y", "k", "q_t"]):
-        here = results[_close(results, q_y=q_y, k=k, q_t=q_t)]
+        here = results[at(results, q_y=q_y, k=k, q_t=q_t)]
         owed = set(results["method"][results["benchmark"].isin(here["benchmark"])])
         setting = f"q_y {q_y:g}, k {k:g}, q_t {q_t:g}"
-        for theirs in _each(figure[figure["method"].isin(owed)]):
+        for theirs in each(figure[figure["method"].isin(owed)]):
             ours = here[here["method"] == theirs.method]
             points = _points(ours, theirs.metric, "phase", f"{theirs.method} at {setting}")
             place = ("figure", setting, theirs.method, theirs.metric)
@@ -189,9 +189,9 @@ def _compare_figures(results: pd.DataFrame) -> Iterator[list[Any]]:
 
 
 def _compare_tables(results: pd.DataFrame) -> Iterator[list[Any]]:
-    for theirs in _each(published.tables()):
+    for theirs in each(published.tables()):
         same = (results["benchmark"] == theirs.table) & (results["label"] == theirs.row)
-        ours = results[same & _close(results, q_y=0.5, k=1.0, q_t=2.0)]
+        ours = results[same & at(results, q_y=0.5, k=1.0, q_t=2.0)]
         for metric in JUDGED if len(ours) else ():
             points = _points(ours, metric, "phase", f"{theirs.row} of table {theirs.table}")
             low, high = (float(getattr(theirs, f"{metric}_{end}")) for end in ("min", "max"))
@@ -203,8 +203,8 @@ def _compare_tables(results: pd.DataFrame) -> Iterator[list[Any]]:
 
 
 def _compare_sepsis(results: pd.DataFrame) -> Iterator[list[Any]]:
-    for theirs in _each(published.sepsis_figures()):
-        same = _close(results, k=theirs.k, q_t=theirs.q_t) & (results["method"] == theirs.method)
+    for theirs in each(published.sepsis_figures()):
+        same = at(results, k=theirs.k, q_t=theirs.q_t) & (results["method"] == theirs.method)
         ours = results[same]
         if ours.empty:
             continue
@@ -302,19 +302,6 @@ def _lacking(points: np.ndarray) -> str:
 def _groups(frame: pd.DataFrame, by: list[str]) -> Iterator[tuple[Any, pd.DataFrame]]:
     """The rows of each setting, in the order of the table."""
     return iter(frame.groupby(by, sort=False))
-
-
-def _each(frame: pd.DataFrame) -> Iterator[Any]:
-    """The rows as named tuples; their fields have the types of the columns."""
-    return iter(frame.itertuples())
-
-
-def _close(results: pd.DataFrame, **values: float) -> pd.Series:
-    """Rows of a setting; thirds are written with four digits in some tables."""
-    same = pd.Series(True, index=results.index)
-    for name, value in values.items():
-        same &= (results[name].astype(float) - value).abs() < 1e-3
-    return same
 
 
 def _points(ours: pd.DataFrame, metric: str, over: str, what: str) -> np.ndarray:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from dcem.metrics import RANKING
 METRICS = ("roc_gap", "auc")  # of its figures, in its order, left and right
 METRIC_NAMES = {"auc": "AUC", "roc_gap": "ROC gap"}
 BETTER = {name: 1.0 if RANKING[name].better == "higher" else -1.0 for name in METRICS}
+CLOSE = 1e-3  # parameters of a setting that are the same
 TABLES = ("ablation", "causal-estimators", "temperature", "initialization")
 
 
@@ -81,3 +83,16 @@ def sepsis_figures() -> pd.DataFrame:
 def tables() -> pd.DataFrame:
     """The appendix tables: table, row, and median, minimum and maximum of AUC and ROC gap."""
     return _stored("tables").copy()
+
+
+def at(table: pd.DataFrame, **setting: float) -> pd.Series:
+    """Which rows are at a setting; thirds are written with four digits in some tables."""
+    same = pd.Series(True, index=table.index)
+    for name, value in setting.items():
+        same &= (table[name].astype(float) - value).abs() < CLOSE if name in table else False
+    return same
+
+
+def each(table: pd.DataFrame) -> Iterator[Any]:
+    """The rows as named tuples; their fields have the types of the columns."""
+    return iter(table.itertuples())

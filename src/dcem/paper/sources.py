@@ -18,9 +18,8 @@ from dcem.benchmark.database import STORE
 from dcem.benchmark.file import Benchmark, load
 from dcem.benchmark.read import results
 from dcem.files import write_text
+from dcem.paper.published import CLOSE, at
 from dcem.table.checks import InputError
-
-CLOSE = 1e-3  # thirds are written with four digits in some tables
 
 
 @dataclass(frozen=True)
@@ -183,9 +182,7 @@ def narrowed(benchmark: Benchmark, need: Need) -> Benchmark:
 
 def matching(table: pd.DataFrame, need: Need) -> pd.DataFrame:
     """The rows of a table at the setting, and of the methods, that are needed."""
-    keep = pd.Series(True, index=table.index)
-    for name, value in need.where.items():
-        keep &= (table[name].astype(float) - value).abs() < CLOSE if name in table else False
+    keep = at(table, **need.where)
     if need.methods and "method" in table:
         keep &= table["method"].isin(need.methods)
     if need.sepsis:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.paper.agreement import published_rows
-from dcem.paper.published import BETTER, METRICS, TABLES
+from dcem.paper.published import BETTER, METRICS, TABLES, at, each
 
 SETTING = ["q_y", "k", "q_t"]  # of the simulation
 
@@ -103,11 +103,9 @@ def spreads_of(rows: pd.DataFrame, by: str = "method") -> Spreads:
 
 def published_spreads(figures: pd.DataFrame, **setting: float) -> Spreads:
     """The published points of a setting, where the project carries them."""
-    for name, value in setting.items():
-        figures = figures[(figures[name] - value).abs() < 1e-3]
     return {
         (row.method, row.metric): Spread(row.median, row.min, row.max, np.asarray(row.values))
-        for row in _named(figures)
+        for row in each(figures[at(figures, **setting)])
     }
 
 
@@ -119,13 +117,9 @@ def table_spreads(tables: pd.DataFrame, table: str) -> Spreads:
             float(getattr(row, f"{metric}_min")),
             float(getattr(row, f"{metric}_max")),
         )
-        for row in _named(tables[tables["table"] == table])
+        for row in each(tables[tables["table"] == table])
         for metric in METRICS
     }
-
-
-def _named(frame: pd.DataFrame) -> Iterable[Any]:
-    return iter(frame.itertuples())
 
 
 def comparison_table(published: Spreads, ours: Spreads, names: Iterable[str]) -> pd.DataFrame:

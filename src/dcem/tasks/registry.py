@@ -39,7 +39,8 @@ class TaskKind:
     defaults
         What a file need not say.
     population
-        Prevalence and share of group 0 that k and q_t refer to: which settings can exist.
+        Prevalence and share of group 0 that k and q_t refer to, which decides which settings can
+        exist; None where all can.
     everybody
         Whether k beyond 1 / prevalence means that everybody is tested; otherwise it is refused.
     every
@@ -54,7 +55,7 @@ class TaskKind:
 
     make: Callable[..., Task]
     defaults: Values
-    population: Callable[[Values], tuple[float, float]]
+    population: Callable[[Values], tuple[float, float]] | None = None
     everybody: bool = False
     every: Mapping[str, Sequence[float]] = field(default_factory=dict)
     degrees: tuple[str, ...] = ()
@@ -92,6 +93,8 @@ class TaskKind:
 
     def infeasible(self, task: Values) -> str | None:
         """Why a setting cannot exist: a group would be tested more often than always."""
+        if self.population is None:
+            return None
         prevalence, share = self.population(task)
         if self.everybody and task["k"] * prevalence >= 1:
             return None
