@@ -54,12 +54,8 @@ def test_a_kind_of_task_is_an_entry_of_the_registry(tmp_path, monkeypatch):
     assert (summary.done, summary.complete) == (4, True)
     frame = results(tmp_path / "out")
     assert set(frame["task"]) == {"small"}
-    assert list(zip(frame["k"], frame["seed"], strict=True)) == [(0.5, 1), (0.5, 2), (1, 1), (1, 2)]
-        (0.5, 1),
-        (0.5, 2),
-        (1, 1),
-        (1, 2),
-    ]
+    drawn = list(zip(frame["k"], frame["seed"], strict=True))
+    assert drawn == [(0.5, 1), (0.5, 2), (1, 1), (1, 2)]
     file.write_text(task.replace("word", "wrod") + '[[methods]]\nname = "y-obs"\n')
     with pytest.raises(InputError, match="Did you mean 'word'"):
         load(file)
