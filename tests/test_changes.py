@@ -1,7 +1,7 @@
 """A change touches what docs/architecture.md says: a new thing enters by its registry alone.
 
 Each test adds something from outside, as its own file and its one line would, and looks for it in
-the rooms that were not told.
+the rooms that were not told. (Tasks and backends: tests/benchmark/test_extending.py.)
 """
 
 import sys
@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from dcem import methods
-from dcem.benchmark import backends
 from dcem.benchmark.file import load
 from dcem.learners import learner as learning
 from dcem.learners.linear import Linear
@@ -22,7 +21,6 @@ from dcem.methods.describe import describe
 from dcem.methods.supervised import TestedOnlyClassifier
 from dcem.saving import load_model
 from dcem.tasks import make_sinusoid
-from dcem.tasks import registry as kinds
 
 
 @dataclass(kw_only=True)
@@ -86,26 +84,3 @@ def test_a_learner_is_a_class_and_an_entry(monkeypatch, people, tmp_path):
     timid.save(tmp_path / "model")
     again = load_model(tmp_path / "model")
     assert np.array_equal(again.predict_proba(people.X), timid.predict_proba(people.X))
-
-
-def test_a_task_is_a_function_and_an_entry(monkeypatch, tmp_path):
-    def make_small(k: float = 1.0, q_t: float = 1.0, random_state: int = 0):
-        return make_sinusoid(
-            k=k, q_t=q_t, stream="independent", random_state=random_state, n_train=100
-        )
-
-    small = kinds.TaskKind(make_small, {"k": 1.0, "q_t": 1.0, "seed": 0}, lambda task: (0.25, 0.5))
-    monkeypatch.setitem(kinds.KINDS, "small", small)
-    (tmp_path / "mine.toml").write_text(
-        'name = "mine"\n[[tasks]]\nkind = "small"\nk = ["1/2", 1]\n[[methods]]\nname = "y-obs"\n'
-    )
-    tasks = load(tmp_path / "mine.toml").tasks
-    assert [task["k"] for task in tasks] == [0.5, 1.0]
-    assert len(kinds.make_task(tasks[0]).train) == 100
-
-
-def test_a_backend_is_a_module(monkeypatch, tmp_path):
-    (tmp_path / "elsewhere.py").write_text("def work(): ...\n")
-    monkeypatch.setattr(backends, "__path__", [*backends.__path__, str(tmp_path)])
-    assert backends.backend("elsewhere").work.__module__ == "dcem.benchmark.backends.elsewhere"
-    sys.modules.pop("dcem.benchmark.backends.elsewhere")
