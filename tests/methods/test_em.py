@@ -1,5 +1,7 @@
 """The EM loop of the library against the plain NumPy one, from the same weights."""
 
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +10,8 @@ import torch
 
 from dcem.engine import MLP, Fleet, Rows
 from dcem.engine.checkpoint import Saves
-from dcem.methods.em import EMSettings, run_em
+from dcem.methods.em import alternate
+from dcem.methods.em_networks import EMSettings, run_em
 from dcem.methods.propensity import PropensitySettings, fit_propensity, log_odds
 
 from ..reference import plain_dcem as plain
@@ -182,3 +185,42 @@ def test_em_resumes_after_its_last_whole_iteration(tmp_path, batch_size, fresh):
     assert torch.equal(resumed.flat, fleet.flat)
     assert torch.equal(again.pseudo_labels, whole.pseudo_labels)
     assert again.history == whole.history
+
+
+class Linkage:
+    """The example of Dempster, Laird and Rubin (1977): 197 animals in four classes with
+    probabilities 1/2 + p/4, (1 - p)/4, (1 - p)/4, p/4; how the first class splits is missing."""
+
+    def __init__(self):
+        self.p, self.guess, self.change, self.seen = 0.5, 0.0, np.inf, []
+
+    def is_active(self):
+        return self.change > 1e-12
+
+    def e_step(self, iteration):
+        assert iteration == len(self.seen)
+        self.guess = 125 * (self.p / 4) / (1 / 2 + self.p / 4)
+
+    def m_step(self):
+        new = (self.guess + 34) / (self.guess + 34 + 18 + 20)
+        self.change, self.p = abs(new - self.p), new
+
+    def look(self):
+        self.seen.append(self.p)
+
+    def state(self):
+        return {"p": self.p}
+
+
+def test_the_loop_finds_a_known_maximum_without_networks():
+    steps, saves, told = Linkage(), Saves(None), []
+    done = alternate(steps, 100, saves, progress=lambda now, most: told.append((now, most)))
+    assert steps.p == pytest.approx((15 + np.sqrt(53809)) / 394, abs=1e-10)
+    assert done == len(steps.seen) == len(told) < 40
+    assert steps.seen[0] == pytest.approx(0.608247423, abs=1e-9)
+    assert alternate(Linkage(), 2, saves) == 2
+
+
+def test_the_loop_knows_no_torch():
+    code = "import sys, dcem.methods.em; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -27,8 +27,9 @@ def predict(
     """Score the people of a table of any length with a fitted model.
 
     Reads in batches, so that memory stays bounded. The table needs the feature columns; no group,
-    no label. Adds `score`, `score_spread` (disagreement of the networks), `distance` (from those
-    who were tested; above 1: unlike all of them) and `like_tested`, in the order of the rows.
+    no label. Adds `score` (`risk` once calibrated), its spread (disagreement of the members),
+    `distance` (from those who were tested; above 1: unlike all of them) and `like_tested`, in the
+    order of the rows.
     """
     from rich.console import Console
     from rich.markup import escape

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dcem.engine import Adam, Fleet, Patience, Rows, Trainer, cross_entropy, supervised
 from dcem.engine.checkpoint import Saves
-from dcem.methods.em import EMResult, EMSettings, run_em
+from dcem.methods.em_networks import EMResult, EMSettings, run_em
 from dcem.methods.fleets import FleetData, Trained
 from dcem.methods.network import VARIANTS, NetworkClassifier
 from dcem.methods.propensity import (

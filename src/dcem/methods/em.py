@@ -1,175 +1,99 @@
-"""The EM loop of DCEM for a whole fleet: impute, maximise, look, repeat.
+"""Expectation-maximisation: guess what is missing, fit to the guess, look, repeat.
 
-Rows carry the columns `y` (observed label, 0 where nobody looked), `tested` (0/1), `u` (log-odds of
-being tested) and `weight`. One iteration:
-
-1. *E-step*: the pseudo-label Q is the observed label of tested rows and the network's current
-   prediction for the others. No gradient.
-2. *M-step*: some steps of Adam on the loss of `dcem.methods.mstep`.
-3. *Look*: the watched loss on validation rows decides, network by network, whether to go on.
-
-Two losses can be watched, both free of truth. `watch="self"`, the published one, is the M-step loss
-on all validation rows with Q from the network itself; on untested rows it is an entropy plus the
-penalty, so it rewards confidence and refers to itself. `watch="tested"` is the same loss on tested
-validation rows, where the label is known: it sees overfitting, which the other cannot.
+The loop knows neither networks nor rows. What it alternates over has an *E-step* (guess the missing
+outcomes with the models as they are), an *M-step* (fit the models to record and guess) and a *look*
+(which of them still improve). `dcem.methods.em_networks` is DCEM's, `dcem.methods.sar_em` another;
+a model that is fitted in closed form, or by trees, is a third.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-
-import torch
-from torch import Tensor
-
-from dcem.engine import Adam, Fleet, Patience, Rows, Trainer
-from dcem.engine.checkpoint import Saves, State, nested, part
-from dcem.engine.fit import Progress
-from dcem.engine.fleet import margin
-from dcem.methods.mstep import mstep_loss
-
-History = list[dict[str, list[float]]]
-LOSSES = ("train_loss", "validation_loss", "tested_validation_loss")
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 
-@dataclass(frozen=True)
-class EMSettings:
-    """How long, how fast, and when to stop."""
+class Alternating(Protocol):
+    """What EM alternates over: one model, or many that are fitted together."""
 
-    max_iter: int = 50
-    steps: int = 1000  # per M-step
-    learning_rate: float = 1e-3
-    weight_decay: float = 0.0
-    fresh_optimizer: bool = True  # forget Adam's moments at each M-step
-    strength: float = 1.0  # lambda, the weight of the causal regularisation
-    hard_t: bool = False
-    carry_weights: bool = True  # an M-step starts from the weights of the one before
-    patience: int = 3
-    watch: str = "self"
-    keep: str = "last"  # or "best": the iterate with the lowest watched loss
-    batch_size: int | None = None
+    def is_active(self) -> bool:
+        """Whether any model still improves."""
+        ...
 
+    def e_step(self, iteration: int) -> None:
+        """Guess what is missing; `iteration` counts from 0."""
+        ...
 
-@dataclass
-class EMResult:
-    """What EM leaves behind besides the trained fleet; one entry a network."""
+    def m_step(self) -> None:
+        """Fit to the record and the guess."""
+        ...
 
-    pseudo_labels: Tensor  # [M, N], of the training rows, by the returned network
-    n_iter: list[int]
-    best_iter: list[int]  # 1 is the first
-    termination: list[str]
-    history: History
+    def look(self) -> None:
+        """Judge what came out, and take note of the best."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """All that the next iteration builds on, for a checkpoint."""
+        ...
 
 
-def e_step(fleet: Fleet, rows: Rows) -> Tensor:
-    """Pseudo-labels `[M, N]`: what was observed where somebody looked, else the prediction."""
-    return torch.where(rows["tested"] > 0, rows["y"], fleet.predict(rows.X))
+class Checkpoints(Protocol):
+    """Where the state is kept; `dcem.engine.checkpoint.Saves` is one."""
+
+    def after(self, done: int, state: Callable[[], dict[str, Any]]) -> AbstractContextManager[None]:
+        """Keep what `done` iterations led to, also if the block is left by an exception."""
+        ...
+
+    def write(self, done: int, state: Callable[[], dict[str, Any]]) -> None:
+        """Keep it in any case."""
+        ...
 
 
-def run_em(
-    fleet: Fleet,
-    train: Rows,
-    validation: Rows,
-    settings: EMSettings,
+def alternate(
+    steps: Alternating,
+    max_iter: int,
+    saves: Checkpoints,
     *,
-    seeds: list[int],
-    first_q: Fleet | None = None,
-    progress: Progress | None = None,
-    on_iteration: Callable[[int, Fleet], None] | None = None,
-    saves: Saves | None = None,
-) -> EMResult:
-    """Train `fleet` in place.
+    done: int = 0,
+    on_iteration: Callable[[int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Iterate until nothing improves or `max_iter` iterations are done; how many there are.
 
     Parameters
     ----------
-    fleet
-        The weights the first M-step starts from.
-    first_q
-        The networks that give the first pseudo-labels (default: the same). Untrained ones are the
-        *uninformative start*: every untested row begins near one half.
+    done
+        Iterations behind us, of a run that goes on.
     on_iteration
-        Called after each iteration with its number (from 0) and the fleet.
-    saves
-        Where the state is kept after an iteration, and where a run that was ended goes on from.
+        Called after each iteration with its number, from 0.
+    progress
+        Called with `(done, max_iter)`.
     """
-    teacher = (first_q or fleet).clone()  # the networks of the E-step
-    initial = fleet.clone()
-    full_batch = settings.batch_size is None or settings.batch_size >= len(train)
-    if full_batch:
-        train = Rows(train.X, dict(train.columns) | {"q": e_step(teacher, train)})
+    while done < max_iter and steps.is_active():
+        steps.e_step(done)
+        steps.m_step()
+        steps.look()
+        done += 1
+        with saves.after(done, steps.state):
+            if on_iteration is not None:
+                on_iteration(done - 1)
+            if progress is not None:
+                progress(done, max_iter)
+    saves.write(done, steps.state)
+    return done
 
-    def objective(flat: Tensor, rows: Rows) -> Tensor:
-        architecture = fleet.architecture
-        q = rows.get("q")
-        if q is None:  # minibatches: the E-step of just these rows
-            with torch.no_grad():
-                guess = torch.sigmoid(margin(architecture.logits(teacher.flat, rows.X)))
-                q = torch.where(rows["tested"] > 0, rows["y"], guess)
-        logits = architecture.logits(flat, rows.X)
-        return mstep_loss(logits, q, rows, hard_t=settings.hard_t, strength=settings.strength)
 
-    trainer = Trainer(
-        fleet,
-        train,
-        objective,
-        Adam(settings.learning_rate, weight_decay=settings.weight_decay),
-        batch_size=settings.batch_size,
-        seeds=seeds,
-    )
-    rule = Patience(fleet.flat, settings.patience, min_delta=0.0)
-    history: History = [{name: [] for name in LOSSES} for _ in range(len(fleet))]
-    saves = saves or Saves(None)
+class History:
+    """Losses of each model after each iteration in which it was active."""
 
-    def state() -> State:
-        return nested(trainer=trainer.state(), rule=rule.state()) | {"history": history}
+    def __init__(self, models: int, names: tuple[str, ...]):
+        self.records: list[dict[str, list[float]]] = [
+            {name: [] for name in names} for _ in range(models)
+        ]
 
-    def load(saved: State) -> None:
-        trainer.load_state(part(saved, "trainer"))
-        rule.load_state(part(saved, "rule"))
-        history[:] = saved["history"]
-
-    done = saves.resume(load) or 0
-    while done < settings.max_iter and any(active := rule.active.tolist()):
-        if done > 0:
-            teacher.load(fleet.flat)
-            if full_batch:
-                train["q"].copy_(e_step(teacher, train))
-            if not settings.carry_weights:
-                fleet.load(torch.where(rule.active.unsqueeze(1), initial.flat, fleet.flat))
-        if settings.fresh_optimizer:
-            trainer.optimizer.reset()
-        trainer.run(settings.steps, stopping=rule)
-        losses = {"train_loss": trainer.losses, **_look(fleet, validation, settings)}
-        watched = "tested_validation_loss" if settings.watch == "tested" else "validation_loss"
-        rule.update(losses[watched], fleet.flat)
+    def note(self, losses: dict[str, list[float]], active: list[bool]) -> None:
+        """One loss per model and name; only of those that are active."""
         for name, values in losses.items():
-            for record, value, on in zip(history, values.tolist(), active, strict=True):
+            for record, value, on in zip(self.records, values, active, strict=True):
                 if on:
                     record[name].append(value)
-        done += 1
-        with saves.after(done, state):
-            if on_iteration is not None:
-                on_iteration(done - 1, fleet)
-            if progress is not None:
-                progress(done, settings.max_iter)
-    saves.write(done, state)
-    if settings.keep == "best":
-        rule.restore(fleet.flat)
-    return EMResult(
-        pseudo_labels=e_step(fleet, train),
-        n_iter=[len(record["train_loss"]) for record in history],
-        best_iter=rule.best_step.tolist(),
-        termination=["max_iter" if on else "no_improvement" for on in rule.active.tolist()],
-        history=history,
-    )
-
-
-def _look(fleet: Fleet, rows: Rows, settings: EMSettings) -> dict[str, Tensor]:
-    """Both watched losses. They use the soft testing probability, whichever loss is trained."""
-    logits = fleet.logits(rows.X)
-    q = torch.where(rows["tested"] > 0, rows["y"], torch.sigmoid(margin(logits)))
-    tested = Rows(rows.X, dict(rows.columns) | {"weight": rows["weight"] * rows["tested"]})
-    return {
-        "validation_loss": mstep_loss(logits, q, rows, strength=settings.strength),
-        "tested_validation_loss": mstep_loss(logits, q, tested, strength=settings.strength),
-    }

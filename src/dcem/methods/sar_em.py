@@ -12,6 +12,7 @@ from torch import Tensor
 from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, supervised
 from dcem.engine.checkpoint import State, nested, part
 from dcem.engine.losses import cross_entropy_rows, weighted_mean
+from dcem.methods.em import History, alternate
 from dcem.methods.fleets import FleetData, Trained
 from dcem.methods.network import NetworkClassifier, check_variant
 from dcem.methods.propensity import with_group
@@ -108,117 +109,116 @@ class SarEMClassifier(NetworkClassifier):
                 "The published sar-em stops by the truth of validation rows: pass "
                 "truth=(train, validation), or choose variant='corrected'."
             )
-        train, validation = _Split(data.train, data), _Split(data.validation, data)
-        architecture = self._architecture(data.n_inputs)
-        classifier = data.fleet(architecture)
-        finder_architecture = MLP(train.with_group.shape[-1], self.hidden)
-        finder = data.fleet(finder_architecture)
-        q = train.e_step(classifier, finder)  # [M, N], overwritten in place by each E-step
-        weight, y = train.rows["weight"], train.rows["y"]
-        options: dict[str, Any] = {"batch_size": data.batch_size, "seeds": data.seeds}
-        trainers = [
-            Trainer(
-                finder,
-                Rows(train.with_group, {"y": y, "q": q, "weight": weight}),
-                supervised(finder_architecture, propensity_loss),
-                Adam(self.propensity_learning_rate, weight_decay=self.weight_decay),
-                **options,
-            ),
-            Trainer(
-                classifier,
-                Rows(train.rows.X, {"q": q, "weight": weight}),
-                supervised(architecture, classifier_loss),
-                Adam(self.learning_rate, weight_decay=self.weight_decay),
-                **options,
-            ),
-        ]
-        return self._em(classifier, finder, train, validation, q, trainers, options, data)
+        steps, saves = _Networks(self, data), saves_of(self, data)
+        done = saves.resume(steps.load)
+        if done is None:
+            if self.variant == "corrected":
+                self._balanced_start(steps)
+            done = 0
+            saves.write(done, steps.state)
+        alternate(steps, self.max_iter, saves, done=done, progress=data.progress)
+        return steps.result()
 
-    def _balanced_start(
-        self,
-        classifier: Fleet,
-        train: _Split,
-        q: Tensor,
-        finder_trainer: Trainer,
-        options: dict[str, Any],
-    ) -> None:
+    def _balanced_start(self, steps: _Networks) -> None:
         """Found positives against the rest with equal total weight; then e, given that guess."""
-        y, weight = train.rows["y"], train.rows["weight"]
+        rows, classifier = steps.train.rows, steps.classifier
+        y, weight = rows["y"], rows["weight"]
         found = weighted_mean(y, weight).unsqueeze(-1)  # the share of found positives
         balance = weight * torch.where(y > 0, 1 - found, found)
         Trainer(
             classifier,
-            Rows(train.rows.X, {"q": y, "weight": balance}),
+            Rows(rows.X, {"q": y, "weight": balance}),
             supervised(classifier.architecture, classifier_loss),
             Adam(self.learning_rate, weight_decay=self.weight_decay),
-            **options,
+            **steps.options,
         ).run(self.steps)
-        q.copy_(y + (1 - y) * classifier.predict(train.rows.X))
-        finder_trainer.run(self.steps)
+        steps.q.copy_(y + (1 - y) * classifier.predict(rows.X))
+        steps.trainers[0].run(self.steps)
 
-    def _em(
-        self,
-        classifier: Fleet,
-        finder: Fleet,
-        train: _Split,
-        validation: _Split,
-        q: Tensor,
-        trainers: list[Trainer],
-        options: dict[str, Any],
-        data: FleetData,
-    ) -> Trained:
-        published = self.variant == "published"
-        untrained = [trainer.fleet.clone() for trainer in trainers]
-        both = torch.cat([classifier.flat, finder.flat], dim=1)
-        rule = NeitherImproves(both, self.patience) if published else Patience(both, self.patience)
-        history: list[dict[str, list[float]]] = [{name: [] for name in LOSSES} for _ in data.seeds]
-        saves = saves_of(self, data)
 
-        def state() -> State:
-            parts = [trainer.state() for trainer in trainers]
-            return nested(finder=parts[0], classifier=parts[1], rule=rule.state()) | {
-                "history": history
-            }
+class _Networks:
+    """The steps of EM for both networks of every problem: who is positive, and who gets found."""
 
-        def load(saved: State) -> None:
-            for trainer, name in zip(trainers, ("finder", "classifier"), strict=True):
-                trainer.load_state(part(saved, name))
-            rule.load_state(part(saved, "rule"))
-            history[:] = saved["history"]
+    def __init__(self, method: SarEMClassifier, data: FleetData):
+        assert data.validation is not None
+        self.method, self.published = method, method.variant == "published"
+        self.train, self.validation = _Split(data.train, data), _Split(data.validation, data)
+        self.classifier = data.fleet(method._architecture(data.n_inputs))
+        self.finder = data.fleet(MLP(self.train.with_group.shape[-1], method.hidden))
+        # [M, N], overwritten in place by each E-step
+        self.q = self.train.e_step(self.classifier, self.finder)
+        weight, y = self.train.rows["weight"], self.train.rows["y"]
+        self.options: dict[str, Any] = {"batch_size": data.batch_size, "seeds": data.seeds}
+        self.trainers = [
+            Trainer(
+                self.finder,
+                Rows(self.train.with_group, {"y": y, "q": self.q, "weight": weight}),
+                supervised(self.finder.architecture, propensity_loss),
+                Adam(method.propensity_learning_rate, weight_decay=method.weight_decay),
+                **self.options,
+            ),
+            Trainer(
+                self.classifier,
+                Rows(self.train.rows.X, {"q": self.q, "weight": weight}),
+                supervised(self.classifier.architecture, classifier_loss),
+                Adam(method.learning_rate, weight_decay=method.weight_decay),
+                **self.options,
+            ),
+        ]
+        self.untrained = [trainer.fleet.clone() for trainer in self.trainers]
+        rule = NeitherImproves if self.published else Patience
+        self.rule = rule(self._both(), method.patience)
+        self.history = History(len(data.seeds), LOSSES)
 
-        done = saves.resume(load)
-        if done is None:
-            if not published:
-                self._balanced_start(classifier, train, q, trainers[0], options)
-            done = 0
-            saves.write(done, state)
-        while done < self.max_iter and any(active := rule.active.tolist()):
-            q.copy_(train.e_step(classifier, finder))
-            for trainer, first in zip(trainers, untrained, strict=True):
-                if not self.carry_weights:
-                    now = trainer.fleet.flat
-                    trainer.fleet.load(torch.where(rule.active.unsqueeze(1), first.flat, now))
-                trainer.optimizer.reset()
-                trainer.run(self.steps, stopping=rule)
-            losses = validation.losses(classifier, finder, truth=published)  # [2, M]
-            both = torch.cat([classifier.flat, finder.flat], dim=1)
-            rule.update(losses if published else losses.sum(0), both)
-            for name, values in zip(LOSSES, losses.tolist(), strict=True):
-                for record, value, on in zip(history, values, active, strict=True):
-                    if on:
-                        record[name].append(value)
-            done += 1
-            with saves.after(done, state):
-                if data.progress is not None:
-                    data.progress(done, self.max_iter)
-        saves.write(done, state)
-        if not published:
-            both = torch.cat([classifier.flat, finder.flat], dim=1)
-            rule.restore(both)
+    def _both(self) -> Tensor:
+        """The parameters of both networks, `[M, P + P']`."""
+        return torch.cat([self.classifier.flat, self.finder.flat], dim=1)
+
+    def is_active(self) -> bool:
+        return bool(self.rule.active.any())
+
+    def e_step(self, iteration: int) -> None:
+        self.q.copy_(self.train.e_step(self.classifier, self.finder))
+
+    def m_step(self) -> None:
+        for trainer, first in zip(self.trainers, self.untrained, strict=True):
+            if not self.method.carry_weights:
+                now, active = trainer.fleet.flat, self.rule.active.unsqueeze(1)
+                trainer.fleet.load(torch.where(active, first.flat, now))
+            trainer.optimizer.reset()
+            trainer.run(self.method.steps, stopping=self.rule)
+
+    def look(self) -> None:
+        active = self.rule.active.tolist()
+        losses = self.validation.losses(  # [2, M]
+            self.classifier, self.finder, truth=self.published
+        )
+        self.rule.update(losses if self.published else losses.sum(0), self._both())
+        self.history.note(dict(zip(LOSSES, losses.tolist(), strict=True)), active)
+
+    def state(self) -> State:
+        finder, classifier = (trainer.state() for trainer in self.trainers)
+        return nested(finder=finder, classifier=classifier, rule=self.rule.state()) | {
+            "history": self.history.records
+        }
+
+    def load(self, saved: State) -> None:
+        for trainer, name in zip(self.trainers, ("finder", "classifier"), strict=True):
+            trainer.load_state(part(saved, name))
+        self.rule.load_state(part(saved, "rule"))
+        self.history.records[:] = saved["history"]
+
+    def result(self) -> Trained:
+        """The last iterate of the published variant, the best of the corrected one."""
+        classifier, finder, history = self.classifier, self.finder, self.history.records
+        if not self.published:
+            both = self._both()
+            self.rule.restore(both)
             classifier.load(both[:, : classifier.flat.shape[1]])
             finder.load(both[:, classifier.flat.shape[1] :])
-        labels = train.e_step(classifier, finder).cpu().numpy()
-        probability = finder.predict(train.with_group).cpu().numpy()
+        labels = self.train.e_step(classifier, finder).cpu().numpy()
+        probability = finder.predict(self.train.with_group).cpu().numpy()
+        endings = zip(self.rule.best_step.tolist(), self.rule.active.tolist(), strict=True)
         attributes = [
             {
                 "n_iter_": len(history[m][LOSSES[0]]),
@@ -231,9 +231,7 @@ class SarEMClassifier(NetworkClassifier):
                     finder.architecture, finder.flat[m : m + 1].cpu().clone()
                 ),
             }
-            for m, (best, on) in enumerate(
-                zip(rule.best_step.tolist(), rule.active.tolist(), strict=True)
-            )
+            for m, (best, on) in enumerate(endings)
         ]
         return Trained(classifier, attributes)
 

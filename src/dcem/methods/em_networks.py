@@ -1,0 +1,206 @@
+"""DCEM's steps for a whole fleet of networks.
+
+Rows carry the columns `y` (observed label, 0 where nobody looked), `tested` (0/1), `u` (log-odds of
+being tested) and `weight`. One iteration:
+
+1. *E-step*: the pseudo-label Q is the observed label of tested rows and the network's current
+   prediction for the others. No gradient.
+2. *M-step*: some steps of Adam on the loss of `dcem.methods.mstep`.
+3. *Look*: the watched loss on validation rows decides, network by network, whether to go on.
+
+Two losses can be watched, both free of truth. `watch="self"`, the published one, is the M-step loss
+on all validation rows with Q from the network itself; on untested rows it is an entropy plus the
+penalty, so it rewards confidence and refers to itself. `watch="tested"` is the same loss on tested
+validation rows, where the label is known: it sees overfitting, which the other cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dcem.engine import Adam, Fleet, Patience, Rows, Trainer
+from dcem.engine.checkpoint import Saves, State, nested, part
+from dcem.engine.fit import Progress
+from dcem.engine.fleet import margin
+from dcem.methods.em import History, alternate
+from dcem.methods.mstep import mstep_loss
+
+LOSSES = ("train_loss", "validation_loss", "tested_validation_loss")
+
+
+@dataclass(frozen=True)
+class EMSettings:
+    """How long, how fast, and when to stop."""
+
+    max_iter: int = 50
+    steps: int = 1000  # per M-step
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    fresh_optimizer: bool = True  # forget Adam's moments at each M-step
+    strength: float = 1.0  # lambda, the weight of the causal regularisation
+    hard_t: bool = False
+    carry_weights: bool = True  # an M-step starts from the weights of the one before
+    patience: int = 3
+    watch: str = "self"
+    keep: str = "last"  # or "best": the iterate with the lowest watched loss
+    batch_size: int | None = None
+
+
+@dataclass
+class EMResult:
+    """What EM leaves behind besides the trained fleet; one entry a network."""
+
+    pseudo_labels: Tensor  # [M, N], of the training rows, by the returned network
+    n_iter: list[int]
+    best_iter: list[int]  # 1 is the first
+    termination: list[str]
+    history: list[dict[str, list[float]]]
+
+
+def e_step(fleet: Fleet, rows: Rows) -> Tensor:
+    """Pseudo-labels `[M, N]`: what was observed where somebody looked, else the prediction."""
+    return torch.where(rows["tested"] > 0, rows["y"], fleet.predict(rows.X))
+
+
+def run_em(
+    fleet: Fleet,
+    train: Rows,
+    validation: Rows,
+    settings: EMSettings,
+    *,
+    seeds: list[int],
+    first_q: Fleet | None = None,
+    progress: Progress | None = None,
+    on_iteration: Callable[[int, Fleet], None] | None = None,
+    saves: Saves | None = None,
+) -> EMResult:
+    """Train `fleet` in place.
+
+    Parameters
+    ----------
+    fleet
+        The weights the first M-step starts from.
+    first_q
+        The networks that give the first pseudo-labels (default: the same). Untrained ones are the
+        *uninformative start*: every untested row begins near one half.
+    on_iteration
+        Called after each iteration with its number (from 0) and the fleet.
+    saves
+        Where the state is kept after an iteration, and where a run that was ended goes on from.
+    """
+    steps = _Networks(fleet, train, validation, settings, seeds, first_q or fleet)
+    saves = saves or Saves(None)
+    done = saves.resume(steps.load) or 0
+    alternate(
+        steps,
+        settings.max_iter,
+        saves,
+        done=done,
+        on_iteration=None if on_iteration is None else lambda number: on_iteration(number, fleet),
+        progress=progress,
+    )
+    if settings.keep == "best":
+        steps.rule.restore(fleet.flat)
+    history = steps.history.records
+    return EMResult(
+        pseudo_labels=e_step(fleet, train),
+        n_iter=[len(record["train_loss"]) for record in history],
+        best_iter=steps.rule.best_step.tolist(),
+        termination=["max_iter" if on else "no_improvement" for on in steps.rule.active.tolist()],
+        history=history,
+    )
+
+
+class _Networks:
+    """The steps; `fleet` is trained in place."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        train: Rows,
+        validation: Rows,
+        settings: EMSettings,
+        seeds: list[int],
+        first_q: Fleet,
+    ):
+        self.fleet, self.validation, self.settings = fleet, validation, settings
+        self.teacher = first_q.clone()  # the networks of the E-step
+        self.initial = fleet.clone()
+        self.full_batch = settings.batch_size is None or settings.batch_size >= len(train)
+        if self.full_batch:
+            train = Rows(train.X, dict(train.columns) | {"q": e_step(self.teacher, train)})
+        self.train = train
+        self.trainer = Trainer(
+            fleet,
+            train,
+            self._objective,
+            Adam(settings.learning_rate, weight_decay=settings.weight_decay),
+            batch_size=settings.batch_size,
+            seeds=seeds,
+        )
+        self.rule = Patience(fleet.flat, settings.patience, min_delta=0.0)
+        self.history = History(len(fleet), LOSSES)
+
+    def _objective(self, flat: Tensor, rows: Rows) -> Tensor:
+        architecture, settings = self.fleet.architecture, self.settings
+        q = rows.get("q")
+        if q is None:  # minibatches: the E-step of just these rows
+            with torch.no_grad():
+                guess = torch.sigmoid(margin(architecture.logits(self.teacher.flat, rows.X)))
+                q = torch.where(rows["tested"] > 0, rows["y"], guess)
+        logits = architecture.logits(flat, rows.X)
+        return mstep_loss(logits, q, rows, hard_t=settings.hard_t, strength=settings.strength)
+
+    def is_active(self) -> bool:
+        return bool(self.rule.active.any())
+
+    def e_step(self, iteration: int) -> None:
+        if iteration == 0:  # the first guess is `first_q`'s
+            return
+        self.teacher.load(self.fleet.flat)
+        if self.full_batch:
+            self.train["q"].copy_(e_step(self.teacher, self.train))
+
+    def m_step(self) -> None:
+        active, flat = self.rule.active, self.fleet.flat
+        if not self.settings.carry_weights:
+            self.fleet.load(torch.where(active.unsqueeze(1), self.initial.flat, flat))
+        if self.settings.fresh_optimizer:
+            self.trainer.optimizer.reset()
+        self.trainer.run(self.settings.steps, stopping=self.rule)
+
+    def look(self) -> None:
+        active = self.rule.active.tolist()
+        losses = {
+            "train_loss": self.trainer.losses,
+            **_look(self.fleet, self.validation, self.settings),
+        }
+        tested = self.settings.watch == "tested"
+        watched = losses["tested_validation_loss" if tested else "validation_loss"]
+        self.rule.update(watched, self.fleet.flat)
+        self.history.note({name: values.tolist() for name, values in losses.items()}, active)
+
+    def state(self) -> State:
+        return nested(trainer=self.trainer.state(), rule=self.rule.state()) | {
+            "history": self.history.records
+        }
+
+    def load(self, saved: State) -> None:
+        self.trainer.load_state(part(saved, "trainer"))
+        self.rule.load_state(part(saved, "rule"))
+        self.history.records[:] = saved["history"]
+
+
+def _look(fleet: Fleet, rows: Rows, settings: EMSettings) -> dict[str, Tensor]:
+    """Both watched losses. They use the soft testing probability, whichever loss is trained."""
+    logits = fleet.logits(rows.X)
+    q = torch.where(rows["tested"] > 0, rows["y"], torch.sigmoid(margin(logits)))
+    tested = Rows(rows.X, dict(rows.columns) | {"weight": rows["weight"] * rows["tested"]})
+    return {
+        "validation_loss": mstep_loss(logits, q, rows, strength=settings.strength),
+        "tested_validation_loss": mstep_loss(logits, q, tested, strength=settings.strength),
+    }
