@@ -36,7 +36,6 @@ ANYWHERE = {"_version", "__version__", "text", "hooks"}
 LIGHT = {"dcem.table.roles", "dcem.table.messages", "dcem.table"}  # what options are made from
 HEAVY = {
     "duckdb",
-    "jinja2",
     "joblib",
     "matplotlib",
     "numpy",

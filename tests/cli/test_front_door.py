@@ -16,7 +16,6 @@ HEAVY = [
     "torch",
     "matplotlib",
     "pyarrow",
-    "jinja2",
     "duckdb",
     "joblib",
 ]

@@ -4,6 +4,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from made_up import made_up_comparison
 
+from dcem.report.cells import said
 from dcem.report.figures.curves import decision_curves, roc_curves
 from dcem.report.figures.forest import forest
 from dcem.report.style import PALETTE, inline_svg
@@ -51,3 +52,11 @@ def test_words_of_a_field_reach_the_inside_of_a_figure() -> None:
     drawing = forest(made_up_comparison(n_methods=2), None).in_words(str.upper)
     assert "TESTED-ONLY" in inline_svg(drawing)
     assert drawing.title.isupper()
+
+
+def test_a_pointer_on_a_point_is_told_its_number() -> None:
+    comparison = made_up_comparison(n_methods=2)
+    root = ElementTree.fromstring(inline_svg(forest(comparison, None)))
+    titles = [element.text for element in root.iterfind(".//{*}g/{*}title")]
+    aucs = [m.judgements[t.key].auc for m in comparison.methods for t in comparison.targets]
+    assert sorted(titles) == sorted(said(auc) for auc in aucs)

@@ -34,7 +34,7 @@ def small() -> doc.Document:
          doc.WITHHELD, doc.NOTHING, "plain"),
     )  # fmt: skip
     table = doc.Table("Numbers", ("name", "gain", "count", "none", "word"), rows, "A note.", (4,))
-    steps = doc.table("Steps", ("at", "is"), [(doc.estimate(0.1, "percent"), "low")], steps=True)
+    steps = doc.table("Steps", ("at", "is"), [(doc.estimate(0.1, "percent"), "low")], start=0)
     dots = doc.Dots(
         "Points",
         ("share",),

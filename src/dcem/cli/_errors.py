@@ -23,7 +23,6 @@ from dcem.table.messages import DataWarning, InputError
 # Modules that come with an extra, and the extra to name when one is missing.
 EXTRAS = {
     "matplotlib": "report",
-    "jinja2": "report",
     "duckdb": "sepsis",
     "onnx": "onnx",
     "onnxruntime": "onnx",

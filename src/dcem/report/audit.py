@@ -237,7 +237,7 @@ def _unmeasured(audit: Audit) -> Table | None:
         f"What if something unrecorded drives testing and differs for group {found.group}?",
         ("its strength (partial R²)", "difference at least", "at most", "so"),
         rows,
-        steps=True,
+        start=0,
     )
 
 
@@ -247,6 +247,8 @@ def _odds(audit: Audit) -> Table | None:
     curve = None if found is None else found.curves.get(EVERYBODY)
     if found is None or curve is None or curve.reason:
         return None
+    steps = _thinned(found.gamma, inf)
+    alike = min(range(len(steps)), key=lambda place: abs(found.gamma[steps[place]] - 1))
     return table(
         "What if the untested differ from tested people with the same features?",
         ("odds of the outcome, untested over tested", "share with the outcome, everybody"),
@@ -255,9 +257,9 @@ def _odds(audit: Audit) -> Table | None:
                 estimate(found.gamma[i], "ratio"),
                 estimate(Estimate(curve.value[i], curve.low[i], curve.high[i]), "percent"),
             )
-            for i in _thinned(found.gamma, inf)
+            for i in steps
         ],
-        steps=True,
+        start=alike,
     )
 
 

@@ -152,8 +152,8 @@ class Findings:
 class Table:
     """Rows of cells; the first of a row names it. `words` are the columns that hold sentences.
 
-    `steps`: the rows are steps along something (a strength, a threshold), and a page lets its
-    reader move through them one by one.
+    `start`: the rows are steps along something (a strength, a threshold), and a page lets its
+    reader move through them one by one, from this row on.
     """
 
     caption: str
@@ -161,7 +161,7 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     words: tuple[int, ...] = ()
-    steps: bool = False
+    start: int | None = None
 
 
 @dataclass(frozen=True)

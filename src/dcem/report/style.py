@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from html import escape
@@ -139,6 +139,29 @@ def new_figure(width: float, height: float) -> Any:
         return Figure(figsize=(width, height), layout="constrained")
 
 
+def tell(artist: Any, texts: Sequence[str]) -> None:
+    """Give every marker of a line words that a page shows when a pointer rests on it.
+
+    All markers must lie inside the axes: those outside are not drawn, and would shift the words.
+    """
+    artist.set_gid("tell:" + "\n".join(text.replace("\n", " ") for text in texts))
+
+
+def _titled(svg: str) -> str:
+    """The words of `tell` as titles of the markers."""
+    first, *rest = re.split(r'(?<=<g) id="tell:([^"]*)"(?=>)', svg)
+    pieces = [first]
+    for texts, after in zip(rest[::2], rest[1::2], strict=True):
+        lines = iter(texts.split("\n"))
+
+        def title(marker: re.Match[str], lines: Iterator[str] = lines) -> str:
+            text = next(lines, None)
+            return marker[0] if text is None else f"<g><title>{text}</title>{marker[0]}</g>"
+
+        pieces.append(re.sub(r"<use [^>]*/>", title, after))
+    return "".join(pieces)
+
+
 # What matplotlib writes that a page does not want: its prologue, names that are alike in every
 # figure, its choice of fonts (the page has one), the old spelling of links.
 _TIDY = [
@@ -181,6 +204,7 @@ def inline_svg(drawing: Drawing) -> str:
     svg = stream.getvalue()
     view_box = re.search(r'viewBox="[^"]+"', svg)
     assert view_box is not None  # matplotlib always writes one
+    svg = _titled(svg)
     for pattern, replacement in _TIDY:
         svg = re.sub(pattern, replacement, svg, flags=re.DOTALL)
     svg = re.sub(r"<[^>]+>", _round, svg)  # inside tags only: text is left alone

@@ -167,8 +167,16 @@ def _(what: doc.Section) -> str:
 
 @block.register
 def _(what: doc.Findings) -> str:
+    urgent = [item for item in what.items if item.severity in ("serious", "caution")]
+    others = [item for item in what.items if item not in urgent]
+    if not urgent or len(others) < 3:
+        return _findings(what.items)
+    return _findings(urgent) + _folded(f"Also noted ({len(others)})", _findings(others))
+
+
+def _findings(findings: Iterable[doc.Finding]) -> str:
     items = []
-    for item in what.items:
+    for item in findings:
         remedy = (
             f'<p class="remedy"><strong>What to do:</strong> {prose(item.remedy)}</p>'
             if item.remedy
@@ -187,12 +195,12 @@ def _(what: doc.Findings) -> str:
 def _(what: doc.Table) -> str:
     table = _table(what)
     note = f'\n<p class="note">{prose(what.note)}</p>' if what.note else ""
-    if not what.steps:
+    if what.start is None:
         caption = f'<p class="caption">{prose(what.caption)}</p>\n' if what.caption else ""
         return caption + table + note
     return (
-        f'<div class="steps" data-caption="{escape(what.caption)}"></div>\n'
-        f"{_folded(what.caption, table)}{note}"
+        f'<div class="steps" data-caption="{escape(what.caption)}" data-start="{what.start}"></div>'
+        f"\n{_folded(f'{what.caption} All steps', table)}{note}"
     )
 
 

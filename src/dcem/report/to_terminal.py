@@ -109,7 +109,7 @@ class Writer:
 
     @block.register
     def _(self, what: doc.Table) -> None:
-        if what.steps and not self.folded:
+        if what.start is not None and not self.folded:
             return
         if what.caption:
             self.console.print()

@@ -11,7 +11,7 @@ from dcem.audit.results import Audit, Estimate
 from dcem.estimation.overlap import HARDLY
 from dcem.estimation.results import EVERYBODY
 from dcem.report.figures.panels import group_line, key_of_groups, share_marks, shortened
-from dcem.report.style import ACCENT, FAINT, INK, MUTED, WARN, Drawing, in_style, new_figure
+from dcem.report.style import ACCENT, FAINT, INK, MUTED, WARN, Drawing, in_style, new_figure, tell
 from dcem.text import decimal, number, percent
 
 MOST_GROUPS = 8  # lines that an eye can tell apart; the largest groups are drawn
@@ -49,7 +49,14 @@ def risk(audit: Audit) -> Drawing | None:
         look = looks[curve.group] if audit.grouped else {"color": ACCENT}
         faint = 0.16 if len(curves) <= 3 else 0.08
         ax.fill_between(curve.risk, curve.low, curve.high, color=look["color"], alpha=faint, lw=0)
-        ax.plot(curve.risk, curve.tested, marker="o", lw=2, ms=4.5, **look)
+        (line,) = ax.plot(curve.risk, curve.tested, marker="o", lw=2, ms=4.5, **look)
+        tell(
+            line,
+            [
+                f"{curve.group}: {percent(tested)} tested at a risk of {percent(risk)}"
+                for risk, tested in zip(curve.risk, curve.tested, strict=True)
+            ],
+        )
     ax.set(xlabel="risk that the features predict", ylabel="share tested")
     ax.set_ylim(bottom=0)
     share_marks(ax.xaxis, ax.yaxis)
@@ -134,7 +141,14 @@ def calibration(audit: Audit) -> Drawing | None:
     most = max(found.high.max(), found.predicted.max()) * 1.05
     ax.plot([0, most], [0, most], color=FAINT, lw=1.2)
     ax.vlines(found.predicted, found.low, found.high, color=ACCENT, lw=2)
-    ax.plot(found.predicted, found.observed, "o", color=ACCENT, ms=5.5)
+    (points,) = ax.plot(found.predicted, found.observed, "o", color=ACCENT, ms=5.5)
+    tell(
+        points,
+        [
+            f"predicted {percent(p)}, tested {percent(o)}"
+            for p, o in zip(found.predicted, found.observed, strict=True)
+        ],
+    )
     ax.set(xlim=(0, most), ylim=(0, most), xlabel="predicted share tested", ylabel="share tested")
     share_marks(ax.xaxis, ax.yaxis)
     return Drawing(

@@ -24,6 +24,7 @@ from dcem.report.style import (
     Drawing,
     in_style,
     new_figure,
+    tell,
 )
 
 # How a target is drawn: colour, marker, hollow
@@ -138,7 +139,8 @@ def _point(
         return
     ax.plot([estimate.low, estimate.high], [height] * 2, color=colour, lw=1.8)
     face = PAPER if hollow else colour
-    ax.plot(estimate.value, height, marker, ms=5.5, mfc=face, mec=colour, mew=1.5)
+    (point,) = ax.plot(estimate.value, height, marker, ms=5.5, mfc=face, mec=colour, mew=1.5)
+    tell(point, [said(estimate)])
 
 
 def _dress(ax: Any, names: Sequence[str]) -> None:

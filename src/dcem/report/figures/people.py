@@ -26,6 +26,7 @@ from dcem.report.style import (
     group_colour,
     in_style,
     new_figure,
+    tell,
 )
 from dcem.text import number, percent
 
@@ -42,7 +43,12 @@ def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing 
             colour = group_colour(names.index(name))
             ax.fill_between(line.score, line.low, line.high, color=colour, alpha=0.16, lw=0)
             look = group_line(names.index(name))
-            ax.plot(line.score, line.tested, **look, lw=1.9, marker="o", ms=3.5)
+            (drawn,) = ax.plot(line.score, line.tested, **look, lw=1.9, marker="o", ms=3.5)
+            shares = zip(line.score, line.tested, strict=True)
+            tell(
+                drawn,
+                [f"{name}: {percent(t)} tested at a risk of {number(s, 2)}" for s, t in shares],
+            )
         ax.set(xlabel=f"risk predicted by {method.name}", ylabel="share tested")
         ax.set_ylim(bottom=0)
         ax.set_xlim(left=0)

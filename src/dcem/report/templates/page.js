@@ -37,7 +37,7 @@
     const shown = document.createElement("dl");
     slider.type = "range";
     slider.max = rows.length - 1;
-    slider.value = 0;
+    slider.value = place.dataset.start;
     slider.id = `steps-${number}`;
     label.htmlFor = slider.id;
     label.textContent = place.dataset.caption;
