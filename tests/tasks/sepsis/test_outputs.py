@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dcem.cli.sepsis import app
-from dcem.report.cohort import draw_distributions, draw_flow, render_cohort, save_figure
+from dcem.report.cohort import cohort_document, draw_distributions, draw_flow, save_figure
+from dcem.report.to_html import to_html
 from dcem.table.checks import InputError
 from dcem.tasks.sepsis.artificial import COLUMNS, write_artificial
 from dcem.tasks.sepsis.cohort import CohortBuild, build_cohort
@@ -80,7 +81,7 @@ def test_figures_of_artificial_data_say_so(cohort_build: CohortBuild) -> None:
     flow, quality = cohort_build.flow, cohort_build.quality
     assert "artificial" in words(draw_flow(flow).figure)
     assert "artificial" in words(draw_distributions(quality).figure)
-    assert "artificial" in render_cohort(flow, quality)
+    assert "artificial" in to_html(cohort_document(flow, quality))
     real = {**flow["build"], "artificial": False}
     assert "artificial" not in words(draw_flow({**flow, "build": real}).figure)
 
@@ -98,7 +99,7 @@ def test_a_shared_page_has_no_small_counts(demo: Path, tmp_path: Path) -> None:
     """The demo has many: none may be in the page, the figure or the JSON files."""
     built = build_cohort(demo, tmp_path / "cohort.parquet")
     stays = set(pd.read_csv(demo / "ICUSTAYS.csv.gz")["icustay_id"])
-    page = render_cohort(built.flow, built.quality)
+    page = to_html(cohort_document(built.flow, built.quality))
     cells = re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", page)
     assert "&lt;10" in cells
     assert not [cell for cell in cells if re.fullmatch(r"\d( \(.*\))?", cell)]
@@ -129,7 +130,7 @@ def _integers(content: object) -> list[int]:
 
 def test_small_counts_on_request(demo_builds: dict) -> None:
     built = demo_builds["corr24 published"]
-    page = render_cohort(built.flow, built.quality)
+    page = to_html(cohort_document(built.flow, built.quality))
     assert "Small counts are shown" in page
     assert "&lt;10" not in page
     assert "withheld" not in page

@@ -34,44 +34,55 @@ def tables(rules_folder: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(rules_folder, tmp_path / "tables"))
 
 
-def test_everything_runs_once_and_then_nothing(tables: Path, tmp_path: Path) -> None:
-    out = tmp_path / "cohort.parquet"
-    assert ran(tables, out) == list(QUESTIONS.values())
-    first = out.read_bytes()
-    assert ran(tables, out) == []
-    assert out.read_bytes() == first
+@pytest.fixture(scope="module")
+def finished(rules_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a whole build, its tables beside it; files keep their times when copied."""
+    folder = tmp_path_factory.mktemp("finished")
+    tables = Path(shutil.copytree(rules_folder, folder / "tables"))
+    whole = ran(tables, folder / "cohort.parquet", stays=str(folder / "stays.csv"))
+    assert whole == list(QUESTIONS.values())
+    return folder
 
 
-def test_an_option_touches_what_depends_on_it(tables: Path, tmp_path: Path) -> None:
-    out = tmp_path / "cohort.parquet"
-    ran(tables, out)
+@pytest.fixture
+def built(finished: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """Tables and output of a build that was finished before."""
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "tables", tmp_path / "cohort.parquet"
+
+
+def test_what_has_run_does_not_run_again(built: tuple[Path, Path]) -> None:
+    first = built[1].read_bytes()
+    assert ran(*built) == []
+    assert built[1].read_bytes() == first
+
+
+def test_an_option_touches_what_depends_on_it(built: tuple[Path, Path]) -> None:
+    tables, out = built
     assert ran(tables, out, suspicion="v2018") == ["exclusions", "sepsis", "study"]
     assert ran(tables, out, suspicion="v2018", features="cleaned") == ["features", "study"]
 
 
-def test_a_changed_file_touches_what_reads_it(tables: Path, tmp_path: Path) -> None:
-    out = tmp_path / "cohort.parquet"
-    ran(tables, out)
+def test_a_changed_file_touches_what_reads_it(built: tuple[Path, Path]) -> None:
+    tables, out = built
     stat = (tables / "OUTPUTEVENTS.csv.gz").stat()
     os.utime(tables / "OUTPUTEVENTS.csv.gz", ns=(stat.st_atime_ns, stat.st_mtime_ns + 1))
     assert ran(tables, out) == ["row_counts", "urine", "sofa", "sepsis", "study"]
 
 
-def test_a_damaged_stage_is_made_again(tables: Path, tmp_path: Path) -> None:
-    out = tmp_path / "cohort.parquet"
-    ran(tables, out)
+def test_a_damaged_stage_is_made_again(built: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "cohort.work" / "gases.parquet").write_bytes(b"")
     (tmp_path / "cohort.work" / "first_charttimes.parquet").unlink()
-    again = ran(tables, out)
+    again = ran(*built)
     assert "gases" in again
     assert "charted" in again  # the scan that also brings the first times
 
 
-def test_an_unreadable_manifest_means_starting_over(tables: Path, tmp_path: Path) -> None:
-    out = tmp_path / "cohort.parquet"
-    ran(tables, out)
+def test_an_unreadable_manifest_means_starting_over(
+    built: tuple[Path, Path], tmp_path: Path
+) -> None:
     (tmp_path / "cohort.work" / "manifest.json").write_text("{ half a")
-    assert ran(tables, out) == list(QUESTIONS.values())
+    assert ran(*built) == list(QUESTIONS.values())
 
 
 def test_an_interrupted_build_goes_on(tables: Path, tmp_path: Path) -> None:
@@ -95,19 +106,18 @@ def test_memory_too_small_is_said_and_stages_are_kept(cohort_folder: Path, tmp_p
     assert out.exists()
 
 
-def test_rows_of_the_large_table_are_counted_in_the_one_scan(tables: Path, tmp_path: Path) -> None:
-    build_cohort(tables, tmp_path / "cohort.parquet")
-    manifest = json.loads((tmp_path / "cohort.work" / "manifest.json").read_text())
-    assert manifest["charted"]["rows_read"] == len(pd.read_csv(tables / "CHARTEVENTS.csv.gz"))
+def test_rows_of_the_large_table_are_counted_in_the_one_scan(finished: Path) -> None:
+    manifest = json.loads((finished / "cohort.work" / "manifest.json").read_text())
+    charted = pd.read_csv(finished / "tables" / "CHARTEVENTS.csv.gz")
+    assert manifest["charted"]["rows_read"] == len(charted)
 
 
 def test_small_batches_give_the_same(
-    tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build_cohort(tables, tmp_path / "a.parquet", stays=tmp_path / "a.csv")
     monkeypatch.setattr(stages_module, "_BATCH_ROWS", 100)
-    build_cohort(tables, tmp_path / "b.parquet", stays=tmp_path / "b.csv")
-    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    build_cohort(finished / "tables", tmp_path / "b.parquet", stays=tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_bytes() == (finished / "stays.csv").read_bytes()
 
 
 def test_every_query_asks_one_question() -> None:
@@ -117,6 +127,5 @@ def test_every_query_asks_one_question() -> None:
         assert question(query(file)).endswith("?")
 
 
-def test_nothing_is_left_unfinished(tables: Path, tmp_path: Path) -> None:
-    build_cohort(tables, tmp_path / "cohort.parquet", stays=tmp_path / "stays.csv")
-    assert not list(tmp_path.rglob("*.part"))
+def test_nothing_is_left_unfinished(finished: Path) -> None:
+    assert not list(finished.rglob("*.part"))
