@@ -10,11 +10,14 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dcem.table.messages import InputError
+
+TRIAL = 1 << 16  # bytes written to see whether there is room
 
 
 def require_file_place(path: Path) -> None:
@@ -31,6 +34,13 @@ def require_folder_place(folder: Path) -> None:
         raise InputError(f"{folder} cannot be a folder: {nearest} is a file, not a folder.")
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise InputError(f"{folder} cannot be written to: no permission to write in {nearest}.")
+    try:  # permission is not room: a full disk or a file system that is read only shows here
+        with tempfile.TemporaryFile(dir=nearest) as file:
+            file.write(bytes(TRIAL))
+            file.flush()
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise InputError(f"{folder} cannot be written to: {why}.") from None
 
 
 @contextmanager
@@ -39,12 +49,15 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     Folders on the way are made. What fails names the file that was wanted.
     """
-    partial = path.with_name(f".{os.getpid()}.{path.name}")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(path)
         yield partial
         os.replace(partial, path)
     except OSError as error:
+        if error.filename is not None and Path(error.filename) not in (partial, *path.parents):
+            raise
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
         with suppress(OSError):

@@ -51,8 +51,8 @@ def message_for(error: Exception) -> str | None:
 def _wanted(filename: Any) -> str:
     """The file that was asked for, where this is the neighbour it was to be renamed from."""
     folder, name = os.path.split(os.fsdecode(filename))
-    neighbour = re.fullmatch(rf"\.{os.getpid()}\.(.+)|\.(.+)\.{os.getpid()}\.\w+", name)
-    return os.path.join(folder, neighbour[1] or neighbour[2]) if neighbour else str(filename)
+    neighbour = re.fullmatch(rf"\.(.+)\.{os.getpid()}\.\w+", name)
+    return os.path.join(folder, neighbour[1]) if neighbour else str(filename)
 
 
 def with_options(message: str, command: Any) -> str:

@@ -136,13 +136,14 @@ def write(
     from dcem.report.to_html import to_html
     from dcem.report.to_json import to_json
     from dcem.report.to_markdown import to_markdown
+    from dcem.table.write import csv_text
 
     files: dict[Path, str] = {}
     if report is not None:
         files[report] = to_html(document, words)
         files[report.with_suffix(".md")] = to_markdown(document, words)
     if out is not None:
-        files[out / "comparison.csv"] = comparison.to_frame().to_csv(index=False)
+        files[out / "comparison.csv"] = csv_text(comparison.to_frame())
         files[out / "comparison.md"] = to_markdown(document, words)
         files[out / "comparison.json"] = to_json(document, words)
     for path, text in files.items():

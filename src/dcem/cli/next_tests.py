@@ -41,9 +41,11 @@ def next_tests(
     names they had when the model was fitted.
     """
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    from dcem.scoring import TableModel, next_tests, require_output, write_frame
+    from dcem.scoring import TableModel, next_tests
+    from dcem.table.write import require_output, write_frame
 
     console = Console(highlight=False)
     require_output(out, table)
@@ -57,7 +59,7 @@ def next_tests(
         people = people.assign(drawn=found.draw(draw_seed))
     write_frame(people, out)
     for note in found.notes:
-        console.print(f"[yellow]note:[/yellow] {note}")
+        console.print("[yellow]note:[/yellow]", escape(note), soft_wrap=True)
     console.print(
         f"{len(people):,} of {found.rows:,} rows are untested; {people['probability'].sum():,.0f} "
         f"tests, probabilities from {people['probability'].min():.2g} to "
@@ -70,7 +72,7 @@ def next_tests(
         found.by_group.index, found.by_group.to_numpy(), strict=True
     ):
         grid.add_row(
-            str(name), f"{untested:,.0f}", f"{expected:,.1f}", f"{expected / untested:.2%}"
+            escape(str(name)), f"{untested:,.0f}", f"{expected:,.1f}", f"{expected / untested:.2%}"
         )
     console.print(grid)
     console.print(f"  {out}", style="bold", soft_wrap=True)

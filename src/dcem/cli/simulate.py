@@ -1,14 +1,10 @@
 """`dcem simulate`: write a simulated table with selectively collected labels."""
 
-import os
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Preset(StrEnum):
@@ -60,9 +56,10 @@ def simulate(
     """
     from math import radians
 
+    from dcem.table.write import require_output, write_frame
     from dcem.tasks import make_sinusoid
 
-    _check_writable(output)
+    require_output(output)
     if stream is None and seed is not None:
         stream = Stream.independent
     task = make_sinusoid(
@@ -82,30 +79,5 @@ def simulate(
     typer.echo(f"q_y {q_y:g}, k {k:g}, q_t {q_t:g}, phase {phase:g} degrees; {preset}, {source}")
     typer.echo(task.train.summary())
     table = task.to_frame(truth=truth)
-    _write(table, output)
+    write_frame(table, output)
     typer.echo(f"Wrote {output}: {len(table):,} rows, columns {', '.join(table.columns)}.")
-
-
-def _check_writable(path: Path) -> None:
-    """Refuse before the work is done what would fail after it."""
-    from dcem.table.checks import InputError
-
-    if not path.name.lower().endswith((".csv", ".csv.gz", ".parquet")):
-        raise InputError(f"{path}: the name must end in .csv, .csv.gz or .parquet.")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder. Give the name of a file.")
-
-
-def _write(table: "pd.DataFrame", path: Path) -> None:
-    """Write under a temporary name, then rename: no half table, and no lost old one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    name = path.name.lower()
-    try:
-        if name.endswith(".parquet"):
-            table.to_parquet(partial, index=False)
-        else:
-            table.to_csv(partial, index=False, compression="gzip" if name.endswith(".gz") else None)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)

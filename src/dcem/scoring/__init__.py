@@ -8,7 +8,7 @@ who was not tested a probability of being tested next.
 from dcem.scoring.allocation import allocate, draw
 from dcem.scoring.model import Scores, TableModel, fit_table, load_model, require_method
 from dcem.scoring.next_tests import NextTests, next_tests
-from dcem.scoring.stream import Predicted, predict_file, require_output, score_batches, write_frame
+from dcem.scoring.stream import Predicted, predict_file, score_batches
 
 __all__ = [
     "NextTests",
@@ -22,7 +22,5 @@ __all__ = [
     "next_tests",
     "predict_file",
     "require_method",
-    "require_output",
     "score_batches",
-    "write_frame",
 ]

@@ -26,9 +26,16 @@ import pyarrow as pa
 
 from dcem.scoring.allocation import allocate, draw
 from dcem.scoring.model import TableModel
-from dcem.scoring.stream import in_order
-from dcem.table import checks, group_codes, read_batches, read_header, tested_rows
-from dcem.table.checks import InputError
+from dcem.scoring.stream import in_order, own_name
+from dcem.table import (
+    checks,
+    group_codes,
+    person_names,
+    read_batches,
+    read_header,
+    tested_rows,
+)
+from dcem.table.messages import InputError
 
 NOTABLE = 0.5  # a measure from here on is a reason
 PRIOR = 10  # expected tests that a group must stand out against before it counts
@@ -43,10 +50,11 @@ REASONS = {
 CRUDE_DISPARITY = "this group is tested less"  # by methods without a model of testing
 NO_REASON = "everybody keeps a chance"
 ALL_TESTED = "there are tests for everybody"
-RESERVED = {
+PERSON = "\0person"  # of a row while it is looked at
+RESERVED = (
     *("row", "group", "score", "score_spread", "risk", "risk_spread", "distance", "untested"),
-    *("shortfall", "own_rate", "average_rate", "probability", "reason"),
-}
+    *("shortfall", "own_rate", "average_rate", "probability", "reason", "drawn"),
+)
 RAISED = 1.5  # times what it would be if groups had no minimum: from here on that is a reason
 
 
@@ -102,23 +110,24 @@ def next_tests(
     checks.require_columns(header, model.encoder.columns, f"{path}: the table")
     notes = _notes(model, header)
     roles = model.roles
-    if roles.id in RESERVED and roles.id in header:
-        raise InputError(
-            f"{path}: the identifier is called {roles.id!r}, as a column of the result is "
-            "called. Rename it in the table, and fit the model again."
-        )
     extra = [c for c in (roles.id, roles.label, roles.tested, *roles.group) if c in header]
     parts, rows = [], 0
     needed = list(dict.fromkeys([*extra, *model.encoder.columns]))
-    for part in in_order(lambda batch: _look(model, batch), read_batches(path, needed)):
-        rows += part.pop("rows")
-        parts.append(pd.DataFrame(part))
+    verbatim = () if roles.id is None else (roles.id,)
+    batches = read_batches(path, needed, verbatim=verbatim)
+    for part in in_order(lambda batch: _look(model, batch), batches):
+        rows += len(part)
+        parts.append(part)
         if progress is not None:
             progress(rows)
-    frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    if not rows:
+        raise InputError(f"{path}: the table has no rows.")
+    frame = pd.concat(parts, ignore_index=True)
+    person = _people(frame)
     frame["shortfall"] = shortfall(frame)
-    frame = frame.drop(columns=["own_rate", "average_rate"], errors="ignore")
-    untested = frame[frame.pop("untested")] if len(frame) else frame
+    frame = frame.drop(columns=["own_rate", "average_rate", PERSON], errors="ignore")
+    keep = frame.pop("untested").to_numpy()
+    untested, person = frame[keep], np.unique(person[keep], return_inverse=True)[1]
     if len(untested) == 0:
         raise InputError(f"{path}: nobody is left to test: every row of the table was tested.")
     untested = untested.rename_axis("row").reset_index()
@@ -139,7 +148,6 @@ def next_tests(
     table = untested.assign(probability=probability, reason=why).rename(
         columns={"score": model.score_name, "score_spread": f"{model.score_name}_spread"}
     )
-    person = _people(untested, roles.id)
     if budget < len(untested) and (np.bincount(person, probability) > 1 + 1e-9).any():
         notes += (
             "Some people have several untested rows whose probabilities sum to more than 1: a draw "
@@ -162,11 +170,11 @@ def _require_scores(untested: pd.DataFrame, path: Path) -> None:
         )
 
 
-def _people(rows: pd.DataFrame, identifier: str | None) -> np.ndarray:
+def _people(rows: pd.DataFrame) -> np.ndarray:
     """Codes of the people behind rows; a row without an identifier is a person of its own."""
-    if identifier is None or identifier not in rows:
+    if PERSON not in rows:
         return np.arange(len(rows))
-    codes = pd.factorize(rows[identifier])[0]
+    codes = pd.factorize(rows[PERSON])[0]
     absent = codes < 0
     codes[absent] = codes.max() + 1 + np.arange(absent.sum())
     return codes
@@ -229,14 +237,15 @@ def _novelty(rows: pd.DataFrame) -> np.ndarray:
     return np.asarray(np.clip(rows["distance"].fillna(np.inf).to_numpy() / 2, 0, 1))
 
 
-def _look(model: TableModel, batch: pa.RecordBatch) -> dict[str, Any]:
+def _look(model: TableModel, batch: pa.RecordBatch) -> pd.DataFrame:
     """What a batch holds that matters here, untested rows and others."""
     rows = model.read(batch)
     scores = model.score_read(rows)
-    out: dict[str, Any] = {"rows": batch.num_rows}
+    out: dict[str, Any] = {}
     known = model.roles.id
     if known is not None and known in batch.schema.names:
-        out[known] = batch.column(known).to_pandas().to_numpy()
+        out[own_name(known, RESERVED)] = batch.column(known).to_pandas().to_numpy()
+        out[PERSON] = person_names(batch, model.roles)
     groups = group_codes(batch, model.roles)
     if groups is not None:
         codes, names = groups
@@ -248,7 +257,7 @@ def _look(model: TableModel, batch: pa.RecordBatch) -> dict[str, Any]:
         "distance": scores.distance,
         "untested": ~tested_rows(batch, model.roles),
     }
-    return out
+    return pd.DataFrame(out)
 
 
 def shortfall(rows: pd.DataFrame) -> np.ndarray:
@@ -289,10 +298,11 @@ def _crude_rates(model: TableModel) -> np.ndarray:
 
 def _notes(model: TableModel, header: list[str]) -> tuple[str, ...]:
     roles, notes = model.roles, []
-    if roles.label not in header and (roles.tested is None or roles.tested not in header):
+    decides = roles.tested or roles.label
+    if decides not in header:
         notes.append(
-            f"The table has no column {roles.tested or roles.label!r} that would say who was "
-            "tested: everybody counts as untested."
+            f"The table has no column {decides!r} that would say who was tested: everybody counts "
+            "as untested."
         )
     absent = [name for name in roles.group if name not in header]
     if not roles.group:

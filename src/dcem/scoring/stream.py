@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ import pandas as pd
 import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
-from dcem.files import remove_abandoned
 from dcem.scoring.model import TableModel
 from dcem.table import checks, read_batches, read_header
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
+from dcem.table.write import require_output, writing
 
 BESIDES = ("distance", "like_tested")  # columns added to the score and its spread
 T = TypeVar("T")
@@ -76,9 +76,12 @@ def predict_file(
     require_output(out, path)
     header = read_header(path)
     checks.require_columns(header, model.encoder.columns, f"{path}: the table")
-    keep = carried(model, header) if keep is None else tuple(keep)
+    called = {name: name for name in keep or ()}
+    if keep is None and model.roles.id in header:
+        called = {model.roles.id: own_name(model.roles.id, added(model))}
+    keep = tuple(called)
     checks.require_columns(header, keep, f"{path}: the table")
-    clash = sorted(set(keep) & set(added(model)))
+    clash = sorted(set(called.values()) & set(added(model)))
     if clash:
         raise InputError(
             f"{path}: the column {clash[0]!r} would be carried over and added. Rename it, or leave "
@@ -88,7 +91,7 @@ def predict_file(
     rows, unlike_tested, unscored, first = 0, 0, 0, 0
     cells = np.zeros((2, len(model.encoder.columns)), np.int64)  # unread, empty
     with writing(out) as write:
-        for scored, strange in _scores(model, read_batches(path, needed, verbatim=keep), keep):
+        for scored, strange in _scores(model, read_batches(path, needed, verbatim=keep), called):
             write(scored)
             like = np.asarray(scored.column("like_tested"))
             unlike_tested += int(len(like) - like.sum())
@@ -129,7 +132,8 @@ def score_batches(
     Record batches with the columns of `dcem predict`: `keep` or `row`, `score` (`risk` of a
     calibrated model), its spread, `distance` and `like_tested`.
     """
-    for scored, _ in _scores(model, (_record_batch(batch) for batch in batches), tuple(keep)):
+    called = {name: name for name in keep}
+    for scored, _ in _scores(model, (_record_batch(batch) for batch in batches), called):
         yield scored
 
 
@@ -148,16 +152,15 @@ def added(model: TableModel) -> tuple[str, ...]:
 
 
 def _scores(
-    model: TableModel, batches: Iterable[pa.RecordBatch], keep: Sequence[str]
+    model: TableModel, batches: Iterable[pa.RecordBatch], called: Mapping[str, str]
 ) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
     """Scored batches in order, and the cells of each that were unread and empty `[2, columns]`."""
-    yield from in_order(lambda item: _scored(model, item[1], keep, item[0]), _numbered(batches))
+    yield from in_order(lambda item: _scored(model, item[1], called, item[0]), _numbered(batches))
 
 
-def carried(model: TableModel, header: Sequence[str]) -> tuple[str, ...]:
-    """The columns carried over unless others are asked for."""
-    known = model.roles.id
-    return (known,) if known is not None and known in header else ()
+def own_name(identifier: str, added: Sequence[str]) -> str:
+    """What the column of identifiers is called where the result has a column of its name."""
+    return "id" if identifier in added else identifier
 
 
 def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -168,12 +171,12 @@ def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Recor
 
 
 def _scored(
-    model: TableModel, batch: pa.RecordBatch, keep: Sequence[str], start: int
+    model: TableModel, batch: pa.RecordBatch, called: Mapping[str, str], start: int
 ) -> tuple[pa.RecordBatch, np.ndarray]:
     rows = model.read(batch)
     scores = model.score_read(rows)
-    columns = {name: batch.column(name) for name in keep}
-    if not keep:
+    columns = {new: batch.column(name) for name, new in called.items()}
+    if not called:
         columns["row"] = pa.array(np.arange(start, start + batch.num_rows))
     numbers = [
         pa.array(values.astype(np.float32), mask=~np.isfinite(values))
@@ -217,97 +220,3 @@ def _one_thread() -> Iterator[None]:
     finally:
         if torch:
             torch.set_num_threads(threads)
-
-
-def require_output(out: Path, source: Path | None = None) -> None:
-    """Refuse before the work is done what would fail after it."""
-    if not out.name.lower().endswith((".csv", ".csv.gz", ".parquet")):
-        raise InputError(f"{out}: the name must end in .csv, .csv.gz or .parquet.")
-    if out.is_dir():
-        raise InputError(f"{out} is a folder. Give the name of a file.")
-    exists = next(folder for folder in out.absolute().parents if folder.exists())
-    if not exists.is_dir():
-        raise InputError(f"{out}: {exists} is a file, not a folder.")
-    if source is not None and out.exists() and source.exists() and out.samefile(source):
-        raise InputError(f"{out} is the table itself. Write the result to another file.")
-
-
-@contextmanager
-def writing(out: Path) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    """A function that appends batches to `out`, which appears when all is written, or not.
-
-    Folders on the way to it are created.
-    """
-    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
-    remove_abandoned(out)
-    open_files: list[Any] = []
-
-    def write(batch: pa.RecordBatch) -> None:
-        if not open_files:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            open_files.extend(_open(partial, out.name.lower(), batch.schema))
-        open_files[0].write_batch(batch)
-
-    try:
-        try:
-            yield write
-        finally:
-            for file in open_files:
-                file.close()
-        if open_files:
-            os.replace(partial, out)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def write_frame(frame: pd.DataFrame, out: Path) -> None:
-    """Write a finished table, whole or not at all."""
-    with writing(out) as write:
-        for batch in pa.Table.from_pandas(frame, preserve_index=False).to_batches():
-            write(batch)
-
-
-def _open(path: Path, name: str, schema: pa.Schema) -> list[Any]:
-    """A writer, and the file under it if that must be closed too."""
-    if name.endswith(".parquet"):
-        import pyarrow.parquet
-
-        return [pyarrow.parquet.ParquetWriter(path, schema)]
-    file = pa.output_stream(path, compression="gzip" if name.endswith(".gz") else None)
-    return [_PlainCSV(file, schema), file]
-
-
-class _PlainCSV:
-    """A CSV file whose text is quoted only where it must be, so that the identifier 7 is `7`.
-
-    Arrow quotes all text or none, and refuses none where a value holds a comma, a quote or the end
-    of a line: then that batch is quoted. Both are the same CSV to a reader.
-    """
-
-    def __init__(self, file: Any, schema: pa.Schema) -> None:
-        self.file = file
-        self._write(schema.empty_table(), include_header=True)
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        self._write(batch, include_header=False)
-
-    def _write(self, rows: Any, include_header: bool) -> None:
-        from pyarrow import csv
-
-        for quoting in ("none", "needed"):
-            buffer = pa.BufferOutputStream()  # a refused batch leaves nothing in the file
-            try:
-                csv.write_csv(
-                    rows,
-                    buffer,
-                    csv.WriteOptions(include_header=include_header, quoting_style=quoting),
-                )
-            except pa.ArrowInvalid:
-                if quoting == "needed":
-                    raise
-            else:
-                self.file.write(buffer.getvalue())
-                return
-
-    def close(self) -> None:
-        """The file under it is closed by who opened it."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dcem.table.encoder import Encoder
     from dcem.table.leaks import Leak
     from dcem.table.load import UserTable, read_table
-    from dcem.table.outcome import group_codes, tested_rows
+    from dcem.table.outcome import group_codes, person_names, tested_rows
     from dcem.table.read import Source, read_batches, read_header
     from dcem.table.roles import Roles
 
@@ -29,6 +29,7 @@ _HOME = {
     "Source": "read",
     "UserTable": "load",
     "group_codes": "outcome",
+    "person_names": "outcome",
     "read_batches": "read",
     "read_header": "read",
     "read_table": "load",
@@ -43,6 +44,7 @@ __all__ = [
     "Source",
     "UserTable",
     "group_codes",
+    "person_names",
     "read_batches",
     "read_header",
     "read_table",

@@ -109,6 +109,13 @@ def group_codes(batch: Any, roles: Roles) -> tuple[np.ndarray, tuple[str, ...]] 
     )
 
 
+def person_names(batch: Any, roles: Roles) -> np.ndarray:
+    """The person behind each row [n], named as in fitting; None where it is missing."""
+    name = str(roles.id)
+    text = values.names(values.coded(_column(batch, name), roles.missing), name)
+    return np.array([*text.values, None], dtype=object)[text.codes]
+
+
 def _column(batch: Any, name: str) -> pa.ChunkedArray:
     column = batch.column(name)
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])

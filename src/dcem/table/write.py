@@ -1,0 +1,132 @@
+"""Tables on their way out: CSV or Parquet, whole or not at all, and safe to open.
+
+A spreadsheet runs what begins with `=`, `+`, `-` or `@`. Text of a CSV that begins so, and is not
+a number, gets an apostrophe in front, which spreadsheets hide; Parquet keeps it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dcem.files import require_file_place, whole_file
+from dcem.table.messages import InputError
+
+SUFFIXES = (".csv", ".csv.gz", ".parquet")
+RUNS = r"^[=+\-@\t\r]"
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+def require_output(out: Path, source: Path | None = None) -> None:
+    """Refuse before the work is done what would fail after it."""
+    if not out.name.lower().endswith(SUFFIXES):
+        raise InputError(f"{out}: the name must end in .csv, .csv.gz or .parquet.")
+    require_file_place(out)
+    if source is not None and out.exists() and source.exists() and out.samefile(source):
+        raise InputError(f"{out} is the table itself. Write the result to another file.")
+
+
+@contextmanager
+def writing(out: Path) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """A function that appends batches to `out`, which appears when all is written, or not."""
+    name = out.name.lower()
+    with whole_file(out) as partial, ExitStack() as opened:
+        writers: list[Any] = []
+
+        def write(batch: pa.RecordBatch) -> None:
+            if not writers and name.endswith(".parquet"):
+                import pyarrow.parquet
+
+                file = pyarrow.parquet.ParquetWriter(partial, batch.schema)
+                writers.append(opened.enter_context(file))
+            elif not writers:
+                packed = "gzip" if name.endswith(".gz") else None
+                file = opened.enter_context(pa.output_stream(partial, compression=packed))
+                writers.append(_PlainCSV(file, batch.schema))
+            writers[0].write_batch(batch)
+
+        yield write
+
+
+def write_frame(frame: pd.DataFrame, out: Path) -> None:
+    """Write a finished table, whole or not at all."""
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    with writing(out) as write:
+        for batch in table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
+            write(batch)
+
+
+def csv_text(frame: pd.DataFrame, **how: Any) -> str:
+    """A small table as the text of a CSV that is safe to open; `how` as pandas takes it."""
+    texts = frame.select_dtypes(include=["object", "string", "category"])
+    safe = {name: texts[name].map(guarded) for name in texts.columns}
+    columns = [guarded(name) for name in frame.columns]
+    return frame.assign(**safe).set_axis(columns, axis=1).to_csv(index=False, **how)
+
+
+def guarded(value: Any) -> Any:
+    """Text that a spreadsheet would run, with an apostrophe in front; all else as it is.
+
+    >>> guarded("=1+1"), guarded("-9"), guarded("A")
+    ("'=1+1", '-9', 'A')
+    """
+    if not isinstance(value, str) or not value or value[0] not in "=+-@\t\r":
+        return value
+    is_number = pc.match_substring_regex(pa.scalar(value), NUMBER).as_py()
+    return value if is_number else f"'{value}"
+
+
+def _guarded_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    columns = []
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            runs = pc.and_not(
+                pc.match_substring_regex(column, RUNS), pc.match_substring_regex(column, NUMBER)
+            )
+            if pc.any(runs).as_py():
+                safe = pc.binary_join_element_wise("'", column, "")
+                column = pc.if_else(runs, safe, column)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, names=list(map(guarded, batch.schema.names)))
+
+
+class _PlainCSV:
+    """A CSV file whose text is quoted only where it must be, so that the identifier 7 is `7`.
+
+    Arrow quotes all text or none, and refuses none where a value holds a comma, a quote or the end
+    of a line: then that batch is quoted. Both are the same CSV to a reader.
+    """
+
+    def __init__(self, file: Any, schema: pa.Schema) -> None:
+        self.file = file
+        empty = pa.RecordBatch.from_pylist([], schema)
+        self._write(_guarded_batch(empty), include_header=True)
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        self._write(_guarded_batch(batch), include_header=False)
+
+    def _write(self, rows: Any, include_header: bool) -> None:
+        from pyarrow import csv
+
+        for quoting in ("none", "needed"):
+            buffer = pa.BufferOutputStream()  # a refused batch leaves nothing in the file
+            try:
+                csv.write_csv(
+                    rows,
+                    buffer,
+                    csv.WriteOptions(include_header=include_header, quoting_style=quoting),
+                )
+            except pa.ArrowInvalid:
+                if quoting == "needed":
+                    raise
+            else:
+                self.file.write(buffer.getvalue())
+                return
