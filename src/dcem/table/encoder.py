@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from dcem.table import values
+from dcem.table.messages import InputError
 from dcem.table.read import as_arrow
 
 OTHER, MISSING = "(other)", "(missing)"
@@ -139,6 +140,12 @@ class Encoder:
     def read(self, table: Any, dtype: str = "float64") -> tuple[np.ndarray, np.ndarray]:
         """`transform`, and how many cells of each raw column could not be told `[columns]`."""
         table = as_arrow(table, self.columns)
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if not values.is_known(column):
+                raise InputError(
+                    f"Column {name!r} is of the type {column.type}, which cannot be read. Allowed: "
+                    "text, numbers, booleans, dates."
+                )
         out = np.empty((table.num_rows, len(self.feature_names)), dtype)
         unread = np.zeros(len(self.encodings), np.int64)
         for first in range(0, table.num_rows, BLOCK):

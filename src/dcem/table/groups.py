@@ -69,8 +69,8 @@ def code_batch(columns: dict[str, Coded]) -> tuple[np.ndarray, tuple[str, ...]]:
     named = []
     for column, text in columns.items():
         text = cells.names(text, column)
-        named.append((np.where(text.codes < 0, len(text.values), text.codes), [*text.values]))
-        named[-1][1].append(MISSING_LEVEL)
+        gap = [MISSING_LEVEL] if (text.codes < 0).any() else []
+        named.append((np.where(text.codes < 0, len(text.values), text.codes), [*text.values, *gap]))
     codes, names = cross(named)
     return codes, tuple(names)
 

@@ -214,10 +214,8 @@ def _sample(path: Path, encoding: str) -> str:
     """The first rows as text, cut at the end of a line where there is more."""
     with _opened(path) as file:
         reader = io.TextIOWrapper(file, encoding="utf-8-sig" if encoding == "utf8" else encoding)
-        first = reader.readline()
-        while first and not first.strip():
-            first += reader.readline()
-        text = first + reader.read(SAMPLE_TEXT)
+        text = reader.readline()  # the header whole, however long
+        text += reader.read(SAMPLE_TEXT)
         more = bool(reader.read(1))
     return text.rpartition("\n")[0] if more and text.count("\n") > 1 else text
 

@@ -113,6 +113,8 @@ def coded(column: pa.ChunkedArray, missing: Collection[str] = ()) -> Coded:
     spelled = array.dictionary
     if is_text(column):
         spelled = pc.utf8_trim_whitespace(spelled.cast(pa.string()))
+    elif is_date(column):  # not through Python, whose calendar ends
+        spelled = spelled.cast(pa.string()).fill_null("")
     else:
         spelled = pa.array([spell(value) for value in spelled.to_pylist()], pa.string())
     raw = array.indices.fill_null(len(spelled)).to_numpy(zero_copy_only=False)
@@ -341,5 +343,6 @@ def _dates(values: Sequence[str], known: str) -> pd.Series:
 
 
 def _days(dates: pd.Series) -> np.ndarray:
-    since = dates - pd.Timestamp(0, tz="UTC")
-    return (since.dt.total_seconds() / SECONDS_PER_DAY).to_numpy(np.float64)
+    stamps = dates.dt.as_unit("us")  # nanoseconds end in the year 2262
+    days = stamps.astype("int64").to_numpy() / (1e6 * SECONDS_PER_DAY)
+    return np.where(stamps.isna(), np.nan, days)
