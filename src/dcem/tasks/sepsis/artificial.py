@@ -18,6 +18,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dcem.table.checks import InputError
 from dcem.tasks.sepsis.sources import ARTIFICIAL_MARK
 
@@ -84,6 +86,9 @@ CAREVUE_LABELS: dict[int, str] = {
     1531: "Lactic Acid",
     1542: "WBC",
 }
+_HOUR = np.timedelta64(3600, "s")
+_ETHNICITIES = ("WHITE", "WHITE - RUSSIAN", "BLACK/AFRICAN AMERICAN", "BLACK/HAITIAN", "ASIAN")
+_ETHNICITY_SHARES = (0.78, 0.04, 0.09, 0.02, 0.07)
 LAYOUTS = ("csv.gz", "csv", "parquet")
 KINDS = ("rules", "cohort")
 RULE_CASES = "rule_cases.json.gz"
@@ -104,8 +109,6 @@ def write_artificial(
     them (quoted, upper case) rather than as the demo does. `stays` and `random_state` belong to
     the `cohort`; the `rules` are the same every time.
     """
-    from dcem.tasks.sepsis.artificial_cohort import invent_cohort
-
     target = Path(folder)
     if kind not in KINDS or layout not in LAYOUTS:
         raise InputError(
@@ -195,3 +198,224 @@ def _is_whole(column: pd.Series) -> bool:
 
     known = column.dropna()
     return pd.api.types.is_float_dtype(column) and bool((known == known.round()).all())
+
+
+def invent_cohort(stays: int, random_state: int) -> dict[str, pd.DataFrame]:
+    """All tables of a cohort with this many ICU stays, one per patient.
+
+    The numbers are drawn from a plain recipe and resemble an intensive care unit only in their
+    ranges. A hidden severity raises heart and respiratory rate, lactate and creatinine, lowers
+    pressure, and raises the chance of sepsis and of being measured at all, so that a model has
+    something to learn, from what is missing too.
+    """
+    if stays < 10:
+        raise InputError(f"a cohort needs at least 10 stays, got {stays}")
+    rng = np.random.default_rng(random_state)
+    people = _People(stays, rng)
+    return {
+        **people.registers(),
+        "prescriptions": people.prescriptions(),
+        "microbiologyevents": people.cultures(),
+        "labevents": people.labs(),
+        "chartevents": people.charts(),
+        "inputevents_mv": people.infusions(),
+        "outputevents": people.urine(),
+        "procedureevents_mv": people.procedures(),
+        "d_items": item_frame(),
+    }
+
+
+class _People:
+    """What is true of each invented stay; the methods write it down as MIMIC would."""
+
+    def __init__(self, n: int, rng: np.random.Generator) -> None:
+        self.n, self.rng = n, rng
+        number = np.arange(n)
+        self.subject, self.admission, self.stay = (
+            10_000 + number,
+            100_000 + number,
+            200_000 + number,
+        )
+        minutes = rng.integers(0, 95 * 365 * 24 * 60, n)
+        self.intime = np.datetime64("2101-01-01", "s") + minutes.astype("timedelta64[m]")
+        self.ethnicity = rng.choice(_ETHNICITIES, n, p=_ETHNICITY_SHARES)
+        self.carevue = rng.random(n) < 0.06
+        self.severity = rng.normal(size=n)
+        # About one stay in eight is septic; a few of those begin outside the 3 to 11 hours.
+        self.septic = rng.random(n) < 1 / (1 + np.exp(2.6 - 1.1 * self.severity))
+        self.onset = np.where(
+            rng.random(n) < 0.9, rng.uniform(3.1, 10.9, n), rng.uniform(12, 20, n)
+        )
+
+    def registers(self) -> dict[str, pd.DataFrame]:
+        """ICUSTAYS, ADMISSIONS, PATIENTS and SERVICES."""
+        rng, n = self.rng, self.n
+        who = {"subject_id": self.subject, "hadm_id": self.admission}
+        years = np.clip(rng.normal(64, 16, n), 12, 89)
+        years = np.where(rng.random(n) < 0.04, 300, years)  # how MIMIC hides ages over 89
+        admitted = self.intime - _HOUR
+        born = (admitted - (years * 365.242).astype(int).astype("timedelta64[D]")).astype("<M8[D]")
+        services = ("MED", "SURG", "CMED", "CSURG", "TRAUM")
+        shares = (0.6, 0.2, 0.1, 0.05, 0.05)
+        source = np.where(self.carevue, "carevue", "metavision")
+        return {
+            "icustays": table_frame(
+                "icustays",
+                {**who, "icustay_id": self.stay, "dbsource": source, "intime": self.intime}
+                | {"outtime": self.intime + 72 * _HOUR},
+            ),
+            "admissions": table_frame(
+                "admissions",
+                {**who, "admittime": admitted, "ethnicity": self.ethnicity}
+                | {"has_chartevents_data": (rng.random(n) > 0.01).astype(int)},
+            ),
+            "patients": table_frame(
+                "patients",
+                {"subject_id": self.subject, "gender": rng.choice(["F", "M"], n)}
+                | {"dob": born.astype("<M8[s]")},
+            ),
+            "services": table_frame(
+                "services",
+                {
+                    **who,
+                    "transfertime": admitted,
+                    "curr_service": rng.choice(services, n, p=shares),
+                },
+            ),
+        }
+
+    def prescriptions(self) -> pd.DataFrame:
+        """An antibiotic for the septic and some others, other drugs for the rest."""
+        treated = self.septic | (self.rng.random(self.n) < 0.15)
+        # On the day of the culture the suspicion time is midnight; on the next it is the culture's.
+        later = (self.rng.random(self.n) < 0.5).astype("timedelta64[D]")
+        day = self._cultured_at().astype("<M8[D]") + later
+        drug = np.where(treated, "Vancomycin", "Furosemide")
+        return self._events(
+            "prescriptions",
+            np.arange(self.n),
+            startdate=day.astype("<M8[s]"),
+            drug_type="MAIN",
+            drug=drug,
+            route="IV",
+        )
+
+    def cultures(self) -> pd.DataFrame:
+        """Everybody septic is cultured, and nine tenths of the others."""
+        who = np.flatnonzero(self.septic | (self.rng.random(self.n) < 0.9))
+        when = self._cultured_at()[who]
+        return self._events(
+            "microbiologyevents",
+            who,
+            chartdate=when.astype("<M8[D]").astype("<M8[s]"),
+            charttime=when,
+            spec_type_desc=self.rng.choice(["BLOOD CULTURE", "URINE"], len(who)),
+        )
+
+    def labs(self) -> pd.DataFrame:
+        """Bilirubin, platelets and creatinine; the septic have a failing liver or coagulation."""
+        rng, n = self.rng, self.n
+        liver = self.septic & (rng.random(n) < 0.5)
+        bilirubin = np.where(liver, rng.uniform(2, 9, n), rng.uniform(0.2, 1.8, n))
+        low = self.septic & ~liver
+        platelets = np.where(low, rng.uniform(25, 95, n), rng.uniform(120, 380, n))
+        creatinine = np.exp(0.35 * self.severity + rng.normal(-0.2, 0.3, n))
+        parts = []
+        for item, value in ((50885, bilirubin), (51265, platelets), (50912, creatinine)):
+            parts.append(self._numbers("labevents", np.arange(n), item, 1.5, value))
+        return self._join("labevents", parts)
+
+    def charts(self) -> pd.DataFrame:
+        """Vital signs each hour, laboratory copies for some, coma scores, and some nonsense."""
+        rng, z, parts = self.rng, self.severity, []
+        everybody = np.arange(self.n)
+        unseen = {item: rng.random(self.n) < 0.02 for item in (220179, 220210)}  # never charted
+        for hour in (0.0, 1.0, 2.0, 5.0):
+            for item, center, slope, spread in (
+                (220045, 86.0, 7, 14), (220179, 122, -8, 17), (220181, 82, -5, 11),
+                (220210, 19, 2.2, 4.5), (220277, 97, -0.4, 1.6),
+            ):  # fmt: skip
+                value = np.round(center + slope * z + rng.normal(0, spread, self.n)).clip(1)
+                who = np.flatnonzero(~unseen[item]) if item in unseen else everybody
+                parts.append(self._numbers("chartevents", who, item, hour, value[who]))
+        warm = rng.random(self.n) < 0.8
+        celsius = 36.8 + 0.25 * z + rng.normal(0, 0.6, self.n)
+        fahrenheit, metric = np.flatnonzero(warm), np.flatnonzero(~warm)
+        parts.append(
+            self._numbers("chartevents", fahrenheit, 223761, 0.5, 1.8 * celsius[fahrenheit] + 32)
+        )
+        parts.append(self._numbers("chartevents", metric, 223762, 0.5, celsius[metric]))
+        for item, share, center, slope, spread in (
+            (225668, 0.45, 0.5, 0.35, 0.4), (220546, 0.6, 2.3, 0.15, 0.4),
+            (225643, 0.35, 4.3, 0.03, 0.1), (220621, 0.6, 4.9, 0.1, 0.3),
+            (225624, 0.6, 3.0, 0.25, 0.5), (227456, 0.2, 1.1, -0.1, 0.2),
+            (220615, 0.6, 0.1, 0.3, 0.4),
+        ):  # fmt: skip
+            ordered = 1 / (1 + (1 - share) / share * np.exp(-0.9 * z))  # the sicker, the likelier
+            who = np.flatnonzero(rng.random(self.n) < ordered)
+            value = np.exp(center + slope * z[who] + rng.normal(0, spread, len(who)))
+            parts.append(self._numbers("chartevents", who, item, rng.uniform(0.2, 1.5), value))
+            again = np.flatnonzero(rng.random(len(who)) < 0.3)
+            value = value[again] * np.exp(rng.normal(0, 0.15, len(again)))
+            parts.append(self._numbers("chartevents", who[again], item, 2.5, value))
+        for item, level in ((223900, 5), (223901, 6), (220739, 4)):
+            parts.append(self._numbers("chartevents", everybody, item, 0.5, np.full(self.n, level)))
+        for item, level in ((220046, 120), (224688, 16), (220210, 0), (220179, 0), (223761, 0)):
+            who = np.flatnonzero(rng.random(self.n) < 0.02)
+            parts.append(self._numbers("chartevents", who, item, 1.0, np.full(len(who), level)))
+        frame = self._join("chartevents", parts)
+        frame["error"] = (rng.random(len(frame)) < 0.005).astype(int)
+        return frame
+
+    def infusions(self) -> pd.DataFrame:
+        """Norepinephrine for the very sick among the septic."""
+        who = np.flatnonzero(self.septic & (self.severity > 1))
+        return self._events(
+            "inputevents_mv",
+            who,
+            itemid=221906,
+            starttime=self._at(who, 6.0),
+            rate=np.round(self.rng.uniform(0.02, 0.3, len(who)), 3),
+            statusdescription="FinishedRunning",
+        )
+
+    def urine(self) -> pd.DataFrame:
+        """A day's urine, rarely too little."""
+        everybody = np.arange(self.n)
+        value = np.round(np.exp(7.4 + self.rng.normal(0, 0.35, self.n)))
+        times = self._at(everybody, 12.0)
+        return self._events("outputevents", everybody, itemid=226559, charttime=times, value=value)
+
+    def procedures(self) -> pd.DataFrame:
+        """Extubations without a ventilator row: they must change nothing."""
+        who = np.flatnonzero(self.rng.random(self.n) < 0.05)
+        return self._events("procedureevents_mv", who, itemid=227194, starttime=self._at(who, 4.0))
+
+    def _cultured_at(self) -> np.ndarray:
+        return self._at(np.arange(self.n), self.onset)
+
+    def _at(self, who: np.ndarray, hours: float | np.ndarray) -> np.ndarray:
+        minutes = np.round(np.broadcast_to(hours, (self.n,))[who] * 60).astype("timedelta64[m]")
+        return self.intime[who] + minutes
+
+    def _numbers(
+        self, table: str, who: np.ndarray, item: int, hours: float, value: np.ndarray
+    ) -> pd.DataFrame:
+        rounded = np.round(value.astype(float), 1)
+        text = np.char.mod("%g", rounded)
+        return self._events(
+            table, who, itemid=item, charttime=self._at(who, hours), value=text, valuenum=rounded
+        )
+
+    def _events(self, table: str, who: np.ndarray, **columns: Any) -> pd.DataFrame:
+        keys = {"subject_id": self.subject[who], "hadm_id": self.admission[who]}
+        if table not in ("labevents", "microbiologyevents"):
+            keys["icustay_id"] = self.stay[who]
+        return table_frame(table, {**keys, **columns})
+
+    def _join(self, table: str, parts: list[pd.DataFrame]) -> pd.DataFrame:
+        import pandas as pd
+
+        frame = pd.concat([part.dropna(axis="columns", how="all") for part in parts])
+        frame["row_id"] = np.arange(1, len(frame) + 1)
+        return table_frame(table, frame.reset_index(drop=True))
