@@ -6,30 +6,82 @@ import numpy as np
 import pytest
 
 from dcem.audit.findings import find
-from dcem.audit.results import Driver, Estimate
+from dcem.audit.results import Breakdown, Driver, Needed
+from dcem.audit.wording import keys
+from dcem.estimation.findings import SEVERITIES
+from dcem.metrics.estimate import Estimate
 
 
-def about(found, word: str) -> list:
-    return [f for f in find(found) if f.about == word]
+def keyed(audit) -> dict:
+    return {finding.key: finding for finding in find(audit)}
 
 
-def with_difference(item, reach: float):
-    gap = Estimate(0.1, 0.1 - reach, 0.1 + reach)
-    return replace(item, difference=gap, at_equal_probability=gap)
+def changed(audit, group: str, **what):
+    """The audit with other numbers for the testing of one group."""
+    return replace(
+        audit,
+        testing=tuple(replace(r, **what) if r.group == group else r for r in audit.testing),
+    )
 
 
-def test_outcome_test_is_corrected_for_the_number_of_groups(fair_audit) -> None:
-    """Three groups: an interval that just excludes 0 (p = 0.04) is not enough, p = 0.01 is."""
-    none = Estimate(0.0, -0.1, 0.1)
-    others = [replace(i, difference=none, at_equal_probability=none) for i in fair_audit.yields[1:]]
-    first = fair_audit.yields[0]
-    for z, found in ((2.05, 0), (2.58, 2)):
-        item = with_difference(first, 0.1 * 1.96 / z)
-        assert item.difference.excludes(0)
-        audit = replace(fair_audit, yields=(item, *others))
-        assert len(about(audit, "yield")) == found
-    two = replace(fair_audit, yields=(with_difference(first, 0.1 * 1.96 / 2.05), others[0]))
-    assert len(about(two, "yield")) == 2  # one comparison, nothing to correct
+def test_keys_severities_and_remedies_are_values(unfair_audit) -> None:
+    for finding in unfair_audit.findings:
+        assert finding.key in keys()
+        assert finding.severity in SEVERITIES
+        assert finding.headline
+        assert finding.text
+        assert "--" not in finding.text  # options are spelt by commands alone
+    assert keyed(unfair_audit)["tested-less"].groups == ("b",)
+
+
+@pytest.mark.parametrize(
+    ("difference", "ratio", "key", "severity"),
+    [
+        (Estimate(-0.2, -0.25, -0.15), Estimate(0.5, 0.4, 0.6), "tested-less", "serious"),
+        (Estimate(-0.05, -0.08, -0.02), Estimate(0.78, 0.7, 0.86), "tested-less", "caution"),
+        (Estimate(0.2, 0.15, 0.25), Estimate(1.6, 1.4, 1.8), "tested-more", "serious"),
+        (Estimate(-0.0004, -0.0006, -0.0002), Estimate(0.99, 0.98, 1), "small-difference", "note"),
+    ],
+)
+def test_severity_follows_the_whole_interval(fair_audit, difference, ratio, key, severity) -> None:
+    found = changed(
+        fair_audit, "b", difference=difference, ratio=ratio, p_value=1e-4, each={"x": difference}
+    )
+    finding = keyed(found)[key]
+    assert finding.severity == severity
+    assert "-0.0" not in finding.text
+
+
+def test_a_difference_that_one_kind_of_model_does_not_see_is_not_a_finding(unfair_audit) -> None:
+    none = Estimate(-0.01, -0.04, 0.02)
+    found = keyed(changed(unfair_audit, "b", each={"splines": none}))
+    assert "tested-less" not in found
+    assert found["depends-on-model"].severity == "note"
+
+
+def test_a_leak_stands_first_and_is_serious(unfair_audit) -> None:
+    found = find(replace(unfair_audit, suspicious={"labs": "it says who was tested"}))
+    assert (found[0].key, found[0].severity, found[0].remedy) == ("leak", "serious", "exclude")
+
+
+@pytest.mark.parametrize(("p_plain", "severity"), [(0.001, "serious"), (0.5, "caution")])
+def test_a_higher_bar_needs_fewer_tests_and_more_positive_ones(
+    unfair_audit, p_plain, severity
+) -> None:
+    gap = Estimate(0.1, 0.05, 0.15)
+    item = replace(
+        unfair_audit.yields[1],
+        difference=gap,
+        at_equal_probability=gap,
+        p_value=p_plain,
+        p_value_equal=0.001,
+    )
+    assert item.group == "b"  # the one that is tested less
+    yields = (unfair_audit.yields[0], item, unfair_audit.yields[2])
+    assert keyed(replace(unfair_audit, yields=yields))["higher-bar"].severity == severity
+    unlike = replace(item, at_equal_probability=Estimate(-0.1, -0.15, -0.05))
+    found = keyed(replace(unfair_audit, yields=(unfair_audit.yields[0], unlike)))
+    assert "higher-bar" not in found
 
 
 def test_what_the_record_hides(unfair, unfair_audit) -> None:
@@ -42,9 +94,9 @@ def test_what_the_record_hides(unfair, unfair_audit) -> None:
         assert item.hidden.value == pytest.approx(
             1 - item.recorded.value / item.doubly_robust.value
         )
-    told = next(f for f in find(unfair_audit) if "hides more in group b" in f.headline)
-    b = unfair_audit.prevalence[2].hidden
-    assert f"{100 * b.value:.1f} % ({100 * b.low:.1f} to {100 * b.high:.1f} %)" in told.text
+    told = keyed(unfair_audit)["hidden-unequal"]
+    assert told.groups[0] == "b"
+    assert told.values["shares"]["b"] == unfair_audit.prevalence[2].hidden
 
 
 @pytest.mark.parametrize(("first", "warned"), [(0.7, True), (0.4, False)])
@@ -55,12 +107,44 @@ def test_one_column_that_carries_the_prediction_of_testing(fair_audit, first, wa
         Driver(name, loss, share, "more when high")
         for name, share in (("labs", first), ("age", rest), ("(group)", 0.0), ("pain", rest))
     )
-    told = about(replace(fair_audit, drivers=drivers), "features")
-    assert bool(told) is warned
+    told = keyed(replace(fair_audit, drivers=drivers))
+    assert ("one-driver" in told) is warned
     if warned:
-        assert "labs" in told[0].headline
-        assert told[0].severity == "caution"
-    assert not about(replace(fair_audit, drivers=drivers[:2]), "features")
+        assert told["one-driver"].values["column"] == "labs"
+        assert told["one-driver"].remedy == "exclude"
+    assert "one-driver" not in keyed(replace(fair_audit, drivers=drivers[:2]))
+
+
+def test_traces_residuals_and_tests_that_are_missing(fair_audit) -> None:
+    found = keyed(
+        replace(
+            fair_audit,
+            missing={"lactate": Estimate(-0.4, -0.5, -0.3), "age": Estimate(-0.11, -0.2, -0.02)},
+            left_over={"the group": Estimate(0.05, 0.03, 0.08), "x": Estimate(0.02, 0.001, 0.05)},
+            needed=(Needed("a", 0.03, 100, 900), Needed("b", 0.03, 900, 800)),
+        )
+    )
+    assert list(found["missing-by-testing"].values["columns"]) == ["lactate"]
+    assert list(found["model-leaves"].values["shares"]) == ["the group"]
+    assert found["tests-needed"].groups == ("a",)
+    assert found["tests-needed"].values["tests"]["a"].more == 800
+
+
+@pytest.mark.parametrize(
+    ("value", "interval", "key"),
+    [
+        (np.nan, np.nan, "not-tried"),
+        (1.5, 1.0, "not-clear"),
+        (2.0, 1.2, "fragile"),
+        (4.0, 2.0, "stands"),
+        (np.inf, np.inf, "holds-anyway"),
+    ],
+)
+def test_what_could_overturn_a_conclusion(fair_audit, value, interval, key) -> None:
+    at = Breakdown("a is above b", value, interval, "odds ratio", "because")
+    sensitivity = replace(fair_audit.prevalence_sensitivity, breakdown=at)
+    found = replace(fair_audit, prevalence_sensitivity=sensitivity, performance_sensitivity=None)
+    assert key in keyed(found)
 
 
 def test_shares_of_drivers_sum_to_one(unfair_audit) -> None:

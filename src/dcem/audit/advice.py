@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import inf, isnan
 
-from dcem.audit.outcome_findings import CLEAR, clear_disparities
+from dcem.audit.findings import CLEAR, clear_disparities, find
 from dcem.audit.results import Assumption, Audit, Breakdown, MethodAdvice
-from dcem.audit.wording import percent
-from dcem.estimation.overlap import HARDLY
 from dcem.estimation.results import EVERYBODY
+from dcem.text import percent
 
 RANDOM = 0.55  # an AUC of the testing model up to which testing is about random
+
+
+def conclude(audit: Audit) -> Audit:
+    """The audit with its findings, its checklist and its advice."""
+    return replace(
+        audit, findings=find(audit), assumptions=check_assumptions(audit), methods=advise(audit)
+    )
 
 
 def check_assumptions(audit: Audit) -> tuple[Assumption, ...]:
@@ -33,15 +40,21 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
         "; ".join(stands) + "." if stands else "No sensitivity analysis was possible.",
     )
     every = audit.overlap.get(EVERYBODY)
-    groups = [o.group for o in audit.overlap.values() if o.reason and o.group != EVERYBODY]
+    groups = [o.group for o in audit.overlap.values() if not o.complete and o.group != EVERYBODY]
     yield Assumption(
         "Everybody had a real chance of being tested (overlap)",
         "tested",
-        "note" if every is None else "serious" if every.reason else "caution" if groups else "fine",
+        "note"
+        if every is None
+        else "serious"
+        if not every.complete
+        else "caution"
+        if groups
+        else "fine",
         "Testing does not vary."
         if every is None
-        else f"{percent(every.under[HARDLY])} have a testing probability under "
-        f"{100 * HARDLY:g} %." + (f" Not met in: {', '.join(groups)}." if groups else ""),
+        else f"{percent(every.reach)} of people are within reach of the tests."
+        + (f" Not met in: {', '.join(groups)}." if groups else ""),
     )
     calibration = audit.calibration
     if calibration is not None:
@@ -119,7 +132,7 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
     lost = bool(audit.overlap[EVERYBODY].reason)
     weak = [o.group for o in audit.overlap.values() if o.reason and o.group != EVERYBODY]
     but = f"; not for group {', '.join(weak)}" if weak else ""
-    thin = audit.overlap[EVERYBODY].thin
+    thin = audit.overlap[EVERYBODY].thin or not audit.overlap[EVERYBODY].complete
     independence = audit.independence
     depends = independence is not None and independence.p_value < CLEAR  # False for NaN
     predictable = audit.calibration.auc if audit.calibration is not None else 0.5

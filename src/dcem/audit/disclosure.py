@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import nan
 
-from dcem.audit.conclusions import conclude
+from dcem.audit.advice import conclude
 from dcem.audit.results import HIDDEN, Audit, GroupCounts, TestingRate
 from dcem.estimation.results import EVERYBODY, Overlap
 from dcem.metrics.estimate import Estimate
@@ -59,6 +59,8 @@ def without_small_cells(audit: Audit) -> Audit:
             others=_withheld(rate.others),
             difference=_withheld(rate.difference),
             ratio=_withheld(rate.ratio),
+            p_value=nan,
+            each={},
         )
 
     outcome = ("tested", "positive", "negative")
@@ -76,6 +78,8 @@ def without_small_cells(audit: Audit) -> Audit:
                 difference=_withheld(item.difference),
                 at_equal_probability=_withheld(item.at_equal_probability),
                 marginal=_withheld(item.marginal),
+                p_value=nan,
+                p_value_equal=nan,
             )
             if hidden(item.group, *outcome)
             else item
@@ -90,10 +94,15 @@ def without_small_cells(audit: Audit) -> Audit:
                 doubly_robust=_withheld(item.doubly_robust),
                 hidden=_withheld(item.hidden),
                 bounds=(nan, nan),
+                within=_withheld(item.within),
+                limits=(nan, nan),
             )
             if hidden(item.group, "rows", "untested", *outcome)
             else item
             for item in audit.prevalence
+        ),
+        needed=tuple(
+            item for item in audit.needed if not hidden(item.group, "rows", "untested", *outcome)
         ),
         counts=tuple(_masked(item, shown) for item in audit.counts),
         total=_rounded(audit.total) if withheld else audit.total,

@@ -1,220 +1,320 @@
-"""What the numbers say, in sentences no stronger than their intervals.
+"""What the numbers say, no stronger than their intervals: findings as values.
 
-Severity is about consequences, not about p-values. *Serious*: a conclusion or a method that people
-would reach for is not supported here. *Caution*: it needs a second look, or a sentence in the
-paper. *Note*: worth knowing. *Fine*: it was looked for and not found. With several groups, a
-difference counts as clear only after Bonferroni's correction: a table without any disparity should
-not find one because it has many groups.
+How they are worded is in `dcem.audit.wording`. Two rules hold throughout. Statements that pick one
+of several groups, or the best and the worst of them, are corrected for the number of comparisons
+(`dcem.estimation.influence.together`): a table without any disparity should not find one because it
+has many groups. And an effect has to be large enough to matter: differences under the audit's
+`least_difference`, or a tenth of the testing rate where that is smaller, are noted and no more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from math import inf, isnan
+from typing import Any
 
-from dcem.audit import outcome_findings
 from dcem.audit.drivers import GROUP
-from dcem.audit.outcome_findings import clear_disparities
-from dcem.audit.results import SEVERITIES, Audit, Finding
-from dcem.audit.wording import listed, percent, points
-from dcem.estimation.overlap import HARDLY, SELDOM
+from dcem.audit.results import Audit, Breakdown, TestingRate
+from dcem.audit.wording import word
+from dcem.estimation.findings import Finding, in_order
 from dcem.estimation.results import EVERYBODY
+from dcem.metrics.estimate import Estimate
 
-MOST = 0.5  # share of the importance that one column alone should not have
-FOUR_FIFTHS = 0.8  # a ratio of rates beyond which a disparity counts as serious
+CLEAR = 0.05  # p-values, corrected for the number of comparisons
+FOUR_FIFTHS = 0.8  # a ratio of rates that counts as serious if the whole interval lies beyond
 COMPATIBLE = 0.05  # a difference that may still be there, and "fine" be said
+MOST = 0.5  # share of the importance that one column alone should not have
+FRAGILE = 1.5  # an odds ratio that unrecorded causes reach easily
+FAR = 1.25  # an odds ratio of the outcome that is serious if the whole interval lies beyond
+LEFT = 0.01  # share of the residual variance that a model should not leave to be found
+PREDICTABLE = 0.95  # an AUC of the testing model beyond which testing looks like a rule
+GAP_IN_MISSING = 0.1  # difference in the share missing that a reader should know of
 
 
 def find(audit: Audit) -> tuple[Finding, ...]:
     """All findings, the serious ones first."""
-    found = [finding for part in _PARTS for finding in part(audit)]
-    return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))
+    return in_order(word(finding) for part in _PARTS for finding in part(audit))
+
+
+def clear_disparities(audit: Audit) -> list[TestingRate]:
+    """Groups tested clearly more or less often than others with the same features.
+
+    Clear: beyond chance, large enough to matter, and so under every kind of model that the
+    mixture of models rests on.
+    """
+    return [
+        rate
+        for rate in audit.testing
+        if rate.p_value < CLEAR and matters(rate.difference, audit) and not depends_on_model(rate)
+    ]
+
+
+def matters(difference: Estimate, audit: Audit) -> bool:
+    """Whether a difference in rates is large enough to be more than a note."""
+    return abs(difference.value) >= audit.least_difference
+
+
+def depends_on_model(rate: TestingRate) -> bool:
+    """Whether some kind of model finds no difference, or the opposite one."""
+    return any(
+        not one.excludes(0) or (one.value > 0) != (rate.difference.value > 0)
+        for one in rate.each.values()
+    )
+
+
+def _leak(audit: Audit) -> Iterator[Finding]:
+    if audit.suspicious:
+        values = {"columns": dict(audit.suspicious)}
+        yield Finding("leak", "serious", "features", values=values, remedy="exclude")
 
 
 def _extent(audit: Audit) -> Iterator[Finding]:
-    total = audit.total
     if audit.extent == "nobody":
-        yield Finding(
-            "serious",
-            "testing",
-            "Nobody was tested",
-            "There is not a single outcome in this table. Neither a model nor an estimate of "
-            "anything about the outcome can be made from it.",
-        )
+        yield Finding("nobody-tested", "serious", "testing")
     elif audit.extent == "everybody":
-        yield Finding(
-            "caution",
-            "testing",
-            "Everybody counts as tested",
-            "No label is missing. If untested people were recorded as negative, that is the bias "
-            "itself, and nothing below shows it: say who was tested (`tested`) and audit again.",
-        )
-    elif total.tested < 100:
-        yield Finding(
-            "caution",
-            "testing",
-            "Fewer than 100 tests",
-            "Intervals are wide, and a difference that is not seen may well be there.",
-        )
+        yield Finding("everybody-tested", "caution", "testing", remedy="name-tested")
+    elif 0 <= audit.total.tested < 100:
+        yield Finding("few-tests", "caution", "testing", remedy="collect")
     if not audit.grouped:
-        yield Finding(
-            "note",
-            "testing",
-            "No groups were given",
-            "This audit looks at overlap, prevalence and sensitivity only. Name a group column to "
-            "ask whether groups are tested differently.",
-        )
-    lost = [rate.group for rate in audit.testing if not rate.difference.estimable]
+        yield Finding("no-groups", "note", "testing", remedy="name-group")
+    lost = {r.group: r.difference.reason for r in audit.testing if not r.difference.estimable}
     if audit.grouped and lost and audit.extent == "some":
         yield Finding(
+            "group-too-small",
             "caution",
             "groups",
-            f"Too little is known about group {listed(lost)}",
-            "At equal features: "
-            + "; ".join(
-                f"{rate.group}: {rate.difference.reason}"
-                for rate in audit.testing
-                if not rate.difference.estimable
-            )
-            + ". This does not mean that these groups are treated alike.",
+            groups=tuple(lost),
+            values={"reasons": lost},
+            remedy="collect",
         )
 
 
 def _testing(audit: Audit) -> Iterator[Finding]:
     usable = [rate for rate in audit.testing if rate.difference.estimable]
     clear = clear_disparities(audit)
-    for rate in clear:
-        if len(usable) == 2 and rate.difference.value > 0:
+    for rate in usable:
+        if rate.p_value >= CLEAR or (len(usable) == 2 and rate.difference.value > 0):
             continue  # of two groups one mirrors the other: told once, of the one tested less
-        less = rate.difference.value < 0
-        large = rate.ratio.estimable and (
-            rate.ratio.value < FOUR_FIFTHS or rate.ratio.value > 1 / FOUR_FIFTHS
-        )
-        yield Finding(
-            "serious" if large else "caution",
-            "testing",
-            f"Group {rate.group} is tested {'less' if less else 'more'} often than others with the "
-            "same features",
-            f"{percent(rate.equal.value)} against {percent(rate.others.value)} "
-            f"(difference {points(rate.difference)}; ratio {rate.ratio.value:.2f}, "
-            f"{rate.ratio.low:.2f} to {rate.ratio.high:.2f}). Crude rate: "
-            f"{percent(rate.crude.value)}. Recorded features do not explain the difference; "
-            "something unrecorded might.",
-        )
+        values = {**_numbers(rate), "each": rate.each, "least": audit.least_difference}
+        if not matters(rate.difference, audit):
+            yield Finding("small-difference", "note", "testing", (rate.group,), values)
+        elif depends_on_model(rate):
+            yield Finding("depends-on-model", "note", "testing", (rate.group,), values)
+        else:
+            ratio = rate.ratio
+            large = ratio.estimable and (ratio.high < FOUR_FIFTHS or ratio.low > 1 / FOUR_FIFTHS)
+            yield Finding(
+                "tested-less" if rate.difference.value < 0 else "tested-more",
+                "serious" if large else "caution",
+                "testing",
+                (rate.group,),
+                values,
+                "collect" if rate.difference.value < 0 else "",
+            )
     if usable and not clear:
         widest = max(max(abs(r.difference.low), abs(r.difference.high)) for r in usable)
-        yield Finding(
-            "fine" if widest <= COMPATIBLE else "note",
-            "testing",
-            "No clear difference in testing at equal features",
-            f"No group's rate differs clearly from that of others with the same features. "
-            f"Differences up to {100 * widest:.1f} percentage points are compatible with the data.",
-        )
+        severity = "fine" if widest <= COMPATIBLE else "note"
+        yield Finding("tested-alike", severity, "testing", values={"widest": widest})
     found = audit.testing_sensitivity
     if found is not None and any(rate.group == found.group for rate in clear):
         at = found.breakdown
         strongest = max((min(b.with_group, b.with_testing) for b in found.benchmarks), default=0.0)
         reached = at.with_interval < strongest
-        scale = (
-            "A measured column is that strong, so an unmeasured one might be."
-            if reached
-            else f"No measured column is that strong on both (the strongest: {percent(strongest)})."
-        )
         yield Finding(
+            "unmeasured-cause",
             "caution" if reached or at.with_interval < 0.01 else "note",
             "testing",
-            f"It takes an unmeasured cause of strength {percent(at.value)} to explain the "
-            "difference away",
-            f"Something unrecorded that explains {percent(at.value)} of what the features leave "
-            f"open both of belonging to group {found.group} and of being tested would account for "
-            f"all of it ({percent(at.with_interval)} for its interval). {scale}",
+            (found.group,),
+            {"value": at.value, "interval": at.with_interval, "strongest": strongest},
         )
+
+
+def _numbers(rate: TestingRate) -> dict[str, Any]:
+    names = ("crude", "equal", "others", "difference", "ratio", "p_value")
+    return {name: getattr(rate, name) for name in names}
 
 
 def _overlap(audit: Audit) -> Iterator[Finding]:
     if not audit.overlap:
         return
     every = audit.overlap[EVERYBODY]
-    bad = {n: o.reason for n, o in audit.overlap.items() if o.reason and n != EVERYBODY}
-    ratio = every.effective / every.tested if every.tested > 0 else 0.0
-    facts = (
-        f"{percent(every.under[HARDLY])} of people have a testing probability under "
-        f"{100 * HARDLY:g} %, {percent(every.under[SELDOM])} under {100 * SELDOM:g} %. Weighted to "
-        f"represent everybody, the tests are worth {percent(ratio)} of their number."
-    )
-    if not every.complete:
-        yield Finding(
-            "serious",
-            "overlap",
-            "The tested cannot speak for everybody",
-            f"{facts} For people like nobody tested, any score or estimate is extrapolation.",
-        )
-    elif every.thin:
-        yield Finding(
-            "caution",
-            "overlap",
-            "Thin overlap of tested and untested people",
-            f"{facts} Weighted estimates rest on few people.",
-        )
-    else:
-        yield Finding("fine", "overlap", "Tested and untested people overlap", facts)
+    severity = "serious" if not every.complete else "caution" if every.thin else "fine"
+    values = {
+        "reach": every.reach,
+        "effective": every.effective_share,
+        "heaviest": every.heaviest,
+        "reason": every.reason,
+    }
+    remedy = "" if severity == "fine" else "collect"
+    yield Finding("overlap", severity, "overlap", values=values, remedy=remedy)
+    bad = {
+        name: o.reason or f"{100 * (1 - o.reach):.0f} % out of reach"
+        for name, o in audit.overlap.items()
+        if not o.complete and name != EVERYBODY
+    }
     if bad and not every.reason:
         yield Finding(
-            "caution",
-            "overlap",
-            f"No weighted estimate for group {listed(list(bad))}",
-            "; ".join(f"{name}: {reason}" for name, reason in bad.items()) + ".",
-        )
-    calibration = audit.calibration
-    if calibration is None:
-        return
-    slope = calibration.slope
-    off = slope.estimable and slope.excludes(1) and not 0.8 <= slope.value <= 1.25
-    if off or calibration.error > 0.05:
-        yield Finding(
-            "caution",
-            "overlap",
-            "The model of testing is not well calibrated",
-            f"Slope {slope.value:.2f} (1 is right), mean error "
-            f"{100 * calibration.error:.1f} percentage points. What rests on its probabilities, "
-            "the weighted estimates above all, is less sure than the intervals say.",
-        )
-    if calibration.auc > 0.95:
-        yield Finding(
-            "caution",
-            "overlap",
-            "Testing can be predicted almost perfectly",
-            f"AUC {calibration.auc:.2f}. Either testing follows a rule, and nothing is known about "
-            "those the rule leaves out; or a feature was recorded after the decision.",
+            "overlap-groups", "caution", "overlap", tuple(bad), {"reasons": bad}, "collect"
         )
 
 
-def _late_columns(audit: Audit) -> Iterator[Finding]:
-    if audit.suspicious:
-        reasons = "; ".join(f"{name}: {why}" for name, why in audit.suspicious.items())
-        yield Finding(
-            "caution",
-            "features",
-            f"{listed(list(audit.suspicious))} may have been recorded after the decision to test",
-            f"{reasons}. A column that follows the decision hides disparities and overstates every "
-            "model. Leave it out if so (`exclude`).",
-        )
+def _models(audit: Audit) -> Iterator[Finding]:
+    found = audit.calibration
+    if found is not None:
+        slope = found.slope
+        off = slope.estimable and (slope.high < 0.8 or slope.low > 1.25)
+        if off or found.error > 0.05:
+            values = {"slope": slope, "error": found.error}
+            yield Finding("calibration", "caution", "overlap", values=values)
+        if found.auc > PREDICTABLE:
+            yield Finding("predictable", "caution", "overlap", values={"auc": found.auc})
+    left = {name: e for name, e in audit.left_over.items() if e.estimable and e.low > LEFT}
+    if left:
+        yield Finding("model-leaves", "caution", "overlap", values={"shares": left})
 
 
-def _one_driver(audit: Audit) -> Iterator[Finding]:
+def _features(audit: Audit) -> Iterator[Finding]:
     columns = [driver for driver in audit.drivers if driver.column != GROUP]
-    if len(columns) < 3:  # of two columns, one always has more than half
-        return
-    first = columns[0]
-    if first.share > MOST and first.loss.low > 0 and first.column not in audit.suspicious:
+    first = columns[0] if len(columns) >= 3 else None  # of two, one always has more than half
+    if first is not None and first.column in audit.suspicious:
+        first = None  # told already
+    if first is not None and first.share > MOST and first.loss.low > 0:
+        values = {"column": first.column, "share": first.share}
+        yield Finding("one-driver", "caution", "features", values=values, remedy="exclude")
+    traces = {
+        name: gap
+        for name, gap in audit.missing.items()
+        if gap.low > GAP_IN_MISSING or gap.high < -GAP_IN_MISSING
+    }
+    if traces:
         yield Finding(
+            "missing-by-testing",
             "caution",
             "features",
-            f"{first.column} carries most of the prediction of testing",
-            f"{percent(first.share)} of the rises in loss, summed over all columns. It may simply "
-            "be why people are tested. But it may also count the test itself, or be recorded after "
-            "the decision; then it hides disparities, and people at equal features were not equal "
-            "when it was made. Consider leaving it out (`exclude`), and compare.",
+            values={"columns": traces},
+            remedy="exclude",
         )
 
 
-_PARTS = (_extent, _testing, _overlap, _late_columns, _one_driver, *outcome_findings.PARTS)
+def _outcome_test(audit: Audit) -> Iterator[Finding]:
+    usable = [item for item in audit.yields if item.difference.estimable]
+    if not audit.grouped or not usable:
+        return
+    if any(item.p_value < CLEAR for item in usable):
+        rates = {item.group: item.rate for item in usable}
+        yield Finding("yields-differ", "note", "yield", tuple(rates), {"rates": rates})
+    disparity = {r.group: r.difference.value for r in clear_disparities(audit)}
+    for item in usable:
+        gap = item.at_equal_probability
+        if not item.p_value_equal < CLEAR or abs(gap.value) < audit.least_difference:
+            continue
+        if len(usable) == 2 and gap.value < 0:
+            continue  # told of the other group
+        against = disparity.get(item.group, 0.0) * gap.value < 0  # tested less, found more often
+        key = "yield-at-margin" if not against else "higher-bar" if gap.value > 0 else "lower-bar"
+        # Fewer tests and a higher yield, plain and at equal probability: the robust outcome test.
+        robust = against and item.p_value < CLEAR and item.difference.value * gap.value > 0
+        values = {"difference": gap, "plain": item.difference, "robust": robust}
+        severity = "serious" if robust else "caution"
+        yield Finding(key, severity, "yield", (item.group,), values)
+
+
+def _prevalence(audit: Audit) -> Iterator[Finding]:
+    if not audit.prevalence or audit.extent != "some":
+        return
+    every = audit.prevalence[0]
+    names = ("recorded", "tested_only", "doubly_robust", "within", "bounds", "limits")
+    values = {name: getattr(every, name) for name in names}
+    if every.doubly_robust.estimable:
+        yield Finding("prevalence", "note", "prevalence", values=values)
+    else:
+        yield Finding("prevalence-unknown", "caution", "prevalence", values=values)
+    hidden = audit.hidden_gap
+    if hidden is not None and hidden.p_value < CLEAR:
+        shares = {p.group: p.hidden for p in audit.prevalence if p.group in hidden.pair}
+        more, less = hidden.pair
+        if shares[more].value - shares[less].value >= audit.least_difference:
+            yield Finding(
+                "hidden-unequal", "caution", "prevalence", hidden.pair, {"shares": shares}
+            )
+
+
+def _independence(audit: Audit) -> Iterator[Finding]:
+    found = audit.independence
+    if found is None:
+        return
+    if isnan(found.p_value):
+        yield Finding(
+            "independence-untested", "caution", "outcome", values={"reason": found.reason}
+        )
+        return
+    usable = {name: e for name, e in found.odds_ratio.items() if e.estimable}
+    if found.p_value >= CLEAR:
+        limits = [found.detectable[name] for name in usable]
+        yield Finding(
+            "no-dependence-seen",
+            "note",
+            "outcome",
+            values={"p_value": found.p_value, "least": min(limits), "most": max(limits)},
+        )
+        return
+    far = [name for name, e in usable.items() if e.low > FAR or e.high < 1 / FAR]
+    named = far or [name for name, e in usable.items() if e.excludes(1)]
+    agree = all(p < CLEAR for p in found.each.values())
+    yield Finding(
+        "depends-on-group",
+        "serious" if far and agree else "caution" if agree else "note",
+        "outcome",
+        tuple(named),
+        {"p_value": found.p_value, "odds_ratios": {n: usable[n] for n in named}, "agree": agree},
+    )
+
+
+def _sensitivity(audit: Audit) -> Iterator[Finding]:
+    for found, about in (
+        (audit.prevalence_sensitivity, "prevalence"),
+        (audit.performance_sensitivity, "performance"),
+    ):
+        if found is not None:
+            yield _fragile(found.breakdown, about)
+
+
+def _fragile(b: Breakdown, about: str) -> Finding:
+    values: Mapping[str, Any] = {
+        "conclusion": b.conclusion,
+        "value": b.value,
+        "interval": b.with_interval,
+        "reason": b.reason,
+    }
+    if isnan(b.value):
+        return Finding("not-tried", "note", about, values=values)
+    if b.with_interval <= 1:
+        return Finding("not-clear", "note", about, values=values)
+    if b.value == inf and b.with_interval == inf:
+        return Finding("holds-anyway", "fine", about, values=values)
+    weak = b.with_interval < FRAGILE
+    return Finding(
+        "fragile" if weak else "stands", "caution" if weak else "note", about, values=values
+    )
+
+
+def _needed(audit: Audit) -> Iterator[Finding]:
+    short = {n.group: n for n in audit.needed if n.more > 0}
+    if short and audit.extent == "some":
+        values = {"precision": next(iter(short.values())).precision, "tests": short}
+        yield Finding("tests-needed", "note", "prevalence", tuple(short), values, "collect")
+
+
+_PARTS = (
+    _leak,
+    _extent,
+    _testing,
+    _overlap,
+    _models,
+    _features,
+    _outcome_test,
+    _prevalence,
+    _independence,
+    _sensitivity,
+    _needed,
+)

@@ -24,7 +24,14 @@ from scipy.special import expit, logit
 from scipy.stats import chi2
 
 from dcem.audit.results import Independence
-from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People, Statistic, Z
+from dcem.estimation.influence import (
+    FEWEST_PEOPLE,
+    FEWEST_TESTED,
+    People,
+    Statistic,
+    Z,
+    critical_value,
+)
 from dcem.estimation.nuisances import Nuisances
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
@@ -35,14 +42,36 @@ POWER = 1.96 + 0.84  # standard errors away from 1 that are noticed with probabi
 def check_independence(
     problem: SelectiveLabels, people: People, nuisances: Nuisances
 ) -> Independence:
-    """The odds ratio of every group, and the joint test."""
+    """The odds ratio of every group, and the joint test; the test under each kind of model too.
+
+    The intervals of the odds ratios hold for all groups together.
+    """
+    found, p_value, reason = _check(problem, people, nuisances)
+    each = {kind: _check(problem, people, one)[1] for kind, one in nuisances.each.items()}
+    shifts = {(name, ""): one for name, one in found.items() if isinstance(one, Statistic)}
+    reach = critical_value(people, shifts) if len(shifts) > 2 else Z
+    odds_ratio: dict[str, Estimate] = {}
+    detectable: dict[str, float] = {}
+    for name, one in found.items():
+        if isinstance(one, str):
+            odds_ratio[name], detectable[name] = Estimate(nan, reason=one), nan
+            continue
+        error = people.error(one)
+        value, low, high = (float(np.exp(one.value + k * error)) for k in (0, -reach, reach))
+        odds_ratio[name] = Estimate(value, low, high)
+        detectable[name] = float(np.exp(POWER * error))
+    return Independence(odds_ratio, detectable, p_value, reason, each)
+
+
+def _check(
+    problem: SelectiveLabels, people: People, nuisances: Nuisances
+) -> tuple[dict[str, Statistic | str], float, str]:
+    """Log odds ratio of every group, and the joint p-value; or why there is none."""
     risk, membership = nuisances.outcome_alone, nuisances.membership_tested
     assert risk is not None
     assert membership is not None
-    tested = problem.tested
-    y = problem.y_imputed
-    odds_ratio: dict[str, Estimate] = {}
-    detectable: dict[str, float] = {}
+    tested, y = problem.tested, problem.y_imputed
+    found: dict[str, Statistic | str] = {}
     scores: list[np.ndarray] = []
     base = logit(np.clip(risk, 1e-6, 1 - 1e-6))
     for code, name in enumerate(problem.group_names):
@@ -51,17 +80,12 @@ def check_independence(
             people, y, tested & ~mine, "outside it"
         )
         if reason:
-            odds_ratio[name] = Estimate(nan, reason=reason)
-            detectable[name] = nan
+            found[name] = reason
             continue
         surplus = np.where(tested, mine - membership[:, code], 0.0)
         scores.append(people.weight * surplus * (y - risk))
-        at, error = _log_odds(people, y, base, surplus, tested)
-        value, low, high = (float(np.exp(at + k * error)) for k in (0, -Z, Z))
-        odds_ratio[name] = Estimate(value, low, high)
-        detectable[name] = float(np.exp(POWER * error))
-    p_value, reason = _jointly(people, scores)
-    return Independence(odds_ratio, detectable, p_value, reason)
+        found[name] = _log_odds(people, y, base, surplus, tested)
+    return found, *_jointly(people, scores)
 
 
 def _too_few(people: People, y: np.ndarray, rows: np.ndarray, where: str) -> str:
@@ -74,7 +98,7 @@ def _too_few(people: People, y: np.ndarray, rows: np.ndarray, where: str) -> str
 
 def _log_odds(
     people: People, y: np.ndarray, base: np.ndarray, surplus: np.ndarray, tested: np.ndarray
-) -> tuple[float, float]:
+) -> Statistic:
     """Logistic regression of y on the surplus of membership, predicted logit as offset."""
     at, weight = 0.0, people.weight * tested
     for _ in range(25):
@@ -85,7 +109,7 @@ def _log_odds(
         if abs(step) < 1e-8:
             break
     influence = weight * surplus * (y - expit(base + at * surplus)) / curve
-    return at, people.error(Statistic(at, influence))
+    return Statistic(at, influence)
 
 
 def _jointly(people: People, scores: list[np.ndarray]) -> tuple[float, str]:

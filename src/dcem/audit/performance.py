@@ -14,8 +14,8 @@ from math import inf, nan
 import numpy as np
 
 from dcem.audit.results import Breakdown, OddsRatioCurve, PerformanceSensitivity, WorstCase
-from dcem.audit.sensitivity import GAMMAS, UNIT, curve, find_breakdown, inverse
-from dcem.estimation.influence import People, Statistic
+from dcem.audit.sensitivity import GAMMAS, UNIT, curve, find_breakdown, inverse, pairs
+from dcem.estimation.influence import People, Statistic, critical_value
 from dcem.estimation.outcomes import Unseen
 from dcem.estimation.overlap import parts
 from dcem.estimation.ranking import RankedScore
@@ -112,10 +112,16 @@ def _breakdown(
 
     if pair is not None:
         better, poorer = pair
+        at_one = {
+            part: ranked.auc(unseen.outcomes(1.0), masks[part])
+            for part in masks
+            if part != EVERYBODY
+        }
         return find_breakdown(
             lambda strength: worst(better, strength, False) - worst(poorer, strength, True),
             people,
             f"the score ranks group {better} better than group {poorer}",
+            reach=critical_value(people, pairs(at_one)),
         )
     conclusion = "the score ranks people better than chance"
     if reason:

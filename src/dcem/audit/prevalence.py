@@ -17,17 +17,20 @@ What the record *hides* is the share of the doubly robust prevalence that it lac
 
 from __future__ import annotations
 
-from math import nan
+from collections.abc import Sequence
+from itertools import permutations
+from math import ceil, nan
 
 import numpy as np
 from scipy.stats import norm
 
-from dcem.audit.results import Prevalence
+from dcem.audit.results import HiddenGap, Needed, Prevalence
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.influence import FEWEST_TESTED, People, Statistic
+from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, Z, together
 from dcem.estimation.overlap import parts
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
+from dcem.table.labels import SelectiveLabels
 
 ONE_SIDED = float(norm.ppf(0.95))  # a limit errs on one side (Imbens and Manski 2004)
 
@@ -42,6 +45,42 @@ def hidden_share(judge: Evaluator, people: People, mine: np.ndarray) -> Statisti
     """log(recorded / doubly robust) of some people: the logarithm of what the record shows."""
     recorded = people.mean(judge.problem.y_imputed, mine.astype(float))
     return recorded.log() - judge.prevalence_of("dr", mine).log()
+
+
+def hidden_gap(judge: Evaluator, people: People, found: Sequence[Prevalence]) -> HiddenGap | None:
+    """The groups in which the record hides most and least, held against all pairs."""
+    hidden = {p.group: p.hidden.value for p in found if p.group != EVERYBODY and p.hidden.estimable}
+    if len(hidden) < 2:
+        return None
+    masks = parts(judge.problem)
+    shown = {name: hidden_share(judge, people, masks[name]) for name in hidden}
+    most, least = max(hidden, key=hidden.__getitem__), min(hidden, key=hidden.__getitem__)
+    differences = {(a, b): shown[a] - shown[b] for a, b in permutations(shown, 2) if a < b}
+    pair = together(people, differences)[min(most, least), max(most, least)]
+    return HiddenGap((most, least), pair.p_value)
+
+
+def tests_needed(
+    problem: SelectiveLabels, found: Sequence[Prevalence], precision: float
+) -> tuple[Needed, ...]:
+    """Tests at random that tell how common the outcome is in each group, to within `precision`.
+
+    For a 95 % interval of half that width each way, at the prevalence estimated now (or, without an
+    estimate, the one among the tested; without that, the worst case of a half), and never more than
+    there are people (finite population correction).
+    """
+    masks, needed = parts(problem), []
+    for item in found:
+        if item.group == EVERYBODY and len(found) > 1:
+            continue
+        known = (item.doubly_robust, item.within, item.tested_only)
+        p = next((e.value for e in known if e.estimable), 0.5)
+        spread = min(max(p, 0.01), 0.99) * (1 - min(max(p, 0.01), 0.99))
+        plain = Z**2 * spread / precision**2
+        size = int(masks[item.group].sum())
+        tests = int((problem.tested & masks[item.group]).sum())
+        needed.append(Needed(item.group, precision, tests, ceil(plain / (1 + plain / size))))
+    return tuple(needed)
 
 
 def _prevalence(judge: Evaluator, people: People, name: str, mine: np.ndarray) -> Prevalence:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from math import nan
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
+from dcem.estimation.findings import Finding
 from dcem.estimation.results import Overlap
 from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate
 
 HIDDEN = -1  # in place of a count that must not be shown
-SEVERITIES = ("serious", "caution", "note", "fine")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class TestingRate:
     others: Estimate  # everybody else, over the same features
     difference: Estimate  # equal - others
     ratio: Estimate  # equal / others
-    p_value: float  # of no difference
+    p_value: float  # of no difference, corrected for the number of groups
+    each: Mapping[str, Estimate] = field(default_factory=dict)  # difference by one kind of model
 
     __test__ = False  # not a test case, whatever its name suggests to pytest
 
@@ -86,6 +88,8 @@ class Yield:
     difference: Estimate  # against everybody else
     at_equal_probability: Estimate  # difference among people equally likely to be tested
     marginal: Estimate  # rate among the fifth of the group's tests that was least to be expected
+    p_value: float = nan  # of no difference, corrected for the number of groups
+    p_value_equal: float = nan  # the same at equal probability
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,7 @@ class Independence:
     detectable: Mapping[str, float]  # odds ratio that would have been seen with probability 0.8
     p_value: float  # of independence, all groups jointly; NaN with the reason
     reason: str = ""
+    each: Mapping[str, float] = field(default_factory=dict)  # p-value by one kind of model
 
 
 @dataclass(frozen=True)
@@ -194,13 +199,26 @@ class PerformanceSensitivity:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """Something a reader should know, and how serious it is."""
+class HiddenGap:
+    """The two groups in which the record hides the most and the least."""
 
-    severity: str  # one of SEVERITIES
-    about: str  # one word: testing, overlap, outcome, ...
-    headline: str
-    text: str
+    pair: tuple[str, str]
+    p_value: float  # of no difference, corrected for the number of pairs
+
+
+@dataclass(frozen=True)
+class Needed:
+    """How many tests a group needs for a wanted precision of how common its outcome is."""
+
+    group: str
+    precision: float  # half the width of a 95 % interval
+    tests: int  # there are; HIDDEN if that must not be shown
+    needed: int  # at random among the group
+
+    @property
+    def more(self) -> int:
+        """Tests that are missing."""
+        return max(self.needed - self.tests, 0) if self.tests >= 0 else 0
 
 
 @dataclass(frozen=True)
@@ -245,6 +263,11 @@ class Audit(ShowsItself):
     performance_sensitivity: PerformanceSensitivity | None
     learners: Mapping[str, str]  # nuisance -> learner that won
     configuration: Mapping[str, str]
+    least_difference: float = 0.01  # differences in rates under it are noted and no more
+    left_over: Mapping[str, Estimate] = field(default_factory=dict)  # what residuals still know
+    missing: Mapping[str, Estimate] = field(default_factory=dict)  # column -> tested - untested
+    needed: tuple[Needed, ...] = ()
+    hidden_gap: HiddenGap | None = None
     findings: tuple[Finding, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     methods: tuple[MethodAdvice, ...] = ()

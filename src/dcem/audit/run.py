@@ -8,24 +8,27 @@ from typing import Any
 
 import numpy as np
 
+from dcem.audit.advice import conclude
 from dcem.audit.calibration import calibrate
-from dcem.audit.conclusions import conclude
 from dcem.audit.drivers import find_drivers
 from dcem.audit.independence import check_independence, no_test
 from dcem.audit.performance import performance_sensitivity
-from dcem.audit.prevalence import prevalences
+from dcem.audit.prevalence import hidden_gap, prevalences, tests_needed
 from dcem.audit.results import Audit, GroupCounts
 from dcem.audit.sensitivity import prevalence_sensitivity
-from dcem.audit.testing import risk_curves, testing_rates
+from dcem.audit.testing import missing_by_testing, risk_curves, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
 from dcem.audit.yields import yields
+from dcem.estimation.candidates import candidates
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
-from dcem.estimation.nuisances import ROW_BUDGET, fit_nuisances
+from dcem.estimation.nuisances import ROW_BUDGET, Features, Learners, Nuisances, fit_nuisances
 from dcem.estimation.outcomes import Unseen
 from dcem.estimation.overlap import BIN_EDGES
+from dcem.estimation.residuals import left_over
 from dcem.estimation.results import EVERYBODY
+from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
 
@@ -34,6 +37,10 @@ def audit(
     *,
     sources: Sequence[str] | None = None,
     suspicious: Mapping[str, str] | None = None,
+    testing_probability: np.ndarray | None = None,
+    least_difference: float = 0.01,
+    precision: float = 0.03,
+    learners: Learners = candidates,
     row_budget: int = ROW_BUDGET,
     random_state: Any = 0,
     progress: Callable[[str], None] = lambda text: None,
@@ -48,6 +55,17 @@ def audit(
         The raw column of each feature, where several features come from one column.
     suspicious
         Raw columns that may have been recorded after the decision to test, and why.
+    testing_probability
+        The probability with which each row was to be tested [n], where tests were drawn by a known
+        design. Estimates for everybody are then those of the design, whatever the models say.
+    least_difference
+        Differences in rates under it, or under a tenth of the share tested where that is less, are
+        noted and not counted as disparities.
+    precision
+        How precisely the outcome of each group should be known (half the width of a 95 % interval):
+        how many tests that takes is told.
+    learners
+        The kinds of models: (classes, seed) -> name -> untrained classifier.
     row_budget
         Rows a nuisance model is fitted to, at most; all rows are predicted.
     random_state
@@ -69,6 +87,8 @@ def audit(
         fold,
         rng,
         groups=grouped,
+        testing_probability=testing_probability,
+        learners=learners,
         row_budget=row_budget,
         progress=progress,
     )
@@ -110,6 +130,11 @@ def audit(
         performance_sensitivity=None,
         learners={report.name: report.chosen for report in nuisances.reports},
         configuration=_configuration(problem, people, row_budget, n_folds, random_state),
+        least_difference=min(least_difference, 0.1 * float(tested.mean())),
+        left_over=_left_over(problem, people, nuisances, fold, enough, rng) if varies else {},
+        missing=missing_by_testing(problem, people, sources) if varies else {},
+        needed=tests_needed(problem, prevalence, precision),
+        hidden_gap=hidden_gap(judge, people, prevalence),
         suspicious=dict(suspicious or {}),
     )
     if nuisances.testing_model is not None:
@@ -159,6 +184,29 @@ def _count(problem: SelectiveLabels, people: People) -> tuple[tuple[GroupCounts,
         if (problem.group == code).any()
     )
     return groups, of(EVERYBODY, np.ones(len(problem), bool))
+
+
+def _left_over(
+    problem: SelectiveLabels,
+    people: People,
+    nuisances: Nuisances,
+    fold: np.ndarray,
+    enough: bool,
+    rng: np.random.Generator,
+) -> dict[str, Estimate]:
+    """What the residuals of each model still know."""
+    everybody = np.arange(len(problem))
+    X = Features.of(problem).take(everybody)
+    asked = {"who is tested": problem.tested - nuisances.testing}
+    if enough:
+        asked["what a test would show"] = problem.y_obs - nuisances.outcome
+    if nuisances.membership is not None:
+        largest = int(np.bincount(problem.group).argmax())
+        asked["the group"] = (problem.group == largest) - nuisances.membership[:, largest]
+    return {
+        name: left_over(problem.X if name == "the group" else X, residual, fold, people, rng)
+        for name, residual in asked.items()
+    }
 
 
 def _configuration(

@@ -22,12 +22,13 @@ odds to everybody who scores above it, the smallest to everybody below, or the r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import combinations
 from math import inf, isinf, log, nan
 
 import numpy as np
 
 from dcem.audit.results import Breakdown, OddsRatioCurve, Prevalence, PrevalenceSensitivity
-from dcem.estimation.influence import People, Statistic, Z
+from dcem.estimation.influence import People, Statistic, Z, critical_value
 from dcem.estimation.outcomes import Unseen
 from dcem.estimation.overlap import parts
 from dcem.estimation.results import EVERYBODY, Overlap
@@ -68,8 +69,12 @@ def prevalence_sensitivity(
             lowered = people.mean(unseen.outcomes(inverse(gamma)), masks[most])
             return lowered - people.mean(unseen.outcomes(gamma), masks[least])
 
+        at_one = {p.group: people.mean(unseen.outcomes(1.0), masks[p.group] * 1.0) for p in usable}
         breakdown = find_breakdown(
-            gap, people, f"the outcome is more common in group {most} than in group {least}"
+            gap,
+            people,
+            f"the outcome is more common in group {most} than in group {least}",
+            reach=critical_value(people, pairs(at_one)),
         )
     else:
         breakdown = _against_tested(people, unseen, overlap[EVERYBODY].reason)
@@ -84,10 +89,7 @@ def _against_tested(people: People, unseen: Unseen, reason: str) -> Breakdown:
         # Untested outcomes with their share of the correction, over the share untested.
         rest = unseen.outcomes(gamma) - unseen.tested * unseen.y
         untested = people.mean((~unseen.tested).astype(float))
-        value = people.mean(rest)
-        ratio = value.value / untested.value
-        influence = (value.influence - ratio * untested.influence) / untested.value
-        return tested - Statistic(ratio, influence)
+        return tested - people.mean(rest) / untested
 
     sign = 1.0 if difference(1.0).value > 0 else -1.0
     word = "less" if sign > 0 else "more"
@@ -96,8 +98,7 @@ def _against_tested(people: People, unseen: Unseen, reason: str) -> Breakdown:
         return Breakdown(conclusion, nan, nan, UNIT, reason)
 
     def kept(gamma: float) -> Statistic:
-        found = difference(gamma if sign > 0 else inverse(gamma))
-        return Statistic(sign * found.value, sign * found.influence)
+        return difference(gamma if sign > 0 else inverse(gamma)) * sign
 
     return find_breakdown(kept, people, conclusion)
 
@@ -120,14 +121,26 @@ def inverse(gamma: float) -> float:
     return 0.0 if isinf(gamma) else 1 / gamma
 
 
+def pairs(statistics: Mapping[str, Statistic]) -> dict[tuple[str, str], Statistic]:
+    """Differences of every two: what the best and the worst were picked from."""
+    return {(a, b): statistics[a] - statistics[b] for a, b in combinations(statistics, 2)}
+
+
 def find_breakdown(
-    kept: Callable[[float], Statistic], people: People, conclusion: str, unit: str = UNIT
+    kept: Callable[[float], Statistic],
+    people: People,
+    conclusion: str,
+    unit: str = UNIT,
+    reach: float = Z,
 ) -> Breakdown:
-    """The smallest gamma >= 1 at which `kept(gamma)`, positive at 1, reaches zero."""
+    """The smallest gamma >= 1 at which `kept(gamma)`, positive at 1, reaches zero.
+
+    `reach`: standard errors of its interval, more than 1.96 where it is one picked from several.
+    """
 
     def lower(gamma: float) -> float:
-        moving = kept(gamma)
-        return moving.value - Z * people.error(moving)
+        found = kept(gamma)
+        return found.value - reach * people.error(found)
 
     value = _root(lambda gamma: kept(gamma).value)
     return Breakdown(conclusion, value, _root(lower, value), unit)

@@ -28,13 +28,21 @@ military service", Econometrica 1998 (its weights where the difference depends o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import nan
 
 import numpy as np
 
 from dcem.audit.results import RiskCurve, TestingRate
 from dcem.estimation.bins import equal_mass, rates
-from dcem.estimation.influence import FEWEST_PEOPLE, People, Statistic, kish, two_sided
+from dcem.estimation.influence import (
+    FEWEST_PEOPLE,
+    People,
+    Statistic,
+    against_others,
+    kish,
+    together,
+)
 from dcem.estimation.nuisances import Nuisances
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
@@ -44,25 +52,60 @@ def testing_rates(
     problem: SelectiveLabels, people: People, nuisances: Nuisances | None
 ) -> tuple[TestingRate, ...]:
     """The rates of every group that has people; without models where testing does not vary."""
-    testing = None if nuisances is None else nuisances.testing_alone
-    membership = None if nuisances is None else nuisances.membership
-    found = []
-    for code, name in enumerate(problem.group_names):
-        mine = problem.group == code
-        if not mine.any():
-            continue
-        crude = people.proportion(problem.tested, mine)
+    masks = {
+        name: problem.group == code
+        for code, name in enumerate(problem.group_names)
+        if (problem.group == code).any()
+    }
+    pairs: dict[str, tuple[Statistic, Statistic]] = {}
+    reasons: dict[str, str] = {}
+    for name, mine in masks.items():
         reason = _why_not(people, mine)
-        if reason or testing is None or membership is None:
-            found.append(_nothing(name, crude, reason or "testing does not vary"))
+        if reason or nuisances is None or nuisances.membership is None:
+            reasons[name] = reason or "testing does not vary"
             continue
-        pair = equal_features(people, mine, problem.tested, testing, membership[:, code])
+        pair = _under(nuisances, problem, people, name, mine)
+        if isinstance(pair, str):
+            reasons[name] = pair
+        else:
+            pairs[name] = pair
+    gaps = {name: here - there for name, (here, there) in pairs.items()}
+    compared = against_others(people, gaps)
+    found = []
+    for name, mine in masks.items():
+        crude = people.proportion(problem.tested, mine)
+        if name in reasons:
+            none = Estimate(nan, reason=reasons[name])
+            found.append(TestingRate(name, crude, none, none, none, none, nan))
+            continue
+        here, there = pairs[name]
+        assert nuisances is not None
         found.append(
-            _nothing(name, crude, pair)
-            if isinstance(pair, str)
-            else _compared(people, name, crude, *pair)
+            TestingRate(
+                group=name,
+                crude=crude,
+                equal=_rate(people.interval(here)),
+                others=_rate(people.interval(there)),
+                difference=compared[name].value,
+                ratio=people.ratio(here, there),
+                p_value=compared[name].p_value,
+                each={
+                    kind: people.interval(pair[0] - pair[1])
+                    for kind, models in nuisances.each.items()
+                    if not isinstance(pair := _under(models, problem, people, name, mine), str)
+                },
+            )
         )
     return tuple(found)
+
+
+def _under(
+    models: Nuisances, problem: SelectiveLabels, people: People, name: str, mine: np.ndarray
+) -> tuple[Statistic, Statistic] | str:
+    assert models.testing_alone is not None
+    assert models.membership is not None
+    member = models.membership[:, problem.group_names.index(name)]
+    return equal_features(people, mine, problem.tested, models.testing_alone, member)
 
 
 def equal_features(
@@ -86,6 +129,25 @@ def equal_features(
     )
 
 
+def missing_by_testing(
+    problem: SelectiveLabels, people: People, sources: Sequence[str]
+) -> dict[str, Estimate]:
+    """Share missing among the tested minus among the untested, of every raw column with gaps.
+
+    Intervals hold for all columns together. A column that is filled in where people are tested is
+    a trace of the decision, whatever its values say.
+    """
+    gaps = {}
+    for number, source in enumerate(sources):
+        missing = np.isnan(problem.X[:, number]).astype(float)
+        if missing.any() and (source, "") not in gaps:
+            gaps[source, ""] = people.mean(missing, problem.tested * 1.0) - people.mean(
+                missing, ~problem.tested * 1.0
+            )
+    found = together(people, gaps)
+    return {source: one.together for (source, _), one in found.items()}
+
+
 def risk_curves(
     problem: SelectiveLabels, people: People, risk: np.ndarray, n_bins: int = 10
 ) -> tuple[RiskCurve, ...]:
@@ -99,26 +161,6 @@ def risk_curves(
     return tuple(curves)
 
 
-def _nothing(name: str, crude: Estimate, reason: str) -> TestingRate:
-    none = Estimate(nan, reason=reason)
-    return TestingRate(name, crude, none, none, none, none, nan)
-
-
-def _compared(
-    people: People, name: str, crude: Estimate, here: Statistic, there: Statistic
-) -> TestingRate:
-    gap = here - there
-    return TestingRate(
-        group=name,
-        crude=crude,
-        equal=_within(people.interval(here)),
-        others=_within(people.interval(there)),
-        difference=people.interval(gap),
-        ratio=people.ratio(here, there),
-        p_value=two_sided(gap.value / people.error(gap)),
-    )
-
-
 def _why_not(people: People, mine: np.ndarray) -> str:
     for side, who in ((mine, "in the group"), (~mine, "outside the group")):
         number = people.count(side)
@@ -127,7 +169,7 @@ def _why_not(people: People, mine: np.ndarray) -> str:
     return ""
 
 
-def _within(estimate: Estimate) -> Estimate:
+def _rate(estimate: Estimate) -> Estimate:
     """A rate with its interval cut at 0 and 1."""
     low, high = max(estimate.low, 0.0), min(estimate.high, 1.0)
     return Estimate(min(max(estimate.value, 0.0), 1.0), low, high)

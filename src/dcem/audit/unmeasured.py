@@ -13,7 +13,8 @@ The *robustness value* is the r_g = r_t at which the bias eats the whole differe
 short: omitted variable bias in causal machine learning", 2022). The *E-value* says the same as risk
 ratios: an unmeasured cause would have to be tied to both group and testing by a ratio at least as
 large (VanderWeele and Ding, Annals of Internal Medicine 2017). For scale, the strongest measured
-columns are put on the same axes; their strengths come from linear regressions.
+columns are put on the same axes: how strong an unmeasured cause would be that is tied to group and
+testing as a measured column is (Cinelli and Hazlett's benchmark bounds, from linear regressions).
 """
 
 from __future__ import annotations
@@ -152,9 +153,25 @@ def _benchmarks(
         rest = np.flatnonzero(label != source)
         with_group = 1 - given_all[0] / _left(gram, rest, group)
         with_testing = 1 - given_all[1] / _left(gram, [*rest, group], tested)
-        found.append(Benchmark(source, max(with_group, 0.0), max(with_testing, 0.0)))
+        found.append(Benchmark(source, *benchmark_bounds(with_group, with_testing)))
     found.sort(key=lambda b: b.with_group * b.with_testing, reverse=True)
     return tuple(found[:most])
+
+
+def benchmark_bounds(with_group: float, with_testing: float) -> tuple[float, float]:
+    """Partial R² of an unmeasured cause as strong as a measured column, with group and testing.
+
+    From the column's own partial R²: with the group given the other columns, and with testing given
+    these and the group. It is as strong as the column, but stands *beside* it, so it explains more
+    of what is then left (Cinelli and Hazlett 2020, section 4.4, with k = 1).
+    """
+    r, q = (min(max(share, 0.0), 0.999) for share in (with_group, with_testing))
+    of_group = r / (1 - r)
+    shared = r**2 / (1 - r) ** 2  # R² of the cause with the column, given the rest and the group
+    if of_group >= 1 or shared >= 1:
+        return 1.0, 1.0  # stronger than anything beside the column can be
+    factor = (1 + sqrt(shared)) / sqrt(1 - shared)
+    return of_group, min(factor**2 * q / (1 - q), 1.0)
 
 
 def _left(gram: np.ndarray, given: Sequence[int] | np.ndarray, target: int) -> float:

@@ -1,38 +1,422 @@
-"""Numbers and lists as findings write them."""
+"""How findings are worded: the one place to change a sentence of an audit.
+
+Each key has a headline and a text, made from the values of the finding alone. What to do about it
+is a word (`remedy`) that a command turns into its own option.
+"""
 
 from __future__ import annotations
 
-from math import isnan
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import inf
+from typing import Any
 
+from dcem.estimation.findings import Finding
 from dcem.metrics.estimate import Estimate
+from dcem.text import listed, number, p_value, percent, points, ratio
+
+Words = tuple[str, str]
 
 
-def percent(value: float) -> str:
-    """A share in per cent, with a decimal where it is small."""
-    if isnan(value):
-        return "a share not shown"
-    shown = 100 * value
-    return f"{shown:.0f} %" if abs(shown) >= 10 else f"{shown:.1f} %"
+def word(finding: Finding) -> Finding:
+    """The finding with its headline and its text."""
+    headline, text = _WORDS[finding.key](finding, finding.values)
+    return replace(finding, headline=headline, text=text)
 
 
-def points(estimate: Estimate) -> str:
-    """A difference of shares, in percentage points."""
-    value, low, high = (100 * v for v in (estimate.value, estimate.low, estimate.high))
-    return f"{value:+.1f} percentage points, {low:+.1f} to {high:+.1f}"
+def keys() -> tuple[str, ...]:
+    """All findings that an audit can have."""
+    return tuple(_WORDS)
 
 
-def between(estimate: Estimate) -> str:
-    """An interval in per cent."""
+def _within(estimate: Estimate) -> str:
     return f"{percent(estimate.low)} to {percent(estimate.high)}"
 
 
-def share(estimate: Estimate) -> str:
-    """A share with its interval, to a tenth of a per cent."""
-    value, low, high = (100 * v for v in (estimate.value, estimate.low, estimate.high))
-    return f"{value:.1f} % ({low:.1f} to {high:.1f} %)"
+def _points(e: Estimate) -> str:
+    return f"{points(e.value)} percentage points, {points(e.low)} to {points(e.high)}"
 
 
-def listed(names: list[str]) -> str:
-    """A, B and C; many are counted."""
-    shown = names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+def _share(e: Estimate) -> str:
+    low, high = (percent(end, 1) for end in (e.low, e.high))
+    return f"{percent(e.value, 1)} ({low.removesuffix(' %')} to {high})"
+
+
+def _times(value: float) -> str:
+    return "any size" if value == inf else ratio(value)
+
+
+def _group(finding: Finding) -> str:
+    many = "groups" if len(finding.groups) > 1 else "group"
+    return f"{many} {listed(finding.groups)}"
+
+
+def _reasons(reasons: Mapping[str, str]) -> str:
+    return "; ".join(f"{name}: {why}" for name, why in reasons.items())
+
+
+# -- who is tested -----------------------------------------------------------------------------
+
+
+def _leak(f: Finding, v: Mapping[str, Any]) -> Words:
+    return (
+        f"{listed(list(v['columns']))} may have been recorded after the decision to test",
+        f"{_reasons(v['columns'])}. A column that follows the decision hides disparities and "
+        "overstates every model. While it is in, nothing below can be trusted: leave it out if so.",
+    )
+
+
+def _nobody(f: Finding, v: Mapping[str, Any]) -> Words:
+    return (
+        "Nobody was tested",
+        "There is not a single outcome in this table. Neither a model nor an estimate of anything "
+        "about the outcome can be made from it.",
+    )
+
+
+def _everybody(f: Finding, v: Mapping[str, Any]) -> Words:
+    return (
+        "Everybody counts as tested",
+        "No label is missing. If untested people were recorded as negative, that is the bias "
+        "itself, and nothing below shows it: say who was tested, and audit again.",
+    )
+
+
+def _few(f: Finding, v: Mapping[str, Any]) -> Words:
+    return (
+        "Fewer than 100 tests",
+        "Intervals are wide, and a difference that is not seen may well be there.",
+    )
+
+
+def _no_groups(f: Finding, v: Mapping[str, Any]) -> Words:
+    return (
+        "No groups were given",
+        "This audit looks at overlap, prevalence and sensitivity only. Name a group column to ask "
+        "whether groups are tested differently.",
+    )
+
+
+def _too_small(f: Finding, v: Mapping[str, Any]) -> Words:
+    return (
+        f"Too little is known about {_group(f)}",
+        f"At equal features: {_reasons(v['reasons'])}. This does not mean that these groups are "
+        "treated alike.",
+    )
+
+
+def _rates(v: Mapping[str, Any]) -> str:
+    r = v["ratio"]
+    shown = f"; ratio {ratio(r.value)}, {ratio(r.low)} to {ratio(r.high)}" if r.estimable else ""
+    return (
+        f"{percent(v['equal'].value)} against {percent(v['others'].value)} (difference "
+        f"{_points(v['difference'])}{shown})"
+    )
+
+
+def _tested(f: Finding, v: Mapping[str, Any]) -> Words:
+    how = "less" if f.key == "tested-less" else "more"
+    return (
+        f"Group {f.groups[0]} is tested {how} often than others with the same features",
+        f"{_rates(v)}. Crude rate: {percent(v['crude'].value)}. Recorded features do not explain "
+        "the difference; something unrecorded might.",
+    )
+
+
+def _small(f: Finding, v: Mapping[str, Any]) -> Words:
+    return (
+        f"A small difference in testing of group {f.groups[0]} at equal features",
+        f"{_rates(v)}. It is beyond chance, but under {percent(v['least'])} of people, and not "
+        "counted as a disparity.",
+    )
+
+
+def _model(f: Finding, v: Mapping[str, Any]) -> Words:
+    each = "; ".join(f"{name}: {_points(e)}" for name, e in v["each"].items())
+    return (
+        f"Whether group {f.groups[0]} is tested differently depends on the model",
+        f"{_rates(v)} with all models together. By each kind of model alone: {each}. A difference "
+        "that one of them does not see is not a finding.",
+    )
+
+
+def _alike(f: Finding, v: Mapping[str, Any]) -> Words:
+    return (
+        "No clear difference in testing at equal features",
+        "No group's rate differs clearly from that of others with the same features. Differences "
+        f"up to {percent(v['widest']).removesuffix(' %')} percentage points are compatible with "
+        "the data.",
+    )
+
+
+def _unmeasured(f: Finding, v: Mapping[str, Any]) -> Words:
+    scale = (
+        "A measured column is that strong, so an unmeasured one might be."
+        if v["interval"] < v["strongest"]
+        else f"No measured column is that strong on both (the strongest: "
+        f"{percent(v['strongest'])})."
+    )
+    return (
+        f"It takes an unmeasured cause of strength {percent(v['value'])} to explain the difference "
+        "away",
+        f"Something unrecorded that explains {percent(v['value'])} of what the features leave open "
+        f"both of belonging to group {f.groups[0]} and of being tested would account for all of it "
+        f"({percent(v['interval'])} for its interval). {scale}",
+    )
+
+
+# -- whom the tests speak for ------------------------------------------------------------------
+
+
+def _overlap(f: Finding, v: Mapping[str, Any]) -> Words:
+    facts = (
+        f"{percent(v['reach'])} of people are within reach of the tests. Weighted to stand for "
+        f"them, the tests count like {percent(v['effective'])} of their number."
+    )
+    if v["reason"]:
+        return (
+            "The tested cannot speak for everybody",
+            f"{facts} For people like nobody tested, any score or estimate is extrapolation.",
+        )
+    if f.severity == "serious":
+        return (
+            f"The tested cannot speak for {percent(1 - v['reach'])} of the people",
+            f"{facts} Estimates are about those within reach; for the rest there are limits that "
+            "assume nothing, and any score is extrapolation.",
+        )
+    if f.severity == "caution":
+        return (
+            "Thin overlap of tested and untested people",
+            f"{facts} The heaviest hundredth of the tests carries {percent(v['heaviest'])} of the "
+            "weight: weighted estimates rest on few people.",
+        )
+    return "Tested and untested people overlap", facts
+
+
+def _overlap_groups(f: Finding, v: Mapping[str, Any]) -> Words:
+    return (
+        f"No estimate for all people of {_group(f)}",
+        f"{_reasons(v['reasons'])}.",
+    )
+
+
+def _calibration(f: Finding, v: Mapping[str, Any]) -> Words:
+    return (
+        "The model of testing is not well calibrated",
+        f"Slope {ratio(v['slope'].value)} (1 is right), mean error {percent(v['error'])} of "
+        "people. What rests on its probabilities, the weighted estimates above all, is less sure "
+        "than the intervals say.",
+    )
+
+
+def _predictable(f: Finding, v: Mapping[str, Any]) -> Words:
+    return (
+        "Testing can be predicted almost perfectly",
+        f"AUC {number(v['auc'], 2)}. Either testing follows a rule, and nothing is known about "
+        "those the rule leaves out; or a feature was recorded after the decision.",
+    )
+
+
+def _leaves(f: Finding, v: Mapping[str, Any]) -> Words:
+    told = "; ".join(f"{name}: {percent(e.value)}" for name, e in v["shares"].items())
+    return (
+        "The models leave something that the features could tell",
+        f"Of the variance that each model leaves, other trees still predict: {told}. Differences "
+        "at equal features and estimates for everybody may be off by more than their intervals.",
+    )
+
+
+# -- features ----------------------------------------------------------------------------------
+
+
+def _driver(f: Finding, v: Mapping[str, Any]) -> Words:
+    return (
+        f"{v['column']} carries most of the prediction of testing",
+        f"{percent(v['share'])} of the permutation importances of all columns. It may simply be "
+        "why people are tested. But it may also count the test itself, or be recorded after the "
+        "decision; then it hides disparities, and people at equal features were not equal when it "
+        "was made. Consider leaving it out, and compare.",
+    )
+
+
+def _missing(f: Finding, v: Mapping[str, Any]) -> Words:
+    told = "; ".join(f"{name}: {_points(e)}" for name, e in v["columns"].items())
+    return (
+        f"Whether {listed(list(v['columns']))} is filled in goes with testing",
+        f"Missing among the tested minus among the untested: {told}. What is measured together "
+        "with the test, or because of it, tells a model who was tested.",
+    )
+
+
+# -- what tests show ---------------------------------------------------------------------------
+
+
+def _yields(f: Finding, v: Mapping[str, Any]) -> Words:
+    rates = ", ".join(f"{name} {percent(e.value)}" for name, e in v["rates"].items())
+    return (
+        "Tests are positive more often in some groups",
+        f"{rates}. A difference in these rates alone is not yet bias: they average over everybody "
+        "tested, not over those at the margin, and groups whose risk is distributed differently "
+        "have different rates under one and the same rule (infra-marginality).",
+    )
+
+
+def _margin(f: Finding, v: Mapping[str, Any]) -> Words:
+    more = "more" if v["difference"].value > 0 else "less"
+    headline = (
+        f"At equal testing probability, tests of group {f.groups[0]} are positive {more} often"
+    )
+    if f.key == "yield-at-margin":
+        return headline, (
+            f"Difference {_points(v['difference'])}. This is nearer to a comparison at the margin "
+            "than the plain rates, as far as the features describe what the decision was based on. "
+            "A feature that drives testing and is unrelated to risk can cause it as well."
+        )
+    often, bar = ("fewer", "higher") if f.key == "higher-bar" else ("more", "lower")
+    plain = "The plain rates differ in the same way. " if v["robust"] else ""
+    return headline, (
+        f"Difference {_points(v['difference'])}. {plain}Together with {often} tests at equal "
+        f"features, the signs point to a {bar} bar for this group."
+    )
+
+
+def _prevalence(f: Finding, v: Mapping[str, Any]) -> Words:
+    found, (low, high) = v["doubly_robust"], v["bounds"]
+    return (
+        f"The record shows {percent(v['recorded'].value)}, the estimate for everybody is "
+        f"{percent(found.value)}",
+        f"Doubly robust, {_within(found)}; among the tested {percent(v['tested_only'].value)}. It "
+        "assumes that features and group explain who was tested. Without any assumption it lies "
+        f"between {percent(low)} and {percent(high)}.",
+    )
+
+
+def _unknown(f: Finding, v: Mapping[str, Any]) -> Words:
+    (low, high), within = v["bounds"], v["within"]
+    reach = ""
+    if within.estimable:
+        near, far = v["limits"]
+        reach = (
+            f"Of those within reach it is {percent(within.value)} ({_within(within)}), and of "
+            f"everybody between {percent(near)} and {percent(far)}, whatever the others are like. "
+        )
+    reason = v["doubly_robust"].reason
+    return (
+        "How common the outcome is cannot be estimated for everybody",
+        f"{reason[:1].upper()}{reason[1:]}. {reach}Without any assumption it lies between "
+        f"{percent(low)} and {percent(high)}.",
+    )
+
+
+def _hidden(f: Finding, v: Mapping[str, Any]) -> Words:
+    more, less = f.groups
+    return (
+        f"Counting the untested as negative hides more in group {more} than in {less}",
+        f"{_share(v['shares'][more])} of the outcomes in group {more}, "
+        f"{_share(v['shares'][less])} in group {less}, by the doubly robust estimate.",
+    )
+
+
+def _needed(f: Finding, v: Mapping[str, Any]) -> Words:
+    told = "; ".join(f"{name}: {one.more:,} more" for name, one in v["tests"].items())
+    return (
+        f"More tests would tell how common the outcome is to within {percent(v['precision'])}",
+        f"At random among the people of the group: {told}.",
+    )
+
+
+def _untested(f: Finding, v: Mapping[str, Any]) -> Words:
+    reason = v["reason"]
+    return (
+        "Whether the outcome depends on the group could not be tested",
+        f"{reason[:1].upper()}{reason[1:]}. Methods that assume it does not (DCEM) rest on faith "
+        "here.",
+    )
+
+
+def _depends(f: Finding, v: Mapping[str, Any]) -> Words:
+    told = "; ".join(
+        f"{name}: odds ratio {ratio(e.value)} ({ratio(e.low)} to {ratio(e.high)})"
+        for name, e in v["odds_ratios"].items()
+    )
+    agree = "" if v["agree"] else " Not every kind of model sees it."
+    return (
+        "The outcome depends on the group at equal features",
+        f"Among the tested, {p_value(v['p_value'])}. {told or 'No single group stands out'}. "
+        "Methods that assume independence (DCEM and its kin) are off by about that much; or the "
+        f"features lack something that differs between groups.{agree}",
+    )
+
+
+def _no_dependence(f: Finding, v: Mapping[str, Any]) -> Words:
+    return (
+        "No sign that the outcome depends on the group at equal features",
+        f"Among the tested, {p_value(v['p_value'])}. That is not a proof: depending on the group, "
+        f"odds ratios of {ratio(v['least'])} to {ratio(v['most'])} could have gone unnoticed, and "
+        "only tested people could be asked.",
+    )
+
+
+# -- what could overturn it --------------------------------------------------------------------
+
+
+def _breakdown(f: Finding, v: Mapping[str, Any]) -> Words:
+    conclusion = f"“{v['conclusion'][0].upper()}{v['conclusion'][1:]}”"
+    if f.key == "not-tried":
+        return f"{conclusion} could not be put to the test", f"{v['reason']}."
+    if f.key == "not-clear":
+        return (
+            f"{conclusion} is not clear to begin with",
+            "Even if untested people are like tested people with the same features, the interval "
+            "allows for no difference at all.",
+        )
+    if f.key == "holds-anyway":
+        return (
+            f"{conclusion} holds whatever the untested are like",
+            "Even the limits without any assumption leave it standing.",
+        )
+    return (
+        f"{conclusion} stands up to an odds ratio of {_times(v['interval'])}",
+        "If the odds of untested people differ from those of tested people with the same features "
+        f"by that factor, the interval no longer excludes the opposite; at {_times(v['value'])} "
+        "the estimate itself turns." + (" That is little." if f.key == "fragile" else ""),
+    )
+
+
+_WORDS: dict[str, Callable[[Finding, Mapping[str, Any]], Words]] = {
+    "leak": _leak,
+    "nobody-tested": _nobody,
+    "everybody-tested": _everybody,
+    "few-tests": _few,
+    "no-groups": _no_groups,
+    "group-too-small": _too_small,
+    "tested-less": _tested,
+    "tested-more": _tested,
+    "small-difference": _small,
+    "depends-on-model": _model,
+    "tested-alike": _alike,
+    "unmeasured-cause": _unmeasured,
+    "overlap": _overlap,
+    "overlap-groups": _overlap_groups,
+    "calibration": _calibration,
+    "predictable": _predictable,
+    "model-leaves": _leaves,
+    "one-driver": _driver,
+    "missing-by-testing": _missing,
+    "yields-differ": _yields,
+    "yield-at-margin": _margin,
+    "higher-bar": _margin,
+    "lower-bar": _margin,
+    "prevalence": _prevalence,
+    "prevalence-unknown": _unknown,
+    "hidden-unequal": _hidden,
+    "tests-needed": _needed,
+    "independence-untested": _untested,
+    "depends-on-group": _depends,
+    "no-dependence-seen": _no_dependence,
+    "not-tried": _breakdown,
+    "not-clear": _breakdown,
+    "holds-anyway": _breakdown,
+    "stands": _breakdown,
+    "fragile": _breakdown,
+}

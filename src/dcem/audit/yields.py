@@ -8,12 +8,16 @@ thresholds. This is the problem of *infra-marginality* (Ayres 2002; Simoiu, Corb
 "The problem of infra-marginality in outcome tests for discrimination", Annals of Applied
 Statistics 2017).
 
-So two comparisons nearer the margin stand beside it. *At equal testing probability*: tested people
-are put into strata of their probability of being tested; within a stratum everybody was about
-equally likely to be looked at, and a higher rate means that the group had to be at higher risk to
-get there. *The least expected tests*: the rate among the fifth of a group's tests with the smallest
+So two comparisons nearer the margin stand beside it. *At equal testing probability*: among people
+who were equally likely to be looked at, a higher rate means that the group had to be at higher risk
+to get there. Both the outcome and the group are freed of a smooth curve of that probability
+(splines; strata would leave a part of it), and what is left of one is regressed on what is left of
+the other. *The least expected tests*: the rate among the fifth of a group's tests with the smallest
 probability. Both take the probability from the recorded features, and so see the margin only as
-far as these describe what the decision was based on.
+far as these describe what the decision was based on; a feature that drives testing and is
+unrelated to risk looks like a margin as well. Strong is only the conjunction: fewer tests at equal
+features *and* a higher rate, plain and at equal probability (the robust outcome test: Gaebler and
+Goel, "A simple, statistically robust test of discrimination", PNAS 2025).
 """
 
 from __future__ import annotations
@@ -21,70 +25,94 @@ from __future__ import annotations
 from math import nan
 
 import numpy as np
+from scipy.special import logit
 
 from dcem.audit.results import Yield
-from dcem.estimation.influence import FEWEST_TESTED, People, Statistic
+from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, against_others
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
-STRATA = 10
+KNOTS = 6  # of the curve along the logit of the testing probability
 
 
 def yields(
     problem: SelectiveLabels, people: People, probability: np.ndarray | None
 ) -> tuple[Yield, ...]:
     """The rate among the tested of every group that has people."""
-    y = problem.y_imputed
-    found = []
-    for code, name in enumerate(problem.group_names):
-        mine = problem.group == code
-        if not mine.any():
-            continue
-        here, there = mine & problem.tested, ~mine & problem.tested
-        rate = people.proportion(y, here)
+    y, tested = problem.y_imputed, problem.tested
+    curve = None if probability is None else _curve(probability, tested)
+    plain: dict[str, Statistic] = {}
+    equal: dict[str, Statistic] = {}
+    reasons: dict[str, str] = {}
+    masks = {
+        name: problem.group == code
+        for code, name in enumerate(problem.group_names)
+        if (problem.group == code).any()
+    }
+    for name, mine in masks.items():
+        here, there = mine & tested, ~mine & tested
         if here.sum() < FEWEST_TESTED:
-            few = f"fewer than {FEWEST_TESTED} people of the group were tested"
-            none = Estimate(nan, reason=few)
-            found.append(Yield(name, rate if here.any() else none, none, none, none))
-            continue
-        if there.sum() < FEWEST_TESTED:
-            none = Estimate(nan, reason=f"fewer than {FEWEST_TESTED} others were tested")
-            difference, equal = none, none
+            reasons[name] = f"fewer than {FEWEST_TESTED} people of the group were tested"
+        elif there.sum() < FEWEST_TESTED:
+            reasons[name] = f"fewer than {FEWEST_TESTED} others were tested"
         else:
-            difference = people.interval(
-                people.mean(y, here.astype(float)) - people.mean(y, there.astype(float))
+            plain[name] = people.mean(y, here * 1.0) - people.mean(y, there * 1.0)
+            if curve is not None:
+                equal[name] = _at_equal_probability(people, y, mine, tested, curve)
+    by_chance, by_chance_equal = against_others(people, plain), against_others(people, equal)
+    rows = []
+    for name, mine in masks.items():
+        none = Estimate(nan, reason=reasons.get(name, "testing does not vary"))
+        here = mine & tested
+        rate = people.proportion(y, here) if here.any() else none
+        if name in reasons:
+            rows.append(Yield(name, rate, none, none, none))
+            continue
+        rows.append(
+            Yield(
+                name,
+                rate,
+                by_chance[name].value,
+                by_chance_equal[name].value if name in equal else none,
+                _marginal(people, y, here, probability),
+                by_chance[name].p_value,
+                by_chance_equal[name].p_value if name in equal else nan,
             )
-            equal = _at_equal_probability(people, y, here, there, probability)
-        found.append(Yield(name, rate, difference, equal, _marginal(people, y, here, probability)))
-    return tuple(found)
+        )
+    return tuple(rows)
+
+
+def _curve(probability: np.ndarray, tested: np.ndarray) -> np.ndarray:
+    """Splines of the logit of the testing probability [n, functions]; 0 for the untested."""
+    from sklearn.preprocessing import SplineTransformer
+
+    place = logit(np.clip(probability, 1e-4, 1 - 1e-4))[tested]
+    knots = np.unique(np.quantile(place, np.linspace(0.02, 0.98, KNOTS)))
+    found = np.zeros((len(tested), len(knots) + 2 if len(knots) > 1 else 1))
+    found[tested] = 1.0
+    if len(knots) > 1:
+        splines = SplineTransformer(knots=knots[:, None], degree=3, extrapolation="linear")
+        found[tested] = splines.fit_transform(place[:, None])
+    return found
 
 
 def _at_equal_probability(
-    people: People, y: np.ndarray, here: np.ndarray, there: np.ndarray, p: np.ndarray | None
-) -> Estimate:
-    """Difference in rates within strata, weighted as Mantel and Haenszel do: n m / (n + m)."""
-    if p is None:
-        return Estimate(nan, reason="testing does not vary")
-    tested = here | there
-    edges = np.quantile(p[tested], np.linspace(0, 1, STRATA + 1)[1:-1])
-    stratum = np.searchsorted(edges, p, side="right")
-    total, pieces = 0.0, []
-    for number in range(STRATA):
-        a, b = here & (stratum == number), there & (stratum == number)
-        n, m = people.weight[a].sum(), people.weight[b].sum()
-        if min(a.sum(), b.sum()) < 2:
-            continue
-        gap = people.mean(y, a.astype(float)) - people.mean(y, b.astype(float))
-        pieces.append((n * m / (n + m), gap))
-        total += n * m / (n + m)
-    used = sum(weight for weight, _ in pieces)
-    if used < FEWEST_TESTED:
-        return Estimate(nan, reason="too few tested people with equal testing probabilities")
-    value = sum(weight * gap.value for weight, gap in pieces) / total
-    influence = np.zeros(len(y))
-    for weight, gap in pieces:
-        influence += weight / total * gap.influence
-    return people.interval(Statistic(float(value), influence))
+    people: People, y: np.ndarray, mine: np.ndarray, tested: np.ndarray, curve: np.ndarray
+) -> Statistic:
+    """Slope of the outcome on the group, both freed of the curve, among the tested."""
+    weight = people.weight * tested
+    gram = (curve * weight[:, None]).T @ curve
+    gram[np.diag_indices_from(gram)] += 1e-9 * max(gram.trace(), 1e-300)
+    left = []
+    for values in (y, mine.astype(float)):
+        fitted = curve @ np.linalg.solve(gram, curve.T @ (weight * values))
+        left.append(np.where(tested, values - fitted, 0.0))
+    outcome, group = left
+    total = float(weight @ group**2)
+    if total <= 0:
+        return Statistic(nan, np.zeros(len(y)))
+    slope = float(weight @ (outcome * group)) / total
+    return Statistic(slope, weight * group * (outcome - slope * group) / total)
 
 
 def _marginal(people: People, y: np.ndarray, here: np.ndarray, p: np.ndarray | None) -> Estimate:

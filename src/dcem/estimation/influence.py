@@ -15,7 +15,7 @@ Econometrics Journal 2018).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite, nan, sqrt
 
@@ -200,30 +200,71 @@ def together(
     Journal 2008). For all pairs of groups that is Tukey's procedure, for all against one Dunnett's,
     without their assumption of equal variances.
     """
-    found = {key: people.interval(one) for key, one in statistics.items()}
-    usable = [
-        key for key, one in statistics.items() if isfinite(one.value) and people.error(one) > 0
-    ]
-    nothing = {key: Comparison(found[key], found[key], nan) for key in statistics}
+    found = {
+        key: Comparison(people.interval(one), people.interval(one), nan)
+        for key, one in statistics.items()
+    }
+    usable = _usable(people, statistics)
     if not usable:
-        return nothing
-    errors = np.array([people.error(statistics[key]) for key in usable])
-    largest = _largest_by_chance(people, [statistics[key].influence for key in usable], draws)
-    reach = max(float(np.quantile(largest, level)), float(norm.ppf((1 + level) / 2)))
-    for key, error in zip(usable, errors, strict=True):
-        value = statistics[key].value
-        single = 2 * float(norm.sf(abs(value) / error))
-        p = single if len(usable) == 1 else float(np.mean(largest >= abs(value) / error))
-        # far out no draw is as large: Bonferroni bounds it
-        p = max(p, single) if p > 50 / draws else min(1.0, single * len(usable))
-        wide = Estimate(value, value - reach * error, value + reach * error)
-        nothing[key] = Comparison(found[key], wide, p)
-    return nothing
+        return found
+    largest = _largest_by_chance(people, usable, draws)
+    reach = _quantile(largest, level)
+    for key, one in usable.items():
+        error = people.error(one)
+        single = two_sided(one.value / error)
+        # beyond what any draw reaches, Bonferroni bounds it
+        p = max(single, float(np.mean(largest >= abs(one.value) / error)))
+        p = p if p > 50 / draws else min(1.0, single * len(usable))
+        wide = Estimate(one.value, one.value - reach * error, one.value + reach * error)
+        found[key] = Comparison(found[key].value, wide, p)
+    return found
 
 
-def _largest_by_chance(people: People, influences: Sequence[np.ndarray], draws: int) -> np.ndarray:
+def against_others(people: People, statistics: Mapping[str, Statistic]) -> dict[str, Comparison]:
+    """Each group's difference from all others, corrected for the number of groups.
+
+    Of two groups one mirrors the other, and there is one comparison.
+    """
+    families = [{(name, ""): one} for name, one in statistics.items()]
+    if len(statistics) != 2:
+        families = [{(name, ""): one for name, one in statistics.items()}]
+    return {
+        name: found for family in families for (name, _), found in together(people, family).items()
+    }
+
+
+def critical_value(
+    people: People,
+    statistics: Mapping[tuple[str, str], Statistic],
+    *,
+    level: float = LEVEL,
+    draws: int = 20_000,
+) -> float:
+    """How many standard errors the largest of several differences has to be away from zero."""
+    usable = _usable(people, statistics)
+    if not usable:
+        return float(norm.ppf((1 + level) / 2))
+    return _quantile(_largest_by_chance(people, usable, draws), level)
+
+
+def _usable(
+    people: People, statistics: Mapping[tuple[str, str], Statistic]
+) -> dict[tuple[str, str], Statistic]:
+    return {
+        key: one for key, one in statistics.items() if isfinite(one.value) and people.error(one) > 0
+    }
+
+
+def _quantile(largest: np.ndarray, level: float) -> float:
+    """Of the simulated maxima; never less than that of a single normal."""
+    return max(float(np.quantile(largest, level)), float(norm.ppf((1 + level) / 2)))
+
+
+def _largest_by_chance(
+    people: People, statistics: Mapping[tuple[str, str], Statistic], draws: int
+) -> np.ndarray:
     """Draws of the largest |z| if no difference were real [draws]."""
-    rows = np.stack(influences)
+    rows = np.stack([one.influence for one in statistics.values()])
     if people.person is not None:
         rows = np.stack([np.bincount(people.person, row) for row in rows])
     covariance = rows @ rows.T

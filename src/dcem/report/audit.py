@@ -67,7 +67,7 @@ def audit_document(
         opening=opening(audit),
         findings=Findings(
             tuple(
-                Finding(found.about, found.severity, found.headline, found.text)
+                Finding(found.key, found.severity, found.headline, found.text)
                 for found in audit.findings
             )
         ),

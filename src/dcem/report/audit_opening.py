@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dcem.audit.outcome_findings import clear_disparities
+from dcem.audit.findings import clear_disparities
 from dcem.audit.results import Audit, TestingRate
 from dcem.estimation.overlap import HARDLY
 from dcem.estimation.results import EVERYBODY

@@ -1,0 +1,34 @@
+"""What audit and comparison have to say, as values: the wording comes last, and from one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+SEVERITIES = ("serious", "caution", "note", "fine")
+FIRST = ("leak",)  # keys that stand before all others: the rest cannot be trusted beside them
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something a reader should know, how serious it is, and what to do.
+
+    Severity is about consequences, not about p-values. *Serious*: a conclusion or a method that
+    people would reach for is not supported here. *Caution*: it needs a second look, or a sentence
+    in the paper. *Note*: worth knowing. *Fine*: it was looked for and not found.
+    """
+
+    key: str  # stable: "leak", "overlap", "tested-less", ...
+    severity: str  # one of SEVERITIES
+    about: str  # the part of a report it belongs to: testing, overlap, outcome, ...
+    groups: tuple[str, ...] = ()  # whom it is about
+    values: Mapping[str, Any] = field(default_factory=dict)  # the numbers behind it, by name
+    remedy: str = ""  # what to do, as a stable word: "exclude", "name-tested", "collect", ...
+    headline: str = ""
+    text: str = ""
+
+
+def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The serious ones first, and before them what makes the rest doubtful."""
+    return tuple(sorted(findings, key=lambda f: (f.key not in FIRST, SEVERITIES.index(f.severity))))
