@@ -28,7 +28,7 @@ def test_the_list_says_where_results_are(inside, tmp_path):
 def test_slips_get_one_clear_line(inside, tmp_path):
     for arguments, message in (
         (("figur2",), "Did you mean 'figure2'"),
-        (("figure2", "--from", "absent"), "There is no folder absent"),
+        (("figure2", "--from", "absent"), "No folder absent"),
         (("figure5", "--from", ".", "--format", "bmp"), "Pictures come as png, svg, pdf"),
     ):
         ended = inside("reproduce", *arguments, "--out", "x", cwd=tmp_path)

@@ -70,7 +70,7 @@ class Recorded:
         self.folder = Path(folder)
         if not self.folder.is_dir():
             raise InputError(
-                f"There is no folder {self.folder} of recorded results. Name the one that holds "
+                f"No folder {self.folder} of recorded results. Name the one that holds "
                 "shown.csv, or none: the results are then computed."
             )
         self._tables: dict[str, pd.DataFrame] = {}

@@ -15,7 +15,7 @@ class Written(NamedTuple):
     main: str
     quiet: str = ""  # its interval or share: smaller, beside it
     beside: str = ""  # a remark under it
-    absent: bool = False  # whether this is why there is no number
+    absent: bool = False  # whether this says why a number is missing
 
 
 def written(cell: Cell) -> Written:

@@ -196,7 +196,7 @@ def picture(comparison: TableComparison, best: MethodResult, target: Target) -> 
 
 
 def _short(found: Estimate) -> Number | Missing:
-    """Without the reason: there is no room for it, and a table below has it."""
+    """Without the reason, for want of room; a table below has it."""
     return Number(found) if found.estimable else Missing()
 
 

@@ -86,7 +86,7 @@ def in_words(document: Document, field: str = "general") -> Document:
 def speak(field: str, names: Collection[str] = ()) -> Callable[[str], str]:
     """A function that puts a sentence into the words of a field, and leaves names alone."""
     if field not in FIELDS:
-        raise InputError(f"There are no words for {field!r}. Choose among: {', '.join(FIELDS)}.")
+        raise InputError(f"No words are known for {field!r}. Choose among: {', '.join(FIELDS)}.")
     words = FIELDS[field]
     if not words:
         return str

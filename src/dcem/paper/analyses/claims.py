@@ -191,7 +191,7 @@ def published_evidence() -> Evidence:
 
 
 def our_evidence(main: Found, shown: Found, grid: Found, studies: Found, sepsis: Found) -> Evidence:
-    """The same from recorded runs; artificial patients are no evidence."""
+    """The same from recorded runs; artificial patients prove nothing."""
     pool = tradeoff.pooled(grid.rows)
     by_auc = tradeoff.windows(pool, "auc", "roc_gap", tradeoff.AUC_EDGES, ("tested-only", "dcem"))
     by_gap = tradeoff.windows(pool, "roc_gap", "auc", tradeoff.GAP_EDGES, ("self", "dcem"))

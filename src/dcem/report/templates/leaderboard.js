@@ -125,7 +125,7 @@ const chosen = board => {
 
 const show = () => {
   const board = data.boards[at("board").value];
-  if (!board) { at("caption").textContent = "There are no results yet."; return; }
+  if (!board) { at("caption").textContent = "No results yet."; return; }
   const here = chosen(board), pairs = here.map(([i, setting]) => [i, setting.name]);
   const all = here.length < board.settings.length ? `these ${here.length} settings` : "all settings";
   fill(at("setting"), here.length > 1 ? [["all", all], ...pairs] : pairs);
