@@ -43,7 +43,7 @@ def test_unknown_names_get_the_nearest(name, message):
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"There is no folder .*nowhere"):
+    with pytest.raises(InputError, match=r"No folder .*nowhere"):
         Recorded(tmp_path / "nowhere")
 
 
