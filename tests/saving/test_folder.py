@@ -4,10 +4,12 @@ import json
 import os
 import re
 import stat
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from safetensors.numpy import load_file
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
@@ -16,6 +18,7 @@ from dcem import methods
 from dcem.methods.propensity import PropensitySettings
 from dcem.saving import ModelFileError, load_model
 from dcem.saving.card import without_small_cells
+from dcem.table.labels import SelectiveLabels
 
 SMALL = {"hidden": (8,), "max_iter": 2, "steps": 5, "random_state": 0}
 
@@ -280,3 +283,66 @@ def test_a_wrong_export_is_not_kept(table, tmp_path, monkeypatch):
     with pytest.raises(RuntimeError, match="differs from predict_proba"):
         model.export_onnx(tmp_path / "m.onnx")
     assert list(tmp_path.iterdir()) == []
+
+
+# -- nobody in particular --------------------------------------------------------------------------
+
+
+def visits_of(people_per_group, visits, seed=0):
+    """A problem in which every person comes several times."""
+    rng = np.random.default_rng(seed)
+    group = np.concatenate([[name] * n for name, n in people_per_group.items()])
+    person = np.repeat(np.arange(len(group)), visits)
+    X = rng.normal(size=(len(person), 2))
+    tested = rng.random(len(person)) < 0.5
+    y = np.where(tested, X[:, 0] + rng.normal(size=len(person)) > 0, np.nan)
+    return SelectiveLabels.from_arrays(X, y, group=group[person], id=person)
+
+
+def test_counts_are_of_people_not_of_rows(tmp_path):
+    problem = visits_of({"many": 60, "few": 4}, visits=20)
+    model = methods.make("tested-only", learner="linear", random_state=0).fit_problem(problem)
+    assert model.training_counts_.loc["few", "rows"] == 80
+    for folder in ("m", "again"):
+        model.save(tmp_path / folder)
+        card = (tmp_path / folder / "MODEL_CARD.md").read_text()
+        assert "| few | withheld | withheld | withheld |" in card
+        assert "| many | 1,200 |" in card
+        model = load_model(tmp_path / folder)
+    assert "80" not in card
+
+
+@pytest.mark.parametrize("learner", ["network", "linear", "boost", "forest"])
+def test_a_column_that_few_people_have_leaves_no_value_behind(tmp_path, learner):
+    problem = visits_of({"a": 80}, visits=3)
+    X = problem.X.copy()
+    X[:, 1] = np.nan
+    X[:27, 1] = 123.456 + np.arange(27)  # nine people, three visits each
+    problem = SelectiveLabels.from_arrays(X, problem.y_obs, id=problem.id)
+    small = {"hidden": (4,), "steps": 5} if learner == "network" else {}
+    model = methods.make("tested-only", learner=learner, random_state=0, **small)
+    model.fit_problem(problem).save(tmp_path / "m")
+    values = np.concatenate(
+        [array.ravel() for array in load_file(tmp_path / "m" / "model.safetensors").values()]
+    )
+    assert not ((values > 100) & np.isfinite(values) & (values < 1e6)).any()
+    assert np.isfinite(load_model(tmp_path / "m").predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("tested_people", [2, 9, 10])
+def test_the_centre_of_a_few_tested_people_is_not_kept(tmp_path, tested_people):
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(60), 2)
+    X = rng.normal(size=(120, 2)) + 50
+    y = np.where(person < tested_people, np.arange(120) % 2, np.nan)
+    problem = SelectiveLabels.from_arrays(X, y, id=person)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = methods.make("tested-only", learner="linear", random_state=0)
+        model.set_params(validation_fraction=0.01).fit_problem(problem, validation=problem)
+    assert len(model.support_.centers) == (tested_people >= 10)
+    near = model.support(X)
+    assert near["distance"].isna().all() == (tested_people < 10)
+    assert near["supported"].any() == (tested_people >= 10)
+    model.save(tmp_path / "m")
+    pd.testing.assert_frame_equal(load_model(tmp_path / "m").support(X), near)

@@ -66,7 +66,7 @@ class Boost(LearnerBase):
 
         X, y, weight, person = known_rows(X, y, weight, person)
         self.n_features = X.shape[1]
-        self.preprocessor = Preprocessor.fit(X, "standard")
+        self.preprocessor = Preprocessor.fit(X, "standard", person=person)
         if len(np.unique(y)) < 2:
             self._set(_constant(base_rate(y, weight)))
             return self

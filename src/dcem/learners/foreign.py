@@ -44,8 +44,8 @@ class Foreign(LearnerBase):
         person: np.ndarray | None = None,
     ) -> Self:
         """See `Learner`; what it makes of validation rows is its own affair: it is not told."""
-        X, y, weight, _ = known_rows(X, y, weight, person)
-        self.preprocessor = Preprocessor.fit(X, "standard")
+        X, y, weight, person = known_rows(X, y, weight, person)
+        self.preprocessor = Preprocessor.fit(X, "standard", person=person)
         self.constant = base_rate(y, weight) if len(np.unique(y)) < 2 else None
         if self.constant is not None:
             return self

@@ -52,7 +52,7 @@ class Forest(LearnerBase):
         """See `Learner`; validation rows are not needed."""
         X, y, weight, person = known_rows(X, y, weight, person)
         self.n_features = X.shape[1]
-        self.preprocessor = Preprocessor.fit(X, "standard")
+        self.preprocessor = Preprocessor.fit(X, "standard", person=person)
         rows = self.preprocessor.transform(X)
         if len(np.unique(y)) < 2:
             value = float(expit(base_rate(y, weight)))

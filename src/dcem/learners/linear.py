@@ -40,9 +40,9 @@ class Linear(LearnerBase):
         person: np.ndarray | None = None,
     ) -> Self:
         """See `Learner`."""
-        X, y, weight, _ = known_rows(X, y, weight, person)
+        X, y, weight, person = known_rows(X, y, weight, person)
         self.n_features = X.shape[1]
-        self.preprocessor = Preprocessor.fit(X, "standard")
+        self.preprocessor = Preprocessor.fit(X, "standard", person=person)
         rows = self.preprocessor.transform(X, "float64")
         if len(np.unique(y)) < 2:
             self.coefficients = np.zeros(rows.shape[1])

@@ -9,6 +9,7 @@ import numpy as np
 
 # Rows worked on at a time: no second copy of a long table.
 BLOCK = 65_536
+FEWEST = 10  # people whose values a median may stand for
 
 
 @dataclass(frozen=True)
@@ -16,12 +17,14 @@ class Preprocessor:
     """Median for missing values, an indicator where training rows had any, then mean 0 and one sd.
 
     A column that training rows never missed but a later row does gets the median without an
-    indicator. `identity` passes numbers through, as the published runs do.
+    indicator. Of a column that fewer than ten people have, only the indicator is used: its median
+    would tell what they have. `identity` passes numbers through, as the published runs do.
 
     Attributes
     ----------
     median, mean, scale
-        Of each column `[d]`; `scale` is what a column is divided by, 1 for a constant one.
+        Of each column `[d]`; `scale` is what a column is divided by, 1 for a constant one and
+        infinity for one that is not used.
     indicators
         Columns that get a missingness indicator, appended at the end.
     """
@@ -34,11 +37,17 @@ class Preprocessor:
 
     @classmethod
     def fit(
-        cls, X: np.ndarray, kind: str | None, spread: float = 1.0, rows: np.ndarray | None = None
+        cls,
+        X: np.ndarray,
+        kind: str | None,
+        spread: float = 1.0,
+        rows: np.ndarray | None = None,
+        person: np.ndarray | None = None,
     ) -> Preprocessor:
         """Learn from the training rows `rows` of `X [n, d]` (None: all), a column at a time.
 
         `kind` is "standard", which scales features to the standard deviation `spread`, or None.
+        `person [n]` says whose row it is; None, that each is somebody else's.
         """
         d = X.shape[1]
         if kind is None:
@@ -48,17 +57,24 @@ class Preprocessor:
         if spread <= 0:
             raise ValueError(f"input_scale must be positive, got {spread}")
         median, mean, scale = np.zeros(d), np.empty(d), np.empty(d)
-        ever = np.zeros(d, dtype=bool)
+        everybody = np.arange(len(X)) if person is None else person
+        everybody = everybody if rows is None else everybody[rows]
+        ever, told = np.zeros(d, dtype=bool), np.ones(d, dtype=bool)
         for column in range(d):
             values = X[:, column] if rows is None else X[rows, column]
             missing = np.isnan(values)
             ever[column] = missing.any()
             present = values[~missing] if ever[column] else values
+            if ever[column]:
+                told[column] = len(np.unique(everybody[~missing])) >= FEWEST
+                present = present if told[column] else present[:0]
             median[column] = np.median(present) if len(present) else 0.0
-            values = np.where(missing, median[column], values) if ever[column] else values
+            if ever[column]:
+                values = np.where(missing | ~told[column], median[column], values)
             mean[column], scale[column] = values.mean(), values.std()
         constant = scale <= 1e-12 * np.maximum(1.0, np.abs(mean))
-        return cls(median, mean, np.where(constant, 1.0, scale) / spread, np.flatnonzero(ever))
+        scale = np.where(told, np.where(constant, 1.0, scale) / spread, np.inf)
+        return cls(median, mean, scale, np.flatnonzero(ever))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All numbers, by name, for a file."""

@@ -157,9 +157,9 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         """Set the fitted attributes that `_members` needs; every method writes its own."""
         raise NotImplementedError
 
-    def _preprocessor(self, X: np.ndarray, rows: np.ndarray) -> Preprocessor:
+    def _preprocessor(self, problem: SelectiveLabels, rows: np.ndarray) -> Preprocessor:
         """How rows become comparable numbers: for distances, and for learners that need it."""
-        return Preprocessor.fit(X, "standard", rows=rows)
+        return Preprocessor.fit(problem.X, "standard", 1.0, rows, problem.person)
 
     # -- predicting -------------------------------------------------------------------------
 

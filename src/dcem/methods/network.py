@@ -16,6 +16,7 @@ from dcem.learners.preprocess import Preprocessor
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.settings import networks_needed
 from dcem.methods.tables import Table
+from dcem.table.labels import SelectiveLabels
 
 if TYPE_CHECKING:
     from dcem.engine import Fleet
@@ -89,8 +90,8 @@ class NetworkClassifier(SelectiveClassifier):
             return FromModule(self.network, n_inputs)
         return MLP(n_inputs, tuple(hidden or self.hidden))
 
-    def _preprocessor(self, X: np.ndarray, rows: np.ndarray) -> Preprocessor:
-        return Preprocessor.fit(X, self.preprocess, self.input_scale, rows)
+    def _preprocessor(self, problem: SelectiveLabels, rows: np.ndarray) -> Preprocessor:
+        return Preprocessor.fit(problem.X, self.preprocess, self.input_scale, rows, problem.person)
 
     @property
     def _precision(self) -> str:

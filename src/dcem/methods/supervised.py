@@ -18,6 +18,7 @@ from dcem.methods.network import NetworkClassifier
 from dcem.methods.registry import renamed
 from dcem.methods.settings import SINGLE, SLOW, WIDE
 from dcem.table import checks
+from dcem.table.labels import SelectiveLabels
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -137,10 +138,9 @@ class LearnerClassifier(SupervisedNetwork):
 
         self.models_ = fit_members(self, data)
 
-    def _preprocessor(self, X: np.ndarray, rows: np.ndarray) -> Any:
-        if self._is_network:
-            return NetworkClassifier._preprocessor(self, X, rows)
-        return SelectiveClassifier._preprocessor(self, X, rows)
+    def _preprocessor(self, problem: SelectiveLabels, rows: np.ndarray) -> Any:
+        base = NetworkClassifier if self._is_network else SelectiveClassifier
+        return base._preprocessor(self, problem, rows)
 
     def _members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
         if hasattr(self, "models_"):

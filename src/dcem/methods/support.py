@@ -59,7 +59,7 @@ class Support:
             sums = np.stack(
                 [np.bincount(nearest, column, minlength=len(centers)) for column in rows.T], axis=1
             )
-            kept = _people_of(nearest, people, len(centers)) >= SMALLEST
+            kept = people_of(nearest, people, len(centers)) >= SMALLEST
             if not kept.any():  # all in one, if they are enough
                 sums, sizes = rows.sum(axis=0, dtype=np.float64)[None], np.array([len(rows)])
                 kept = np.array([len(np.unique(people)) >= SMALLEST])
@@ -70,7 +70,7 @@ class Support:
         radius = (float(np.quantile(distance, 0.99)) if len(centers) else 0.0) or 1.0
         everybody = np.arange(len(group)) if person is None else person
         sizes = np.bincount(group, minlength=n_groups)
-        few = _people_of(group, everybody, n_groups) < SMALLEST
+        few = people_of(group, everybody, n_groups) < SMALLEST
         sizes[(sizes > 0) & few] = SMALLEST  # a saved share tells no small count
         return cls(centers, radius, sizes / sizes.sum())
 
@@ -149,7 +149,7 @@ def positive_probability(model: Any, X: np.ndarray) -> np.ndarray:
     return np.asarray(probability, dtype=np.float64)
 
 
-def _people_of(cluster: np.ndarray, person: np.ndarray, n_clusters: int) -> np.ndarray:
+def people_of(cluster: np.ndarray, person: np.ndarray, n_clusters: int) -> np.ndarray:
     """Different people in each cluster `[n_clusters]`, from a cluster and a person per row."""
     width = int(person.max()) + 1 if len(person) else 1
     pairs = np.unique(cluster.astype(np.int64) * width + person)

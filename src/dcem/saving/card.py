@@ -18,26 +18,35 @@ if TYPE_CHECKING:
 SMALLEST_CELL = 10
 
 
-def without_small_cells(counts: pd.DataFrame) -> pd.DataFrame:
-    """Counts per group with NaN in place of those that could point at a person.
+def without_small_cells(counts: pd.DataFrame, people: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Counts of rows per group with NaN in place of those that could point at a person.
 
-    A count under ten is withheld, and one that lies within ten of the count it is a part of:
-    the difference is a small cell too.
+    A count is withheld if fewer than ten people are behind it, or behind the rest of the count that
+    it is a part of: the difference is a small cell too. `people` counts the different people of
+    each cell, and of the rest (`untested`, `negative`); None says that every row is a person.
     """
     shown = counts.astype(float).copy()
-    rows, tested, positive = (shown[name] for name in ("rows", "tested", "positive"))
+    if people is None:
+        people = shown.assign(
+            untested=shown["rows"] - shown["tested"], negative=shown["tested"] - shown["positive"]
+        )
 
-    def small(cell: pd.Series) -> pd.Series:
-        return ~(cell >= SMALLEST_CELL)  # what was withheld before stays so
+    def small(cell: str) -> pd.Series:
+        return ~(people[cell] >= SMALLEST_CELL)  # what was withheld before stays so
 
-    def part(cell: pd.Series, whole: pd.Series) -> pd.Series:
-        rest = whole - cell
-        return cell.mask(small(cell) | ((rest > 0) & small(rest)))
+    def part(cell: str, rest: str) -> pd.Series:
+        return shown[cell].mask(small(cell) | (small(rest) & ~(people[rest] == 0)))
 
-    shown["rows"] = rows.mask(small(rows))
-    shown["tested"] = part(tested, rows)
-    shown["positive"] = part(positive, tested).mask(shown["tested"].isna())
+    shown["rows"] = shown["rows"].mask(small("rows"))
+    shown["tested"] = part("tested", "untested")
+    shown["positive"] = part("positive", "negative").mask(shown["tested"].isna())
     return shown
+
+
+def shown_counts(estimator: SelectiveClassifier) -> pd.DataFrame:
+    """The training counts of a model that anybody may see."""
+    people = getattr(estimator, "training_people_", None)
+    return without_small_cells(estimator.training_counts_, people)
 
 
 def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame, about_table: str = "") -> str:

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcem import __version__
 from dcem.files import exchange, remove_abandoned
-from dcem.saving.card import model_card, without_small_cells
+from dcem.saving.card import model_card, shown_counts
 from dcem.saving.plain_data import Packer, Unpacker, class_of
 from dcem.table.checks import InputError, notice
 
@@ -134,7 +134,7 @@ def save(
         (temporary / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
         # safetensors writes for the owner alone, whatever the umask says; others may need it too.
         shutil.copymode(temporary / DESCRIPTION, temporary / TENSORS)
-        card = model_card(estimator, without_small_cells(estimator.training_counts_), about_table)
+        card = model_card(estimator, shown_counts(estimator), about_table)
         (temporary / CARD).write_text(card, encoding="utf-8")
         exchange(temporary, folder)
     finally:

@@ -24,7 +24,7 @@ from dcem.methods.frames import FrameEncoder
 from dcem.methods.registry import METHODS, current_name
 from dcem.methods.settings import PropensitySettings
 from dcem.methods.support import Support
-from dcem.saving.card import without_small_cells
+from dcem.saving.card import shown_counts
 
 # Settings that are parameters of a method; only these are made again from a file.
 SETTINGS = {cls.__name__: cls for cls in (PropensitySettings,)}
@@ -32,7 +32,7 @@ SETTINGS = {cls.__name__: cls for cls in (PropensitySettings,)}
 ROWS = {"train_rows_", "pseudo_labels_", "propensity_", "pseudo_outcome_"}
 NAMES = {"classes_", "feature_names_in_"}
 # Fitted attributes with a place of their own in the description.
-PLACED = {"preprocessor_", "support_", "training_counts_", "encoder_"}
+PLACED = {"preprocessor_", "support_", "training_counts_", "training_people_", "encoder_"}
 ARRAYS = "bifuUO"  # kinds of arrays that a description may hold
 LARGEST = 10**6  # of a number that says how large a network is
 DEEPEST = 8  # estimators within estimators
@@ -49,7 +49,7 @@ class Packer:
         for name in ("preprocessor_", "support_"):
             part = getattr(one, name)
             self._put(f"{place}{name}", part.arrays())
-        counts = without_small_cells(one.training_counts_)
+        counts = shown_counts(one)
         node = {
             "method": one.name,
             "class": type(one).__name__,

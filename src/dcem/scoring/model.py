@@ -14,7 +14,7 @@ from dcem import methods
 from dcem.methods import SelectiveClassifier
 from dcem.saving import ModelFileError
 from dcem.saving import load_model as load_estimator
-from dcem.saving.card import without_small_cells
+from dcem.saving.card import shown_counts
 from dcem.saving.folder import read_table_description, save
 from dcem.table import Encoder, Roles, Source, UserTable
 from dcem.table.checks import InputError
@@ -190,7 +190,7 @@ class TableModel:
         described = {
             "encoder": self.encoder.to_plain(),
             "roles": self.roles.to_plain(),
-            "source": asdict(_shareable(self.source, self.estimator.training_counts_)),
+            "source": asdict(_shareable(self.source, self.estimator)),
             "missing": dict(self.missing),
         }
         save(self.estimator, folder, table=described, about_table=_section(self))
@@ -281,25 +281,27 @@ def require_method(name: str) -> None:
     raise InputError(f"{name!r} {why}. Choose one of: {', '.join(usable)}.")
 
 
-def _shareable(source: Source, counts: pd.DataFrame) -> Source:
-    """The table as a saved model may describe it, next to `counts` without small cells.
+def _shareable(source: Source, estimator: SelectiveClassifier) -> Source:
+    """The table as a saved model may describe it, next to counts without small cells.
 
     Rounded is what the groups shown add up to, not what all do: near the edge between two hundreds
     the second would still narrow a hidden size down.
     """
-    withheld = without_small_cells(counts)["rows"].isna()
+    withheld = shown_counts(estimator)["rows"].isna()
     if not withheld.any():
         return source
-    hidden = int(counts["rows"][withheld].sum())  # 0 of a model that was loaded: rounded already
+    hidden = int(
+        estimator.training_counts_["rows"][withheld].sum()
+    )  # 0 of a model that was loaded: rounded already
     return replace(source, rows=round((source.rows - hidden) / 100) * 100)
 
 
 def _section(model: TableModel) -> str:
     """The model card's section about the table."""
     source, roles = model.source, model.roles
-    shown = _shareable(source, model.estimator.training_counts_)
+    shown = _shareable(source, model.estimator)
     rows = f"{source.rows:,} rows"
-    if without_small_cells(model.estimator.training_counts_)["rows"].isna().any():
+    if shown_counts(model.estimator)["rows"].isna().any():
         about = f"about {shown.rows:,}" if shown.rows else "fewer than 100"
         rows = f"{about} rows (rounded, since the size of a group is withheld)"
     means = {
