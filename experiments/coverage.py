@@ -198,7 +198,7 @@ def fixed_score(cell: Cell, path: str) -> tuple[Callable[[np.ndarray], np.ndarra
 
 def repeat(cell: Cell, seed: int, path: str) -> list[dict[str, Any]]:
     """Judge one sample for every target: was the value in the interval, and how wide is it?"""
-    from dcem.compare import Evaluator
+    from dcem.estimation.evaluator import Evaluator
     from dcem.estimation.folds import percentiles, person_folds
 
     problem, truth = draw(cell, seed, ROWS, path)
@@ -321,7 +321,7 @@ def show(out: Path) -> None:
 
 def bound() -> None:
     """What no estimator can undercut by much: widths with known models, over full truth."""
-    from dcem.compare import Evaluator
+    from dcem.estimation.evaluator import Evaluator
     from dcem.estimation.nuisances import Nuisances
     from dcem.tasks import make_sinusoid
 

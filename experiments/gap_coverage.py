@@ -25,7 +25,6 @@ import pandas as pd
 from scipy.special import expit
 
 from _record import RESULTS, record
-from dcem.metrics._resampling import People
 from dcem.metrics.gap import GRID, Ranking, compare_curves
 
 LAYOUTS = {
@@ -118,14 +117,14 @@ def repeat(layout: str, curves: str, target: str, seed: int) -> dict[str, float]
         draw(rng, n, place, k == odd, curves)
         for k, (n, place) in enumerate(zip(sizes, places, strict=True))
     ]
-    people = People(np.repeat(np.arange(len(sizes)), sizes))
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    rankings = []
-    for k, (one, (p, q)) in enumerate(zip(groups, masses(groups, target, rng), strict=True)):
-        counted = (p != 0) | (q != 0)
-        person = people.of_row[start[k] : start[k + 1]]
-        rankings.append(Ranking(one.score[counted], p[counted], q[counted], person[counted]))
-    found = compare_curves(rankings, people.resample, n_replicates=REPLICATES, level=0.95, rng=rng)
+    found = compare_curves(
+        np.concatenate([one.score for one in groups]),
+        *map(np.concatenate, zip(*masses(groups, target, rng), strict=True)),
+        np.repeat(np.arange(len(sizes)), sizes),
+        n_replicates=REPLICATES,
+        level=0.95,
+        rng=rng,
+    )
     low, high = found.largest
     return {
         "value": float(found.value.max()), "low": low, "high": high,

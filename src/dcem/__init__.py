@@ -39,6 +39,7 @@ from dcem._version import __version__
 
 if TYPE_CHECKING:
     from dcem import methods, metrics, table, tasks
+    from dcem.compare.run import compare_methods
     from dcem.methods.dcem import DCEMClassifier
     from dcem.scoring.model import load_model
     from dcem.table.labels import SelectiveLabels
@@ -53,6 +54,7 @@ __all__ = [
     "Roles",
     "SelectiveLabels",
     "__version__",
+    "compare_methods",
     "load_model",
     "methods",
     "metrics",
@@ -69,6 +71,7 @@ _HOME = {
     "InputError": "dcem.table.messages",
     "Roles": "dcem.table.roles",
     "SelectiveLabels": "dcem.table.labels",
+    "compare_methods": "dcem.compare.run",
     "load_model": "dcem.scoring",
     "read_table": "dcem.table.load",
 }

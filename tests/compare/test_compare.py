@@ -9,9 +9,16 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from dcem.cli import app
-from dcem.compare import compare_table, plant
-from dcem.compare.advice import leading
-from dcem.compare.planted import CEILING, FAMILIES, GAMMA, make_task, outcome_dependent
+from dcem.compare import compare_methods, plant
+from dcem.compare.planted import (
+    CEILING,
+    FAMILIES,
+    GAMMA,
+    along,
+    fitted_index,
+    make_task,
+    outcome_dependent,
+)
 from dcem.compare.results import TableComparison, estimates
 from dcem.compare.run import within_budget
 from dcem.estimation.nuisances import Nuisances
@@ -32,8 +39,8 @@ def task() -> tuple[SelectiveLabels, np.ndarray]:
 
 
 def quick(problem: SelectiveLabels, **more: object) -> TableComparison:
-    settings = {"folds": 2, "planted": 0, "resamples": 20, "params": QUICK, **more}
-    return compare_table(problem, ["y-obs", "tested-only"], **settings)  # type: ignore[arg-type]
+    settings = {"folds": 2, "planted": 0, "resamples": 20, "members": 2, "params": QUICK, **more}
+    return compare_methods(problem, ["y-obs", "tested-only"], **settings)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -65,14 +72,53 @@ class TestCompare:
             known = method.judgements["truth"].auc.value
             assert method.judgements["dr"].auc.value == pytest.approx(known, abs=0.06)
 
-    def test_gains_are_counted_from_the_first_method(self, comparison: TableComparison) -> None:
-        first, second = comparison.methods
-        assert first.judgements["dr"].auc_gain is None
-        gain = second.judgements["dr"].auc_gain
+    def test_gains_are_counted_from_tested_only(self, comparison: TableComparison) -> None:
+        other, reference = comparison.methods
+        assert comparison.reference == reference.name == "tested-only"
+        assert reference.judgements["dr"].auc_gain is None
+        gain = other.judgements["dr"].auc_gain
         assert gain is not None
         assert gain.value == pytest.approx(
-            second.judgements["dr"].auc.value - first.judgements["dr"].auc.value
+            other.judgements["dr"].auc.value - reference.judgements["dr"].auc.value
         )
+
+    def test_what_is_judged_is_the_ensemble_that_is_delivered(
+        self, comparison: TableComparison
+    ) -> None:
+        assert [method.members for method in comparison.methods] == [2, 2]
+
+    def test_rates_by_group_when_acting(self, comparison: TableComparison) -> None:
+        judged = comparison.methods[0].judgements["truth"].when_acting
+        assert set(judged) == {"true_positive_rate", "precision", "share_acted_on"}
+        shares = judged["share_acted_on"]
+        sizes = {group.name: group.people for group in comparison.groups}
+        acted = sum(shares[name].value * size for name, size in sizes.items())
+        assert acted / sum(sizes.values()) == pytest.approx(0.1, abs=0.01)
+
+    def test_given_splits_are_judged_by_the_truth_of_the_last(
+        self, task: tuple[SelectiveLabels, np.ndarray]
+    ) -> None:
+        problem, truth = task
+        here = np.arange(len(problem))
+        parts = [problem.subset(here % 3 == k) for k in range(3)]
+        known = {
+            name: truth[here % 3 == k] for k, name in enumerate(("train", "validation", "test"))
+        }
+        found = compare_methods(
+            parts[0],
+            ["tested-only", "y-model"],
+            truth=known,
+            validation=parts[1],
+            test=parts[2],
+            planted=0,
+            resamples=20,
+            members=1,
+            params=QUICK,
+        )
+        assert [method.uses_truth for method in found.methods] == [False, True]
+        assert found.standings["truth"].best == "tested-only"  # who is told the truth takes no part
+        assert sum(group.people for group in found.groups) == len(parts[0])
+        assert found.people == len(parts[2])
 
     def test_frame_holds_everything(self, comparison: TableComparison) -> None:
         frame = comparison.to_frame()
@@ -82,7 +128,9 @@ class TestCompare:
     def test_what_it_says_of_planted_outcomes(self, comparison: TableComparison) -> None:
         assert comparison.planted is not None
         assert {score.family for score in comparison.planted.scores} == {f.name for f in FAMILIES}
-        assert len(comparison.planted.sentences) == len(FAMILIES) + 3
+        keys = [finding.key for finding in comparison.planted.findings]
+        assert keys.count("planted") == len(FAMILIES)
+        assert keys.count("planted-harm") == sum(bool(family.violates) for family in FAMILIES) == 3
 
     def test_truth_of_the_untested_moves_nothing_else(
         self, task: tuple[SelectiveLabels, np.ndarray]
@@ -111,7 +159,9 @@ class TestCompare:
         assert judged.auc.estimable
         assert not judged.roc_gap.estimable
         assert judged.auc_differences == {}
-        assert len(found.sentences) == 3
+        keys = {finding.key for finding in found.findings}
+        assert {"tested", "best"} <= keys
+        assert not keys & {"groups-alike", "groups-differ", "curves-differ"}
 
     def test_no_overlap_is_said(self) -> None:
         made = make_sinusoid(
@@ -121,16 +171,16 @@ class TestCompare:
         assert not found.overlap.estimable
         assert not found.methods[0].judgements["dr"].auc.estimable
         assert found.methods[0].judgements["tested"].auc.estimable
-        assert any("not estimable" in warning for warning in found.warnings)
-        assert "Among the tested, `y-obs`" in " ".join(found.sentences)
+        assert "no-overlap" in {warning.key for warning in found.warnings}
+        assert set(found.standings) == {"tested"}
 
     def test_a_method_that_needs_the_truth_is_refused(
         self, task: tuple[SelectiveLabels, np.ndarray]
     ) -> None:
         with pytest.raises(InputError, match="truth of everybody"):
-            compare_table(task[0], ["y-model"])
+            compare_methods(task[0], ["y-model"])
         with pytest.raises(InputError, match=r"Unknown method 'dcme'.*'dcem'"):
-            compare_table(task[0], ["dcme"])
+            compare_methods(task[0], ["dcme"])
 
     def test_row_budget_takes_whole_people(self) -> None:
         person = np.repeat(np.arange(100), 3)
@@ -156,7 +206,7 @@ class TestPlanted:
         group = rng.integers(2, size=3000)
         e = np.where(group == 0, 0.4, 0.2)
         y = np.where(rng.random(3000) < e, rng.random(3000) < 0.3, np.nan)
-        outcome = 1 / (1 + np.exp(1 - rng.normal(size=3000)))
+        outcome = 1 / (1 + np.exp(1 - 1.5 * np.nan_to_num(X[:, 0])))
         problem = SelectiveLabels.from_arrays(X, y, group=group)
         return problem, Nuisances(e, outcome, ())  # type: ignore[arg-type]
 
@@ -165,7 +215,8 @@ class TestPlanted:
         self, table: tuple[SelectiveLabels, Nuisances], family: str
     ) -> None:
         problem, models = table
-        made = make_task(family, problem, models, np.random.default_rng(1))
+        fitted = fitted_index(problem, models)
+        made = make_task(family, problem, models, fitted, np.random.default_rng(1))
         assert made.truth.mean() == pytest.approx(models.outcome.mean(), abs=0.06)
         for code, rate in ((0, 0.4), (1, 0.2)):
             mine = made.train.group == code
@@ -185,20 +236,20 @@ class TestPlanted:
         problem, models = table
         found = plant(problem, models, ["tested-only"], repetitions=2, params=QUICK)
         scores = {(s.method, s.family): s.auc.value for s in found.scores}
-        assert 0.6 < scores["tested-only", "linear"] < scores[CEILING, "linear"] + 0.02
+        assert 0.6 < scores["tested-only", "sharpened"] < scores[CEILING, "sharpened"] + 0.02
 
     def test_one_repetition_is_refused(self, table: tuple[SelectiveLabels, Nuisances]) -> None:
         with pytest.raises(InputError, match="2 or more"):
             plant(*table, ["tested-only"], repetitions=1)
 
-    def test_a_lead_is_claimed_only_where_it_is_clear(self) -> None:
-        scores = {
-            "a": np.array([0.80, 0.81, 0.82, 0.83]),
-            "b": np.array([0.70, 0.71, 0.72, 0.73]),  # always .1 below
-            "c": np.array([0.60, 0.95, 0.65, 0.90]),  # far below or far above
-        }
-        best, beaten, unclear = leading(scores, 0.95)
-        assert (best, beaten, unclear) == ("a", ["b"], ["c"])
+    def test_a_drawn_outcome_goes_along_with_testing_as_the_fitted_one_does(self) -> None:
+        rng = np.random.default_rng(0)
+        policy, drawn = rng.normal(size=(2, 5000))
+        fitted = 0.9 * policy + 0.4 * rng.normal(size=5000)
+        mixed = along(drawn, policy, fitted)
+        correlation = np.corrcoef([mixed, policy, fitted])
+        assert correlation[0, 1] == pytest.approx(correlation[1, 2])
+        assert np.std(mixed) == pytest.approx(1)
 
 
 class TestCommand:
@@ -219,6 +270,7 @@ class TestCommand:
             [
                 "compare", str(people), "--label", "label", "--group", "group",
                 "--method", "y-obs,tested-only", "--folds", "2", "--planted", "0",
+                "--members", "1",
                 *map(str, more),
             ],
             env={"COLUMNS": "200"},

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from dcem import metrics
-from dcem.compare import Evaluator
 from dcem.estimation import measures
 from dcem.estimation.candidates import BoostedTrees
+from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles, person_folds
-from dcem.estimation.gap import GRID, Ranking, roc_gap
 from dcem.estimation.nuisances import FLOOR, Nuisances, best_mixture, fit_nuisances
 from dcem.estimation.outcomes import TARGETS, Masses, masses
+from dcem.metrics.estimate import Estimate
 from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
 
@@ -172,36 +172,39 @@ class TestOtherFunctionals:
         assert found.value == pytest.approx(0.4 - 0.5)
 
 
-class TestGap:
-    def test_of_complete_labels_is_the_metric(self) -> None:
-        _, y, _, _, score = make_problem(300)
-        group = np.arange(300) % 3
-        found = roc_gap(
-            score, Masses(y, 1 - y), group, np.arange(300), y, [0, 1, 2],
-            n_resamples=3, rng=np.random.default_rng(0),
-        )  # fmt: skip
-        known = metrics.roc_gaps(y, score, group)
-        assert found.value == pytest.approx(max(known.values()), abs=2e-3)
-        assert known[found.pair] == max(known.values())
+class TestSmallGroups:
+    def test_an_area_of_few_people_takes_students_quantile(self) -> None:
+        of = measures.auc(np.array([3.0, 1, 2, 0, 4, 1.5]), Masses(*_halves()))
+        wide, normal = (of.estimate(None, share=True, behind=n) for n in (3, 10**6))
+        assert wide.high - wide.low > 1.2 * (normal.high - normal.low)
 
-    def test_a_curve_of_doubly_robust_masses_rises(self) -> None:
-        problem, _, e, risk, score = make_problem(200)
-        of = masses("dr", problem, testing=e, outcome=risk)
-        assert of.positive.min() < 0  # so that there is something to mend
-        ranking = Ranking(score, of, np.arange(200))
-        curve = ranking.curve(np.arange(200))
-        assert np.all(np.diff(curve) >= 0)
-        assert curve[-1] == pytest.approx(1)
-        assert len(curve) == len(GRID)
+    def test_a_difference_puts_the_arms_together(self) -> None:
+        one, other = Estimate(0.9, 0.7, 0.96), Estimate(0.8, 0.75, 0.84)
+        found = one.minus(other)
+        assert found.value == pytest.approx(0.1)
+        assert found.low == pytest.approx(0.1 - np.hypot(0.2, 0.04))
+        assert found.high == pytest.approx(0.1 + np.hypot(0.06, 0.05))
 
-    def test_chance_is_what_groups_without_meaning_show(self) -> None:
-        _, y, _, _, score = make_problem(600)
-        rng = np.random.default_rng(0)
-        found = roc_gap(
-            score, Masses(y, 1 - y), rng.integers(2, size=600), np.arange(600), y, [0, 1],
-            n_resamples=100, rng=rng,
-        )  # fmt: skip
-        assert np.quantile(found.by_chance, 0.01) < found.value < np.quantile(found.by_chance, 0.99)
+
+def _halves() -> tuple[np.ndarray, np.ndarray]:
+    y = np.array([1.0, 0, 1, 0, 1, 0])
+    return y, 1 - y
+
+
+class TestActing:
+    def test_rates_by_hand(self) -> None:
+        y = np.array([1.0, 1, 1, 0, 0])
+        acted, of = np.array([True, True, False, True, False]), Masses(y, 1 - y)
+        assert measures.true_positive_rate(acted, of).value == pytest.approx(2 / 3)
+        assert measures.precision(acted, of).value == pytest.approx(2 / 3)
+        assert measures.share_acted_on(acted, of).value == pytest.approx(3 / 5)
+
+    def test_known_truth_gives_the_xauc_of_the_metric(self) -> None:
+        problem, y, e, risk, score = make_problem(400)
+        judge = Evaluator(problem, truth=y, nuisances=exact(problem, e, risk))
+        known = metrics.xauc(y, score, np.asarray(problem.group_names)[problem.group])
+        for pair, found in judge.xauc("truth", score).items():
+            assert found.value == pytest.approx(known[pair])
 
 
 class TestNuisances:

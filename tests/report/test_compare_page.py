@@ -52,9 +52,9 @@ def test_assumptions_conclusions_and_provenance_are_told(
         shown = plain(text.replace("<code>", "`").replace("</code>", "`"))
     told = [
         *(target.assumption for target in table_comparison.targets),
-        *table_comparison.sentences,
-        *table_comparison.warnings,
-        *table_comparison.planted.sentences,
+        *(one.headline for one in table_comparison.findings),
+        *(one.headline for one in table_comparison.warnings),
+        *(one.headline for one in table_comparison.planted.findings),
         *(family.what for family in table_comparison.planted.families),
         *table_comparison.configuration.values(),
         *table_comparison.data.values(),
@@ -84,7 +84,11 @@ def test_the_first_screen_names_the_method_that_ranks_everybody_best(document) -
 def test_an_oracle_is_never_recommended() -> None:
     comparison = made_up_comparison(truth=True, n_methods=3)
     *others, best = comparison.methods
-    comparison = replace(comparison, methods=(*others, replace(best, uses_truth=True)))
+    standings = {
+        key: replace(one, best=others[-1].name) for key, one in comparison.standings.items()
+    }
+    methods = (*others, replace(best, uses_truth=True))
+    comparison = replace(comparison, methods=methods, standings=standings)
     rows = compare_document(comparison).opening.picture.rows
     assert [row.label.tag for row in rows] == ["", "recommended", "given the truth"]
 

@@ -15,9 +15,11 @@ from dcem.compare.results import (
     Planted,
     PlantedFamily,
     PlantedScore,
+    Standing,
     TableComparison,
     TestingByScore,
 )
+from dcem.estimation.findings import Finding
 from dcem.estimation.results import EVERYBODY, Histogram, Nuisance, Overlap, Target
 from dcem.metrics.estimate import Estimate
 
@@ -60,8 +62,15 @@ def judgement(target: str, auc: float, rng: np.random.Generator, first: bool) ->
         },
         roc_gap=Estimate(0.06, 0.03, 0.11),
         gap_pair=(GROUPS[0], GROUPS[2]),
+        auc_against={g: around(-0.03) if i else missing for i, g in enumerate(GROUPS[1:])},
         gap_by_chance=0.034,
-        gap_p_value=0.01,
+        gap_p_values={(GROUPS[0], GROUPS[2]): 0.01},
+        xauc={(GROUPS[0], GROUPS[1]): around(0.7), (GROUPS[1], GROUPS[0]): around(0.68)},
+        when_acting={
+            "true_positive_rate": {g: around(0.4) for g in GROUPS},
+            "precision": {g: around(0.3) for g in GROUPS},
+            "share_acted_on": {g: around(0.1) for g in GROUPS},
+        },
         calibration_error=around(0.03, 0.01),
         calibration_in_the_large={g: around(-0.02) for g in (EVERYBODY, *GROUPS)},
         precision_at_capacity={0.05: around(0.7), 0.1: around(0.6)},
@@ -140,12 +149,25 @@ def made_up_comparison(
             )
         )
     families = (
-        PlantedFamily("linear", "A logistic model of all features.", False),
-        PlantedFamily("trees", "Boosted trees fitted to what was seen.", False),
-        PlantedFamily("outcome-dependent", "Testing looks at the outcome itself.", True),
+        PlantedFamily("linear", "A logistic model of all features.", ""),
+        PlantedFamily("trees", "Boosted trees fitted to what was seen.", ""),
+        PlantedFamily("outcome-dependent", "Testing looks at the outcome itself.", "testing fails"),
     )
     return TableComparison(
         methods=tuple(methods[:n_methods]),
+        reference=methods[0].name,
+        reference_group=GROUPS[0],
+        standings={
+            t.key: Standing(
+                methods[n_methods - 1].name,
+                {m.name: around(0.03) for m in methods[: n_methods - 1]},
+                tuple(m.name for m in methods[: n_methods - 1][-1:]),
+            )
+            for t in targets
+            if t.available
+        },
+        decision="the 10 % of people with the highest scores",
+        floor=0.005,
         targets=targets,
         groups=(
             GroupCounts(GROUPS[0], 7000, 1400, 500, 1900 if truth else None),
@@ -177,7 +199,14 @@ def made_up_comparison(
                 for i, m in enumerate([*names, "y-model"])
             ),
             repetitions=5,
-            sentences=("`dcem` comes first in all three families, by a margin clear of zero.",),
+            findings=(
+                Finding(
+                    "planted",
+                    "fine",
+                    "methods",
+                    headline="`dcem` comes first in all three families, by far.",
+                ),
+            ),
             seconds=40.0,
         ),
         level=0.95,
@@ -186,11 +215,28 @@ def made_up_comparison(
         rows_used=10_100,
         people=9_000,
         resamples=200,
-        sentences=(
-            "In group other & unknown, 11 % were tested; in group Caucasian, 20 %.",
-            "`dcem` ranks people better than `y-obs` (doubly robust AUC .750 against .660).",
+        findings=(
+            Finding(
+                "tested",
+                "fine",
+                "methods",
+                headline="In group other & unknown, 11 % were tested; in group Caucasian, 20 %.",
+            ),
+            Finding(
+                "gain",
+                "fine",
+                "methods",
+                headline="`dcem` ranks people better than `y-obs` (AUC .750 against .660).",
+            ),
         ),
-        warnings=("Column `insulin` may have been recorded after the test was ordered.",),
+        warnings=(
+            Finding(
+                "leak",
+                "serious",
+                "methods",
+                headline="Column `insulin` may have been recorded after the test.",
+            ),
+        ),
         configuration={"label": "A1Cresult", "seed": "0"},
         versions={"dcem": "0.0.test", "numpy": "2"},
         data={"file": "diabetes.csv", "sha256": "ab" * 32},

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from dcem.compare.results import TableComparison
     from dcem.report.document import Document
 
-DEFAULT = "y-obs,tested-only,ipw,peer-loss,dcem"
-
 
 @options.takes_roles()
 def compare(
@@ -24,8 +22,8 @@ def compare(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="Method to compare; the first is what others are compared with. Repeat it, or "
-            f"give a list with commas. Default: {DEFAULT}.",
+            help="Method to compare; repeat it, or give a list with commas. Gains are counted from "
+            "tested-only, else from the first.",
             show_default=False,
         ),
     ] = None,
@@ -39,6 +37,26 @@ def compare(
     planted: Annotated[
         int, typer.Option(min=0, help="Repetitions of planted outcomes, at least 2; 0: none.")
     ] = 4,
+    floor: Annotated[
+        float,
+        typer.Option(min=0, help="Differences in AUC below it are not called differences."),
+    ] = 0.005,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Risk at which one acts, for rates by group.", show_default=False
+        ),
+    ] = None,
+    capacity: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Share of people one acts on, if no threshold is given."),
+    ] = 0.1,
+    members: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Models of an ensemble, as for fit; they tell the luck of training."
+        ),
+    ] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Seed of rows, folds, networks, resamples.")] = 0,
     words: options.Words = "general",
     report: Annotated[
@@ -61,8 +79,8 @@ def compare(
     """
     from rich.console import Console
 
-    from dcem.compare import compare_table
-    from dcem.compare.fitting import check_methods
+    from dcem.compare import compare_methods
+    from dcem.compare.fitting import DEFAULT_METHODS, check_methods
     from dcem.report.compare import compare_document
     from dcem.report.to_terminal import to_terminal
     from dcem.report.words import speak
@@ -72,7 +90,7 @@ def compare(
     console = Console(highlight=False)
     speak(words)  # refuses words it does not know, before the work
     require_places(report, out)
-    names = check_methods(options.listed(method or [DEFAULT]))
+    names = check_methods(options.listed(method) if method else DEFAULT_METHODS)
     with console.status(f"reading {table} ..."):
         read = read_table(table, roles)
     options.show_columns(read, console)
@@ -87,13 +105,17 @@ def compare(
             if not console.is_terminal:
                 console.print(f"  {time.perf_counter() - begun:4.0f} s  {doing}", markup=False)
 
-        comparison = compare_table(
+        comparison = compare_methods(
             read.problem,
             names,
             truth=read.truth,
             folds=folds,
             max_rows=max_rows or None,
             planted=planted,
+            floor=floor,
+            threshold=threshold,
+            capacity=capacity,
+            members=members,
             random_state=seed,
             data=options.describe(read),
             suspicious=options.suspicious(read),

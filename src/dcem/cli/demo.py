@@ -13,14 +13,7 @@ if TYPE_CHECKING:
     from dcem.compare.results import TableComparison
     from dcem.tasks import Task
 
-# In the order of the report; the first is what the others are compared with.
-METHODS = {
-    "y-obs": "Takes the table at its word: whoever was not tested counts as negative.",
-    "tested-only": "Learns from the tested alone and applies that to everybody.",
-    "dcem": "Fills in the missing outcomes by expectation-maximisation, with a model of who is "
-    "tested.",
-    "y-model": "Learns from the true outcome of everybody; only a simulation allows it.",
-}
+METHODS = ("y-obs", "tested-only", "dcem", "y-model")  # in the order of the report
 
 TITLE = "Learning from biased labels: a demonstration"
 LEAD = (
@@ -84,17 +77,21 @@ def demo(
 
 def compare(task: Task, seed: int, resamples: int, console: Any) -> TableComparison:
     """Fit every method to a task and judge it on the truth of the test split."""
-    from dcem.compare import compare_on_truth
+    from dcem.compare import compare_methods
 
     begun = time.perf_counter()
     with console.status("fitting ..."):
-        return compare_on_truth(
-            (task.train, task.validation, task.test),
-            (task.truth["train"], task.truth["validation"], task.truth["test"]),
+        return compare_methods(
+            task.train,
             METHODS,
+            truth=task.truth,
+            validation=task.validation,
+            test=task.test,
+            planted=0,
             resamples=resamples,
             random_state=seed,
-            configuration=configuration(task, seed),
+            members=1,
+            data=configuration(task, seed),
             progress=lambda doing: console.print(
                 f"  {time.perf_counter() - begun:4.0f} s  {doing}"
             ),

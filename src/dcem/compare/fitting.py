@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import itertools
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +14,12 @@ from joblib import Parallel, delayed, parallel_config
 
 from dcem import methods
 from dcem.compare.results import History
-from dcem.methods.registry import METHODS
+from dcem.methods.registry import MEMBERS, METHODS, delivered
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
-DEFAULT_METHODS = ("y-obs", "tested-only", "ipw", "peer-loss", "dcem")
+# What is compared unless methods are named; the first is what gains are counted from.
+DEFAULT_METHODS = ("tested-only", "y-obs", "ipw", "peer-loss", "dcem")
 Progress = Callable[[str], None]
 WORTH_A_PROCESS = 10_000  # rows to fit to, in all: below, starting processes takes longer
 _LOSSES = {
@@ -34,21 +34,36 @@ _ENDINGS = {
 
 
 @dataclass(frozen=True)
-class OutOfFold:
-    """What a method says of people that it was not fitted to."""
+class Fitted:
+    """What a model says of rows that it did not see, and what is told of the model."""
 
-    score: np.ndarray  # [n] probability
-    seconds: float
+    members: np.ndarray  # [members, rows] probability by each model of the ensemble
     fills_in: bool  # whether the method gives the untested labels of its own
-    history: History | None  # of the first fold
+    history: History | None
+
+    @property
+    def score(self) -> np.ndarray:
+        """The ensemble's probability [rows]: what is delivered."""
+        mean: np.ndarray = self.members.mean(axis=0)
+        return mean
 
 
-def check_methods(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, each known, once, and usable without the truth."""
+@dataclass(frozen=True)
+class Part:
+    """People to learn from, and people to score."""
+
+    train: SelectiveLabels
+    rows: SelectiveLabels
+    validation: SelectiveLabels | None = None
+    truth: Any = None  # (train, validation), for oracles
+
+
+def check_methods(names: Sequence[str], *, oracles: bool = False) -> tuple[str, ...]:
+    """The names, each known, once, and (unless `oracles` are welcome) usable without the truth."""
     if not names:
         raise checks.InputError("No method was named. Give at least one, such as dcem.")
     for name in names:
-        if methods.make(name).uses_truth:
+        if methods.make(name).uses_truth and not oracles:
             usable = ", ".join(methods.names(usable=True))
             raise checks.InputError(
                 f"{name!r} learns from the truth of everybody, which this table does not have. "
@@ -62,50 +77,45 @@ def describe(name: str) -> str:
     return (inspect.getdoc(METHODS[name]) or name).splitlines()[0]
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """The scores of rows that a model did not see, and what is told of the model."""
-
-    score: np.ndarray  # [rows] probability
-    fills_in: bool
-    history: History | None
-
-
 def fit_and_score(
     name: str,
-    parts: Sequence[tuple[SelectiveLabels, SelectiveLabels]],
+    parts: Sequence[Part],
     random_state: int,
     params: Mapping[str, Any] | None = None,
+    members: int = MEMBERS,
 ) -> list[Fitted]:
-    """Fit a method to the first of each pair and score the second.
+    """Fit a method, as it is delivered, to people and score others; each part has its own seed.
 
-    Where batches make every pair a fit of its own, the pairs are shared out over the cores.
+    Where batches make every part a fit of its own, the parts are shared out over the cores.
     """
-    model = methods.make(name, random_state=random_state, **(params or {}))
+    model = delivered(name, members=members, **(params or {}))
+    seeds = [int(seed) for seed in np.random.SeedSequence(random_state).generate_state(len(parts))]
+    seeded = list(zip(parts, seeds, strict=True))
     workers = min(os.cpu_count() or 1, len(parts))
-    if workers == 1 or sum(len(train) for train, _ in parts) < WORTH_A_PROCESS:
-        return _fit_and_score(model, parts)
+    if workers == 1 or sum(len(part.train) for part in parts) < WORTH_A_PROCESS:
+        return _fit_and_score(model, seeded)
     shares = [list(range(start, len(parts), workers)) for start in range(workers)]
     # one thread each: small products gain nothing from more
     with parallel_config("loky", n_jobs=workers, inner_max_num_threads=1):
         done = Parallel()(
-            delayed(_fit_and_score)(model, [parts[i] for i in share]) for share in shares
+            delayed(_fit_and_score)(model, [seeded[i] for i in share]) for share in shares
         )
     by_position = dict(zip(itertools.chain(*shares), itertools.chain(*done), strict=True))
     return [by_position[i] for i in range(len(parts))]
 
 
-def _fit_and_score(
-    model: Any, parts: Sequence[tuple[SelectiveLabels, SelectiveLabels]]
-) -> list[Fitted]:
-    fitted = methods.fit_many(model, [train for train, _ in parts])
+def _fit_and_score(model: Any, seeded: Sequence[tuple[Part, int]]) -> list[Fitted]:
+    parts = [part for part, _ in seeded]
+    fitted = methods.fit_many(
+        model,
+        [part.train for part in parts],
+        validations=[part.validation for part in parts],
+        truths=[part.truth if model.uses_truth else None for part in parts],
+        random_states=[seed for _, seed in seeded],
+    )
     return [
-        Fitted(
-            one.predict_proba(rows, **_group_of(one, rows))[:, 1],
-            hasattr(one, "pseudo_labels_"),
-            history_of(one),
-        )
-        for one, (_, rows) in zip(fitted, parts, strict=True)
+        Fitted(_members(one, part.rows), hasattr(one, "pseudo_labels_"), history_of(one))
+        for one, part in zip(fitted, parts, strict=True)
     ]
 
 
@@ -115,27 +125,25 @@ def out_of_fold(
     fold: np.ndarray,
     random_state: int,
     params: Mapping[str, Any] | None = None,
-) -> OutOfFold:
-    """Score every row by a model of the other folds."""
-    begun = time.perf_counter()
+    members: int = MEMBERS,
+) -> Fitted:
+    """Score every row by a model of the other folds; the history is that of the first."""
     numbers = np.unique(fold)
-    parts = [(problem.subset(fold != k), problem.subset(fold == k)) for k in numbers]
-    fitted = fit_and_score(name, parts, random_state, params)
-    score = np.empty(len(problem))
+    parts = [Part(problem.subset(fold != k), problem.subset(fold == k)) for k in numbers]
+    fitted = fit_and_score(name, parts, random_state, params, members)
+    scores = np.empty((len(fitted[0].members), len(problem)))
     for k, one in zip(numbers, fitted, strict=True):
-        score[fold == k] = one.score
-    return OutOfFold(
-        score=score,
-        seconds=time.perf_counter() - begun,
-        fills_in=fitted[0].fills_in,
-        history=fitted[0].history,
-    )
+        scores[:, fold == k] = one.members
+    return Fitted(scores, fitted[0].fills_in, fitted[0].history)
 
 
-def _group_of(model: Any, rows: SelectiveLabels) -> dict[str, Any]:
+def _members(model: Any, rows: SelectiveLabels) -> np.ndarray:
+    """Scores of each member [members, rows]."""
     if not model.needs_group:
-        return {}
-    return {"sensitive_features": np.asarray(rows.group_names)[rows.group]}
+        scores: np.ndarray = model._member_scores(rows)
+    else:
+        scores = model._group_scores(rows, np.asarray(rows.group_names)[rows.group])
+    return scores
 
 
 def history_of(model: Any) -> History | None:

@@ -1,22 +1,39 @@
-"""Everything about one score and one target: numbers with intervals, and curves to draw."""
+"""Everything about the scores of methods and one target: numbers with intervals, and curves.
+
+A number of a ranking is uncertain for two reasons. Other people could have been drawn: each row's
+influence tells by how much. And the model could have started from other random weights: the members
+of its ensemble tell, each fold's AUC being computed again without each of them (a jackknife). The
+second is written as one more influence, that of a person nobody met, so that differences between
+methods and corrections for their number count both without further formulas.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import nan
 
 import numpy as np
 from scipy.stats import norm
 
-from dcem.compare.results import CalibrationPoints, Curve, DecisionCurve, Judgement, TestingByScore
+from dcem.compare.results import (
+    CalibrationPoints,
+    Curve,
+    DecisionCurve,
+    Judgement,
+    Standing,
+    TestingByScore,
+)
 from dcem.estimation import measures
 from dcem.estimation.bins import equal_mass, rates
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.gap import GRID, Gap, Ranking, roc_gap
-from dcem.estimation.influence import FEWEST_TESTED, People, Statistic
+from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, together
 from dcem.estimation.outcomes import Masses
 from dcem.estimation.results import EVERYBODY
-from dcem.metrics.estimate import Estimate
+from dcem.metrics import absolute
+from dcem.metrics.estimate import Estimate, GapEstimate
+from dcem.metrics.gap import GRID, Gaps, Ranking, compare_curves
 
 CAPACITIES = (0.05, 0.1, 0.2)  # shares of people that can be acted on
 THRESHOLDS = (0.1, 0.25, 0.5)  # risks at which somebody acts
@@ -25,67 +42,203 @@ BINS = 10
 
 
 @dataclass(frozen=True)
-class Scored:
-    """A method's scores: probabilities, and the ranks by which people are ordered."""
+class Decision:
+    """Whom one acts on: those of at least a risk, or a share of people, the highest first."""
 
-    score: np.ndarray  # [n] out-of-fold probability
-    rank: np.ndarray  # [n] comparable across folds (`folds.percentiles`)
+    threshold: float | None = None
+    capacity: float | None = None
+
+    def __str__(self) -> str:
+        if self.threshold is not None:
+            return f"people with a predicted risk of at least {self.threshold:g}"
+        return f"the {100 * (self.capacity or 0):g} % of people with the highest scores"
+
+    def acted(self, scored: Scored) -> np.ndarray:
+        """Who is acted on [n]."""
+        if self.threshold is not None:
+            return scored.score >= self.threshold
+        return scored.rank > 1 - (self.capacity or 0)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A method's scores of people it was not fitted to."""
+
+    members: np.ndarray  # [members, n] probability by each model of the ensemble
+    rank: np.ndarray  # [n] by which people are ordered, comparable across folds
+    fold: np.ndarray  # [n]
+
+    @property
+    def score(self) -> np.ndarray:
+        """The ensemble's probability [n]."""
+        mean: np.ndarray = self.members.mean(axis=0)
+        return mean
+
+
+# -- how well people are ranked, and by whom best ------------------------------------------------
+
+
+class Ranks:
+    """The AUC of several methods for one target, the luck of initial weights included."""
+
+    def __init__(self, evaluator: Evaluator, target: str, methods: Mapping[str, Scored]) -> None:
+        self._level = evaluator.level
+        self._lacking = evaluator.lacking(target)
+        self._behind = evaluator.rarer(target)
+        person = np.append(
+            evaluator.person, evaluator.person.max() + 1 + np.arange(len(methods))
+        )  # the people, and one stand-in for each method's luck
+        self._people = People(np.ones(len(person)), person, int(person.max()) + 1)
+        self._auc = {}
+        for number, (name, scored) in enumerate(methods.items()):
+            plain = evaluator.auc_of(target, scored.rank)
+            luck = np.zeros(len(methods))
+            luck[number] = np.sqrt(seed_variance(evaluator.masses[target], scored))
+            self._auc[name] = Statistic(plain.value, np.append(plain.influence, luck))
+
+    def auc(self, name: str) -> Estimate:
+        """The AUC of one method."""
+        if self._lacking:
+            return Estimate(nan, reason=self._lacking)
+        return self._auc[name].estimate(
+            self._people.person, self._level, share=True, behind=self._behind
+        )
+
+    def gain(self, name: str, reference: str) -> Estimate:
+        """AUC of one method minus that of another on the same people."""
+        if self._lacking:
+            return Estimate(nan, reason=self._lacking)
+        difference = self._auc[name] - self._auc[reference]
+        return difference.estimate(self._people.person, self._level)
+
+    def standing(self, names: Sequence[str], floor: float) -> Standing | None:
+        """The best of these methods, and which others are as good as far as can be told."""
+        known = [name for name in names if np.isfinite(self._auc[name].value)]
+        if self._lacking or not known:
+            return None
+        best = max(known, key=lambda name: self._auc[name].value)
+        # The best was picked by looking at all: every pair counts, whichever it is (Tukey).
+        pairs = {(a, b): self._auc[a] - self._auc[b] for a, b in combinations(known, 2)}
+        compared = together(self._people, pairs, level=self._level)
+        ahead = {}
+        for (a, b), found in compared.items():
+            if best in (a, b):
+                e = found.together
+                ahead[b if a == best else a] = (
+                    e if a == best else Estimate(-e.value, -e.high, -e.low, e.reason)
+                )
+        level_with = tuple(
+            name for name, by in ahead.items() if not (by.low > 0 and by.value >= floor)
+        )
+        return Standing(best, ahead, level_with)
+
+
+def seed_variance(masses: Masses, scored: Scored) -> float:
+    """Variance of the AUC over initial weights: each fold without each member of its ensemble."""
+    n_members = len(scored.members)
+    if n_members < 2:
+        return 0.0
+    total = scored.members.sum(axis=0)
+    variance = 0.0
+    for number in np.unique(scored.fold):
+        rows = (scored.fold == number) & (masses.total != 0)
+        part = Masses(masses.positive[rows], masses.negative[rows])
+        without = np.array(
+            [measures.auc((total - one)[rows], part).value for one in scored.members]
+        )
+        jackknife = (n_members - 1) / n_members * np.sum((without - without.mean()) ** 2)
+        share = np.mean(scored.fold == number)
+        variance += float(np.nan_to_num(jackknife)) * float(share) ** 2
+    return variance
 
 
 def judge(
     evaluator: Evaluator,
     target: str,
+    name: str,
     scored: Scored,
-    reference: Scored | None,
+    ranks: Ranks,
     *,
+    reference: str,
+    reference_group: str,
+    decision: Decision,
     n_resamples: int,
     random_state: int,
 ) -> Judgement:
-    """One method as one target sees it; `reference` is the method that gains are counted from."""
+    """One method as one target sees it; gains are counted from `reference`."""
     names = evaluator.problem.group_names
     several = len(names) > 1
-    gap, gap_estimate = _gap(evaluator, target, scored.rank, n_resamples, random_state)
+    gap, gaps = _gap(evaluator, target, scored.rank, n_resamples, random_state)
     why = evaluator.lacking(target)
     known = [name for name in names if not evaluator.lacking(target, name)]
+    rank = scored.rank
     return Judgement(
         target=target,
-        auc=evaluator.auc(target, scored.rank),
-        group_auc={name: evaluator.auc(target, scored.rank, name) for name in names}
-        if several
-        else {},
-        auc_differences=evaluator.auc_differences(target, scored.rank),
-        roc_gap=gap_estimate,
-        gap_pair=None if gap is None else (names[gap.pair[0]], names[gap.pair[1]]),
-        gap_by_chance=nan if gap is None else float(np.quantile(gap.by_chance, 0.95)),
-        gap_p_value=nan
-        if gap is None
-        else float((1 + np.sum(gap.by_chance >= gap.value)) / (1 + len(gap.by_chance))),
+        auc=ranks.auc(name),
+        group_auc={g: evaluator.auc(target, rank, g) for g in names} if several else {},
+        auc_differences=evaluator.auc_differences(target, rank),
+        auc_against=against(evaluator, target, rank, reference_group),
+        roc_gap=gap,
+        gap_pair=None if gaps is None else (known[gaps.pair[0]], known[gaps.pair[1]]),
+        gap_by_chance=nan if gaps is None else float(np.quantile(gaps.by_chance, 0.95)),
+        gap_p_values={}
+        if gaps is None
+        else {
+            (known[a], known[b]): float(p)
+            for (a, b), p in zip(gaps.pairs, gaps.p_value, strict=True)
+        },
+        xauc=evaluator.xauc(target, rank),
+        when_acting=evaluator.when_acting(target, decision.acted(scored)) if several else {},
         calibration_error=_calibration_error(
             evaluator, target, scored.score, n_resamples, random_state
         ),
         calibration_in_the_large=evaluator.calibration_in_the_large(target, scored.score),
         precision_at_capacity={
-            share: evaluator.precision_at_capacity(target, scored.rank, share)
-            for share in CAPACITIES
+            share: evaluator.precision_at_capacity(target, rank, share) for share in CAPACITIES
         },
         net_benefit={
             threshold: evaluator.net_benefit(target, scored.score, threshold)
             for threshold in THRESHOLDS
         },
-        auc_gain=None
-        if reference is None
-        else evaluator.auc_gain(target, scored.rank, reference.rank),
-        roc_curves={
-            name: _curve(evaluator, target, scored.rank, evaluator.rows_of(name)) for name in known
-        },
+        auc_gain=None if name == reference else ranks.gain(name, reference),
+        roc_curves={g: _curve(evaluator, target, rank, evaluator.rows_of(g)) for g in known},
         calibration_curves={}
         if why
         else {
-            name: _calibration_points(evaluator, target, scored.score, evaluator.rows_of(of))
-            for name, of in [(EVERYBODY, None), *((n, n) for n in known if several)]
+            label: _calibration_points(evaluator, target, scored.score, evaluator.rows_of(of))
+            for label, of in [(EVERYBODY, None), *((n, n) for n in known if several)]
         },
         decision_curve=None if why else _decisions(evaluator, target, scored.score),
     )
+
+
+def against(
+    evaluator: Evaluator, target: str, rank: np.ndarray, reference: str
+) -> dict[str, Estimate]:
+    """AUC of each group minus that of the reference group, with limits for all groups at once."""
+    others = [
+        name
+        for name in evaluator.problem.group_names
+        if name != reference and evaluator.rows_of(name).any()
+    ]
+    if not others:
+        return {}
+    usable = [name for name in others if not evaluator.lacking(target, name)]
+    level = evaluator.level
+    if usable and not evaluator.lacking(target, reference):
+        each = {name: evaluator.auc_of(target, rank, name) for name in (*usable, reference)}
+        pairs = {(name, reference): each[name] - each[reference] for name in usable}
+        people = People.of(evaluator.problem)
+        found = together(people, pairs, level=level)
+        # as far out as the widest of all comparisons needs, in standard errors
+        reaches = [
+            (one.together.high - one.together.value) / people.error(pairs[pair])
+            for pair, one in found.items()
+            if people.error(pairs[pair]) > 0
+        ]
+        level = 2 * float(norm.cdf(max(reaches))) - 1 if reaches else level
+    base = evaluator.auc(target, rank, reference, level=level)
+    return {name: evaluator.auc(target, rank, name, level=level).minus(base) for name in others}
 
 
 # -- the ROC gap -------------------------------------------------------------------------------
@@ -93,7 +246,7 @@ def judge(
 
 def _gap(
     evaluator: Evaluator, target: str, rank: np.ndarray, n_resamples: int, random_state: int
-) -> tuple[Gap | None, Estimate]:
+) -> tuple[GapEstimate, Gaps | None]:
     problem = evaluator.problem
     present = [name for name in problem.group_names if evaluator.rows_of(name).any()]
     known = [name for name in present if not evaluator.lacking(target, name)]
@@ -101,34 +254,46 @@ def _gap(
         why = "there is only one group"
         if len(present) > 1:
             why = next(evaluator.lacking(target, name) for name in present if name not in known)
-        return None, Estimate(nan, reason=why)
-    codes = [problem.group_names.index(name) for name in known]
-    seen = np.where(problem.tested, 1 + problem.y_imputed, 0)
-    gap = roc_gap(
-        rank,
-        evaluator.masses[target],
-        problem.group,
-        evaluator.person,
-        seen if evaluator.truth is None or target != "truth" else evaluator.truth,
-        codes,
-        n_resamples=n_resamples,
+        return GapEstimate(nan, reason=why), None
+    codes = np.array([problem.group_names.index(name) for name in known])
+    masses = evaluator.masses[target]
+    rows = np.flatnonzero(np.isin(problem.group, codes))
+    gaps = compare_curves(
+        rank[rows],
+        masses.positive[rows],
+        masses.negative[rows],
+        np.searchsorted(codes, problem.group[rows]),  # codes rise, as names stand in their order
+        np.unique(evaluator.person[rows], return_inverse=True)[1],
+        n_replicates=n_resamples,
+        level=evaluator.level,
         rng=np.random.default_rng(random_state),
     )
     left_out = len(present) - len(known)
     note = f"without {left_out} group{'s' * (left_out > 1)} too small to judge" if left_out else ""
-    return gap, _pushed_up(gap.value, gap.resampled, evaluator.level, note)
-
-
-def _pushed_up(value: float, resampled: np.ndarray, level: float, note: str = "") -> Estimate:
-    """An absolute value's interval: as far below as resamples reach above, no less than 0."""
-    high = float(np.quantile(resampled, (1 + level) / 2))
-    return Estimate(value, max(0.0, 2 * value - high), max(high, value), note)
+    low, high = gaps.largest
+    return (
+        GapEstimate(
+            float(gaps.value.max()),
+            low,
+            high,
+            note,
+            p_value=float(gaps.p_value.min()),
+            reference=gaps.by_chance,
+        ),
+        gaps,
+    )
 
 
 def _curve(evaluator: Evaluator, target: str, rank: np.ndarray, rows: np.ndarray) -> Curve:
-    ranking = Ranking(rank, evaluator.masses[target].among(rows), evaluator.person)
-    thinned = slice(None, None, 5)  # 101 points: a picture, not a list of people
-    return Curve(GRID[thinned], ranking.curve(np.arange(len(ranking.chosen)))[thinned])
+    masses = evaluator.masses[target]
+    chosen = np.flatnonzero(rows & (masses.total != 0))
+    ranking = Ranking(
+        rank[chosen], masses.positive[chosen], masses.negative[chosen], np.arange(len(chosen))
+    )
+    # 101 points: a picture, not a list of people
+    fpr = np.linspace(0, 1, 101)
+    tpr = np.interp(fpr, np.r_[0.0, GRID, 1.0], np.r_[0.0, ranking.curve(), 1.0])
+    return Curve(fpr, tpr)
 
 
 # -- calibration -------------------------------------------------------------------------------
@@ -144,22 +309,27 @@ def _calibration_error(
     v, person = masses.total, evaluator.person
     bins = equal_mass(score, v, BINS)
 
-    def error(weight: np.ndarray | None) -> float:
-        # the error of a bin, times its mass: |sum of (score - label)|
-        difference = score * v - masses.positive
-        moved = difference if weight is None else difference * weight
-        total = v.sum() if weight is None else v @ weight
-        return float(np.abs(np.bincount(bins, moved, minlength=BINS)).sum() / total)
+    difference = score * v - masses.positive
+
+    def error(weight: np.ndarray) -> np.ndarray:
+        """Predicted minus estimated risk [bins], so that the mean |.| is the error."""
+        summed = np.bincount(bins, difference * weight, minlength=BINS)
+        off: np.ndarray = BINS * summed / (v @ weight)
+        return off
 
     rng = np.random.default_rng(random_state)
     people = int(person.max()) + 1
-    resampled = np.array(
+    seen = error(np.ones(len(v)))
+    noise = np.stack(
         [
             error(np.bincount(rng.integers(people, size=people), minlength=people)[person])
             for _ in range(n_resamples)
         ]
     )
-    return _pushed_up(error(None), resampled, evaluator.level)
+    noise -= seen
+    low, high = absolute.interval(seen, noise, noise, absolute.size(noise), evaluator.level)
+    value = absolute.unbiased(seen, noise)
+    return Estimate(value, min(low, value), high)
 
 
 def _calibration_points(

@@ -4,18 +4,25 @@ Nobody knows the outcome of the untested, so no estimate can say for sure which 
 table best. But one can invent outcomes, in the table's own features and as frequent and as strongly
 tied to them as the real ones seem to be, censor them by the testing policy estimated from the
 table, fit every method, and look who finds what was planted. A method that fails on outcomes of
-every kind should not be trusted with the real one; that it succeeds is no proof, since the real
+every kind should not be trusted with the real one; that it succeeds is not a proof, since the real
 outcome may be of a kind that was not tried.
 
 Families of outcomes, P(Y=1 | x) = sigmoid(a + b z(x)), with z of mean 0 and standard deviation 1,
 b the spread of the log-odds that the table's outcome model predicts, and a for its prevalence:
 
-* *linear*: z is a random direction in `FEATURES` of the standardised features.
-* *smooth*: z is a sum of random cosine waves over as many.
-* *interactions*: z is a sum of random two-way rules (one of two features high, but not both).
-* *outcome-dependent testing*: linear, but a positive's odds of being tested are `GAMMA` times those
-  of a negative with the same features, each group's testing rate kept. Nothing in the features
-  explains that, and the assumption behind every method fails.
+* *as fitted*: z is what the table's own outcome model predicts from the features.
+* *sharpened*: the same with `SHARPER` times the spread: outcomes that features tell better.
+* *smooth*: random cosine waves over `FEATURES` of the features; *interactions*: random two-way
+  rules (one of two features high, but not both). Both are mixed with the policy's score until they
+  go along with testing as much as the fitted outcome does.
+
+And three in which an assumption of dcem fails, made from *as fitted* so that the loss can be seen:
+
+* *testing depends on the outcome*: a positive's odds of being tested are `GAMMA` times those of a
+  negative with the same features, each group's testing rate kept.
+* *outcome depends on the group*: all groups but the largest have odds `GROUP_ODDS` times as high at
+  equal features.
+* *wrong labels*: `WRONG` of the tests show the opposite.
 
 Reference: judging methods by outcomes simulated on real covariates is "plasmode" simulation;
 J. Franklin et al., Computational Statistics and Data Analysis 2014.
@@ -32,10 +39,11 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import t as student
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from dcem import metrics
-from dcem.compare.advice import advise
-from dcem.compare.fitting import Progress, check_methods, fit_and_score
+from dcem.compare.findings import advise
+from dcem.compare.fitting import Part, Progress, check_methods, fit_and_score
 from dcem.compare.results import Planted, PlantedFamily, PlantedScore
 from dcem.estimation.nuisances import Nuisances
 from dcem.metrics.estimate import Estimate
@@ -43,21 +51,35 @@ from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
 GAMMA = 4.0
+GROUP_ODDS = 3.0
+WRONG = 0.1
+SHARPER = 2.0
 CEILING = "the planted risk"  # the name under which the best possible score stands
 TRAIN_SHARE = 0.7
-MAX_ROWS = 6_000
-BATCH = 512
+MAX_ROWS = 4_000
 FEATURES = 8  # that an outcome depends on: as with real ones, most columns do not matter
 _SPREADS = (0.5, 4.0)  # b is kept between these
 
 FAMILIES = (
-    PlantedFamily("linear", "The log-odds are a random direction in the features.", False),
-    PlantedFamily("smooth", "The log-odds are a sum of waves over the features.", False),
-    PlantedFamily("interactions", "The log-odds are a sum of rules on two features each.", False),
+    PlantedFamily("as fitted", "The log-odds are those of the table's own outcome model.", ""),
+    PlantedFamily("sharpened", f"As fitted, with {SHARPER:g} times the spread of log-odds.", ""),
+    PlantedFamily("smooth", "The log-odds are a sum of waves over the features.", ""),
+    PlantedFamily("interactions", "The log-odds are a sum of rules on two features each.", ""),
     PlantedFamily(
-        "outcome-dependent testing",
-        f"Linear, but positives have {GAMMA:g} times the odds of being tested at equal features.",
-        True,
+        "testing depends on the outcome",
+        f"As fitted, but positives have {GAMMA:g} times the odds of a test at equal features.",
+        "testing depends on the outcome beyond the features",
+    ),
+    PlantedFamily(
+        "outcome depends on the group",
+        f"As fitted, but all groups but the largest have {GROUP_ODDS:g} times the odds at equal "
+        "features.",
+        "the outcome depends on the group beyond the features",
+    ),
+    PlantedFamily(
+        "wrong labels",
+        f"As fitted, but {100 * WRONG:g} % of the tests show the opposite.",
+        "tests are sometimes wrong",
     ),
 )
 
@@ -78,6 +100,7 @@ def plant(
     nuisances: Nuisances,
     methods: Sequence[str],
     *,
+    reference: str | None = None,
     repetitions: int = 4,
     max_rows: int = MAX_ROWS,
     level: float = 0.95,
@@ -87,26 +110,41 @@ def plant(
 ) -> Planted:
     """Plant outcomes, censor them by the fitted policy, and see which method recovers them.
 
-    Args:
-        problem: the table; its labels serve only through the nuisance models.
-        nuisances: `nuisances.cross_fit` of the same rows.
-        methods: names; the first is the reference of gains.
-        repetitions: how often each family is planted, with new outcomes and new people.
-        max_rows: rows of a planted table, drawn anew each time.
-        level: of the intervals over repetitions (Student's t).
-        random_state: seed of everything.
-        params: for every method, besides the defaults (and batches of 512 rows).
-        progress: told in words what is being done.
+    Parameters
+    ----------
+    problem
+        The table; its labels serve only through the nuisance models.
+    nuisances
+        Models of the same rows, out of fold.
+    methods
+        Names; each is fitted as a single model, since many tables are planted.
+    reference
+        The method that gains are counted from; the first if none is given.
+    repetitions
+        How often each family is planted, with new outcomes and new people.
+    max_rows
+        Rows of a planted table, drawn anew each time.
+    level
+        Of the intervals over repetitions (Student's t).
+    random_state
+        Seed of everything.
+    params
+        For every method, besides the defaults.
+    progress
+        Told in words what is being done.
     """
     if repetitions < 2:
         raise checks.InputError(
             f"{repetitions} repetition of planted outcomes leaves no interval: give 2 or more."
         )
     methods = check_methods(methods)
+    reference = reference or methods[0]
     begun = time.perf_counter()
+    fitted = fitted_index(problem, nuisances)
     seeds = np.random.SeedSequence(random_state).spawn(repetitions)
     tasks = [
-        make_task(family.name, problem, nuisances, np.random.default_rng(seed), max_rows)
+        # families of one repetition share people and draws: what differs is the family
+        make_task(family.name, problem, nuisances, fitted, np.random.default_rng(seed), max_rows)
         for seed in seeds
         for family in FAMILIES
     ]
@@ -114,52 +152,59 @@ def plant(
     for name in methods:
         if progress:
             progress(f"planted outcomes: fitting {name}")
-        fitted = fit_and_score(
-            name,
-            [(task.train, task.test) for task in tasks],
-            random_state,
-            {"batch_size": BATCH, **(params or {})},
-        )
-        scores[name] = [one.score for one in fitted]
-    found = {
+        parts = [Part(task.train, task.test) for task in tasks]
+        found = fit_and_score(name, parts, random_state, params, members=1)
+        scores[name] = [one.score for one in found]
+    measured = {
         name: np.array([_measure(task, s) for task, s in zip(tasks, of, strict=True)])
         for name, of in scores.items()
     }  # name -> [repetitions * families, 2]: AUC and ROC gap
     results = []
     for number, family in enumerate(FAMILIES):
         here = slice(number, None, len(FAMILIES))
-        base = found[methods[0]][here, 0]
-        for name, measured in found.items():
+        base = measured[reference][here, 0]
+        for name, values in measured.items():
             results.append(
                 PlantedScore(
                     family.name,
                     name,
-                    auc=over_repetitions(measured[here, 0], level, bounds=(0, 1)),
-                    roc_gap=over_repetitions(measured[here, 1], level, bounds=(0, 1)),
-                    auc_gain=over_repetitions(measured[here, 0] - base, level),
+                    auc=over_repetitions(values[here, 0], level, bounds=(0, 1)),
+                    roc_gap=over_repetitions(values[here, 1], level, bounds=(0, 1)),
+                    auc_gain=over_repetitions(values[here, 0] - base, level),
                 )
             )
     by_family = {
-        family.name: {name: found[name][i :: len(FAMILIES), 0] for name in methods}
+        family.name: {name: measured[name][i :: len(FAMILIES), 0] for name in methods}
         for i, family in enumerate(FAMILIES)
     }
     ceilings = {
-        family.name: over_repetitions(found[CEILING][i :: len(FAMILIES), 0], level).value
+        family.name: over_repetitions(measured[CEILING][i :: len(FAMILIES), 0], level).value
         for i, family in enumerate(FAMILIES)
     }
     return Planted(
         families=FAMILIES,
         scores=tuple(results),
         repetitions=repetitions,
-        sentences=advise(FAMILIES, by_family, ceilings, level),
+        findings=advise(FAMILIES, by_family, ceilings, level, plain=FAMILIES[0].name),
         seconds=time.perf_counter() - begun,
     )
+
+
+def fitted_index(problem: SelectiveLabels, nuisances: Nuisances) -> np.ndarray:
+    """Log-odds [n] of the table's outcome model as a function of the features alone.
+
+    The model sees the group too; trees that do not are fitted to what it predicts.
+    """
+    trees = HistGradientBoostingRegressor(max_iter=60, random_state=0)
+    index: np.ndarray = trees.fit(problem.X, logit(nuisances.outcome)).predict(problem.X)
+    return index
 
 
 def make_task(
     family: str,
     problem: SelectiveLabels,
     nuisances: Nuisances,
+    fitted: np.ndarray,
     rng: np.random.Generator,
     max_rows: int = MAX_ROWS,
 ) -> PlantedTask:
@@ -170,19 +215,23 @@ def make_task(
     positions = replace(problem, row=np.arange(len(problem)))
     train_rows, test_rows = (part.row for part in positions.split(shares, rng)[:2])
     rows = np.concatenate([train_rows, test_rows])
-    X = standardised(problem.X[rows])
-    index = _INDICES["linear" if family == FAMILIES[-1].name else family](X, rng)
-    spread = float(np.clip(np.std(logit(nuisances.outcome[rows])), *_SPREADS))
-    log_odds = spread * (index - index.mean()) / max(float(index.std()), 1e-12)
+    group, testing = problem.group[rows], nuisances.testing[rows]
     wanted = float(np.clip(nuisances.outcome[rows].mean(), 0.02, 0.98))
+    index = _unit(fitted[rows])
+    if family in _INDICES:
+        drawn = _INDICES[family](standardised(problem.X[rows]), rng)
+        index = along(drawn, logit(np.clip(testing, 1e-6, 1 - 1e-6)), index)
+    spread = float(np.clip(np.std(logit(nuisances.outcome[rows])), *_SPREADS))
+    log_odds = spread * (SHARPER if family == "sharpened" else 1.0) * index
+    if family == "outcome depends on the group":
+        log_odds = log_odds + np.log(GROUP_ODDS) * (group != np.bincount(group).argmax())
     risk = expit(log_odds + _shift(log_odds, wanted))
     y = (rng.random(len(rows)) < risk).astype(float)
-    testing = nuisances.testing[rows]
-    if family == FAMILIES[-1].name:
-        testing = outcome_dependent(testing, y, problem.group[rows])
+    if family == "testing depends on the outcome":
+        testing = outcome_dependent(testing, y, group)
     tested = rng.random(len(rows)) < testing
-    seen = np.where(tested, y, np.nan)
-    planted = replace(problem.subset(rows), tested=tested, y_obs=seen)
+    shown = np.where(rng.random(len(rows)) < WRONG, 1 - y, y) if family == "wrong labels" else y
+    planted = replace(problem.subset(rows), tested=tested, y_obs=np.where(tested, shown, np.nan))
     cut = len(train_rows)
     here = np.arange(len(rows))
     return PlantedTask(
@@ -192,6 +241,22 @@ def make_task(
         y[cut:].astype(np.int64),
         risk[cut:],
     )
+
+
+def along(drawn: np.ndarray, policy: np.ndarray, fitted: np.ndarray) -> np.ndarray:
+    """A drawn index [n], mixed with the policy's until it goes along with it as `fitted` does."""
+    policy, wanted = _unit(policy), _unit(fitted)
+    correlation = float(policy @ wanted) / len(policy)
+    rest = _unit(drawn)
+    rest = _unit(rest - policy * float(policy @ rest) / len(policy))
+    mixed: np.ndarray = correlation * policy + np.sqrt(max(1 - correlation**2, 0.0)) * rest
+    return mixed
+
+
+def _unit(index: np.ndarray) -> np.ndarray:
+    """With mean 0 and standard deviation 1."""
+    scaled: np.ndarray = (index - index.mean()) / max(float(index.std()), 1e-12)
+    return scaled
 
 
 def outcome_dependent(testing: np.ndarray, y: np.ndarray, group: np.ndarray) -> np.ndarray:
@@ -222,12 +287,6 @@ def _few(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return few
 
 
-def _linear(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    few = _few(X, rng)
-    z: np.ndarray = few @ rng.normal(size=few.shape[1])
-    return z
-
-
 def _smooth(X: np.ndarray, rng: np.random.Generator, waves: int = 12) -> np.ndarray:
     few = _few(X, rng)
     # about one wave over the range of the features taken together
@@ -247,7 +306,6 @@ def _interactions(X: np.ndarray, rng: np.random.Generator, rules: int = 8) -> np
 
 
 _INDICES: dict[str, Callable[..., np.ndarray]] = {
-    "linear": _linear,
     "smooth": _smooth,
     "interactions": _interactions,
 }

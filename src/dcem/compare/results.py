@@ -1,6 +1,6 @@
-"""What a comparison on a user's table holds: plain objects with numbers in them.
+"""What a comparison of methods holds: plain objects with numbers in them.
 
-`compare_table` fills these in; pages, tables and files are made from them alone. Nothing here
+`compare_methods` fills these in; pages, tables and files are made from them alone. Nothing here
 describes a single person: curves and histograms are sums over at least ten people, and what would
 rest on fewer is left out. Only `GroupCounts` holds raw counts, for the writer to withhold.
 """
@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from dcem.estimation.findings import Finding
 from dcem.estimation.results import Histogram, Nuisance, Overlap, Target
 from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate
@@ -60,15 +61,21 @@ class Judgement:
     auc: Estimate
     group_auc: Mapping[str, Estimate]
     auc_differences: Mapping[tuple[str, str], Estimate]  # AUC of the first minus the second
+    auc_against: Mapping[str, Estimate]  # AUC of a group minus that of the comparison's reference
+    # group; these intervals hold for all groups at once
     roc_gap: Estimate  # the largest over pairs of groups
     gap_pair: tuple[str, str] | None  # the pair that has it
-    gap_by_chance: float  # 95th percentile of the gap when groups are dealt out at random
-    gap_p_value: float  # share of such gaps that are at least as large
+    gap_by_chance: float  # 95th percentile of the largest gap if all groups had one curve
+    gap_p_values: Mapping[tuple[str, str], float]  # of each pair's gap, adjusted for their number
+    xauc: Mapping[
+        tuple[str, str], Estimate
+    ]  # positives of the first against negatives of the second
+    when_acting: Mapping[str, Mapping[str, Estimate]]  # measure -> group, at the stated decision
     calibration_error: Estimate  # mean absolute difference of predicted and estimated risk
     calibration_in_the_large: Mapping[str, Estimate]  # mean score minus risk; EVERYBODY, groups
     precision_at_capacity: Mapping[float, Estimate]  # share of people acted on -> precision
     net_benefit: Mapping[float, Estimate]  # threshold -> net benefit a person
-    auc_gain: Estimate | None  # over the first method listed, same people; None for that one
+    auc_gain: Estimate | None  # over the comparison's reference, same people; None for that one
     roc_curves: Mapping[str, Curve]  # by group
     calibration_curves: Mapping[str, CalibrationPoints]  # EVERYBODY, then by group
     decision_curve: DecisionCurve | None
@@ -107,6 +114,7 @@ class MethodResult:
     # are filled in by this method
     history: History | None  # of methods that iterate
     seconds: float  # of fitting all folds
+    members: int = 1  # models whose scores are averaged
     uses_truth: bool = False  # an oracle, there for comparison
 
 
@@ -127,7 +135,7 @@ class PlantedFamily:
 
     name: str
     what: str  # one sentence
-    outcome_dependent: bool  # testing depends on the outcome beyond the features
+    violates: str  # which assumption of dcem does not hold there; empty where all do
 
 
 @dataclass(frozen=True)
@@ -148,21 +156,38 @@ class Planted:
     families: tuple[PlantedFamily, ...]
     scores: tuple[PlantedScore, ...]
     repetitions: int
-    sentences: tuple[str, ...]  # the answer, no stronger than the intervals
+    findings: tuple[Finding, ...]  # the answer, no stronger than the intervals
     seconds: float
 
 
 @dataclass(frozen=True)
+class Standing:
+    """Which method ranks best for a target, and which others cannot be told from it.
+
+    Differences hold for all pairs of methods at once, and count the luck of initial weights.
+    """
+
+    best: str
+    ahead_of: Mapping[str, Estimate]  # the best minus each other method
+    level_with: tuple[str, ...]  # methods not clearly, or not by more than the floor, behind
+
+
+@dataclass(frozen=True)
 class TableComparison(ShowsItself):
-    """Everything that a comparison of methods on a user's table has to say."""
+    """Everything that a comparison of methods has to say."""
 
     _document: ClassVar[str] = "compare_document"
 
-    methods: tuple[MethodResult, ...]  # the first is the reference of gains
+    methods: tuple[MethodResult, ...]  # in the order given
+    reference: str  # the method that gains are counted from
+    reference_group: str  # the group that the others are compared with: the largest
+    standings: Mapping[str, Standing]  # by key of the target, where it is available
+    decision: str  # whom `when_acting` acts on, in words
+    floor: float  # differences in AUC below it are not called differences
     targets: tuple[Target, ...]  # in the order of a table's columns
     groups: tuple[GroupCounts, ...]
-    overlap: Overlap | None  # None where the truth of everybody is known
-    probability: Histogram | None  # estimated probability of being tested, by group
+    overlap: Overlap
+    probability: Histogram  # estimated probability of being tested, by group
     nuisances: tuple[Nuisance, ...]
     planted: Planted | None
     level: float  # of the intervals
@@ -171,8 +196,8 @@ class TableComparison(ShowsItself):
     rows_used: int  # at most the row budget; whole people, drawn at random
     people: int  # among the rows used
     resamples: int  # behind the intervals of the ROC gap and its reference
-    sentences: tuple[str, ...]  # conclusions, no stronger than the intervals
-    warnings: tuple[str, ...]  # what a reader must know before believing a number
+    findings: tuple[Finding, ...]  # conclusions, no stronger than the intervals
+    warnings: tuple[Finding, ...]  # what a reader must know before believing a number
     configuration: Mapping[str, str]
     versions: Mapping[str, str]
     data: Mapping[str, str] = field(default_factory=dict)  # file, hash, roles
@@ -206,12 +231,20 @@ class TableComparison(ShowsItself):
 def estimates(judged: Judgement) -> Iterator[tuple[str, str, Estimate]]:
     """(metric, of whom or at what, estimate) of a judgement, one after the other."""
     for metric, value in vars(judged).items():
-        if isinstance(value, Estimate):
-            yield metric, "", value
-        elif isinstance(value, Mapping):
-            for of, entry in value.items():
-                if isinstance(entry, Estimate):
-                    yield metric, " minus ".join(of) if isinstance(of, tuple) else str(of), entry
+        yield from _listed(metric, value)
+
+
+def _listed(metric: str, value: Any) -> Iterator[tuple[str, str, Estimate]]:
+    if isinstance(value, Estimate):
+        yield metric, "", value
+    elif metric == "when_acting":
+        for name, by_group in value.items():
+            yield from _listed(name, by_group)
+    elif isinstance(value, Mapping):
+        for of, entry in value.items():
+            if isinstance(entry, Estimate):
+                joined = " over " if metric == "xauc" else " minus "
+                yield metric, joined.join(of) if isinstance(of, tuple) else str(of), entry
 
 
 def _plain(estimate: Estimate) -> dict[str, Any]:

@@ -1,9 +1,11 @@
-"""Methods compared on a user's own table, whose truth nobody knows.
+"""Methods compared on a table, whether or not anybody knows its truth.
 
 Every method is fitted to all folds but one and scores the people of the one left out, until
-everybody has a score from models that did not see them; a person's rows stay in one fold. The
-scores are judged by an `Evaluator` for each target, and, since no estimate can say for certain who
-serves this table best, outcomes are planted in it as well (`planted`).
+everybody has a score from models that did not see them; a person's rows stay in one fold. Or people
+to judge by are given, and every method is fitted once. What is fitted is what `dcem fit` delivers:
+the same ensemble, the same batches. The scores are judged by an `Evaluator` for each target, and,
+since no estimate can say for certain who serves this table best, outcomes are planted in it as well
+(`planted`).
 
 Scores of different folds are ranked within their fold before they are pooled, so that the AUC, the
 ROC gap and precision at capacity describe the models of the folds on average; calibration and net
@@ -15,151 +17,258 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
-from dcem.compare import findings as sentences
+from dcem.compare import findings
 from dcem.compare.fitting import (
     DEFAULT_METHODS,
-    OutOfFold,
+    Fitted,
+    Part,
     Progress,
     check_methods,
     describe,
+    fit_and_score,
     out_of_fold,
 )
-from dcem.compare.judge import Scored, judge, testing_by_score
+from dcem.compare.judge import Decision, Ranks, Scored, judge, testing_by_score
 from dcem.compare.planted import plant
 from dcem.compare.results import GroupCounts, MethodResult, TableComparison
 from dcem.estimation import overlap
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles, person_folds
+from dcem.methods.registry import MEMBERS, make
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
 MAX_ROWS = 20_000
-BATCH = 2_048  # rows a step: on a table of this length as good as all of them, and much sooner
+FLOOR = 0.005  # differences in AUC that nobody would act on
+REFERENCE = "tested-only"  # what every method has to beat
 
 
-def compare_table(
+def compare_methods(
     problem: SelectiveLabels,
     methods: Sequence[str] = DEFAULT_METHODS,
     *,
-    truth: np.ndarray | None = None,
+    truth: Any = None,
+    test: SelectiveLabels | None = None,
+    validation: SelectiveLabels | None = None,
     folds: int = 5,
     max_rows: int | None = MAX_ROWS,
     planted: int = 4,
     resamples: int = 200,
     level: float = 0.95,
+    floor: float = FLOOR,
+    threshold: float | None = None,
+    capacity: float = 0.1,
+    members: int = MEMBERS,
     random_state: int = 0,
     params: Mapping[str, Any] | None = None,
     data: Mapping[str, str] | None = None,
     suspicious: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> TableComparison:
-    """Fit methods to a table, fold by fold, and judge them without (or with) the truth.
+    """Fit methods to a table and judge them on people they did not see, with or without the truth.
 
-    Args:
-        problem: the table.
-        methods: names from `dcem.methods.names(usable=True)`; the first is what others are
-            compared with.
-        truth: everybody's true outcome [n], where it exists. It is used for judging alone: no
-            method, and no other target, sees it.
-        folds: of the cross-validation, at least 2.
-        max_rows: the row budget; of longer tables, whole people are drawn at random up to it. None
-            takes all rows.
-        planted: repetitions of planted outcomes; 0 leaves them out.
-        resamples: behind the intervals of ROC gap and calibration error.
-        level: of the intervals.
-        random_state: seed of rows, folds, networks and resamples.
-        params: parameters for every method besides their defaults, such as `{"batch_size": None}`
-            (all rows a step; otherwise batches of 2,048).
-        data: what the report says about where the rows came from.
-        suspicious: columns that may have been recorded after the decision to test, and the sign of
-            it; the warnings name them.
-        progress: told in words what is being done.
+    Parameters
+    ----------
+    problem
+        The table.
+    methods
+        Names from `dcem.methods.names()`. Gains are counted from `tested-only` where it is among
+        them, else from the first. Those that learn from the truth need `test` and `truth`.
+    truth
+        Everybody's true outcome [n], where it exists. It is used for judging alone: no method, and
+        no other target, sees it. With `test`, a mapping with "test" and, for methods that learn
+        from the truth, "train" and "validation".
+    test, validation
+        People to judge by, and to stop by, where the table was split beforehand. Without `test`
+        everybody is judged, by cross-validation.
+    folds
+        Of the cross-validation, at least 2.
+    max_rows
+        The row budget; of longer tables, whole people are drawn at random up to it. None takes all
+        rows.
+    planted
+        Repetitions of planted outcomes, at least 2; 0 leaves them out.
+    resamples
+        Behind the intervals of ROC gap and calibration error.
+    level
+        Of the intervals.
+    floor
+        Differences in AUC below it, between methods or groups, are not called differences.
+    threshold, capacity
+        Whom one acts on, for rates by group: people of at least that risk or, if no threshold is
+        given, that share of people, the highest first.
+    members
+        Models of an ensemble, as for `dcem fit`; their disagreement tells the luck of training.
+    random_state
+        Seed of rows, folds, models and resamples.
+    params
+        Parameters for every method besides what `dcem fit` takes.
+    data
+        What the report says about where the rows came from.
+    suspicious
+        Columns that may have been recorded after the decision to test, and the sign of it; the
+        warnings name them.
+    progress
+        Told in words what is being done.
     """
-    names = check_methods(methods)
+    known = truth if isinstance(truth, Mapping) else {} if truth is None else {"test": truth}
+    oracles = test is not None and {"train", "validation"} <= known.keys()
+    names = check_methods(methods, oracles=oracles)
     if planted == 1:  # `plant` would refuse it too, but after all the fitting
         raise checks.InputError("One repetition of planted outcomes leaves no interval: give 2.")
     say = progress or (lambda _: None)
     begun = time.perf_counter()
     total = len(problem)
-    rows = within_budget(problem, max_rows, random_state)
+    rows = within_budget(problem, max_rows if test is None else None, random_state)
     problem = problem.subset(rows)
     checks.check_learnable(problem.y_obs, problem.tested, "label", "tested")
-    truth = None if truth is None else np.asarray(truth)[rows]
-    fold = person_folds(problem, folds, random_state)
+    judged_by = problem if test is None else test
+    judged_truth = known.get("test")
+    if judged_truth is not None and test is None:
+        judged_truth = np.asarray(judged_truth)[rows]
+    fold = person_folds(judged_by, folds, random_state)
 
     say("who is tested, and what tests show: two models, cross-fitted")
-    evaluator = Evaluator(problem, truth=truth, fold=fold, level=level, random_state=random_state)
-    results: list[MethodResult] = []
-    first: Scored | None = None
+    evaluator = Evaluator(
+        judged_by, truth=judged_truth, fold=fold, level=level, random_state=random_state
+    )
+    fitted: dict[str, Fitted] = {}
+    seconds: dict[str, float] = {}
     for name in names:
-        say(f"fitting {name}, {folds} folds at once")
-        found = out_of_fold(
-            name, problem, fold, random_state, {"batch_size": BATCH, **(params or {})}
+        say(f"fitting {name}" + (f", {folds} folds at once" if test is None else ""))
+        start = time.perf_counter()
+        if test is None:
+            fitted[name] = out_of_fold(name, problem, fold, random_state, params, members)
+        else:
+            of_both = (known.get("train"), known.get("validation"))
+            part = Part(problem, test, validation, of_both)
+            (fitted[name],) = fit_and_score(name, [part], random_state, params, members)
+        seconds[name] = time.perf_counter() - start
+    scored_in = fold if test is None else np.zeros(len(test), np.int64)
+    scored = {
+        name: Scored(one.members, percentiles(one.score, scored_in), scored_in)
+        for name, one in fitted.items()
+    }
+    say("judging")
+    reference = REFERENCE if REFERENCE in names else names[0]
+    usable = [name for name in names if not _uses_truth(name)]
+    groups = _counts(problem, judged_truth if test is None else known.get("train"))
+    reference_group = judged_by.group_names[int(np.bincount(judged_by.group).argmax())]
+    decision = Decision(threshold, None if threshold is not None else capacity)
+    ranks = {target: Ranks(evaluator, target, scored) for target in evaluator.masses}
+    results = [
+        MethodResult(
+            name=name,
+            what_it_does=describe(name),
+            judgements={
+                target: judge(
+                    evaluator,
+                    target,
+                    name,
+                    scored[name],
+                    ranks[target],
+                    reference=reference,
+                    reference_group=reference_group,
+                    decision=decision,
+                    n_resamples=resamples,
+                    random_state=random_state,
+                )
+                for target in evaluator.masses
+            },
+            testing_by_score=testing_by_score(evaluator, one.score),
+            pseudo_labels=overlap.histogram(one.score, judged_by, ~judged_by.tested)
+            if one.fills_in
+            else None,
+            history=one.history,
+            seconds=seconds[name],
+            members=len(one.members),
+            uses_truth=name not in usable,
         )
-        say(f"judging {name}")
-        scored = Scored(found.score, percentiles(found.score, fold))
-        results.append(_judged(name, found, scored, first, evaluator, resamples, random_state))
-        first = first or scored
+        for name, one in fitted.items()
+    ]
+    standings = {
+        target: standing
+        for target, one in ranks.items()
+        if (standing := one.standing(usable, floor)) is not None
+    }
     answer = None
     if planted:
         answer = plant(
-            problem,
+            judged_by,
             evaluator.nuisances,
-            names,
+            usable,
+            reference=reference,
             repetitions=planted,
             level=level,
             random_state=random_state,
             params=params,
             progress=progress,
         )
-    groups = _counts(problem, truth)
+    told = findings.conclude(
+        results, evaluator.targets, groups, standings, reference, reference_group, floor
+    )
+    warned = findings.warn(
+        evaluator.overlap,
+        evaluator.nuisances.reports,
+        results,
+        evaluator.targets,
+        groups,
+        total,
+        len(problem),
+        suspicious or {},
+    )
     return TableComparison(
         methods=tuple(results),
+        reference=reference,
+        reference_group=reference_group,
+        standings=standings,
+        decision=str(decision),
+        floor=floor,
         targets=evaluator.targets,
         groups=groups,
         overlap=evaluator.overlap,
         probability=overlap.histogram(
-            evaluator.nuisances.testing, problem, np.ones(len(problem), bool)
+            evaluator.nuisances.testing, judged_by, np.ones(len(judged_by), bool)
         ),
         nuisances=evaluator.nuisances.reports,
         planted=answer,
         level=level,
-        folds=folds,
+        folds=folds if test is None else 0,
         rows=total,
         rows_used=len(problem),
-        people=len(np.unique(problem.person)),
+        people=len(np.unique(judged_by.person)),
         resamples=resamples,
-        sentences=sentences.conclude(results, evaluator.targets, groups),
-        warnings=sentences.warn(
-            evaluator.overlap,
-            evaluator.nuisances.reports,
-            results,
-            evaluator.targets,
-            groups,
-            total,
-            len(problem),
-            suspicious or {},
-        ),
+        findings=told,
+        warnings=warned,
         configuration={
             "methods": ", ".join(names),
-            "folds": f"{folds}, whole people",
+            "judged by": f"{folds} folds of whole people" if test is None else "people given",
             "row budget": "none" if max_rows is None else f"{max_rows:,}",
             "planted outcomes": f"{planted} repetitions of each family" if planted else "none",
             "resamples": str(resamples),
             "level of intervals": f"{100 * level:g} %",
+            "smallest difference in AUC called one": f"{floor:g}",
             "seed": str(random_state),
-            "rows a step": str({"batch_size": BATCH, **(params or {})}["batch_size"]),
-            "other parameters": ", ".join(f"{k}={v}" for k, v in (params or {}).items()) or "none",
+            "models per ensemble": ", ".join(
+                f"{name} {len(one.members)}" for name, one in fitted.items()
+            ),
+            "parameters": ", ".join(f"{k}={v}" for k, v in (params or {}).items())
+            or "as fitted to a table",
             "seconds": f"{time.perf_counter() - begun:.0f}",
         },
         versions=versions(),
         data=dict(data or {}),
     )
+
+
+def _uses_truth(name: str) -> bool:
+    return bool(make(name).uses_truth)
 
 
 def within_budget(problem: SelectiveLabels, max_rows: int | None, random_state: int) -> np.ndarray:
@@ -174,34 +283,6 @@ def within_budget(problem: SelectiveLabels, max_rows: int | None, random_state: 
     taken = np.zeros(len(sizes), bool)
     taken[order[np.cumsum(sizes[order]) <= max_rows]] = True
     return np.flatnonzero(taken[person])
-
-
-def _judged(
-    name: str,
-    found: OutOfFold,
-    scored: Scored,
-    first: Scored | None,
-    evaluator: Evaluator,
-    resamples: int,
-    random_state: int,
-) -> MethodResult:
-    problem = evaluator.problem
-    return MethodResult(
-        name=name,
-        what_it_does=describe(name),
-        judgements={
-            target: judge(
-                evaluator, target, scored, first, n_resamples=resamples, random_state=random_state
-            )
-            for target in evaluator.masses
-        },
-        testing_by_score=testing_by_score(evaluator, found.score),
-        pseudo_labels=overlap.histogram(found.score, problem, ~problem.tested)
-        if found.fills_in
-        else None,
-        history=found.history,
-        seconds=found.seconds,
-    )
 
 
 def _counts(problem: SelectiveLabels, truth: np.ndarray | None) -> tuple[GroupCounts, ...]:
@@ -223,5 +304,8 @@ def _counts(problem: SelectiveLabels, truth: np.ndarray | None) -> tuple[GroupCo
 
 def versions() -> dict[str, str]:
     """Versions of what computes the numbers."""
-    packages = ("dcem", "numpy", "scipy", "scikit-learn", "torch")
-    return {"Python": platform.python_version(), **{name: version(name) for name in packages}}
+    found = {"Python": platform.python_version()}
+    for name in ("dcem", "numpy", "scipy", "scikit-learn", "torch"):
+        with suppress(PackageNotFoundError):  # torch is an extra
+            found[name] = version(name)
+    return found

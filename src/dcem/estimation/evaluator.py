@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, permutations
 from math import nan
 from types import MappingProxyType
 
@@ -143,11 +143,25 @@ class Evaluator:
         of = self.masses[target]
         return measures.auc(score, of if group is None else of.among(self.rows_of(group)))
 
-    def auc(self, target: str, score: np.ndarray, group: str | None = None) -> Estimate:
+    def auc(
+        self,
+        target: str,
+        score: np.ndarray,
+        group: str | None = None,
+        *,
+        level: float | None = None,
+    ) -> Estimate:
         """AUC of everybody or of one group."""
         why = self.lacking(target, group)
-        rarer = min(self._people(target, group, positive) for positive in (True, False))
-        return self._estimate(self.auc_of(target, score, group), why, share=True, behind=rarer)
+        if why:
+            return Estimate(nan, reason=why)
+        return self.auc_of(target, score, group).estimate(
+            self.person, level or self.level, share=True, behind=self.rarer(target, group)
+        )
+
+    def rarer(self, target: str, group: str | None = None) -> int:
+        """How many people of the rarer class an AUC rests on."""
+        return min(self._people(target, group, positive) for positive in (True, False))
 
     def auc_gain(self, target: str, score: np.ndarray, reference: np.ndarray) -> Estimate:
         """AUC of a score minus that of another on the same people."""
@@ -157,13 +171,45 @@ class Evaluator:
     def auc_differences(self, target: str, score: np.ndarray) -> dict[tuple[str, str], Estimate]:
         """AUC of the first group minus that of the second, for every pair of groups with rows."""
         names = [name for name in self.problem.group_names if self.rows_of(name).any()]
-        each = {name: self.auc_of(target, score, name) for name in names}
-        return {
-            (a, b): self._estimate(
-                each[a] - each[b], self.lacking(target, a) or self.lacking(target, b)
+        each = {name: self.auc(target, score, name) for name in names}
+        return {(a, b): each[a].minus(each[b]) for a, b in combinations(names, 2)}
+
+    def xauc(self, target: str, score: np.ndarray) -> dict[tuple[str, str], Estimate]:
+        """P(a positive of the first group scores higher than a negative of the second)."""
+        names = [name for name in self.problem.group_names if self.rows_of(name).any()]
+        found = {}
+        for a, b in permutations(names, 2):
+            why = self.lacking(target, a) or self.lacking(target, b)
+            of = self.masses[target]
+            crossed = Masses(of.positive * self.rows_of(a), of.negative * self.rows_of(b))
+            behind = min(self._people(target, a, True), self._people(target, b, False))
+            found[a, b] = self._estimate(
+                measures.auc(score, crossed), why, share=True, behind=behind
             )
-            for a, b in combinations(names, 2)
-        }
+        return found
+
+    def when_acting(self, target: str, acted: np.ndarray) -> dict[str, dict[str, Estimate]]:
+        """What acting on people (a mask [n]) means to each group: measure -> group -> value."""
+        found: dict[str, dict[str, Estimate]] = {key: {} for key in measures.WHEN_ACTING}
+        for name in self.problem.group_names:
+            rows = self.rows_of(name)
+            if not rows.any():
+                continue
+            of, why = self.masses[target].among(rows), self.lacking(target, name)
+            for key, measure in measures.WHEN_ACTING.items():
+                behind = self._behind(target, name, acted, key)
+                few = why or ("" if behind else "nobody to estimate it from")
+                found[key][name] = self._estimate(
+                    measure.value(acted, of), few, share=True, behind=behind
+                )
+        return found
+
+    def _behind(self, target: str, group: str, acted: np.ndarray, key: str) -> int:
+        """How many people a measure of acting rests on."""
+        if key == "true_positive_rate":
+            return self._people(target, group, True)
+        among = self.rows_of(group) & (self.masses[target].total != 0)
+        return len(np.unique(self.person[among & acted if key == "precision" else among]))
 
     def calibration_in_the_large(self, target: str, score: np.ndarray) -> dict[str, Estimate]:
         """Mean score minus estimated share of positives: everybody, then each group."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from math import isfinite, nan, sqrt
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, logit, stdtrit
 from scipy.stats import norm
 
 from dcem.metrics.estimate import Estimate
@@ -69,10 +69,11 @@ class Statistic:
         share: bool = False,
         behind: int = 0,
     ) -> Estimate:
-        """With its normal interval; of a `share`, on the log-odds scale, so it stays in (0, 1).
+        """With its interval; of a `share`, on the log-odds scale, so it stays in (0, 1).
 
-        At 0 or 1 no row moves a share any more and the error would be 0: Wilson's interval for
-        `behind` people then says how little that proves.
+        `behind` is how many people stand behind a share, those of the rarer class: with few of them
+        the interval takes Student's quantile. At 0 or 1 no row moves a share any more and the error
+        would be 0: Wilson's interval for so many people then says how little that proves.
         """
         if share and (self.value <= 0 or self.value >= 1):
             value = float(np.clip(self.value, 0, 1))
@@ -80,7 +81,8 @@ class Statistic:
         error = self.standard_error(person)
         if not isfinite(self.value) or not isfinite(error):
             return Estimate(nan, reason="too few people stand behind it")
-        reach = float(norm.ppf((1 + level) / 2)) * error
+        freedom = behind - 1 if share and behind > 1 else np.inf
+        reach = float(stdtrit(freedom, (1 + level) / 2)) * error
         if share:
             reach /= self.value * (1 - self.value)
             middle = logit(self.value)

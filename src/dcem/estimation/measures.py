@@ -21,6 +21,8 @@ complete labels); A. van der Vaart, "Asymptotic Statistics", 1998, chapters 12 a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import nan
 
 import numpy as np
@@ -88,6 +90,38 @@ def precision_at_capacity(score: np.ndarray, masses: Masses, capacity: float) ->
     at_boundary = p[near].sum() / near_mass if near_mass > 0 else value
     influence = p * taken - at_boundary * (v * taken - capacity * v) - value * capacity * v
     return Statistic(value, influence / room)
+
+
+def true_positive_rate(acted: np.ndarray, masses: Masses) -> Statistic:
+    """Share of the positives who are acted on (a mask [n])."""
+    return _mean(acted * masses.positive, masses.positive)
+
+
+def precision(acted: np.ndarray, masses: Masses) -> Statistic:
+    """Share of positives among those acted on (a mask [n])."""
+    return _mean(acted * masses.positive, acted * masses.total)
+
+
+def share_acted_on(acted: np.ndarray, masses: Masses) -> Statistic:
+    """Share of people who are acted on (a mask [n])."""
+    return _mean(acted * masses.total, masses.total)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a number of a comparison is called, and which way is better."""
+
+    words: str  # as in "the true positive rate of group b"
+    better: str  # "higher", "lower", or "equal": between groups
+    value: Callable[[np.ndarray, Masses], Statistic]
+
+
+# What acting on people means to a group; each entry is in every comparison, table and file.
+WHEN_ACTING = {
+    "true_positive_rate": Measure("true positive rate", "higher", true_positive_rate),
+    "precision": Measure("precision", "higher", precision),
+    "share_acted_on": Measure("share of people acted on", "equal", share_acted_on),
+}
 
 
 def _mean(values: np.ndarray, mass: np.ndarray) -> Statistic:

@@ -242,3 +242,17 @@ def renamed(module: str) -> Callable[[str], Any]:
         return getattr(import_module(module), now)
 
     return former
+
+
+MEMBERS = 5  # models of an ensemble by default: enough for their disagreement to mean something
+
+
+def delivered(name: str, *, members: int = MEMBERS, **params: Any) -> SelectiveClassifier:
+    """The method as a fitted table delivers it, an ensemble where it can be one.
+
+    What is compared is what is delivered: `dcem fit` and `dcem compare` both make it here.
+    """
+    method = make(name, **params)
+    if "n_members" in method.get_params(deep=False) and "n_members" not in params:
+        method.set_params(n_members=members)
+    return method

@@ -44,7 +44,7 @@ from dcem.metrics._inputs import Groups, Label, Rows, read_groups, read_identifi
 from dcem.metrics._resampling import People
 from dcem.metrics._statistics import Key, Statistics
 from dcem.metrics.estimate import Estimate, GapEstimate
-from dcem.metrics.gap import Ranking, compare_curves
+from dcem.metrics.gap import compare_curves
 from dcem.metrics.groups import exact_gaps
 from dcem.table.checks import InputError, notice
 
@@ -176,7 +176,7 @@ def bootstrap(
         auc=areas("auc")[None],
         group_auc=each,
         worst_group_auc=_worst(each, areas("group_auc", together), np.min),
-        auc_differences={(a, b): _difference(each[a], each[b]) for (_, (a, b)) in _keys(observed)},
+        auc_differences={(a, b): each[a].minus(each[b]) for (_, (a, b)) in _keys(observed)},
         roc_gap=gap,
         roc_gaps=gaps,
         xauc=areas("xauc"),
@@ -212,18 +212,6 @@ def _area(
     reach = float(stdtrit(people - 1, (1 + level) / 2)) * spread / (centre * (1 - centre))
     low, high = expit(logit(centre) - reach), expit(logit(centre) + reach)
     return Estimate(value, min(float(low), value), max(float(high), value))
-
-
-def _difference(one: Estimate, other: Estimate) -> Estimate:
-    """One area minus another of other people (MOVER)."""
-    value = one.value - other.value
-    if one.reason or other.reason:
-        return Estimate(value, reason=one.reason or other.reason)
-    return Estimate(
-        value,
-        value - float(np.hypot(one.value - one.low, other.high - other.value)),
-        value + float(np.hypot(one.high - one.value, other.value - other.low)),
-    )
 
 
 def _turn(
@@ -299,13 +287,16 @@ def _gaps(
     usable = [g for g, label in enumerate(names) if not support.lacking(("group_auc", label))]
     if len(usable) < 2:
         return largest, gaps
-    rankings = []
-    for members in (groups.members()[g] for g in usable):
-        mass, positive = weight[members], rows.positive[members]
-        person = people.of_row[members]
-        rankings.append(Ranking(rows.score[members], mass * positive, mass * ~positive, person))
+    chosen = np.flatnonzero(np.isin(groups.code, usable))
     judged = compare_curves(
-        rankings, people.resample, n_replicates=n_replicates, level=level, rng=rng
+        rows.score[chosen],
+        (weight * rows.positive)[chosen],
+        (weight * ~rows.positive)[chosen],
+        np.searchsorted(usable, groups.code[chosen]),
+        np.unique(people.of_row[chosen], return_inverse=True)[1],
+        n_replicates=n_replicates,
+        level=level,
+        rng=rng,
     )
 
     def around(value: float, low: float, high: float, p: float, chance: np.ndarray) -> GapEstimate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import isnan, nan
+from math import hypot, isnan, nan
 
 import numpy as np
 
@@ -25,6 +25,19 @@ class Estimate:
     def excludes(self, number: float) -> bool:
         """Whether the interval lies wholly on one side of a number."""
         return self.low > number or self.high < number
+
+    def minus(self, other: Estimate) -> Estimate:
+        """This share minus another of other people, the arms of both intervals put together.
+
+        Right also where few people make the arms unequal: Zou and Donner, "Construction of
+        confidence limits about effect measures: a general approach", Statistics in Medicine 2008.
+        """
+        value = self.value - other.value
+        if self.reason or other.reason:
+            return Estimate(value, reason=self.reason or other.reason)
+        below = hypot(self.value - self.low, other.high - other.value)
+        above = hypot(self.high - self.value, other.value - other.low)
+        return Estimate(value, value - below, value + above)
 
     def __str__(self) -> str:
         if isnan(self.low):

@@ -27,7 +27,7 @@ curves", Biometrics 2000; P. Westfall and S. Young, "Resampling-Based Multiple T
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -35,11 +35,10 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from dcem.metrics import absolute
+from dcem.metrics._resampling import People
 
 GRID = (np.arange(200) + 0.5) / 200  # false positive rates at which curves are compared
 _BATCH = 2**19  # weights held at a time: few enough to stay in the processor's cache
-
-Resample = Callable[[np.random.Generator, int], np.ndarray]  # -> counts [replicates, people]
 
 
 @dataclass(frozen=True)
@@ -61,9 +60,9 @@ class Gaps:
         return largest
 
     @property
-    def widest(self) -> int:
-        """Which pair has the largest gap."""
-        return int(np.argmax(self.value))
+    def pair(self) -> tuple[int, int]:
+        """The pair that has the largest gap."""
+        return self.pairs[int(np.argmax(self.value))]
 
 
 class Ranking:
@@ -97,7 +96,10 @@ class Ranking:
         caught, alarmed = self._middles()
         p, q = (mass / mass.sum() for mass in (self.positive, self.negative))
         area = p @ (1 - alarmed)
-        influence = p * (1 - alarmed - area) + q * (caught - area)
+        moved = p * (1 - alarmed - area) + q * (caught - area)
+        # people, not rows: those of one person move it together
+        code = np.unique(self.person, return_inverse=True)[1]
+        influence, p, q = (np.bincount(code, one) for one in (moved, p, q))
         share = np.minimum(np.maximum(np.abs(p), np.abs(q)), 0.5)
         square = influence**2
         total = square.sum()
@@ -148,8 +150,11 @@ class Ranking:
 
 
 def compare_curves(
-    rankings: Sequence[Ranking],
-    resample: Resample,
+    score: np.ndarray,
+    positive: np.ndarray,
+    negative: np.ndarray,
+    group: np.ndarray,
+    person: np.ndarray | None = None,
     *,
     n_replicates: int,
     level: float,
@@ -159,17 +164,24 @@ def compare_curves(
 
     Parameters
     ----------
-    rankings
-        The groups; each with positives and negatives.
-    resample
-        How often each person counts in each of b replicates: (rng, b) -> [b, people].
+    score, positive, negative
+        Score and masses of each row [n].
+    group
+        Code of each row's group [n], 0 to G - 1, each with positives and negatives.
+    person
+        Code of each row's person [n]; None: every row is a person.
     n_replicates
-        Resamples of people.
+        Resamples of people, within their group.
     level
         Of the intervals; pairs are clear where p < 1 - level.
     rng
         Of the resamples.
     """
+    people = People(group, person)
+    rankings = []
+    for code in range(int(group.max()) + 1):
+        rows = np.flatnonzero((group == code) & (positive + negative != 0))
+        rankings.append(Ranking(score[rows], positive[rows], negative[rows], people.of_row[rows]))
     curves = np.stack([one.curve() for one in rankings])  # [groups, 200]
     precision = np.array([one.information for one in rankings])
     mean = precision @ curves / precision.sum()
@@ -177,7 +189,7 @@ def compare_curves(
     batch = max(1, _BATCH // sum(len(one.person) for one in rankings))
     own, null = [], []
     for done in range(0, n_replicates, batch):
-        counts = resample(rng, min(batch, n_replicates - done))
+        counts = people.resample(rng, min(batch, n_replicates - done))
         own.append(np.stack([one.curves(counts) for one in rankings]))
         null.append(np.stack([one.curves(counts) for one in equal]))
     pairs = tuple(combinations(range(len(rankings)), 2))

@@ -12,6 +12,8 @@ from math import isnan
 from typing import Any
 
 from dcem.compare.results import Judgement, PlantedScore, TableComparison
+from dcem.estimation.findings import Finding as Found
+from dcem.estimation.measures import WHEN_ACTING
 from dcem.metrics.estimate import Estimate
 from dcem.report.cells import plain
 from dcem.report.compare_opening import opening, shown_targets
@@ -68,7 +70,10 @@ def compare_document(
         lead=lead or what_was_done(comparison),
         opening=opening(comparison),
         findings=Findings(
-            tuple(Finding("warning", "caution", text, "") for text in comparison.warnings)
+            tuple(
+                Finding(one.key, one.severity, one.headline, one.text)
+                for one in comparison.warnings
+            )
         ),
         sections=(
             *(
@@ -88,7 +93,7 @@ def compare_document(
 def _sections(
     comparison: TableComparison, about_data: Sequence[Figure]
 ) -> Iterator[tuple[str, str, list[Block]]]:
-    yield "short", "In short", [Text(comparison.sentences, bullets=True)]
+    yield "short", "In short", [Text(_said(comparison.findings), bullets=True)]
     yield "tested", "Who is tested, and what is seen", [*about_data, *_tested(comparison)]
     yield "side", "Methods side by side", [*_side_by_side(comparison)]
     for key, heading, what in (
@@ -108,6 +113,11 @@ def _sections(
     )
 
 
+def _said(findings: Sequence[Found]) -> tuple[str, ...]:
+    """Findings as points of a list."""
+    return tuple(one.headline for one in findings)
+
+
 def what_was_done(comparison: TableComparison) -> str:
     """One sentence on the work behind the numbers."""
     used = f"{count(comparison.rows_used)} rows"
@@ -115,9 +125,10 @@ def what_was_done(comparison: TableComparison) -> str:
         used = f"{count(comparison.rows_used)} of {count(comparison.rows)} rows, drawn at random"
     several = comparison.people != comparison.rows_used
     who = f" ({count(comparison.people)} people)" if several else ""
+    folds = f" ({comparison.folds}-fold cross-validation)" if comparison.folds else ""
     return (
         f"{len(comparison.methods)} methods on {used}{who}. Every score is of somebody the "
-        f"model was not fitted to ({comparison.folds}-fold cross-validation)."
+        f"model was not fitted to{folds}."
     )
 
 
@@ -233,7 +244,7 @@ def headline_tables(comparison: TableComparison) -> Iterator[Table]:
     if len(comparison.methods) > 1:
         yield by_target(
             comparison,
-            f"Gain in AUC over `{comparison.methods[0].name}`, on the same people",
+            f"Gain in AUC over `{comparison.reference}`, on the same people",
             lambda judged: estimate(judged.auc_gain, "gain") if judged.auc_gain else None,
         )
     pair = main_pair(comparison)
@@ -243,7 +254,15 @@ def headline_tables(comparison: TableComparison) -> Iterator[Table]:
             f"AUC difference: {pair[0]} minus {pair[1]} (the two largest groups)",
             partial(_entry, "auc_differences", pair, "gain"),
         )
-        yield by_target(comparison, "ROC gap, with what it would be by chance", _gap)
+        if len(comparison.groups) > 2:
+            for name in next(iter(comparison.methods[0].judgements.values())).auc_against:
+                yield by_target(
+                    comparison,
+                    f"AUC of {name} minus that of {comparison.reference_group}, for all groups at "
+                    "once",
+                    partial(_entry, "auc_against", name, "gain"),
+                )
+        yield by_target(comparison, "ROC gap, with what it would be under equal curves", _gap)
 
 
 def _entry(attribute: str, key: object, form: str, judged: Judgement) -> Cell:
@@ -311,14 +330,14 @@ def _planted(comparison: TableComparison) -> Iterator[Block]:
             "can be measured.",
         )
     )
-    yield Text(planted.sentences, bullets=True)
+    yield Text(_said(planted.findings), bullets=True)
     found = {(score.method, score.family): score for score in planted.scores}
     methods = list(dict.fromkeys(score.method for score in planted.scores))
     families = [family.name for family in planted.families]
     titles: Mapping[str, tuple[str, Callable[[PlantedScore], Estimate]]] = {
         "AUC against the planted truth of everybody": ("score", lambda score: score.auc),
         "ROC gap against the planted truth": ("score", lambda score: score.roc_gap),
-        f"Gain in AUC over `{comparison.methods[0].name}`": ("gain", lambda score: score.auc_gain),
+        f"Gain in AUC over `{comparison.reference}`": ("gain", lambda score: score.auc_gain),
     }
     tables = [
         table(
@@ -339,9 +358,9 @@ def _planted(comparison: TableComparison) -> Iterator[Block]:
     ]
     what = table(
         "What was planted",
-        ("family", "what it is", "testing depends on the outcome"),
-        [(f.name, f.what, "yes" if f.outcome_dependent else "no") for f in planted.families],
-        words=(1,),
+        ("family", "what it is", "assumption of dcem that fails"),
+        [(f.name, f.what, f.violates or "none") for f in planted.families],
+        words=(1, 2),
     )
     yield Fold(
         "How well each method recovered them",
@@ -388,6 +407,10 @@ def other_tables(comparison: TableComparison) -> Iterator[Table]:
             if pair != main
         ),
         *(
+            (f"xAUC: positives of {a} over negatives of {b}", "xauc", (a, b), "score")
+            for a, b in first.xauc
+        ),
+        *(
             (f"Mean score minus mean risk, {name}", "calibration_in_the_large", name, "gain")
             for name in first.calibration_in_the_large
         ),
@@ -412,6 +435,19 @@ def other_tables(comparison: TableComparison) -> Iterator[Table]:
         )
     for caption, attribute, key, form in by_key:
         yield by_target(comparison, caption, partial(_entry, attribute, key, form))
+    for name, groups in first.when_acting.items():
+        for group in groups:
+            words = f"{WHEN_ACTING[name].words} in group {group}"
+            yield by_target(
+                comparison,
+                f"{words[0].upper()}{words[1:]}, acting on {comparison.decision}",
+                partial(_when_acting, name, group),
+            )
+
+
+def _when_acting(name: str, group: str, judged: Judgement) -> Cell:
+    found = judged.when_acting.get(name, {})
+    return estimate(found[group]) if group in found else NOTHING
 
 
 def _numbers(comparison: TableComparison) -> Iterator[Block]:

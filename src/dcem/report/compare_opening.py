@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
+from dcem.compare.findings import clear_groups, clear_pairs
 from dcem.compare.results import Judgement, MethodResult, TableComparison
 from dcem.estimation.results import Target
 from dcem.metrics.estimate import Estimate
@@ -57,25 +58,16 @@ def opening(comparison: TableComparison) -> Opening:
 def recommended(comparison: TableComparison) -> MethodResult | None:
     """The method that ranks best where it can be told most; none that was given the truth."""
     targets = shown_targets(comparison)
-    judged = [
-        method
-        for method in comparison.methods
-        if targets and not method.uses_truth and method.judgements[targets[0].key].auc.estimable
-    ]
-    return max(judged, key=lambda m: m.judgements[targets[0].key].auc.value, default=None)
-
-
-def _level(comparison: TableComparison, best: MethodResult, key: str) -> list[str]:
-    """Methods that the table cannot tell from the best: their intervals hold its AUC."""
-    top = best.judgements[key].auc
-    others = [m for m in comparison.methods if m is not best and not m.uses_truth]
-    return [m.name for m in others if m.judgements[key].auc.high >= top.value]
+    if not targets or targets[0].key not in comparison.standings:
+        return None
+    best = comparison.standings[targets[0].key].best
+    return next(method for method in comparison.methods if method.name == best)
 
 
 def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) -> Verdict:
     """Which method, how good, how fair, how sure."""
-    judged, first = best.judgements[target.key], comparison.methods[0]
-    level = _level(comparison, best, target.key)
+    judged = best.judgements[target.key]
+    level = list(comparison.standings[target.key].level_with)
     everybody = target.key != "tested"
     times, low, high = (
         decimal(100 * v, 0) for v in (judged.auc.value, judged.auc.low, judged.auc.high)
@@ -84,13 +76,13 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
         f"Of two people, one with the outcome and one without, it ranks the right one higher "
         f"{times} times in 100 ({low} to {high}): AUC {OF_WHOM[target.key]}."
     ]
-    if best is first:
+    if best.name == comparison.reference:
         sentences.append("None of the others does better.")
-    sentences += filter(None, [_fairness(judged)])
+    sentences += filter(None, [_fairness(judged, comparison)])
     if level:
         said = listed([f"`{name}`" for name in level])
         sentences.append(f"The table does not tell it from {said}: choose the simpler.")
-    unfair = _unfair(judged)
+    unfair = bool(clear_groups(judged, comparison.floor) or clear_pairs(judged))
     severity = "serious" if not everybody else "caution" if level or unfair else "fine"
     answer = f"Use `{best.name}`{', with care' * (severity == 'caution')}"
     if not everybody:
@@ -99,7 +91,7 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
 
 
 def _certainty(comparison: TableComparison, best: MethodResult, target: Target) -> str:
-    gain, first = best.judgements[target.key].auc_gain, comparison.methods[0].name
+    gain, first = best.judgements[target.key].auc_gain, comparison.reference
     said = ""
     if gain is not None and gain.estimable:
         clear = "clear of zero" if gain.excludes(0) else "not clear of zero"
@@ -110,11 +102,7 @@ def _certainty(comparison: TableComparison, best: MethodResult, target: Target) 
     return said + target.assumption
 
 
-def _unfair(judged: Judgement) -> bool:
-    return judged.roc_gap.estimable and judged.roc_gap.value > judged.gap_by_chance
-
-
-def _fairness(judged: Judgement) -> str:
+def _fairness(judged: Judgement, comparison: TableComparison) -> str:
     gap, pair = judged.roc_gap, judged.gap_pair
     if pair is None:
         return ""
@@ -122,18 +110,22 @@ def _fairness(judged: Judgement) -> str:
         return (
             f"Whether it serves the groups alike cannot be told: {gap.reason or 'too few people'}."
         )
-    if not _unfair(judged):
+    groups, pairs = clear_groups(judged, comparison.floor), clear_pairs(judged)
+    if groups:
+        said = listed(
+            [f"{name} {'worse' if by.value < 0 else 'better'} ({_interval(by, 'gain')} in AUC)"
+             for name, by in groups.items()]
+        )  # fmt: skip
+        return f"It does not serve the groups alike: {said} than {comparison.reference_group}."
+    if pairs:
+        a, b = min(pairs, key=lambda one: judged.gap_p_values[one])
         return (
-            f"It serves the groups alike as far as can be told: their ROC curves are "
-            f"{number(gap.value)} apart, which chance alone would show."
+            f"It does not serve the groups alike: the ROC curves of {a} and {b} differ by more "
+            "than chance, though neither is clearly ranked worse."
         )
-    difference = judged.auc_differences.get(pair)
-    worse = ""
-    if difference is not None and difference.excludes(0):
-        worse = f"; {pair[1] if difference.value > 0 else pair[0]} is ranked worse"
     return (
-        f"It does not serve the groups alike: the ROC curves of {pair[0]} and {pair[1]} are "
-        f"{number(gap.value)} apart, chance alone would show {number(judged.gap_by_chance)}{worse}."
+        f"It serves the groups alike as far as can be told: their ROC curves are at most "
+        f"{number(gap.value)} apart, which chance alone would show."
     )
 
 
@@ -147,7 +139,7 @@ def key_numbers(
     comparison: TableComparison, best: MethodResult, target: Target
 ) -> tuple[KeyNumber, ...]:
     """How well it ranks, how alike it serves the groups, how much it gains."""
-    judged, first = best.judgements[target.key], comparison.methods[0]
+    judged = best.judgements[target.key]
     found = [KeyNumber(estimate(judged.auc), f"AUC of `{best.name}`, {OF_WHOM[target.key]}")]
     if len(comparison.groups) > 1:
         chance = (
@@ -158,7 +150,9 @@ def key_numbers(
         found.append(KeyNumber(estimate(judged.roc_gap), f"largest ROC gap between groups{chance}"))
     if judged.auc_gain is not None:
         found.append(
-            KeyNumber(estimate(judged.auc_gain, "gain"), f"gain in AUC over `{first.name}`")
+            KeyNumber(
+                estimate(judged.auc_gain, "gain"), f"gain in AUC over `{comparison.reference}`"
+            )
         )
     else:
         found.append(

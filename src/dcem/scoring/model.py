@@ -12,6 +12,7 @@ import pandas as pd
 
 from dcem import methods
 from dcem.methods import SelectiveClassifier
+from dcem.methods.registry import MEMBERS, delivered
 from dcem.saving import ModelFileError
 from dcem.saving import load_model as load_estimator
 from dcem.saving.card import shown_counts
@@ -21,7 +22,6 @@ from dcem.table.checks import InputError
 from dcem.table.encoder import OTHER
 
 STRANGE = 0.05  # share of a column's cells that may be unheard of before it is worth a word
-MEMBERS = 5  # networks of a model by default: enough for their disagreement to mean something
 
 
 @dataclass(frozen=True)
@@ -258,9 +258,7 @@ def fit_table(
     Methods that need the truth, or the group of each person to predict, are refused.
     """
     require_method(method)
-    estimator = methods.make(method, random_state=random_state, verbose=verbose)
-    if "n_members" in estimator.get_params(deep=False):
-        estimator.set_params(n_members=members)
+    estimator = delivered(method, members=members, random_state=random_state, verbose=verbose)
     estimator.fit_problem(table.problem)
     missing = {column.name: round(column.missing, 2) for column in table.columns}
     usual = {name: missing[name] for name in table.encoder.columns}

@@ -1,0 +1,152 @@
+"""Findings of a comparison are no stronger than the intervals behind them."""
+
+from dataclasses import replace
+from math import nan
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from dcem.compare.findings import about_best, about_calibration, about_gain, about_groups, advise
+from dcem.compare.results import PlantedFamily, Standing
+from dcem.metrics.estimate import Estimate
+
+KEPT = PlantedFamily("kept", "One sentence.", "")
+BROKEN = PlantedFamily("broken", "One sentence.", "something fails")
+NONE = Estimate(nan, reason="one group has no positives")
+
+
+def judged(
+    gap: Estimate = NONE,
+    against: dict[str, Estimate] | None = None,
+    p_values: dict[tuple[str, str], float] | None = None,
+    error: Estimate = NONE,
+    gain: Estimate | None = None,
+) -> Any:
+    """As much of a `Judgement` as the findings look at."""
+    return SimpleNamespace(
+        auc=Estimate(0.7, 0.65, 0.75),
+        auc_gain=gain,
+        auc_against=against or {},
+        roc_gap=gap,
+        gap_pair=("A", "C") if gap.estimable else None,
+        gap_p_values=p_values or {},
+        calibration_error=error,
+    )
+
+
+class TestGroups:
+    small, wide = Estimate(0.02, 0, 0.04), Estimate(0.2, 0, 0.3)
+
+    def keys(self, *methods: Any, floor: float = 0.005) -> list[str]:
+        named = dict(zip("abc", methods, strict=False))
+        return [finding.key for finding in about_groups(named, "A", floor)]
+
+    def test_chance_for_all_is_said_once(self) -> None:
+        assert self.keys(judged(self.small), judged(self.wide)) == ["groups-alike"]
+
+    def test_methods_without_a_gap_are_not_claimed(self) -> None:
+        assert self.keys(judged(NONE), judged(NONE)) == []
+
+    def test_a_clear_group_is_never_within_chance(self) -> None:
+        """The widest gap is that of a small group and within chance; a large group is lower."""
+        hidden = judged(
+            self.wide,
+            {"B": Estimate(-0.067, -0.114, -0.021), "C": Estimate(-0.15, -0.4, 0.1)},
+            {("A", "C"): 0.6, ("A", "B"): 0.02},
+        )
+        found = about_groups({"a": hidden, "b": judged(self.small)}, "A", 0.005)
+        assert [finding.key for finding in found] == ["groups-differ", "groups-alike"]
+        assert found[0].severity == "serious"
+        assert set(found[0].values["auc_against"]) == {"B"}
+
+    def test_curves_that_cross_differ_without_a_loser(self) -> None:
+        assert self.keys(judged(self.small, {}, {("A", "C"): 0.01})) == ["curves-differ"]
+
+    def test_a_difference_below_the_floor_is_none(self) -> None:
+        tiny = judged(self.small, {"B": Estimate(-0.0004, -0.0007, -0.0001)})
+        assert self.keys(tiny) == ["groups-alike"]
+        assert self.keys(tiny, floor=0.0) == ["groups-differ"]
+
+
+class TestRanking:
+    def key(self, *gain: float) -> str:
+        return about_gain("a", judged(gain=Estimate(*gain)), "tested-only", 0.005).key
+
+    def test_gains(self) -> None:
+        assert self.key(0.02, 0.01, 0.03) == "gain"
+        assert self.key(-0.02, -0.03, -0.01) == "loss"
+        assert self.key(0.02, -0.01, 0.05) == "gain-unclear"
+        assert self.key(0.004, 0.003, 0.005) == "gain-small"
+        assert self.key(nan) == "gain-unknown"
+
+    def test_best(self) -> None:
+        ahead = {"b": Estimate(0.1, 0.05, 0.15), "c": Estimate(0.01, -0.02, 0.04)}
+        found = about_best({"a": judged()}, Standing("a", ahead, ("c",)), "dr", 0.005)
+        assert (found.key, found.severity) == ("best", "caution")
+        assert found.values["level_with"] == ["c"]
+        assert found.headline.index("`b`") < found.headline.index("`c`")
+
+
+class TestCalibration:
+    close = Estimate(0.02, 0.01, 0.04)
+
+    def said(self, *errors: Estimate) -> Any:
+        named = zip("abc", errors, strict=False)
+        return about_calibration({name: judged(error=error) for name, error in named})
+
+    def test_intervals_that_lie_apart(self) -> None:
+        found = self.said(Estimate(0.10, 0.08, 0.12), self.close, Estimate(0.06, 0.03, 0.1))
+        assert found.key == "calibration"
+        assert "`a` (.100 [.080, .120])" in found.headline
+        assert "`c`" not in found.headline
+
+    def test_intervals_that_touch_say_nothing(self) -> None:
+        assert self.said(replace(self.close, value=0.05, low=0.04, high=0.07), self.close) is None
+        assert self.said(NONE, self.close) is None
+
+
+class TestPlanted:
+    def test_a_lead_is_claimed_only_where_it_is_clear(self) -> None:
+        scores = {
+            "a": np.array([0.80, 0.81, 0.82, 0.83]),
+            "b": np.array([0.70, 0.71, 0.72, 0.73]),  # always .1 below
+            "c": np.array([0.60, 0.95, 0.65, 0.90]),  # far below or far above
+        }
+        first = advise([KEPT], {"kept": scores}, {"kept": 0.9}, 0.95, "kept")[0]
+        assert first.values == {"family": "kept", "best": "a", "beaten": ["b"], "level_with": ["c"]}
+
+    def test_equal_methods_are_seldom_told_apart(self) -> None:
+        """Seven families, five equal methods: some claim in under 5 % of tables."""
+        rng = np.random.default_rng(0)
+        families = [PlantedFamily(f"f{i}", "", "") for i in range(7)]
+        claims = 0
+        for _ in range(100):
+            recovered = {
+                family.name: {m: rng.normal(0.75, 0.02, 4) for m in "abcde"} for family in families
+            }
+            found = advise(families, recovered, dict.fromkeys(recovered, 0.8), 0.95, "f0")
+            claims += any(f.values["beaten"] for f in found if f.key == "planted")
+        assert claims <= 8
+
+    def test_a_broken_assumption_that_costs_is_said(self) -> None:
+        rng = np.random.default_rng(0)
+        kept = {m: rng.normal(0.8, 0.005, 4) for m in "ab"}
+        broken = {"a": kept["a"] - rng.normal(0.1, 0.002, 4), "b": kept["b"] + 0.001}
+        recovered = {"kept": kept, "broken": broken}
+        found = advise([KEPT, BROKEN], recovered, dict.fromkeys(recovered, 0.9), 0.95, "kept")
+        assert [f.values["lose"] for f in found if f.key == "planted-harm"] == [["a"]]
+
+    def test_repetitions_without_an_auc_are_left_out(self) -> None:
+        scores = {"a": np.array([0.70, 0.71, 0.72, nan]), "b": np.array([0.80, 0.81, 0.82, nan])}
+        found = advise([KEPT], {"kept": scores}, {"kept": 0.9}, 0.95, "kept")[0]
+        assert (found.values["best"], found.values["beaten"]) == ("b", ["a"])
+
+    def test_none_left_is_said(self) -> None:
+        none = {name: np.array([0.7, nan, nan]) for name in "ab"}
+        families = {"kept": none, "broken": none}
+        found = advise([KEPT, BROKEN], families, dict.fromkeys(families, nan), 0.95, "kept")
+        assert [finding.key for finding in found] == [
+            "planted-nothing", "planted-nothing", "planted-summary", "planted-limits",
+        ]  # fmt: skip
+        assert not any("nan" in finding.headline for finding in found)
