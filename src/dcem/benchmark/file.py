@@ -40,6 +40,8 @@ from dcem.table.checks import InputError, nearest
 
 MEASURED = (*RANKING, "n_iter")  # of every cell
 _TOP = ("name", "about", "metrics", "tasks", "methods")
+_WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+_WORDS |= {list: "a list"}
 _METHOD = ("name", "published", "params", "grid", "label", "seed")
 
 
@@ -92,17 +94,17 @@ def load(source: str | Path, **overrides: Any) -> Benchmark:
     """
     path = Path(source)
     if path.suffix == ".toml":
-        text, where = path.read_text(encoding="utf-8"), str(path)
+        text, where = path.read_bytes(), str(path)
         default_name = path.stem
     else:
         if str(source) not in preset_names():
             known = preset_names()
             raise _unknown("preset", str(source), known, "dcem", "A file ends in .toml. ")
         file = resources.files("dcem.benchmark") / "presets" / f"{source}.toml"
-        text, where, default_name = file.read_text(encoding="utf-8"), str(source), str(source)
+        text, where, default_name = file.read_bytes(), str(source), str(source)
     try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        content = tomllib.loads(text.decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{where} is not valid TOML: {error}") from None
     changes = {name: value for name, value in overrides.items() if value is not None}
     benchmark = _read({"name": default_name} | content, where, changes)
@@ -116,6 +118,7 @@ def _read(content: dict[str, Any], where: str, changes: dict[str, Any]) -> Bench
     for key in content:
         if key not in _TOP:
             raise _unknown("entry", key, _TOP, where)
+    _require(content, where, name=str, about=str, metrics=list)
     for part in ("tasks", "methods"):
         entries = content.get(part)
         if not entries or not isinstance(entries, list) or not isinstance(entries[0], dict):
@@ -123,7 +126,7 @@ def _read(content: dict[str, Any], where: str, changes: dict[str, Any]) -> Bench
     metrics = tuple(content.get("metrics", ("auc", "roc_gap")))
     for name in metrics:
         if name not in MEASURED:
-            raise _unknown("metric", name, MEASURED, where)
+            raise _unknown("metric", str(name), MEASURED, where)
     tasks = [task for entry in content["tasks"] for task in _tasks(entry | changes, where)]
     methods = [method for entry in content["methods"] for method in _methods(entry, where)]
     labels = [method.label for method in methods]
@@ -167,7 +170,10 @@ def _methods(entry: dict[str, Any], where: str) -> Iterator[MethodEntry]:
             raise _unknown("parameter of a method", key, _METHOD, where)
     if "name" not in entry:
         raise InputError(f"{where}: a method has no name.")
+    _require(entry, where, published=bool, label=str)
     names = entry["name"] if isinstance(entry["name"], list) else [entry["name"]]
+    for name in names:
+        _require({"name": name}, where, name=str)
     grid, fixed = entry.get("grid", {}), entry.get("params", {})
     for part, content in (("grid", grid), ("params", fixed)):
         if not isinstance(content, dict):
@@ -207,6 +213,13 @@ def _label(template: str, where: str, values: dict[str, Any]) -> str:
         ) from None
 
 
+def _require(entries: dict[str, Any], where: str, **types: type) -> None:
+    """Refuse entries that are not of these types."""
+    for key, kind in types.items():
+        if key in entries and not isinstance(entries[key], kind):
+            raise InputError(f"{where}: {key} = {entries[key]!r} should be {_WORDS[kind]}.")
+
+
 def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
@@ -215,9 +228,6 @@ def _unknown(what: str, given: str, known: Any, where: str, note: str = "") -> I
     near = nearest(given, list(known))
     hint = f" Did you mean {near!r}?" if near else ""
     return InputError(f"{where} has no {what} {given!r}.{hint} {note}Known: {', '.join(known)}.")
-
-
-_WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 
 
 def _check_parameters(entry: MethodEntry, where: str) -> None:
