@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 from scipy.stats import rankdata
 
@@ -15,7 +18,7 @@ def person_folds(
     """The fold of each row [n], 0 to `n_folds` - 1; a person's rows are in one of them.
 
     Folds share out tested positives, tested negatives and the untested of every group alike: people
-    are dealt out in turn, those of a kind one after the other.
+    take turns, those of a kind one after the other.
     """
     person = problem.person
     n_people = int(person.max()) + 1 if len(person) else 0
@@ -23,15 +26,78 @@ def person_folds(
         raise checks.InputError(
             f"{n_folds} folds of {n_people} people: give from 2 to as many folds as people."
         )
-    # A person is as informative as her best row: untested 0, tested negative 1, positive 2.
-    seen = np.where(problem.tested, 1 + problem.y_imputed, 0).astype(np.int64)
+    return _dealt(problem.y_obs, person, problem.group, n_folds, random_state)
+
+
+def _dealt(
+    y: np.ndarray,
+    person: np.ndarray,
+    group: np.ndarray,
+    n_folds: int,
+    random_state: int | np.random.Generator,
+) -> np.ndarray:
+    """People in turn, those of a kind one after the other; `y` is NaN where untested."""
+    # A person is as informative as their best row: untested 0, tested negative 1, positive 2.
+    seen = np.where(np.isnan(y), 0, 1 + np.nan_to_num(y)).astype(np.int64)
+    n_people = int(person.max()) + 1
     kind = np.zeros(n_people, np.int64)
     np.maximum.at(kind, person, seen)
-    group = problem.group[np.unique(person, return_index=True)[1]]
+    first = np.unique(person, return_index=True)[1]
     draw = np.random.default_rng(random_state).random(n_people)
     fold = np.empty(n_people, np.int64)
-    fold[np.lexsort((draw, kind, group))] = np.arange(n_people) % n_folds
+    fold[np.lexsort((draw, kind, group[first]))] = np.arange(n_people) % n_folds
     return fold[person]
+
+
+class SelectiveKFold:
+    """Folds for `cross_val_score` and `GridSearchCV` where labels are missing.
+
+    scikit-learn's stratified splitters refuse missing labels, and plain ones may leave a fold
+    without tests. These folds share out tested positives, tested negatives and the untested alike;
+    rows of one of `groups` (people) stay in one fold.
+
+    Parameters
+    ----------
+    n_splits
+        Folds, at least 2.
+    random_state
+        Seed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = np.array([1, 0, np.nan, np.nan, 1, 0, np.nan, np.nan])
+    >>> for train, test in SelectiveKFold(2).split(y[:, None], y):
+    ...     print(int(np.nansum(y[test])), "positive,", int(np.isnan(y[test]).sum()), "untested")
+    1 positive, 2 untested
+    1 positive, 2 untested
+    """
+
+    def __init__(self, n_splits: int = 5, *, random_state: int = 0) -> None:
+        self.n_splits = n_splits
+        self.random_state = random_state
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """How many folds there are."""
+        return self.n_splits
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Positions of training and test rows, fold by fold."""
+        n_rows = len(X)
+        y = np.zeros(n_rows) if y is None else np.asarray(y, float)
+        person = np.arange(n_rows)
+        if groups is not None:
+            person = np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
+        if not 2 <= self.n_splits <= len(np.unique(person)):
+            raise checks.InputError(
+                f"n_splits={self.n_splits} for {len(np.unique(person))} people: give from 2 to as "
+                "many folds as people."
+            )
+        fold = _dealt(y, person, np.zeros(n_rows, int), self.n_splits, self.random_state)
+        for number in range(self.n_splits):
+            yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
 
 
 def percentiles(score: np.ndarray, fold: np.ndarray) -> np.ndarray:

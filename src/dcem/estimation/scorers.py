@@ -1,0 +1,103 @@
+"""Scorers for model selection where labels are missing.
+
+`cross_val_score` and `GridSearchCV` compare predictions with labels. Where labels were collected
+selectively, agreement with the record is the wrong score: it rewards a model that knows who was
+tested. These scorers judge a model for the tested, or for everybody, on held-out rows whose labels
+are NaN where nobody looked:
+
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from dcem.estimation import SelectiveKFold, scorer
+    >>> search = GridSearchCV(model, grid, scoring=scorer("dr-auc"), cv=SelectiveKFold(5))
+    ... # doctest: +SKIP
+
+The models behind "ipw" and "dr" are fitted to the held-out rows, fold by fold within them, so that
+no model that is judged has a say in its own judgement.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dcem.estimation import measures
+from dcem.estimation.evaluator import Evaluator
+from dcem.table import checks
+from dcem.table.labels import SelectiveLabels
+
+TARGETS = ("tested", "ipw", "dr")
+MEASURES = {"auc": measures.auc, "net-benefit": measures.net_benefit}
+KEPT = 16  # held-out sets whose models are kept: a search scores the same ones again and again
+
+
+def scorer(name: str, *, threshold: float = 0.5, random_state: int = 0) -> SelectiveScorer:
+    """A scorer by name: what is measured, for whom.
+
+    Parameters
+    ----------
+    name
+        "tested-auc", "ipw-auc", "dr-auc", or the same with "net-benefit". "tested" is right for the
+        tested alone; "ipw" and "dr" for everybody, if features and group explain who is tested.
+    threshold
+        The risk at which somebody acts, for the net benefit.
+    random_state
+        Seed of the models behind "ipw" and "dr".
+    """
+    known = [f"{target}-{measure}" for target in TARGETS for measure in MEASURES]
+    if name not in known:
+        raise checks.InputError(f"There is no scorer {name!r}. Choose among: {', '.join(known)}.")
+    target, _, measure = name.partition("-")
+    return SelectiveScorer(target, measure, threshold, random_state)
+
+
+class SelectiveScorer:
+    """Called with a fitted model, rows and labels (NaN where untested); higher is better."""
+
+    def __init__(self, target: str, measure: str, threshold: float, random_state: int) -> None:
+        self.target, self.measure = target, measure
+        self.threshold, self.random_state = threshold, random_state
+        self._known: dict[str, Evaluator] = {}
+
+    def __call__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+    ) -> float:
+        """The measure of the model's probabilities on these rows."""
+        score = np.asarray(estimator.predict_proba(X))[:, 1]
+        judge = self._judge(X, np.asarray(y, float), sensitive_features, sample_weight)
+        why = judge.lacking(self.target)
+        if why:
+            warnings.warn(f"No score: {why}.", checks.DataWarning, stacklevel=2)
+            return float("nan")
+        masses = judge.masses[self.target]
+        if self.measure == "auc":
+            return measures.auc(score, masses).value
+        return measures.net_benefit(score, masses, self.threshold).value
+
+    def _judge(self, X: Any, y: np.ndarray, group: Any, weight: Any) -> Evaluator:
+        """What judges these rows; made once for each set of them."""
+        rows = pd.get_dummies(pd.DataFrame(X), dtype=float).to_numpy(float)
+        arrays = (rows, y, group, weight)
+        parts = (pd.util.hash_array(np.ravel(np.asarray(a)).astype(str)) for a in arrays)
+        key = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+        if key not in self._known:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", checks.DataWarning)  # said of the training rows
+                problem = SelectiveLabels.from_arrays(
+                    rows, y, tested=~np.isnan(y), group=group, weight=weight
+                )
+            while len(self._known) >= KEPT:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = Evaluator(problem, random_state=self.random_state)
+        return self._known[key]
+
+    def __repr__(self) -> str:
+        return f'scorer("{self.target}-{self.measure}")'

@@ -1,0 +1,186 @@
+"""Cases in which an audit went wrong once: fixed seeds, sizes that fit the gate."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from dcem.audit import audit
+from dcem.audit.unmeasured import _left, benchmark_bounds
+from dcem.audit.yields import yields
+from dcem.estimation import Evaluator
+from dcem.estimation.folds import person_folds
+from dcem.estimation.influence import People
+from dcem.estimation.nuisances import fit_nuisances
+from dcem.estimation.residuals import left_over
+from dcem.estimation.results import EVERYBODY
+from dcem.table.labels import SelectiveLabels
+
+
+def curved(n: int, seed: int) -> tuple[SelectiveLabels, np.ndarray]:
+    """Group, testing and outcome depend on x alone, through a sine and a product."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 5))
+    f = 1.2 * np.sin(2 * x[:, 0]) + 0.8 * x[:, 1] * x[:, 2]
+    group, tested, truth = (rng.random(n) < expit(c + f) for c in (-0.3, -0.5, -1.0))
+    return SelectiveLabels.from_arrays(x, np.where(tested, truth, np.nan), group=group), truth
+
+
+def test_what_features_explain_through_a_sine_and_a_product_is_not_a_disparity() -> None:
+    problem, truth = curved(4000, 1)
+    found = audit(problem)
+    assert not {"tested-less", "tested-more"} & {f.key for f in found.findings}
+    assert abs(found.testing[0].difference.value) < 0.05  # crude: 0.25
+    assert found.independence.p_value > 0.01
+    everybody = found.prevalence[0].doubly_robust
+    assert everybody.low < truth.mean() < everybody.high
+    assert "splines" in found.testing[0].each
+
+
+def test_a_rare_random_sample_reaches_everybody() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40_000, 3))
+    truth = rng.random(40_000) < expit(-1 + x[:, 0])
+    seen = np.where(rng.random(40_000) < 0.008, truth, np.nan)
+    problem = SelectiveLabels.from_arrays(x, seen)
+    judge = Evaluator(problem, fold=person_folds(problem, 2, 0))
+    assert judge.overlap.complete
+    found = judge.prevalence("dr")
+    assert found.low < truth.mean() < found.high
+
+
+def test_a_steep_policy_is_not_fine() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4000, 2))
+    tested = rng.random(4000) < expit(-1 + 4 * x[:, 0])
+    y = rng.random(4000) < expit(x[:, 0])
+    judge = Evaluator(SelectiveLabels.from_arrays(x, np.where(tested, y, np.nan)))
+    assert not judge.overlap.complete
+    assert 0.5 < judge.overlap.reach < 0.9
+    found = judge.prevalence("dr")
+    assert found.low < expit(x[judge.reach.within, 0]).mean() < found.high
+
+
+def test_audit_and_comparison_say_the_same_of_one_table() -> None:
+    problem, _ = curved(1500, 3)
+    found = audit(problem, random_state=5)
+    rng = np.random.default_rng(5)
+    fold = person_folds(problem, 5, rng)
+    models = fit_nuisances(problem, fold, rng, groups=True)
+    judge = Evaluator(problem, fold=fold, nuisances=models)
+    assert judge.overlap.reach == found.overlap[EVERYBODY].reach
+    for item in found.prevalence:
+        group = None if item.group == EVERYBODY else item.group
+        assert judge.prevalence("dr", group).value == item.doubly_robust.value
+        assert judge.prevalence("ipw", group).value == item.weighted.value
+
+
+def test_known_probabilities_are_those_of_the_design() -> None:
+    """Testing depends on something that is not in the table, and the design says how."""
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=6000)
+    probability = expit(-1 + 1.5 * hidden)
+    truth = rng.random(6000) < expit(-0.5 + hidden)
+    tested = rng.random(6000) < probability
+    x = rng.normal(size=(6000, 2))
+    problem = SelectiveLabels.from_arrays(x, np.where(tested, truth, np.nan))
+    fold = person_folds(problem, 2, 0)
+    found = [
+        Evaluator(problem, nuisances=fit_nuisances(problem, fold, testing_probability=known))
+        for known in (probability, None)
+    ]
+    design, modelled = (judge.prevalence("dr") for judge in found)
+    assert design.low < truth.mean() < design.high
+    assert modelled.low > truth.mean()
+    assert found[0].overlap.complete
+
+
+class TestEqualProbability:
+    """Is a group's yield higher at equal testing probability?"""
+
+    @staticmethod
+    def world(seed: int, bar: float) -> tuple[SelectiveLabels, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        group = rng.random(20_000) < 0.4
+        risk = rng.normal(size=20_000) + 0.8 * group  # one group is at higher risk
+        p = expit(-1 + 1.5 * risk - bar * group)
+        truth = rng.random(20_000) < expit(-1 + 1.2 * risk)
+        seen = np.where(rng.random(20_000) < p, truth, np.nan)
+        return SelectiveLabels.from_arrays(risk[:, None], seen, group=group), p
+
+    def test_one_bar_for_both_is_not_a_difference(self) -> None:
+        clear = 0
+        for seed in range(20):
+            problem, p = self.world(seed, 0.0)
+            found = yields(problem, People.of(problem), p)[0]
+            clear += found.p_value_equal < 0.05
+            assert found.difference.excludes(0)  # the plain rates do differ
+        assert clear <= 4
+
+    def test_a_higher_bar_is(self) -> None:
+        problem, p = self.world(0, 1.0)
+        found = {item.group: item for item in yields(problem, People.of(problem), p)}
+        assert found["True"].at_equal_probability.low > 0.05
+
+
+class TestBenchmarks:
+    """Cinelli and Hazlett's bounds, against regressions with the cause in them."""
+
+    def test_partial_r2_from_products_is_that_of_regressions(self) -> None:
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(500, 3))
+        y = X @ [1.0, 0.5, 0.0] + rng.normal(size=500)
+        joined = np.column_stack([np.ones(500), X, y])
+        gram = joined.T @ joined
+
+        def left(columns: list[int]) -> float:
+            design = joined[:, columns]
+            return float(((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2).sum())
+
+        for columns in ([0, 1], [0, 1, 2], [0, 1, 2, 3]):
+            assert _left(gram, columns, 4) == pytest.approx(left(columns))
+        partial = 1 - _left(gram, [0, 1, 2], 4) / _left(gram, [0, 1], 4)
+        assert 0.1 < partial < 0.35  # 0.25 / 1.25 in the population
+
+    @pytest.mark.parametrize(("a", "b"), [(0.5, 0.5), (0.8, 0.3)])
+    def test_a_cause_as_strong_as_a_column_has_the_strength_of_the_bound(self, a, b) -> None:
+        """A twin of a column, independent of it: what would it explain beside the column?"""
+        rng = np.random.default_rng(1)
+        n = 200_000
+        column, twin = rng.normal(size=(2, n))
+        group = a * (column + twin) + rng.normal(size=n)
+        testing = b * (column + twin) + 0.4 * group + rng.normal(size=n)
+
+        def left(target: np.ndarray, *given: np.ndarray) -> float:
+            design = np.column_stack([np.ones(n), *given])
+            fitted = design @ np.linalg.lstsq(design, target, rcond=None)[0]
+            return float(((target - fitted) ** 2).sum())
+
+        of_group = 1 - left(group, column) / left(group)
+        of_testing = 1 - left(testing, column, group) / left(testing, group)
+        bound = benchmark_bounds(of_group, of_testing)
+        real = (
+            1 - left(group, column, twin) / left(group, column),
+            1 - left(testing, column, twin, group) / left(testing, column, group),
+        )
+        assert bound[0] == pytest.approx(real[0], abs=0.01)
+        assert bound[1] >= real[1] - 0.005
+        assert max(bound) < 1
+
+    def test_the_formulas_by_hand(self) -> None:
+        assert benchmark_bounds(0.0, 0.1) == pytest.approx((0.0, 0.1 / 0.9))
+        assert benchmark_bounds(0.2, 0.1) == pytest.approx(
+            (0.25, ((1 + 0.25) / np.sqrt(1 - 0.0625)) ** 2 / 9)
+        )
+        assert benchmark_bounds(0.6, 0.1) == (1.0, 1.0)
+
+
+def test_residuals_tell_of_a_model_that_is_too_stiff() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4000, 3))
+    p = expit(1.5 * np.sin(2 * x[:, 0]))
+    seen = rng.random(4000) < p
+    fold = np.arange(4000) % 3
+    people = People(np.ones(4000), None, 4000)
+    stiff, right = (left_over(x, seen - q, fold, people, rng) for q in (np.full(4000, 0.5), p))
+    assert stiff.low > 0.05
+    assert right.low < 0.005
