@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dcem.audit import audit
-from dcem.compare import compare_table
+from dcem.compare import compare_methods
 from dcem.files import whole_file
 from dcem.report.audit import audit_document
 from dcem.report.cohort import draw_flow
@@ -68,7 +68,7 @@ def audited() -> dict[str, Drawing]:
 def compared() -> dict[str, Drawing]:
     """The comparison of methods on the same table, as in docs/diabetes.md; some minutes."""
     table = read_table(DIABETES, ROLES)
-    drawn = drawings(compare_document(compare_table(table.problem)))
+    drawn = drawings(compare_document(compare_methods(table.problem)))
     names = {"forest": "forest", "roc": "roc-dr", "planted": "planted"}
     return {f"compare-diabetes-{name}.png": drawn[shown] for name, shown in names.items()}
 
