@@ -13,7 +13,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from dcem.audit import audit
+from dcem.audit import audit_labels
 from dcem.compare import compare_methods
 from dcem.files import whole_file
 from dcem.report.audit import audit_document
@@ -60,7 +60,7 @@ def flow() -> dict[str, Drawing]:
 def audited() -> dict[str, Drawing]:
     """The audit of HbA1c measurements, as in docs/audit.md."""
     table = read_table(DIABETES, ROLES)
-    drawn = drawings(audit_document(audit(table.problem, sources=table.encoder.sources)))
+    drawn = drawings(audit_document(audit_labels(table.problem, sources=table.encoder.sources)))
     names = {"risk": "risk", "drivers": "drivers", "sensitivity": "sensitivity-prevalence"}
     return {f"audit-diabetes-{name}.png": drawn[shown] for name, shown in names.items()}
 

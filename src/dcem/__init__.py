@@ -39,6 +39,7 @@ from dcem._version import __version__
 
 if TYPE_CHECKING:
     from dcem import methods, metrics, table, tasks
+    from dcem.audit.run import audit_labels
     from dcem.compare.run import compare_methods
     from dcem.methods.dcem import DCEMClassifier
     from dcem.scoring.model import load_model
@@ -54,6 +55,7 @@ __all__ = [
     "Roles",
     "SelectiveLabels",
     "__version__",
+    "audit_labels",
     "compare_methods",
     "load_model",
     "methods",
@@ -71,6 +73,7 @@ _HOME = {
     "InputError": "dcem.table.messages",
     "Roles": "dcem.table.roles",
     "SelectiveLabels": "dcem.table.labels",
+    "audit_labels": "dcem.audit.run",
     "compare_methods": "dcem.compare.run",
     "load_model": "dcem.scoring",
     "read_table": "dcem.table.load",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from dcem.audit import audit
+from dcem.audit import audit_labels
 from dcem.table.labels import SelectiveLabels
 
 
@@ -65,9 +65,9 @@ def unfair() -> World:
 
 @pytest.fixture(scope="session")
 def fair_audit(fair):
-    return audit(fair.problem)
+    return audit_labels(fair.problem)
 
 
 @pytest.fixture(scope="session")
 def unfair_audit(unfair):
-    return audit(unfair.problem)
+    return audit_labels(unfair.problem)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from dcem.audit import audit, to_plain, without_small_cells
+from dcem.audit import audit_labels, to_plain, without_small_cells
 from dcem.estimation.results import EVERYBODY
 from dcem.table.labels import SelectiveLabels
 from dcem.tasks import make_sinusoid
@@ -64,12 +64,12 @@ def test_prevalence_of_everybody_and_each_group(unfair, unfair_audit) -> None:
 
 
 def test_independence_holds_and_breaks() -> None:
-    independent = audit(make_world(5000, seed=5).problem).independence
+    independent = audit_labels(make_world(5000, seed=5).problem).independence
     assert independent.p_value > 0.05
     b = independent.odds_ratio["b"]
     assert b.low < 1 < b.high
     assert all(1 < v < 3 for v in independent.detectable.values())
-    found = audit(make_world(5000, seed=5, group_effect=1.0).problem)
+    found = audit_labels(make_world(5000, seed=5, group_effect=1.0).problem)
     assert found.independence.p_value < 1e-4
     b = found.independence.odds_ratio["b"]
     assert b.low < np.exp(1.0) < b.high
@@ -81,7 +81,7 @@ def test_independence_holds_and_breaks() -> None:
 def test_published_simulation_reaches_few() -> None:
     """The sinusoid task tests by a steep rule: most people had no chance of it."""
     task = make_sinusoid(stream="independent", random_state=1, n_train=1500)
-    found = audit(task.train)
+    found = audit_labels(task.train)
     assert about(found, "overlap")[0].severity == "serious"
     assert found.overlap[EVERYBODY].reach < 0.5
     assert not found.prevalence[0].doubly_robust.estimable
@@ -98,7 +98,7 @@ def test_a_hole_is_found_and_the_rest_is_estimated() -> None:
     hole = (x[:, 0] > 0) & (x[:, 1] > -0.2533) & (x[:, 2] < 0.8)
     truth = rng.random(4000) < expit(-0.5 + x[:, 0])
     tested = ~hole & (rng.random(4000) < 0.4)
-    found = audit(SelectiveLabels.from_arrays(x, np.where(tested, truth, np.nan)))
+    found = audit_labels(SelectiveLabels.from_arrays(x, np.where(tested, truth, np.nan)))
     everybody = found.overlap[EVERYBODY]
     assert everybody.reach == pytest.approx(1 - hole.mean(), abs=0.06)
     assert about(found, "overlap")[0].severity == "serious"
@@ -112,7 +112,7 @@ def test_a_group_of_three_stays_and_says_why(unfair) -> None:
     problem = unfair.problem
     group = np.array(problem.group_names)[problem.group].astype("<U8")
     group[:3] = "three"
-    found = audit(
+    found = audit_labels(
         SelectiveLabels.from_arrays(problem.X[:1200], problem.y_obs[:1200], group=group[:1200])
     )
     rate = next(r for r in found.testing if r.group == "three")
@@ -126,7 +126,7 @@ def test_everybody_tested(fair) -> None:
         problem = SelectiveLabels.from_arrays(
             fair.problem.X[:800], fair.truth[:800], group=fair.problem.group[:800]
         )
-    found = audit(problem)
+    found = audit_labels(problem)
     assert about(found, "testing")[0].key == "everybody-tested"
     assert not serious(found)
     assert found.prevalence[0].doubly_robust.value == pytest.approx(fair.truth[:800].mean())
@@ -140,14 +140,14 @@ def test_nobody_tested(fair) -> None:
         id=None, weight=None, feature_names=p.feature_names, group_names=p.group_names,
         row=p.row[:500],
     )  # fmt: skip
-    found = audit(nobody)
+    found = audit_labels(nobody)
     assert serious(found) == ["nobody-tested"]
     assert {m.verdict for m in found.methods} == {"not here"}
 
 
 def test_without_groups_it_is_an_audit_of_overlap(fair) -> None:
     p = fair.problem
-    found = audit(SelectiveLabels.from_arrays(p.X[:1500], p.y_obs[:1500]))
+    found = audit_labels(SelectiveLabels.from_arrays(p.X[:1500], p.y_obs[:1500]))
     assert "no-groups" in [f.key for f in found.findings]
     assert list(found.overlap) == [EVERYBODY]
     assert found.independence is None
@@ -164,7 +164,7 @@ def test_weights_count(unfair) -> None:
     repeated = SelectiveLabels.from_arrays(
         p.X[twice], p.y_obs[twice], group=p.group[twice], id=twice
     )
-    one, two = audit(weighted), audit(repeated)
+    one, two = audit_labels(weighted), audit_labels(repeated)
     for a, b in zip(one.testing, two.testing, strict=True):
         assert a.crude.value == pytest.approx(b.crude.value)
     assert one.prevalence[0].recorded.value == pytest.approx(two.prevalence[0].recorded.value)
@@ -175,15 +175,17 @@ def test_copies_of_a_person_add_no_certainty(unfair) -> None:
     again = np.tile(np.arange(1000), 3)
     rows = p.subset(again)
     with_id = SelectiveLabels.from_arrays(rows.X, rows.y_obs, group=rows.group, id=again)
-    crude = audit(p).testing[0].crude
-    copied = audit(with_id).testing[0].crude
+    crude = audit_labels(p).testing[0].crude
+    copied = audit_labels(with_id).testing[0].crude
     assert copied.low == pytest.approx(crude.low, abs=2e-3)
     assert copied.high == pytest.approx(crude.high, abs=2e-3)
 
 
 def test_same_seed_same_audit(fair) -> None:
     part = fair.problem.subset(np.arange(600))
-    assert to_plain(audit(part, random_state=3)) == to_plain(audit(part, random_state=3))
+    assert to_plain(audit_labels(part, random_state=3)) == to_plain(
+        audit_labels(part, random_state=3)
+    )
 
 
 def test_missing_values_and_columns_without_any(unfair) -> None:
@@ -192,7 +194,7 @@ def test_missing_values_and_columns_without_any(unfair) -> None:
     X[::7, 0] = np.nan
     with pytest.warns(UserWarning, match="Constant or entirely missing"):
         problem = SelectiveLabels.from_arrays(X, p.y_obs, group=p.group)
-    found = audit(problem)
+    found = audit_labels(problem)
     assert found.testing[0].difference.estimable
     assert next(d for d in found.drivers if d.column == "x3").direction == "the same for everybody"
 
@@ -202,7 +204,7 @@ def test_shared_audit_hides_small_cells(unfair) -> None:
     group = np.array(problem.group_names)[problem.group].astype("<U8")
     few = np.flatnonzero(problem.tested)[:14]
     group[few[:8]], group[few[8:]] = "eight", "six"
-    exact = audit(SelectiveLabels.from_arrays(problem.X, problem.y_obs, group=group))
+    exact = audit_labels(SelectiveLabels.from_arrays(problem.X, problem.y_obs, group=group))
     shared = without_small_cells(exact)
     assert set(shared.withheld) == {"eight", "six"}
     for name in ("eight", "six"):

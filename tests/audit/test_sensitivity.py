@@ -109,7 +109,7 @@ def test_breakdown_of_a_difference_in_auc() -> None:
 def test_an_unmeasured_cause_of_testing_of_known_strength() -> None:
     """Group and testing share a cause that is not in the table. At its strength the bias bound
     takes away the whole difference, which is spurious."""
-    from dcem.audit import audit
+    from dcem.audit import audit_labels
     from dcem.table.labels import SelectiveLabels
 
     rng = np.random.default_rng(3)
@@ -118,7 +118,7 @@ def test_an_unmeasured_cause_of_testing_of_known_strength() -> None:
     group = rng.random(n) < expit(0.3 * x + 0.7 * hidden)
     tested = rng.random(n) < expit(-0.5 + 0.5 * x - 0.7 * hidden)  # no effect of the group
     y = np.where(tested, rng.random(n) < expit(x), np.nan)
-    found = audit(
+    found = audit_labels(
         SelectiveLabels.from_arrays(x[:, None], y, group=np.where(group, "b", "a"))
     ).testing_sensitivity
     assert found.group == "b"

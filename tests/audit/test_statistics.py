@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from dcem.audit import audit
+from dcem.audit import audit_labels
 from dcem.audit.unmeasured import _left, benchmark_bounds
 from dcem.audit.yields import yields
 from dcem.estimation import Evaluator
@@ -27,7 +27,7 @@ def curved(n: int, seed: int) -> tuple[SelectiveLabels, np.ndarray]:
 
 def test_what_features_explain_through_a_sine_and_a_product_is_not_a_disparity() -> None:
     problem, truth = curved(4000, 1)
-    found = audit(problem)
+    found = audit_labels(problem)
     assert not {"tested-less", "tested-more"} & {f.key for f in found.findings}
     assert abs(found.testing[0].difference.value) < 0.05  # crude: 0.25
     assert found.independence.p_value > 0.01
@@ -62,7 +62,7 @@ def test_a_steep_policy_is_not_fine() -> None:
 
 def test_audit_and_comparison_say_the_same_of_one_table() -> None:
     problem, _ = curved(1500, 3)
-    found = audit(problem, random_state=5)
+    found = audit_labels(problem, random_state=5)
     rng = np.random.default_rng(5)
     fold = person_folds(problem, 5, rng)
     models = fit_nuisances(problem, fold, rng, groups=True)
@@ -82,12 +82,12 @@ def test_known_probabilities_are_those_of_the_design() -> None:
     truth = rng.random(6000) < expit(-0.5 + hidden)
     tested = rng.random(6000) < probability
     x = rng.normal(size=(6000, 2))
-    problem = SelectiveLabels.from_arrays(x, np.where(tested, truth, np.nan))
-    fold = person_folds(problem, 2, 0)
-    found = [
-        Evaluator(problem, nuisances=fit_nuisances(problem, fold, testing_probability=known))
-        for known in (probability, None)
-    ]
+    found = []
+    for known in (probability, None):
+        problem = SelectiveLabels.from_arrays(
+            x, np.where(tested, truth, np.nan), testing_probability=known
+        )
+        found.append(Evaluator(problem, fold=person_folds(problem, 2, 0)))
     design, modelled = (judge.prevalence("dr") for judge in found)
     assert design.low < truth.mean() < design.high
     assert modelled.low > truth.mean()

@@ -154,14 +154,14 @@ def _leaderboard(folder: Path) -> str:
 
 
 def _audit(folder: Path) -> str:
-    from dcem.audit import audit
+    from dcem.audit import audit_labels
     from dcem.tasks import make_sinusoid
 
     # A gentle rule of testing: people overlap, and the sensitivity curves are drawn.
     task = make_sinusoid(
         stream="independent", random_state=0, n_train=800, n_test=50, testing_slope=3.0
     )
-    return audit(task.train, random_state=0).to_html()
+    return audit_labels(task.train, random_state=0).to_html()
 
 
 WRITERS: dict[str, Callable[[Path], str]] = {

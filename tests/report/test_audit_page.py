@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dcem.audit import audit, without_small_cells
+from dcem.audit import audit_labels, without_small_cells
 from dcem.report.audit import SECTIONS, audit_document
 from dcem.report.document import WITHHELD, Missing, Name, Table, cells
 from dcem.report.figures import audit as figures
@@ -35,7 +35,7 @@ def found():
     problem = SelectiveLabels.from_arrays(
         x, np.where(tested, y, np.nan), group=group, feature_names=["pain=yes", "age"]
     )
-    return audit(problem, sources=["pain", "age"])
+    return audit_labels(problem, sources=["pain", "age"])
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from damaged import FAMILIES, ROLES, Case, as_csv, cases, cells, judge, people_o
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dcem.audit import audit
+from dcem.audit import audit_labels
 from dcem.compare import compare_table
 from dcem.methods import make
 from dcem.scoring import TableModel, next_tests, predict_file
@@ -79,7 +79,7 @@ def test_there_are_many_kinds_of_damage() -> None:
 
 def analyse(path: Path, table: UserTable) -> None:
     """Audit, compare, fit, score and allocate."""
-    audit(table.problem, sources=table.encoder.sources)
+    audit_labels(table.problem, sources=table.encoder.sources)
     compare_table(
         table.problem,
         ["tested-only", "ipw"],

@@ -32,12 +32,11 @@ from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
 
-def audit(
+def audit_labels(
     problem: SelectiveLabels,
     *,
     sources: Sequence[str] | None = None,
     suspicious: Mapping[str, str] | None = None,
-    testing_probability: np.ndarray | None = None,
     least_difference: float = 0.01,
     precision: float = 0.03,
     learners: Learners = candidates,
@@ -50,14 +49,13 @@ def audit(
     Parameters
     ----------
     problem
-        The table. Without groups the audit is one of overlap, prevalence and sensitivity.
+        The table. Without groups the audit is one of overlap, prevalence and sensitivity. Where
+        tests were drawn by a known design (`testing_probability`), estimates for everybody are
+        those of the design, whatever the models say.
     sources
         The raw column of each feature, where several features come from one column.
     suspicious
         Raw columns that may have been recorded after the decision to test, and why.
-    testing_probability
-        The probability with which each row was to be tested [n], where tests were drawn by a known
-        design. Estimates for everybody are then those of the design, whatever the models say.
     least_difference
         Differences in rates under it, or under a tenth of the share tested where that is less, are
         noted and not counted as disparities.
@@ -87,7 +85,6 @@ def audit(
         fold,
         rng,
         groups=grouped,
-        testing_probability=testing_probability,
         learners=learners,
         row_budget=row_budget,
         progress=progress,

@@ -65,7 +65,7 @@ def audit(
         status.stop()
         options.show_columns(user_table, console)
         status.start()
-        found = audits.audit(
+        found = audits.audit_labels(
             user_table.problem,
             sources=user_table.encoder.sources,
             suspicious=options.suspicious(user_table),

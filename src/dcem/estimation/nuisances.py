@@ -283,7 +283,6 @@ def fit_nuisances(
     random_state: int | np.random.Generator = 0,
     *,
     groups: bool = False,
-    testing_probability: np.ndarray | None = None,
     learners: Learners = candidates,
     row_budget: int = ROW_BUDGET,
     progress: Callable[[str], None] = lambda text: None,
@@ -293,7 +292,8 @@ def fit_nuisances(
     Parameters
     ----------
     problem
-        The rows.
+        The rows. Where it knows the probability of each test (`testing_probability`), that takes
+        the place of the modelled one.
     fold
         The fold of each row [n]; a person's rows in one fold.
     random_state
@@ -301,9 +301,6 @@ def fit_nuisances(
     groups
         Whether groups are to be compared at equal features: then who belongs to which is modelled
         too, and what follows from it.
-    testing_probability
-        The probability with which each row was to be tested [n], where it is known: it takes the
-        place of the modelled one.
     learners, row_budget, progress
         As for `cross_fit`.
     """
@@ -359,9 +356,8 @@ def fit_nuisances(
     if testing is not None and testing.unused:
         more = testing.at(features, testing.unused)
         by_kind |= {kind: p[:, 1] for kind, p in more.items()}
-    if testing_probability is not None:
-        found = replace(found, testing=np.asarray(testing_probability, float), known=True)
-        by_kind = {}
+    if problem.testing_probability is not None:
+        found, by_kind = replace(found, testing=problem.testing_probability, known=True), {}
     return replace(
         found,
         reports=tuple(one.report for one in fitted),
