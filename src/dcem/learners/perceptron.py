@@ -22,7 +22,14 @@ from typing import Self
 import numpy as np
 from scipy.special import expit
 
-from dcem.learners.learner import LearnerBase, Rows, as_logit, known_rows, log_loss
+from dcem.learners.learner import (
+    LearnerBase,
+    Rows,
+    as_logit,
+    base_rate,
+    known_rows,
+    log_loss,
+)
 from dcem.learners.preprocess import Preprocessor
 
 HIDDEN = (64, 64, 64)
@@ -223,6 +230,10 @@ class Perceptron(LearnerBase):
         self.n_features, self.scaling = X.shape[1], Scaling.fit(X)
         inputs = self.scaling(X)
         self.stack = Stack.initial((inputs.shape[1], *HIDDEN, 1), [self.seed])
+        if len(np.unique(y)) < 2:
+            self.stack.flat[:] = 0
+            self.stack.biases[-1][:] = y.mean() if self.squared else base_rate(y, weight)
+            return self
         schedule = Schedule()
         held, labels, weights = (X, y, weight) if validation is None else validation
         if validation is None:
@@ -242,11 +253,11 @@ class Perceptron(LearnerBase):
         return self
 
     def predict_logit(self, X: np.ndarray) -> np.ndarray:
-        """See `Learner`."""
-        z = np.empty(len(X))
+        """See `Learner`; in float64, where the score of a row does not depend on its company."""
+        z, stack = np.empty(len(X)), Stack(self.stack.sizes, self.stack.flat.astype(np.float64))
         for start in range(0, len(X), BLOCK):
             block = slice(start, start + BLOCK)
-            z[block] = self.stack.log_odds(self.scaling(X[block])[None])[0]
+            z[block] = stack.log_odds(self.scaling(X[block])[None].astype(np.float64))[0]
         return as_logit(z) if self.squared else z
 
     def arrays(self) -> dict[str, np.ndarray]:
