@@ -106,6 +106,24 @@ def clustered_error(influence: np.ndarray, person: np.ndarray | None) -> float:
     return sqrt(float(influence @ influence) * people / (people - 1))
 
 
+def survey_error(influence: np.ndarray, stratum: np.ndarray, unit: np.ndarray) -> float:
+    """The standard error of a number from a survey, given the influence of each row [n].
+
+    Sampling units were drawn within strata: their totals vary around the mean of their stratum.
+    A stratum with a single unit is compared with the mean of all (Taylor linearisation, with
+    replacement). `stratum` and `unit` are codes; units are unique over strata.
+    """
+    totals = np.bincount(unit, influence)
+    of_unit = np.zeros(len(totals), np.int64)
+    of_unit[unit] = stratum
+    counts = np.bincount(of_unit)
+    middle = np.where(
+        counts > 1, np.bincount(of_unit, totals) / np.maximum(counts, 1), totals.mean()
+    )
+    factor = np.where(counts > 1, counts / np.maximum(counts - 1, 1), 1.0)
+    return sqrt(float(factor[of_unit] @ (totals - middle[of_unit]) ** 2))
+
+
 @dataclass(frozen=True)
 class People:
     """Who the rows belong to and how much each counts."""

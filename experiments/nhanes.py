@@ -1,0 +1,210 @@
+"""A real decision to test, the truth of everybody: what each way of reading the table would say.
+
+    python experiments/nhanes.py run --data nhanes.csv.gz [--workers 2]
+    python experiments/nhanes.py show
+
+Every method is fitted to four fifths of the people of NHANES (`dcem.tasks.load_nhanes`) and scores
+the rest, five times, for both outcomes. It sees labels of the tested alone; the truth judges.
+Standard errors respect strata and sampling units of the survey; rows count alike here (`weighted`
+repeats it with survey weights).
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from _record import RESULTS, record
+
+OUTCOMES = ("diabetes", "prediabetes")
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "ensemble": ("ensemble", {"n_jobs": 1}),
+    "tested-only, linear": ("tested-only", {"learner": "linear"}),
+    "tested-only, boost": ("tested-only", {"learner": "boost"}),
+    "tested-only, forest": ("tested-only", {"learner": "forest"}),
+    "ipw, linear": ("ipw", {"learner": "linear"}),
+    "y-obs, boost": ("y-obs", {"learner": "boost"}),
+    "truth of everybody, boost": ("y-model", {"learner": "boost"}),
+}
+NETWORKS = {
+    "dcem": ("dcem", {"n_members": 5}),
+    "tested-only": ("tested-only", {"n_members": 5}),
+    "y-obs": ("y-obs", {"n_members": 5}),
+}
+FOLDS = 5
+
+
+def problem_of(data: str, outcome: str, weighted: bool) -> tuple[Any, np.ndarray, np.ndarray, Any]:
+    """All people, their truth, their folds, and the survey's design."""
+    from dcem.tasks.nhanes import nhanes_problem, read_nhanes, survey_design
+
+    people = read_nhanes(data)
+    problem, truth = nhanes_problem(people, outcome, weights=weighted)
+    fold = np.random.default_rng(0).permutation(len(people)) % FOLDS
+    return problem, truth, fold, survey_design(people)
+
+
+def score_fold(job: tuple[str, str, bool, str, int]) -> tuple[Any, np.ndarray]:
+    """Scores of one fold by a model of the others."""
+    warnings.simplefilter("ignore")
+    from dcem.methods import make
+
+    data, outcome, weighted, label, k = job
+    problem, truth, fold, _ = problem_of(data, outcome, weighted)
+    name, params = METHODS[label]
+    model = make(name, random_state=k, **params)
+    given = {"truth": truth[fold != k]} if model.uses_truth else {}
+    model.fit_problem(problem.subset(fold != k), **given)
+    return job, model.predict_proba(problem.X[fold == k])[:, 1]
+
+
+def networks(data: str, outcome: str, weighted: bool, label: str) -> np.ndarray:
+    """The same of networks, all folds as one fleet."""
+    from dcem.methods import fit_many, make
+
+    problem, _, fold, _ = problem_of(data, outcome, weighted)
+    name, params = NETWORKS[label]
+    parts = [problem.subset(fold != k) for k in range(FOLDS)]
+    fitted = fit_many(make(name, random_state=0, **params), parts)
+    score = np.empty(len(problem))
+    for k, one in enumerate(fitted):
+        score[fold == k] = one.predict_proba(problem.X[fold == k])[:, 1]
+    return score
+
+
+def auc_with_error(
+    truth: np.ndarray, score: np.ndarray, weight: np.ndarray, design: Any
+) -> tuple[float, float]:
+    """The weighted AUC, and its standard error by strata and sampling units."""
+    from dcem.estimation.influence import survey_error
+
+    order = np.argsort(score, kind="stable")
+    y, w, s = truth[order], weight[order], score[order]
+    _, first, inverse = np.unique(s, return_index=True, return_inverse=True)
+
+    def below(mass: np.ndarray) -> np.ndarray:
+        """Share of a class with a lower score, ties half."""
+        total = np.r_[0.0, np.cumsum(mass)]
+        last = np.r_[first[1:], len(s)]
+        return ((total[first] + total[last]) / 2 / total[-1])[inverse]
+
+    positive, negative = w * y, w * (1 - y)
+    lower, higher = below(negative), 1 - below(positive)
+    area = float(positive @ lower / positive.sum())
+    influence = np.empty(len(s))
+    influence[order] = positive * (lower - area) / positive.sum()
+    influence[order] += negative * (higher - area) / negative.sum()
+    return area, survey_error(influence, *design)
+
+
+def judged(job: tuple[str, str, bool, dict[str, np.ndarray]]) -> list[dict[str, Any]]:
+    """What is known with the truth in hand, and what could be said without it."""
+    warnings.simplefilter("ignore")
+    from dcem.estimation import Evaluator
+    from dcem.estimation.folds import percentiles
+    from dcem.metrics import calibration_error
+
+    data, outcome, weighted, scores = job
+    problem, truth, fold, design = problem_of(data, outcome, weighted)
+    weight = np.ones(len(truth)) if problem.weight is None else problem.weight
+    evaluator = Evaluator(problem, truth=truth, fold=fold)
+    rows = []
+    for label, score in scores.items():
+        rank = percentiles(score, fold)  # a place among the people that one model scored
+        area, error = auc_with_error(truth, rank, weight, design)
+        row = {
+            "outcome": outcome, "weighted": weighted, "method": label,
+            "auc": round(area, 4), "standard_error": round(error, 4),
+        }  # fmt: skip
+        for target in ("tested", "ipw", "dr"):
+            found = evaluator.auc(target, rank)
+            row |= {
+                f"auc_{target}": round(found.value, 4),
+                f"low_{target}": round(found.low, 4),
+                f"high_{target}": round(found.high, 4),
+            }
+        error = float(calibration_error(truth, score, weight=weight))
+        row |= {
+            "calibration_error": round(error, 4),
+            "mean_risk": round(float(np.average(score, weights=weight)), 4),
+            "prevalence": round(float(np.average(truth, weights=weight)), 4),
+        }
+        rows.append(row)
+    return rows
+
+
+def odds_ratio(data: str, outcome: str) -> dict[str, Any]:
+    """The odds of the outcome of the untested over the tested, at equal features and group."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import SplineTransformer, StandardScaler
+
+    from dcem.estimation.influence import survey_error
+
+    problem, truth, _, design = problem_of(data, outcome, weighted=False)
+    X = np.where(np.isnan(problem.X), np.nanmedian(problem.X, axis=0), problem.X)
+    many = [j for j in range(X.shape[1]) if len(np.unique(X[:, j])) > 10]
+    curves = SplineTransformer(5, include_bias=False).fit_transform(X[:, many])
+    dummies = (problem.group[:, None] == np.arange(1, problem.n_groups)).astype(float)
+    Z = np.column_stack([curves, X, np.isnan(problem.X)[:, :], dummies])
+    Z = StandardScaler().fit_transform(Z[:, Z.std(axis=0) > 0])
+    Z = np.column_stack([~problem.tested, Z])
+    model = LogisticRegression(C=100.0, max_iter=2000).fit(Z, truth)
+    p = model.predict_proba(Z)[:, 1]
+    design_matrix = np.column_stack([np.ones(len(Z)), Z])
+    hessian = (design_matrix * (p * (1 - p))[:, None]).T @ design_matrix + 0.01 * np.eye(
+        design_matrix.shape[1]
+    )
+    row = np.linalg.solve(hessian, design_matrix.T)[1]  # influence of a row on the coefficient
+    error = survey_error(row * (truth - p), *design)
+    value = float(model.coef_[0, 0])
+    low, high = np.exp(value - 1.96 * error), np.exp(value + 1.96 * error)
+    return {"value": round(float(np.exp(value)), 3), "low": round(low, 3), "high": round(high, 3)}
+
+
+def run(data: Path, out: Path, workers: int) -> None:
+    begun, rows = time.time(), []
+    cases = [(outcome, weighted) for weighted in (False, True) for outcome in OUTCOMES]
+    jobs = [
+        (str(data), *case, label, k) for case in cases for label in METHODS for k in range(FOLDS)
+    ]
+    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        waiting = pool.imap_unordered(score_fold, jobs)
+        scores: dict[tuple[str, bool], dict[str, np.ndarray]] = {case: {} for case in cases}
+        for case in cases[:2]:
+            for label in NETWORKS:
+                scores[case][label] = networks(str(data), *case, label)
+        print(f"networks: {time.time() - begun:.0f} s", flush=True)
+        fold = problem_of(str(data), "diabetes", False)[2]
+        for (_, outcome, weighted, label, k), score in waiting:
+            whole = scores[outcome, weighted].setdefault(label, np.empty(len(fold)))
+            whole[fold == k] = score
+        print(f"fits: {time.time() - begun:.0f} s", flush=True)
+        for found in pool.map(judged, [(str(data), *case, scores[case]) for case in cases]):
+            rows += found
+    ratios = {outcome: odds_ratio(str(data), outcome) for outcome in OUTCOMES}
+    record("nhanes", rows, out, time.time() - begun, odds_ratio_untested_to_tested=ratios)
+
+
+def show(out: Path) -> None:
+    print(pd.read_csv(out / "nhanes.csv").to_string(index=False))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["run", "show"])
+    parser.add_argument("--data", type=Path, default=Path("nhanes.csv.gz"))
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args()
+    if given.what == "run":
+        run(given.data, given.out, given.workers)
+    else:
+        show(given.out)
