@@ -108,7 +108,7 @@ def auc_with_error(
 def judged(job: tuple[str, str, bool, dict[str, np.ndarray]]) -> list[dict[str, Any]]:
     """What is known with the truth in hand, and what could be said without it."""
     warnings.simplefilter("ignore")
-    from dcem.estimation import Evaluator
+    from dcem.estimation.evaluator import Evaluator
     from dcem.estimation.folds import percentiles
     from dcem.metrics import calibration_error
 
@@ -165,7 +165,7 @@ def odds_ratio(data: str, outcome: str) -> dict[str, Any]:
     row = np.linalg.solve(hessian, design_matrix.T)[1]  # influence of a row on the coefficient
     error = survey_error(row * (truth - p), *design)
     value = float(model.coef_[0, 0])
-    low, high = np.exp(value - 1.96 * error), np.exp(value + 1.96 * error)
+    low, high = (float(np.exp(value + side * 1.96 * error)) for side in (-1, 1))
     return {"value": round(float(np.exp(value)), 3), "low": round(low, 3), "high": round(high, 3)}
 
 
