@@ -169,17 +169,21 @@ def odds_ratio(data: str, outcome: str) -> dict[str, Any]:
     return {"value": round(float(np.exp(value)), 3), "low": round(low, 3), "high": round(high, 3)}
 
 
-def run(data: Path, out: Path, workers: int) -> None:
+def run(data: Path, out: Path, workers: int, again: str) -> None:
     begun, rows = time.time(), []
+    labels = [again] if again else list(METHODS)
+    if again:
+        before = pd.read_csv(out / "nhanes.csv")
+        rows = before[before["method"] != again].to_dict("records")
     cases = [(outcome, weighted) for weighted in (False, True) for outcome in OUTCOMES]
     jobs = [
-        (str(data), *case, label, k) for case in cases for label in METHODS for k in range(FOLDS)
+        (str(data), *case, label, k) for case in cases for label in labels for k in range(FOLDS)
     ]
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         waiting = pool.imap_unordered(score_fold, jobs)
         scores: dict[tuple[str, bool], dict[str, np.ndarray]] = {case: {} for case in cases}
         for case in cases[:2]:
-            for label in NETWORKS:
+            for label in () if again else NETWORKS:
                 scores[case][label] = networks(str(data), *case, label)
         print(f"networks: {time.time() - begun:.0f} s", flush=True)
         fold = problem_of(str(data), "diabetes", False)[2]
@@ -203,8 +207,9 @@ if __name__ == "__main__":
     parser.add_argument("--data", type=Path, default=Path("nhanes.csv.gz"))
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--again", default="", help="run this method, keep the others")
     given = parser.parse_args()
     if given.what == "run":
-        run(given.data, given.out, given.workers)
+        run(given.data, given.out, given.workers, given.again)
     else:
         show(given.out)

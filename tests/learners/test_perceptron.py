@@ -5,7 +5,8 @@ import pytest
 from scipy.special import expit
 
 from dcem.learners import from_plain, make_learner, to_plain
-from dcem.learners.perceptron import Scaling, Stack, shuffled
+from dcem.learners.perceptron import Stack, shuffled
+from dcem.learners.preprocess import Scaling
 
 
 def test_the_gradient_is_that_of_finite_differences():

@@ -17,7 +17,7 @@ from dcem.learners.learner import (
     known_rows,
     log_loss,
 )
-from dcem.learners.preprocess import Preprocessor
+from dcem.learners.preprocess import Preprocessor, Scaling
 
 PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)  # per row; chosen on validation rows
 PENALTY = 1e-3  # where there are none
@@ -31,6 +31,11 @@ class Linear(LearnerBase):
 
     name = "linear"
 
+    def __init__(self, seed: int = 0, squared: bool = False, drawn_in: bool = False):
+        """`drawn_in` scales features as networks have them: extreme values count less."""
+        super().__init__(seed, squared)
+        self.drawn_in = drawn_in
+
     def fit(
         self,
         X: np.ndarray,
@@ -43,7 +48,8 @@ class Linear(LearnerBase):
         X, y, weight, person = known_rows(X, y, weight, person)
         self.n_features = X.shape[1]
         self.preprocessor = Preprocessor.fit(X, "standard", person=person)
-        rows = self.preprocessor.transform(X, "float64")
+        self.scaling = Scaling.fit(X, person) if self.drawn_in else None
+        rows = self._inputs(X)
         if len(np.unique(y)) < 2:
             self.coefficients = np.zeros(rows.shape[1])
             self.intercept = as_float(base_rate(y, weight))
@@ -54,7 +60,7 @@ class Linear(LearnerBase):
             coefficients, intercept = np.ravel(fitted.coef_), as_float(fitted.intercept_)
             loss = -np.inf
             if validation is not None:
-                held = self.preprocessor.transform(validation[0], "float64")
+                held = self._inputs(validation[0])
                 loss = self._loss(held @ coefficients + intercept, *validation[1:])
             if loss < best:
                 best, self.penalty = loss, penalty
@@ -75,9 +81,14 @@ class Linear(LearnerBase):
             return float(np.average((np.clip(z, 0, 1) - y) ** 2, weights=weight))
         return log_loss(z, y, weight)
 
+    def _inputs(self, X: np.ndarray) -> np.ndarray:
+        if self.scaling is not None:
+            return self.scaling(X).astype(np.float64)
+        return self.preprocessor.transform(X, "float64")
+
     def predict_logit(self, X: np.ndarray) -> np.ndarray:
         """See `Learner`."""
-        z = self.preprocessor.transform(X, "float64") @ self.coefficients + self.intercept
+        z = self._inputs(X) @ self.coefficients + self.intercept
         return as_logit(z) if self.squared else np.asarray(z)
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -85,7 +96,7 @@ class Linear(LearnerBase):
         return {
             "coefficients": self.coefficients,
             "intercept": np.array([self.intercept, float(self.squared)]),
-            **self.preprocessor.arrays(),
+            **(self.preprocessor if self.scaling is None else self.scaling).arrays(),
         }
 
     @classmethod
@@ -94,6 +105,7 @@ class Linear(LearnerBase):
         made = cls()
         made.n_features = n_features
         made.preprocessor = Preprocessor.from_arrays(arrays, n_features)
+        made.scaling = Scaling.from_arrays(arrays, n_features) if "center" in arrays else None
         made.coefficients = arrays["coefficients"]
         numbers = arrays["intercept"]
         if made.coefficients.shape != (made.preprocessor.n_outputs,) or numbers.shape != (2,):

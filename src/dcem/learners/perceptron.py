@@ -5,11 +5,6 @@ products, not in them; here a step costs a few dozen calls, however many network
 them move together, their parameters stacked as `[M, P]`. What they are trained towards is the
 caller's affair: `train` is given the slope of a loss in the log-odds, and held-out losses to stop
 by. (`dcem.engine` trains large fleets, on GPUs too.)
-
-Features are centred and scaled by median and interquartile range, and drawn in smoothly beyond
-three such units, so that a few extreme values cannot throw a network off where it extrapolates.
-(This way of scaling is from D. Holzmüller, L. Grinsztajn and I. Steinwart, "Better by default",
-NeurIPS 2024.)
 """
 
 from __future__ import annotations
@@ -30,11 +25,9 @@ from dcem.learners.learner import (
     known_rows,
     log_loss,
 )
-from dcem.learners.preprocess import Preprocessor
+from dcem.learners.preprocess import Scaling
 
 HIDDEN = (64, 64, 64)
-SPREAD = 0.5  # the scale of inputs; smaller ones make smoother functions
-REACH = 3.0  # units beyond which features are drawn in
 BLOCK = 16_384  # rows scored at a time
 
 # (step, rows of the batch [M, B], log-odds [M, B]) -> derivative of each row's loss [M, B]
@@ -52,29 +45,6 @@ class Schedule:
     weight_decay: float = 1e-4
     check_every: int = 20
     patience: int = 400  # steps without a lower held-out loss
-
-
-class Scaling:
-    """From features `[n, d]` with gaps to inputs of a network `[n, inputs]`, float32."""
-
-    def __init__(self, preprocessor: Preprocessor, center: np.ndarray, scale: np.ndarray):
-        self.preprocessor, self.center, self.scale = preprocessor, center, scale
-
-    @classmethod
-    def fit(cls, X: np.ndarray) -> Scaling:
-        """Of these rows."""
-        preprocessor = Preprocessor.fit(X, "standard")
-        rows = preprocessor.transform(X, "float64")
-        low, center, high = np.quantile(rows, (0.25, 0.5, 0.75), axis=0)
-        scale = (high - low) / 1.349  # the standard deviation of a normal distribution
-        flat = scale < 1e-9  # half of the rows are alike: a flag, or a count of rare events
-        center = np.where(flat, rows.mean(axis=0), center)
-        return cls(preprocessor, center, np.where(flat, np.maximum(rows.std(axis=0), 1e-9), scale))
-
-    def __call__(self, X: np.ndarray) -> np.ndarray:
-        """The inputs of these rows."""
-        rows = (self.preprocessor.transform(X, "float64") - self.center) / self.scale
-        return (SPREAD * rows / np.sqrt(1 + (rows / REACH) ** 2)).astype(np.float32)
 
 
 class Stack:
@@ -265,26 +235,20 @@ class Perceptron(LearnerBase):
         return {
             "sizes": np.array(self.stack.sizes),
             "flat": self.stack.flat,
-            "center": self.scaling.center,
-            "spread": self.scaling.scale,
             "squared": np.array([float(self.squared)]),
-            **self.scaling.preprocessor.arrays(),
+            **self.scaling.arrays(),
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> Self:
         """The inverse of `arrays`."""
         made = cls(squared=bool(arrays["squared"].any()))
-        preprocessor = Preprocessor.from_arrays(arrays, n_features)
-        center, scale, flat = arrays["center"], arrays["spread"], arrays["flat"]
+        scaling, flat = Scaling.from_arrays(arrays, n_features), arrays["flat"]
         sizes = arrays["sizes"].tolist()
-        shape = (preprocessor.n_outputs,)
-        if center.shape != shape or scale.shape != shape or not (scale > 0).all():
-            raise ValueError("the scaling of the inputs does not fit the features")
-        if len(sizes) < 2 or min(sizes) < 1 or sizes[0] != shape[0] or sizes[-1] != 1:
+        if len(sizes) < 2 or min(sizes) < 1 or (sizes[0], sizes[-1]) != (len(scaling.center), 1):
             raise ValueError("the layers of the network do not fit the features")
         if flat.dtype != np.float32 or flat.shape != (1, n_parameters(sizes)):
             raise ValueError("the parameters of the network do not fit its layers")
         made.n_features = n_features
-        made.scaling, made.stack = Scaling(preprocessor, center, scale), Stack(sizes, flat)
+        made.scaling, made.stack = scaling, Stack(sizes, flat)
         return made

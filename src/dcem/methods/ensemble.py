@@ -14,7 +14,6 @@ from dcem.methods.ensemble_parts import PARTS, Parts, fit_parts, folds_of
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
-PRIOR = {"network": 2.0}  # the only part that learns from the untested; all others have 1
 FLOOR = 0.05  # the smallest probability of a test that a weight is made of
 LEAST_SLOPE = 0.05  # of the recalibration: ranks are kept
 
@@ -26,12 +25,12 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     *Idea.* Models of the tested alone (boosted trees, a forest, a penalised linear model) are right
     where people like those tested are found again, and guess elsewhere. DCEM's networks learn from
     the untested too and extrapolate better, at the price of a bias. Each of the four is fitted once
-    per fold; their mean log-odds is the score. A part counts by its prior weight (2 for the
-    networks, 1 for the others) times exp(-z), where z is by how many standard errors its loss on
-    held-out tests lies above that of the best part: parts that are about as good share, and one
-    that is clearly worse hardly counts. In these losses a test counts 1/P(tested), for all who were
-    unlikely to have it. Last, log-odds are shifted and stretched so that held-out tests, weighted
-    alike, come true as often as they should. Scores are risks, and ranks are as before.
+    per fold; their mean log-odds is the score. A part counts exp(-z), where z is by how many
+    standard errors its loss on held-out tests lies above that of the best part: parts that are
+    about as good share, and one that is clearly worse hardly counts. In these losses a test counts
+    1/P(tested), for all who were unlikely to have it. Last, log-odds are shifted and stretched so
+    that held-out tests, weighted alike, come true as often as they should: scores are risks, and
+    ranks are as before.
 
     *Assumption.* Features and group explain who is tested; features explain the outcome; a test
     tells the truth. The weights and the recalibration need overlap: people like everybody among
@@ -122,7 +121,6 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
 
     def _weigh(self, problem: SelectiveLabels, fitted: Parts, *, honest: bool) -> None:
         """Set the weights of the parts and the recalibration, from out-of-fold scores."""
-        prior = np.array([PRIOR.get(part, 1.0) for part in self.parts])
         seen, people = problem.tested, problem.person[problem.tested]
         y = problem.y_obs[seen]
         own = np.ones(len(y)) if problem.weight is None else problem.weight[seen]
@@ -131,8 +129,8 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         weight = weight if weighted else own
         z = np.stack([fitted.log_odds[part][seen] for part in self.parts])  # [parts, tests]
         losses = np.stack([_losses(z_of, y, weight) for z_of in z])
-        shares = prior * np.exp(-_errors_above_best(losses, weight, people)) if honest else prior
-        shares = shares / shares.sum()
+        above = _errors_above_best(losses, weight, people) if honest else np.zeros(len(z))
+        shares = np.exp(-above) / np.exp(-above).sum()
         line = _recalibration(shares @ z, y, weight) if self.calibrated_ else (0.0, 1.0)
         self.weights_ = dict(zip(self.parts, shares.tolist(), strict=True))
         means = losses @ weight / weight.sum()

@@ -12,7 +12,7 @@ many there are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,12 +26,12 @@ from dcem.learners import make_learner
 from dcem.learners.perceptron import (
     HIDDEN,
     Perceptron,
-    Scaling,
     Schedule,
     Stack,
     shuffled,
     train,
 )
+from dcem.learners.preprocess import Scaling
 from dcem.methods.support import with_group
 from dcem.methods.tables import Table
 from dcem.table.labels import SelectiveLabels
@@ -40,8 +40,10 @@ PARTS = ("network", "boost", "forest", "linear")
 # One of several models, once per fold, can be smaller than a model that stands alone.
 OPTIONS: dict[str, dict[str, Any]] = {
     "boost": {"quick": True},
-    "forest": {"trees": 80, "share": 0.5},
+    "forest": {"trees": 60, "share": 0.5},
+    "linear": {"drawn_in": True},
 }
+MOST_FOR_TESTING = 60_000  # rows that the models of testing learn from and stop by
 LARGEST_LOG_ODDS = 7.0  # of being tested
 TESTED_SHARE = 0.5  # of a batch, at least
 PACES = (5, 10, 20, 40)  # steps between two renewals of the pseudo-labels
@@ -103,8 +105,11 @@ def fit_parts(
     tested = table.tested > 0
     policy = with_group(standard.X, table.group, n_groups, interactions=False)
 
+    few = np.random.default_rng(seed).permutation(len(table)) < MOST_FOR_TESTING
+
     def testing(k: int) -> Any:
-        return _fitted("boost", policy, table.tested, table, ~inside[k], inside[k], seed + k)
+        learns, held = ~inside[k] & few, inside[k] & few
+        return _fitted("boost", policy, table.tested, table, learns, held, seed + k)
 
     def learner(name: str, k: int) -> Any:
         learns, held = ~inside[k] & tested, inside[k] & tested
@@ -116,7 +121,7 @@ def fit_parts(
         ThreadPoolExecutor(max(1, min(cores, 4 * len(numbers)))) as workers,
     ):
         policies = list(workers.map(testing, range(len(numbers))))
-        z_tested = _out_of_fold(policies, inside, policy)
+        z_tested = _out_of_fold(policies, inside, policy, workers)
         pending: dict[str, list[Future[Any]]] = {}
         for name in sorted(names, key=PARTS.index):  # what takes longest begins first
             if name == "network":
@@ -127,10 +132,7 @@ def fit_parts(
         models = {name: [one.result() for one in pending[name]] for name in names}
         if "network" in names:
             models["network"] = models["network"][0]  # the whole stack was one piece of work
-        scored = {
-            name: workers.submit(_out_of_fold, models[name], inside, table.X) for name in names
-        }
-        log_odds = {name: one.result() for name, one in scored.items()}
+        log_odds = {name: _out_of_fold(models[name], inside, table.X, workers) for name in names}
     return Parts(models, log_odds, expit(z_tested), policies[0])
 
 
@@ -151,13 +153,15 @@ def _fitted(
     )
 
 
-def _out_of_fold(models: list[Any], inside: list[np.ndarray], X: np.ndarray) -> np.ndarray:
+def _out_of_fold(
+    models: list[Any], inside: list[np.ndarray], X: np.ndarray, workers: Executor
+) -> np.ndarray:
     """Log-odds of each row by the model that did not see it; by the only one, if there is one."""
-    if len(models) == 1:
-        return np.asarray(models[0].predict_logit(X))
+    places = inside if len(models) > 1 else [~inside[0]]
     z = np.empty(len(X))
-    for model, rows in zip(models, inside, strict=True):
-        z[rows] = model.predict_logit(X[rows])
+    scored = workers.map(lambda model, rows: model.predict_logit(X[rows]), models, places)
+    for rows, found in zip(places, scored, strict=True):
+        z[rows] = found
     return z
 
 

@@ -98,8 +98,11 @@ def load_nhanes(
     )
     seed = seed_from(random_state)
     parts = problem.split((0.6, 0.2, 0.2), np.random.default_rng(seed))
+    train, validation, test = parts
     return Task(
-        *parts,
+        train=train,
+        validation=validation,
+        test=test,
         truth=Truth({name: truth[part.row] for name, part in zip(SPLITS, parts, strict=True)}),
         kind="nhanes",
         params={
@@ -116,7 +119,9 @@ def read_nhanes(path: str | Path) -> pd.DataFrame:
     path = Path(path)
     people = _merged(path) if path.is_dir() else pd.read_csv(path)
     needed = ["cycle", "DIQ010", "DIQ180", "LBXGH", "RIDRETH1", "SDMVSTRA", "SDMVPSU"]
-    needed += [*NUMBERS.values(), *(spec[0] for spec in (*SCALES.values(), *ANSWERS.values()))]
+    needed += [*NUMBERS.values()]
+    needed += [column for column, _ in SCALES.values()]
+    needed += [column for column, *_ in ANSWERS.values()]
     require_columns(people.columns, needed, str(path))
     never_told = people["DIQ010"].isin([2, 3]) & (people["RIDAGEYR"] >= 20)
     known = people["DIQ180"].isin([1, 2]) & people["LBXGH"].notna()
