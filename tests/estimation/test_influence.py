@@ -11,6 +11,7 @@ from dcem.estimation.influence import (
     clustered_error,
     critical_value,
     kish,
+    survey_error,
     together,
     wilson,
 )
@@ -130,3 +131,18 @@ def test_nothing_to_compare() -> None:
     people = People(np.ones(4), None, 4)
     nothing = Statistic(np.nan, np.zeros(4))
     assert np.isnan(together(people, {("a", "b"): nothing})["a", "b"].p_value)
+
+
+def test_the_error_of_a_survey_is_that_of_units_within_strata():
+    rng = np.random.default_rng(0)
+    unit = rng.integers(0, 40, 2000)
+    stratum = (np.arange(40) // 4)[unit]
+    influence = rng.normal(size=2000) + rng.normal(size=10)[stratum]  # strata differ: no matter
+    expected = 0.0
+    for h in range(10):
+        totals = np.array([influence[unit == j].sum() for j in range(4 * h, 4 * h + 4)])
+        expected += 4 * totals.var(ddof=1)
+    assert survey_error(influence, stratum, unit) == pytest.approx(np.sqrt(expected))
+    alone = survey_error(influence, unit, unit)  # a stratum of one unit is compared with all
+    totals = np.bincount(unit, influence)
+    assert alone == pytest.approx(np.sqrt(((totals - totals.mean()) ** 2).sum()))

@@ -196,8 +196,8 @@ class Perceptron(LearnerBase):
         person: np.ndarray | None = None,
     ) -> Self:
         """See `Learner`; without validation rows it takes a quarter of the steps."""
-        X, y, weight, _ = known_rows(X, y, weight, person)
-        self.n_features, self.scaling = X.shape[1], Scaling.fit(X)
+        X, y, weight, person = known_rows(X, y, weight, person)
+        self.n_features, self.scaling = X.shape[1], Scaling.fit(X, person)
         inputs = self.scaling(X)
         self.stack = Stack.initial((inputs.shape[1], *HIDDEN, 1), [self.seed])
         if len(np.unique(y)) < 2:

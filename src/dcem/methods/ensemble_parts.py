@@ -180,7 +180,7 @@ def fit_networks(
     weight = (table.weight / table.weight.mean()).astype(np.float32)
     u = np.clip(testing, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS).astype(np.float32)
     log_untested = -np.logaddexp(0, u)
-    scaling = Scaling.fit(table.X)
+    scaling = Scaling.fit(table.X, table.person)
     inputs = scaling(table.X)
     seeds = [seed + k for k in range(len(inside))]
     stack = Stack.initial((inputs.shape[1], *HIDDEN, 1), seeds)

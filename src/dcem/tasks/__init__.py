@@ -8,6 +8,7 @@ So methods are compared where the truth is known and hidden on purpose:
 * `make_censored` takes any fully labelled table and hides labels as a testing policy
   (`LinearPolicy`) would have: the way to try methods on one's own data.
 * `load_diabetes_readmission` does that for a public table with weak signal.
+* `load_nhanes` has a real decision to test and the truth of everybody: nothing is simulated.
 * `load_sepsis` takes intensive-care patients of MIMIC-III and simulates who was tested: the
   paper's second experiment, whose settings `sepsis_settings` lists.
 
@@ -17,6 +18,7 @@ A user's own table, whose truth nobody knows, comes in through `table`.
 
 from dcem.tasks.censored import make_censored
 from dcem.tasks.diabetes import load_diabetes_readmission
+from dcem.tasks.nhanes import load_nhanes
 from dcem.tasks.policy import CalibratedPolicy, LinearPolicy
 from dcem.tasks.sepsis.task import load_sepsis, sepsis_settings
 from dcem.tasks.sinusoid.make import PHASES, GridCell, make_sinusoid, sinusoid_grid
@@ -32,6 +34,7 @@ __all__ = [
     "SinusoidProcess",
     "Task",
     "load_diabetes_readmission",
+    "load_nhanes",
     "load_sepsis",
     "make_censored",
     "make_sinusoid",
