@@ -11,68 +11,24 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
 
 from dcem import __version__
-from dcem.engine import Fleet, FromModule
-from dcem.engine.fleet import margin
 from dcem.table.checks import InputError
 
 if TYPE_CHECKING:
-    from dcem.methods.network import NetworkClassifier
+    from dcem.methods.base import SelectiveClassifier
 
 OPSET = 17
 TOLERANCE = 1e-5
 PROBES = 256
 
 
-class _Graph(nn.Module):
-    """From features to probabilities, in operations that ONNX has."""
-
-    def __init__(self, estimator: NetworkClassifier):
-        super().__init__()
-        preprocessor = estimator.preprocessor_
-        self.identity = preprocessor.identity
-        fitted = estimator.fleet_
-        self.fleet = Fleet(fitted.architecture, fitted.flat.to(getattr(torch, estimator.dtype)))
-        self.own = nn.ModuleList()
-        architecture = self.fleet.architecture
-        if isinstance(architecture, FromModule):
-            self.own.extend(architecture.module(one) for one in self.fleet.flat)
-        self.median, self.mean, self.scale, self.indicators = (
-            torch.from_numpy(np.array(getattr(preprocessor, name)))
-            for name in ("median", "mean", "scale", "indicators")
-        )
-
-    def forward(self, X: Tensor) -> Tensor:
-        """Probabilities `[n, 2]` of rows `[n, d]`."""
-        rows = X
-        if not self.identity:
-            missing = torch.isnan(X)
-            filled = torch.where(missing, self.median, X)
-            rows = (filled - self.mean) / self.scale
-            if len(self.indicators):
-                rows = torch.cat([rows, missing[:, self.indicators].to(X.dtype)], dim=1)
-        rows = rows.to(self.fleet.flat.dtype)
-        positive = torch.sigmoid(margin(self._logits(rows))).to(torch.float64).mean(0)
-        return torch.stack([1 - positive, positive], dim=1)
-
-    def _logits(self, rows: Tensor) -> Tensor:
-        """Logits `[M, n, k]`; of a user's own module network by network, as vmap has no trace."""
-        if not self.own:
-            return self.fleet.architecture.logits(self.fleet.flat, rows)
-        logits = torch.stack([module(rows) for module in self.own])
-        return logits.unsqueeze(-1) if logits.dim() == 2 else logits
-
-
-def export_onnx(estimator: NetworkClassifier, path: str | Path) -> None:
+def export_onnx(estimator: SelectiveClassifier, path: str | Path) -> None:
     """Write `estimator` to the file `path`; see the module for what is in it."""
     check_is_fitted(estimator)
     onnx, runtime = _extra("onnx"), _extra("onnxruntime")
@@ -81,22 +37,23 @@ def export_onnx(estimator: NetworkClassifier, path: str | Path) -> None:
             f"{type(estimator).__name__} predicts with the group of each row, which an exported "
             "file does not take. Export a method that predicts from the features alone (dcem)."
         )
+    if hasattr(estimator, "encoder_"):
+        raise InputError(
+            "This model was fitted to a frame with categories, text or dates, and an exported file "
+            "takes numbers. Encode the frame first, and fit to the numbers."
+        )
     path = Path(path)
     example = _probes(estimator)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with warnings.catch_warnings():  # the exporter's own notes on tracing and its successor
-            warnings.simplefilter("ignore")
-            torch.onnx.export(
-                _Graph(estimator).eval(),
-                (torch.from_numpy(example[:2]),),
-                str(temporary),
-                input_names=["X"],
-                output_names=["probabilities"],
-                dynamic_axes={"X": {0: "rows"}, "probabilities": {0: "rows"}},
-                opset_version=OPSET,
-                dynamo=False,
-            )
+        if hasattr(estimator, "fleet_"):
+            from dcem.saving.onnx_networks import write_networks
+
+            write_networks(estimator, example, temporary, OPSET)
+        else:
+            from dcem.saving.onnx_learners import learners_model
+
+            onnx.save(learners_model(estimator, OPSET), str(temporary))
         model = onnx.load(str(temporary))
         onnx.helper.set_model_props(model, _properties(estimator))
         onnx.checker.check_model(model)
@@ -114,7 +71,7 @@ def export_onnx(estimator: NetworkClassifier, path: str | Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _probes(estimator: NetworkClassifier) -> np.ndarray:
+def _probes(estimator: SelectiveClassifier) -> np.ndarray:
     """Made-up rows around the training mean, some values missing where the model allows it."""
     rng = np.random.default_rng(0)
     fitted = estimator.preprocessor_
@@ -124,7 +81,7 @@ def _probes(estimator: NetworkClassifier) -> np.ndarray:
     return rows
 
 
-def _named(estimator: NetworkClassifier, rows: np.ndarray) -> Any:
+def _named(estimator: SelectiveClassifier, rows: np.ndarray) -> Any:
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         return rows
@@ -133,7 +90,7 @@ def _named(estimator: NetworkClassifier, rows: np.ndarray) -> Any:
     return pd.DataFrame(rows, columns=names)
 
 
-def _properties(estimator: NetworkClassifier) -> dict[str, str]:
+def _properties(estimator: SelectiveClassifier) -> dict[str, str]:
     names = getattr(estimator, "feature_names_in_", None)
     return {
         "dcem_version": __version__,
