@@ -10,10 +10,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
 import dcem
 from dcem import methods
+from dcem.estimation import SelectiveKFold, scorer
 from dcem.learners import LEARNERS
 from dcem.methods.fitting import prepare
 from dcem.methods.learning import propensities
@@ -265,6 +267,23 @@ def test_learners_need_no_torch(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "networks" in done.stdout
+
+
+# -- model selection ---------------------------------------------------------------------------
+
+
+def test_labels_may_be_missing_in_cross_validation_and_searches(data):
+    folds, judge = SelectiveKFold(3), scorer("tested-auc")
+    score = cross_val_score(
+        make("tested-only", "linear"), frame(data), data.y, cv=folds, scoring=judge
+    )
+    assert score.shape == (3,)
+    assert (score > 0.7).all()
+    grid = {"learner": ["linear", "forest"], "clip": [0.02, 0.1]}
+    search = GridSearchCV(make("ipw", "linear"), grid, cv=folds, scoring=judge)
+    search.fit(data.X, data.y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.predict_proba(data.X).shape == (N, 2)
 
 
 # -- other programs ----------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """A model of a table reads raw rows, and comes back from its folder as it was."""
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from dcem.methods import make
 from dcem.saving import ModelFileError
-from dcem.scoring import TableModel, require_method
+from dcem.scoring import TableModel, fit_table, next_tests, predict_file, require_method
 from dcem.scoring.model import _shareable
 from dcem.table import Source, read_table
 from dcem.table.checks import DataWarning, InputError
@@ -84,6 +85,30 @@ def test_the_rounded_total_does_not_depend_on_the_hidden_size():
         fitted.training_counts_ = counts
         said.add(_shareable(replace(source, rows=541 + hidden), fitted).rows)
     assert said == {500}
+
+
+@pytest.mark.parametrize("learner", ["linear", "boost", "forest"])
+def test_other_learners_go_all_the_way(learner, table_file, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        table = read_table(table_file, ROLES)
+    fit_table(table, "ipw", learner=learner, members=2).save(tmp_path / "model")
+    model = TableModel.load(tmp_path / "model")
+    frame = visits(300, seed=9)
+    done = predict_file(model, table_file, tmp_path / "s.csv")
+    assert done.rows == 1500
+    assert model.members == 2
+    scores = model.score(frame)
+    assert np.isfinite(scores.testing_probability).all()
+    assert scores.spread.max() > 0
+    assert next_tests(model, table_file, 20).table["probability"].sum() == pytest.approx(20)
+
+
+def test_a_learner_that_does_not_exist_or_does_not_fit_is_refused():
+    with pytest.raises(InputError, match="Did you mean 'boost'"):
+        require_method("ipw", "bost")
+    with pytest.raises(InputError, match="made of networks"):
+        require_method("dcem", "boost")
 
 
 def test_a_changed_encoder_is_noticed(model, tmp_path):

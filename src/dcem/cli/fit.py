@@ -19,11 +19,17 @@ def fit(
         Path, typer.Option("--out", "-o", help="Folder for the model; an older model is replaced.")
     ],
     method: Annotated[str, typer.Option(help="The method; see docs/methods.md.")] = "dcem",
+    learner: Annotated[
+        str | None,
+        typer.Option(
+            help="What learns: network, linear, boost or forest; for the methods that take others "
+            "than networks (docs/estimator.md). Default: the method's own.",
+            show_default=False,
+        ),
+    ] = None,
     members: Annotated[
         int,
-        typer.Option(
-            min=1, help="Networks in the model; their disagreement is the score's spread."
-        ),
+        typer.Option(min=1, help="Members of the model; their disagreement is the score's spread."),
     ] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights, batches, held-out rows.")] = 0,
 ) -> None:
@@ -41,7 +47,7 @@ def fit(
 
     console = Console(highlight=False)
     replaces = require_place(out)
-    require_method(method)
+    require_method(method, learner)
     with console.status(f"reading {table} ..."):
         read = read_table(table, roles)
     options.show_columns(read, console)
@@ -49,12 +55,17 @@ def fit(
     console.print(read.problem.summary(), markup=False)
     console.print()
     started = time.perf_counter()
-    networks = "1 network" if members == 1 else f"{members} networks"
+    parts = "1 member" if members == 1 else f"{members} members"
     if replaces:
         console.print(f"{out} holds a model already: the new one will replace it.", soft_wrap=True)
-    console.print(f"Fitting {method}, {networks}, {len(read.problem.feature_names)} features.")
+    console.print(f"Fitting {method}, {parts}, {len(read.problem.feature_names)} features.")
     model = fit_table(
-        read, method, members=members, random_state=seed, verbose=int(console.is_terminal)
+        read,
+        method,
+        learner=learner,
+        members=members,
+        random_state=seed,
+        verbose=int(console.is_terminal),
     )
     model.save(out)
     where = "The model, in place of the older one" if replaces else "The model"

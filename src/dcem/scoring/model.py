@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dcem import methods
+from dcem.learners import make_learner
 from dcem.methods import SelectiveClassifier
 from dcem.methods.registry import MEMBERS, delivered
 from dcem.saving import ModelFileError
@@ -249,25 +250,32 @@ def fit_table(
     table: UserTable,
     method: str = "dcem",
     *,
+    learner: Any = None,
     members: int = MEMBERS,
     random_state: int = 0,
     verbose: int = 0,
 ) -> TableModel:
     """Fit a method to a user's table.
 
-    Methods that need the truth, or the group of each person to predict, are refused.
+    Methods that need the truth, or the group of each person to predict, are refused. `learner` is
+    for methods that take others than networks; None is the method's own.
     """
-    require_method(method)
-    estimator = delivered(method, members=members, random_state=random_state, verbose=verbose)
+    require_method(method, learner)
+    params = {"random_state": random_state, "verbose": verbose}
+    if learner is not None:
+        params["learner"] = learner
+    estimator = delivered(method, members=members, **params)
     estimator.fit_problem(table.problem)
     missing = {column.name: round(column.missing, 2) for column in table.columns}
     usual = {name: missing[name] for name in table.encoder.columns}
     return TableModel(estimator, table.encoder, table.roles, table.source, usual)
 
 
-def require_method(name: str) -> None:
+def require_method(name: str, learner: Any = None) -> None:
     """Refuse a method that cannot be fitted to a user's table, or not used on the next one."""
-    method = methods.make(name)
+    method = methods.make(name, **({} if learner is None else {"learner": learner}))
+    if isinstance(learner, str) and learner != "network":
+        make_learner(learner, 0)  # says which there are
     if not method.uses_truth and not method.needs_group:
         return
     why = (
