@@ -168,7 +168,7 @@ def _methods(entry: dict[str, Any], where: str) -> Iterator[MethodEntry]:
     for key in entry:
         if key not in _METHOD:
             raise _unknown("parameter of a method", key, _METHOD, where)
-    if "name" not in entry:
+    if entry.get("name", []) == []:
         raise InputError(f"{where}: a method has no name.")
     _require(entry, where, published=bool, label=str)
     names = entry["name"] if isinstance(entry["name"], list) else [entry["name"]]
