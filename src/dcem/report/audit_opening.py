@@ -208,8 +208,12 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
         found.append(
             KeyNumber(
                 estimate(every.doubly_robust, "percent"),
-                "have the outcome, estimated for everybody; the record shows "
-                + percent(every.recorded.value),
+                (
+                    "have the outcome"
+                    if every.doubly_robust.estimable
+                    else "how many have the outcome"
+                )
+                + f", estimated for everybody; the record shows {percent(every.recorded.value)}",
             )
         )
     sensitivity = audit.testing_sensitivity

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import singledispatchmethod
+from textwrap import fill
 from typing import Any
 
 from dcem.report import document as doc
@@ -18,6 +19,7 @@ from dcem.report.dots import axes_of, line_of
 from dcem.report.words import in_words
 from dcem.table.roles import Roles
 
+HEADING = 18  # letters of a line of a column's heading
 COLOURS = {"serious": "red", "caution": "yellow", "note": "dim", "fine": "green"}
 
 
@@ -119,19 +121,12 @@ class Writer:
     @block.register
     def _(self, what: doc.Dots) -> None:
         self._heading(what.title)
-        axes = axes_of(what)
-        columns, rows = [""], []
-        for column in what.columns:
-            columns += ["", column] + [what.reference] * bool(what.reference)
-        for row in what.rows:
-            cells: list[doc.Cell] = [row.label]
-            for i, value in enumerate(row.values):
-                references = row.references[i : i + 1]
-                cells += [doc.Name(line_of(axes[i], value, references)), value]
-                if what.reference:
-                    cells += references or [doc.NOTHING]
-            rows.append(tuple(cells))
-        self._table(tuple(columns), tuple(rows))
+        for width in (24, 12):  # of the picture; in a narrow window, the numbers alone
+            columns, rows = _dots(what, width)
+            if self._fits(grid := self._grid(columns, rows, (), stacked=False)):
+                self.console.print(grid)
+                return
+        self._table(*_dots(what, 0))
 
     def _table(
         self,
@@ -139,18 +134,29 @@ class Writer:
         rows: tuple[tuple[doc.Cell, ...], ...],
         words: tuple[int, ...] = (),
     ) -> None:
-        roomy = self.console.options.update(max_width=10_000)
         for stacked in (False, True):
             grid = self._grid(columns, rows, words, stacked)
-            least, most = self.console.measure(grid, options=roomy)
-            if (least if words else most) <= self.console.width:
+            if self._fits(grid, bool(words)):
                 self.console.print(grid)
-                return
-        for row in rows:  # too narrow for any table: a line for each cell
-            self._say(plain(row[0]), "bold")
-            for column, content in zip(columns[1:], row[1:], strict=True):
-                if column:
-                    self._say(f"{column}: {plain(content)}", indent=4)
+                break
+        else:
+            for row in rows:  # too narrow for any table: a line for each cell
+                self._say(plain(row[0]), "bold")
+                for column, content in zip(columns[1:], row[1:], strict=True):
+                    self._say(f"{column}: {_line(content)}", indent=4)
+        reasons = {
+            f"{cell.what}: {cell.reason}": None
+            for row in rows
+            for cell in row
+            if isinstance(cell, doc.Missing) and cell.reason
+        }
+        for reason in reasons:
+            self._say(reason, "dim")
+
+    def _fits(self, grid: Any, wraps: bool = False) -> bool:
+        roomy = self.console.options.update(max_width=10_000)
+        least, most = self.console.measure(grid, options=roomy)
+        return bool((least if wraps else most) <= self.console.width)
 
     def _grid(
         self,
@@ -164,7 +170,11 @@ class Writer:
         grid = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
         for place, column in enumerate(columns):
             left = place == 0 or place in words or not column
-            grid.add_column(column, justify="left" if left else "right", no_wrap=place not in words)
+            grid.add_column(
+                fill(column, HEADING),
+                justify="left" if left else "right",
+                no_wrap=place not in words,
+            )
         for row in rows:
             grid.add_row(*(_cell(content, stacked) for content in row))
         return grid
@@ -211,9 +221,39 @@ def spelled(text: str) -> str:
     return re.sub(r"`([^`]+)`", name, text)
 
 
+def _dots(what: doc.Dots, width: int) -> tuple[tuple[str, ...], tuple[tuple[doc.Cell, ...], ...]]:
+    """Columns and rows of a picture in characters, `width` wide, beside its numbers."""
+    axes = axes_of(what)
+    compared = [
+        any(isinstance(cell, doc.Number) for row in what.rows for cell in row.references[i : i + 1])
+        for i in range(len(what.columns))
+    ]
+    columns = [""]
+    for i, column in enumerate(what.columns):
+        columns += [""] * bool(width) + [column] + [what.reference] * compared[i]
+    rows = []
+    for row in what.rows:
+        cells: list[doc.Cell] = [row.label]
+        for i, value in enumerate(row.values):
+            references = row.references[i : i + 1]
+            line = line_of(axes[i], value, references, width) if width else ""
+            cells += [doc.Name(line)] * bool(width) + [value]
+            if compared[i]:
+                cells += references or [doc.NOTHING]
+        rows.append(tuple(cells))
+    return tuple(columns), tuple(rows)
+
+
+def _line(content: doc.Cell) -> str:
+    """A cell on a line of its own; reasons are told once, under the table."""
+    return content.what if isinstance(content, doc.Missing) else plain(content)
+
+
 def _cell(content: doc.Cell, stacked: bool) -> Any:
     from rich.text import Text
 
+    if isinstance(content, doc.Missing):
+        return Text(content.what, style="dim")
     shown = written(content)
     style = "dim" if shown.absent else ""
     main = Text(spelled(shown.main) if isinstance(content, str) else shown.main, style)
