@@ -8,11 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dcem.audit import audit_labels, without_small_cells
+from dcem.audit import audit_labels, without_small_cells, wording
+from dcem.estimation.findings import Finding as Found
+from dcem.metrics.estimate import Estimate
 from dcem.report.audit import SECTIONS, audit_document
 from dcem.report.document import WITHHELD, Missing, Name, Table, cells
 from dcem.report.figures import audit as figures
 from dcem.report.figures.audit_sensitivity import SENSITIVITY
+from dcem.report.findings import TO_DO, TOGETHER, listed_findings
 from dcem.report.style import inline_svg
 from dcem.report.to_html import to_html
 from dcem.report.to_json import to_json
@@ -147,3 +150,30 @@ def test_an_audit_shows_and_writes_itself(found, tmp_path) -> None:
     frame = found.to_frame()
     row = frame[(frame["about"] == "testing.difference") & (frame["of"] == "north")].iloc[0]
     assert row["high"] < 0
+
+
+def test_groups_that_share_a_finding_share_its_place() -> None:
+    def tested(key: str, group: str, severity: str, value: float) -> Found:
+        numbers = {"difference": Estimate(value, value - 0.01, value + 0.01)}
+        return Found(key, severity, "testing", (group,), numbers, headline=group, text=group)
+
+    listed = listed_findings(
+        [
+            tested("tested-less", "a", "serious", -0.2),
+            tested("tested-more", "b", "serious", 0.2),
+            tested("tested-less", "c", "caution", -0.1),
+            Found("leak", "caution", "features", headline="x", text="y"),
+            Found("leak", "caution", "features", headline="z", text="y"),
+        ]
+    ).items
+    assert [item.key for item in listed] == ["tested-less", "tested-more", "leak", "leak"]
+    assert listed[0].severity == "serious"
+    assert "a and c" in listed[0].headline.lower()
+    assert "-20.0 (-21.0 to -19.0)" in listed[0].text
+    assert "-10.0 (-11.0 to -9.0)" in listed[0].text
+    assert listed[1].headline == "b"
+    assert all(item.remedy for item in listed)
+
+
+def test_everything_told_to_do_belongs_to_a_finding() -> None:
+    assert set(TO_DO) | set(TOGETHER) <= set(wording.keys())

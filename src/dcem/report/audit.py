@@ -26,8 +26,6 @@ from dcem.report.document import (
     Document,
     Facts,
     Figure,
-    Finding,
-    Findings,
     Fold,
     Missing,
     Name,
@@ -40,6 +38,7 @@ from dcem.report.document import (
 )
 from dcem.report.figures import audit as draw
 from dcem.report.figures import audit_sensitivity as draw_sensitivity
+from dcem.report.findings import listed_findings
 from dcem.text import count, p_value
 
 MOST_DRIVERS = 12
@@ -65,12 +64,7 @@ def audit_document(
         title=title,
         lead=lead(audit),
         opening=opening(audit),
-        findings=Findings(
-            tuple(
-                Finding(found.key, found.severity, found.headline, found.text)
-                for found in audit.findings
-            )
-        ),
+        findings=listed_findings(audit.findings),
         sections=(
             *(
                 Section(key, heading, tuple(blocks))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dcem.audit.findings import clear_disparities
 from dcem.audit.results import Audit, TestingRate
+from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.overlap import HARDLY
 from dcem.estimation.results import EVERYBODY
 from dcem.report.document import (
@@ -18,7 +19,6 @@ from dcem.report.document import (
 from dcem.report.style import group_key
 from dcem.text import listed, percent, points
 
-LARGE = 0.8  # a ratio of rates beyond which a disparity counts as serious (four fifths)
 MOST_ROWS = 10  # groups in the picture of the first screen
 
 
@@ -88,8 +88,7 @@ def _told(audit: Audit) -> list[TestingRate]:
 
 def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
     worst = clear[0]
-    ratios = [rate.ratio.value for rate in clear if rate.ratio.estimable]
-    large = any(ratio < LARGE or ratio > 1 / LARGE for ratio in ratios)
+    severities = [f.severity for f in audit.findings if f.key in ("tested-less", "tested-more")]
     less, more = (
         [rate.group for rate in clear if (rate.difference.value < 0) == way]
         for way in (True, False)
@@ -118,7 +117,7 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
             f"accounts for {percent(_strongest(audit))}."
         )
     return Verdict(
-        "serious" if large else "caution",
+        min(severities, key=SEVERITIES.index, default="caution"),
         f"Yes: {_who(less, more, len(audit.counts))} than others like them",
         tuple(sentences),
         certainty,
@@ -150,18 +149,17 @@ def _who(less: list[str], more: list[str], groups: int) -> str:
 
 def _bar(audit: Audit, rate: TestingRate) -> list[str]:
     """Whether the tests of that group tell of a higher or a lower bar."""
-    for item in audit.yields:
-        gap = item.at_equal_probability
-        if item.group != rate.group or not gap.estimable or not gap.excludes(0):
-            continue
-        if (gap.value > 0) == (rate.difference.value < 0):
-            bar = "higher" if gap.value > 0 else "lower"
-            often = "more" if gap.value > 0 else "less"
-            return [
-                f"In group {rate.group}, tests are positive {often} often than in others who were "
-                f"equally likely to be tested: both signs point to a {bar} bar for this group."
-            ]
-    return []
+    bars = {
+        "higher-bar": ("more", "higher"),
+        "lower-bar": ("less", "lower"),
+    }
+    return [
+        f"In group {rate.group}, tests are positive {often} often than in others who were equally "
+        f"likely to be tested: both signs point to a {bar} bar for this group."
+        for finding in audit.findings
+        if finding.key in bars and rate.group in finding.groups
+        for often, bar in [bars[finding.key]]
+    ]
 
 
 def _record(audit: Audit) -> list[str]:
@@ -289,6 +287,11 @@ def _prevalences(audit: Audit) -> Dots | None:
 def limits(audit: Audit) -> tuple[str, ...]:
     """What a hasty reader might take from it, and must not."""
     found = []
+    if audit.suspicious:
+        found.append(
+            f"Anything yet: {listed(list(audit.suspicious))} may have been recorded after the "
+            "decision to test."
+        )
     if _told(audit):
         found.append(
             "That somebody meant it, or that it is unfair: something that decided about testing "

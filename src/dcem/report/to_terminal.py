@@ -174,6 +174,7 @@ class Writer:
                 fill(column, HEADING),
                 justify="left" if left else "right",
                 no_wrap=place not in words,
+                min_width=24 if place in words else None,
             )
         for row in rows:
             grid.add_row(*(_cell(content, stacked) for content in row))
