@@ -1,5 +1,6 @@
 """Help, version and completion answer at once and say what they should."""
 
+import resource
 import subprocess
 import sys
 
@@ -34,6 +35,19 @@ def test_help_and_version_load_nothing_heavy(args) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stderr.strip() == "[]"
+
+
+def test_help_takes_at_most_twice_the_time_of_importing_typer() -> None:
+    """Processor time, the least of five runs each: other work on the machine does not count."""
+
+    def seconds(code: str) -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    ask = "import sys; sys.argv = ['dcem', 'audit', '--help']; from dcem.cli import main; main()"
+    assert min(seconds(ask) for _ in range(5)) < 2 * min(seconds("import typer") for _ in range(5))
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from damaged import FAMILIES, ROLES, Case, as_csv, cases, cells, judge, people_of
+from damaged import ROLES, Case, as_csv, cells, judge, people_of
+from damages import FAMILIES, cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,13 +6,14 @@ runs, so help and completion answer at once; `tests/test_layers.py` keeps it so.
 """
 
 import os
+import sys
 from typing import Annotated
 
 import typer
 
 from dcem._version import __version__
 from dcem.cli._errors import PoliteGroup
-from dcem.cli._lazy import Entry, lazy_group
+from dcem.cli._lazy import Entry, lazy_group, show_help
 
 COMMANDS = {
     "demo": Entry(
@@ -97,4 +98,5 @@ def main() -> None:
     # Threads that wait by spinning take the cores from whoever else works on the machine, and slow
     # themselves down tenfold; read once, when torch is first imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    app(prog_name="dcem")
+    if not show_help(sys.argv[1:], COMMANDS):
+        app(prog_name="dcem")

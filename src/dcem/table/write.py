@@ -6,6 +6,8 @@ a number, gets an apostrophe in front, which spreadsheets hide; Parquet keeps it
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -88,6 +90,7 @@ def _guarded_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            column = column.cast(pa.string())
             runs = pc.and_not(
                 pc.match_substring_regex(column, RUNS), pc.match_substring_regex(column, NUMBER)
             )
@@ -95,7 +98,7 @@ def _guarded_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
                 safe = pc.binary_join_element_wise("'", column, "")
                 column = pc.if_else(runs, safe, column)
         columns.append(column)
-    return pa.RecordBatch.from_arrays(columns, names=list(map(guarded, batch.schema.names)))
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 class _PlainCSV:
@@ -107,23 +110,19 @@ class _PlainCSV:
 
     def __init__(self, file: Any, schema: pa.Schema) -> None:
         self.file = file
-        empty = pa.RecordBatch.from_pylist([], schema)
-        self._write(_guarded_batch(empty), include_header=True)
+        header = io.StringIO()
+        csv.writer(header, lineterminator="\n").writerow(map(guarded, schema.names))
+        self.file.write(header.getvalue().encode())
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        self._write(_guarded_batch(batch), include_header=False)
+        import pyarrow.csv
 
-    def _write(self, rows: Any, include_header: bool) -> None:
-        from pyarrow import csv
-
+        rows = _guarded_batch(batch)
         for quoting in ("none", "needed"):
             buffer = pa.BufferOutputStream()  # a refused batch leaves nothing in the file
+            options = pyarrow.csv.WriteOptions(include_header=False, quoting_style=quoting)
             try:
-                csv.write_csv(
-                    rows,
-                    buffer,
-                    csv.WriteOptions(include_header=include_header, quoting_style=quoting),
-                )
+                pyarrow.csv.write_csv(rows, buffer, options)
             except pa.ArrowInvalid:
                 if quoting == "needed":
                     raise
