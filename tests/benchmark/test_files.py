@@ -221,3 +221,15 @@ def test_what_is_known_is_listed_in_the_same_order_every_time(tmp_path):
     path.write_text('[[tasks]]\nk = 1\n[[methods]]\nname = "dcem"\nodd = 1\n')
     with pytest.raises(InputError, match=r"Known: name, published, params, grid, label, seed\."):
         load(path)
+
+
+def test_damaged_files_are_read_or_refused(tmp_path) -> None:
+    from damaged_benchmarks import configurations
+
+    for name, content in list(configurations())[::4]:
+        file = tmp_path / "benchmark.toml"
+        file.write_bytes(content)
+        try:
+            assert load(file).tasks, name
+        except InputError as error:
+            assert str(file) in str(error), name
