@@ -47,15 +47,18 @@ Refused by `predict` and `next-tests` are tables without a column that the model
 ## What it does not show
 
 Damage was thought up by people: a table can be wrong in ways that nobody thought of, and a reader
-that keeps every row faithfully cannot know that a label was entered for the wrong person. What looks
-doubtful but legal (a group called `NA`, levels that differ in case, dates written as numbers) is
-read as it is, with a note.
+that keeps every row faithfully cannot know that a label was entered for the wrong person. What
+looks doubtful but legal (a group called `NA`, levels that differ in case, dates written as numbers)
+is read as it is, with a note.
 """
 
 
 def table(rows: pd.DataFrame, first: str) -> str:
     """Counts as Markdown."""
-    lines = [f"| {first} | tried | right | refused | wrong | crashed |", "|---|---|---|---|---|---|"]
+    lines = [
+        f"| {first} | tried | right | refused | wrong | crashed |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, *counts in rows.itertuples(index=False):
         lines.append(f"| {name} | " + " | ".join(f"{count:,}" for count in counts) + " |")
     return "\n".join(lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from dcem.table.encoder import Encoding
 FEWEST = 10  # people that a level needs to have an indicator, and to be written to a model
 RARE = 0.005  # a level with a smaller share of the rows is "other"
 MOST_LEVELS = 20  # indicators per column, for the most frequent levels
+SAMPLE = 200  # of many distinct values, so many are looked at to tell text from numbers
 SMALL_TABLE = 1000  # in a smaller one, a column must be constant to count as such
 DISTINCT = 0.5  # text with more distinct values than this share of its rows names single rows
 CODE_NAME = re.compile(r"(^|[_\W])(id|code|codes|cd|type|zip|postcode)$|(?<=[a-z])(Id|ID|Code)$")
@@ -100,6 +101,8 @@ def guess(
     text = values.coded(column, missing)
     if is_category:
         return _guess_codes(name, text, person)
+    if _is_prose(text.values):
+        return _guess_category(name, text, keep, person)
     counts = text.counts()
     found = _number_in_text(text, counts)
     if found is not None:
@@ -112,6 +115,17 @@ def guess(
         note = "month/day/year" if known.startswith("%m/") else ""
         return _guess_date(name, values.days(column, known, missing), known, note)
     return _guess_category(name, text, keep, person)
+
+
+def _is_prose(found: Sequence[str]) -> bool:
+    """Whether many values are plainly neither numbers nor dates, by a few of them.
+
+    A million notes need not be parsed one by one to be called text.
+    """
+    few = found[:: max(1, len(found) // SAMPLE)]
+    if len(found) <= 10 * SAMPLE or np.isfinite(values.limits_parsed(few)).mean() >= 0.5:
+        return False
+    return values.date_format(few) is None
 
 
 def _is_yes_no(text: values.Coded) -> bool:
@@ -129,13 +143,18 @@ def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray,
         return None
     numbers = values.limits_parsed(text.values)
     bad = [v for v, number in zip(text.values, numbers, strict=True) if np.isnan(number)]
-    words = [v for v in bad if v.casefold() not in values.NOT_A_NUMBER]
+    words = {v for v in bad if v.casefold() not in values.NOT_A_NUMBER}
     if len(bad) == len(text.values) or any(c.isdigit() for word in words for c in word):
         return None
-    in_words = counts[[v in set(words) for v in text.values]].sum() if words else 0
     limits = [v for v in text.values if values.LIMIT.match(v)]
-    in_limits = counts[[v in set(limits) for v in text.values]].sum() if limits else 0
-    said = counts[[v.casefold() not in values.NOT_A_NUMBER for v in text.values]].sum()
+    in_words, in_limits, said = (
+        sum(count for v, count in zip(text.values, counts.tolist(), strict=True) if counted(v))
+        for counted in (
+            lambda v: v in words,
+            lambda v: values.LIMIT.match(v),
+            lambda v: v.casefold() not in values.NOT_A_NUMBER,
+        )
+    )
     if in_words > 0.05 * said or in_limits > 0.5 * said:
         return None
     shown = ", ".join(repr(v) for v in bad[:3]) + (", ..." if len(bad) > 3 else "")
