@@ -26,9 +26,9 @@ from damaged_benchmarks import configurations
 from damages import cases
 
 from _record import RESULTS, record
-from dcem.audit import audit
+from dcem.audit import audit_labels
 from dcem.benchmark.file import load
-from dcem.compare import compare_table
+from dcem.compare import compare_methods
 from dcem.methods import make
 from dcem.scoring import TableModel, next_tests, predict_file
 from dcem.table import UserTable, read_table
@@ -128,8 +128,9 @@ def analyses(path: Path, table: UserTable) -> dict[str, Callable[[], bool]]:
     problem = table.problem
 
     def compared() -> bool:
-        how: dict[str, Any] = {"folds": 2, "planted": 0, "resamples": 5, "params": PLAIN}
-        return len(compare_table(problem, ["tested-only", "ipw"], **how).methods) == 2
+        how: dict[str, Any] = {"folds": 2, "planted": 0, "resamples": 5, "members": 1}
+        how["params"] = {"learner": "linear"}
+        return len(compare_methods(problem, ["tested-only", "ipw"], **how).methods) == 2
 
     def refitted() -> bool:
         model = fitted(table)
@@ -137,7 +138,9 @@ def analyses(path: Path, table: UserTable) -> dict[str, Callable[[], bool]]:
         return good and (problem.tested.all() or allocated(model, path, problem.tested))
 
     return {
-        "audit": lambda: audit(problem, sources=table.encoder.sources).total.rows == len(problem),
+        "audit": lambda: (
+            audit_labels(problem, sources=table.encoder.sources).total.rows == len(problem)
+        ),
         "compare": compared,
         "fit": refitted,
     }

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dcem.audit import audit_labels
-from dcem.compare import compare_table
+from dcem.compare import compare_methods
 from dcem.methods import make
 from dcem.scoring import TableModel, next_tests, predict_file
 from dcem.table import UserTable, outcome, read_batches, read_table
@@ -81,13 +81,14 @@ def test_there_are_many_kinds_of_damage() -> None:
 def analyse(path: Path, table: UserTable) -> None:
     """Audit, compare, fit, score and allocate."""
     audit_labels(table.problem, sources=table.encoder.sources)
-    compare_table(
+    compare_methods(
         table.problem,
         ["tested-only", "ipw"],
         folds=2,
         planted=0,
         resamples=5,
-        params={"learner": "linear", "n_members": 1},
+        members=1,
+        params={"learner": "linear"},
     )
     model = fitted(table)
     out = path.with_name("scores.parquet")
