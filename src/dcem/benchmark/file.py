@@ -155,6 +155,8 @@ def _tasks(entry: dict[str, Any], where: str) -> Iterator[dict[str, Any]]:
             raise _unknown(f"parameter of {name} tasks", key, known, where)
         values = kind.every.get(key, value) if value == "all" else value
         values = list(values) if isinstance(values, list | tuple) else [values]
+        if not values:
+            raise InputError(f"{where}: {key} is an empty list, which leaves no task.")
         try:
             crossed.append([kind.value(key, one) for one in values])
         except ValueError as error:
