@@ -5,12 +5,15 @@ shortcut taken anywhere fails here with the file, the line and the rule.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from pages import generator
 
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "dcem"
 
 # From the ground up. Members of one layer do not import each other, except `table` its `files`.
@@ -132,6 +135,37 @@ def test_front_doors_import_nothing_heavy(path: Path) -> None:
         ):
             heavy.append(f"line {found.line}: {found.module}")
     assert not heavy, "move into the function that needs it: " + "; ".join(heavy)
+
+
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+SPELLS_OPTIONS = {("cli",), ("report", "to_terminal.py")}
+
+
+def strings_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Every string of a file with its line; docstrings, which no user is shown, left out."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    bodies = [node.body for node in ast.walk(tree) if isinstance(node, DOCUMENTED)]
+    documents = {id(body[0].value) for body in bodies if body and isinstance(body[0], ast.Expr)}
+    for node in ast.walk(tree):
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if is_text and id(node) not in documents:
+            yield node.lineno, node.value
+
+
+def test_options_are_spelt_by_the_command_line_alone() -> None:
+    """Other rooms name arguments in backticks; whoever uses them from Python has no options."""
+    commands = [command for _, command in generator("cli").commands()]
+    ours = {option for command in commands for one in command.params for option in one.opts}
+    assert {"--label", "--budget", "--untested-value"} <= ours
+    broken = []
+    for path in modules():
+        place = path.relative_to(SOURCE).parts
+        if place in SPELLS_OPTIONS or place[:1] in SPELLS_OPTIONS:
+            continue
+        for line, text in strings_of(path):
+            for option in ours.intersection(OPTION.findall(text)):
+                broken.append(f"{'/'.join(place)}:{line} spells {option}")
+    assert not broken, "\n".join(broken)
 
 
 def test_the_walker_sees_what_it_should(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

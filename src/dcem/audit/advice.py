@@ -78,7 +78,7 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
             found.reason + "."
             if isnan(found.p_value)
             else f"Among the tested: p = {found.p_value:.2g}, "
-            + ("contradicted." if rejected else "not contradicted; that is no proof."),
+            + ("contradicted." if rejected else "not contradicted, which does not prove it."),
         )
     yield Assumption(
         "A test tells the truth, in every group alike",
@@ -97,7 +97,7 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
         else "No column gives itself away. A consequence of the result that is only weakly tied "
         "to testing would not: only somebody who knows when each column is written can tell.",
     )
-    given = "one a row" not in audit.configuration.get("people", "")
+    given = "one per row" not in audit.configuration.get("people", "")
     yield Assumption(
         "Rows of different people are independent",
         "untestable",
@@ -192,6 +192,6 @@ _NOISE = {
     "dividemix": "it takes missing positives for a scattered minority of wrong labels",
 }
 _NEVER = {
-    "dragonnet": "its scores are no probabilities of the outcome; it is there for comparison",
+    "dragonnet": "its scores are not probabilities of the outcome; it is there for comparison",
     "sar-em": "it counts tested negatives as unknown, and throws away what testing has shown",
 }

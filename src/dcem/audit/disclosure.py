@@ -44,7 +44,7 @@ def without_small_cells(audit: Audit) -> Audit:
     exact = {item.group: _cells(item) for item in audit.counts}
 
     def hidden(group: str, *cells: str) -> bool:
-        # An empty cell is nobody's: a rate of exactly 0 or 1 may be told. Everybody is no group.
+        # An empty cell is nobody's: a rate of exactly 0 or 1 may be told. Everybody is not a group.
         return group in shown and any(
             isinstance(shown[group][cell], str) and exact[group][cell] > 0 for cell in cells
         )
@@ -179,8 +179,8 @@ def _without_few(overlap: Overlap, rows: int, rounded: bool) -> Overlap:
     if overlap.group != EVERYBODY or not rounded or overlap.tested <= 0:
         return replace(overlap, under=under)
     tested = _hundreds(overlap.tested)
-    worth = overlap.effective * tested / overlap.tested  # the share it is of the tests stays
-    return replace(overlap, under=under, tested=tested, effective=worth)
+    effective = overlap.effective * tested / overlap.tested  # the share it is of the tests stays
+    return replace(overlap, under=under, tested=tested, effective=effective)
 
 
 def _without_shares(overlap: Overlap, *, everything: bool) -> Overlap:

@@ -9,7 +9,7 @@
 | limits | nothing is assumed: all untested negative, all untested positive (Manski 1989) |
 
 All but the first are those of `dcem.estimation.evaluator`, as in every comparison. Where part of
-the people is out of reach of the tests there is no number for everybody, but one for those within
+the people is out of reach of the tests, a number is given not for everybody but for those within
 reach, and limits: the doubly robust estimate there, and nothing assumed of the untested beyond.
 
 What the record *hides* is the share of the doubly robust prevalence that it lacks.

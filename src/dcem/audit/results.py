@@ -50,8 +50,8 @@ class Driver:
     """How much the prediction of testing owes to one raw column, and in which direction."""
 
     column: str
-    loss: Estimate  # rise of the log loss when the column is shuffled, in 1/1000 nats a row
-    share: float  # of the sum of the rises of all columns
+    loss: Estimate  # log loss added by permuting the column, in nats / 1000 per row
+    share: float  # of the permutation importances of all columns
     direction: str  # in words
 
 
@@ -148,7 +148,7 @@ class TestingSensitivity:
     low: np.ndarray  # [points] the difference that could remain, at worst
     high: np.ndarray
     breakdown: Breakdown  # the robustness value
-    e_value: float  # the same on the scale of risk ratios; NaN if there is no ratio
+    e_value: float  # the same on the scale of risk ratios; NaN without a ratio
     e_value_of_interval: float
     benchmarks: tuple[Benchmark, ...]
 
@@ -163,7 +163,7 @@ class OddsRatioCurve:
     low: np.ndarray
     high: np.ndarray
     limits: tuple[float, float]  # worst cases, nothing assumed
-    reason: str = ""  # why there is no curve, if there is none
+    reason: str = ""  # why the curve is missing, if it is
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,7 @@ def _configuration(
 ) -> dict[str, str]:
     return {
         "rows": f"{len(problem):,}",
-        "people": f"{people.n_people:,}" + ("" if problem.id is not None else " (one a row)"),
+        "people": f"{people.n_people:,}" + ("" if problem.id is not None else " (one per row)"),
         "features": f"{problem.X.shape[1]}",
         "weights": "as given" if problem.weight is not None else "all rows equal",
         "models": f"cross-fitted on {n_folds} parts of the people, each fitted to at most "

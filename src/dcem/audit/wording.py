@@ -171,7 +171,7 @@ def _unmeasured(f: Finding, v: Mapping[str, Any]) -> Words:
 def _overlap(f: Finding, v: Mapping[str, Any]) -> Words:
     facts = (
         f"{percent(v['reach'])} of people are within reach of the tests. Weighted to stand for "
-        f"them, the tests count like {percent(v['effective'])} of their number."
+        f"them, their effective sample size is {percent(v['effective'])} of their number."
     )
     if v["reason"]:
         return (
@@ -203,9 +203,9 @@ def _overlap_groups(f: Finding, v: Mapping[str, Any]) -> Words:
 def _calibration(f: Finding, v: Mapping[str, Any]) -> Words:
     return (
         "The model of testing is not well calibrated",
-        f"Slope {ratio(v['slope'].value)} (1 is right), mean error {percent(v['error'])} of "
-        "people. What rests on its probabilities, the weighted estimates above all, is less sure "
-        "than the intervals say.",
+        f"Slope {ratio(v['slope'].value)} (1 is right), mean error "
+        f"{percent(v['error']).removesuffix(' %')} percentage points. What rests on its "
+        "probabilities, the weighted estimates above all, is less sure than the intervals say.",
     )
 
 
@@ -329,8 +329,8 @@ def _untested(f: Finding, v: Mapping[str, Any]) -> Words:
     reason = v["reason"]
     return (
         "Whether the outcome depends on the group could not be tested",
-        f"{reason[:1].upper()}{reason[1:]}. Methods that assume it does not (DCEM) rest on faith "
-        "here.",
+        f"{reason[:1].upper()}{reason[1:]}. Methods that assume it does not (DCEM) rest on "
+        "something unchecked here.",
     )
 
 
@@ -343,8 +343,8 @@ def _depends(f: Finding, v: Mapping[str, Any]) -> Words:
     return (
         "The outcome depends on the group at equal features",
         f"Among the tested, {p_value(v['p_value'])}. {told or 'No single group stands out'}. "
-        "Methods that assume independence (DCEM and its kin) are off by about that much; or the "
-        f"features lack something that differs between groups.{agree}",
+        "Methods that assume independence (DCEM and its variants) are off by about that much; or "
+        f"the features lack something that differs between groups.{agree}",
     )
 
 

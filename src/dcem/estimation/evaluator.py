@@ -17,7 +17,7 @@ score as given; with cross-validated scores they describe the models of the fold
 cross-validated area under the ROC curve estimates", Electronic Journal of Statistics 2015).
 
 What all of `ipw` and `dr` rest on cannot be checked from the table: that at equal features and
-group, those who were tested are no different from those who were not.
+group, those who were tested do not differ from those who were not.
 """
 
 from __future__ import annotations
@@ -45,14 +45,21 @@ from dcem.table.labels import SelectiveLabels
 class Evaluator:
     """Judges scores on a table whose labels were collected selectively.
 
-    Args:
-        problem: the rows to judge on, with group and person.
-        truth: 0 or 1 for each row [n], where it exists. It is used for the target "truth" alone.
-        fold: the fold of each row [n] for the nuisance models (and, if scores were cross-validated,
-            for them too); by default five folds of whole people.
-        nuisances: fitted elsewhere, to spare fitting them again.
-        level: of the intervals.
-        random_state: seed of folds and nuisance models.
+    Parameters
+    ----------
+    problem
+        The rows to judge on, with group and person.
+    truth
+        0 or 1 for each row [n], where it exists. It is used for the target "truth" alone.
+    fold
+        The fold of each row [n] for the nuisance models (and, if scores were cross-validated, for
+        them too); by default five folds of whole people.
+    nuisances
+        Fitted elsewhere, to spare fitting them again.
+    level
+        Of the intervals.
+    random_state
+        Seed of folds and nuisance models.
     """
 
     def __init__(
@@ -223,7 +230,7 @@ class Evaluator:
         return found
 
     def net_benefit(self, target: str, score: np.ndarray, threshold: float) -> Estimate:
-        """Net benefit of acting on scores of at least `threshold`, a person."""
+        """Net benefit of acting on scores of at least `threshold`, per person."""
         value = measures.net_benefit(score, self.masses[target], threshold)
         return self._estimate(value, self.lacking(target))
 

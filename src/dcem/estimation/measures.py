@@ -7,7 +7,7 @@ with other training rows. The masses are treated as known up to the rows' own la
 them on other rows (cross-fitting) adds only terms of second order to a doubly robust estimate. To
 an inverse-propensity estimate it adds terms of first order that the interval leaves out. With a
 correct parametric model fitted by maximum likelihood they would make it less variable than the
-interval says; with the flexible models used here there is no such promise, and the bias of a model
+interval says; the flexible models used here give no such promise, and the bias of a model
 that learns slowly can outweigh the interval.
 
 AUC:  sum over pairs i != j of p_i q_j k(s_i, s_j), over sum over the same pairs of p_i q_j, where
@@ -60,7 +60,7 @@ def calibration_in_the_large(score: np.ndarray, masses: Masses) -> Statistic:
 
 
 def net_benefit(score: np.ndarray, masses: Masses, threshold: float) -> Statistic:
-    """True positives a person, minus false ones at the odds of the threshold.
+    """True positives per person, minus false ones at the odds of the threshold.
 
     Somebody who acts at a risk of 20 % weighs one missed positive as four needless alarms (Vickers
     and Elkin, "Decision curve analysis", Medical Decision Making 2006).

@@ -103,14 +103,21 @@ def masses(
 ) -> Masses:
     """The masses of a target (see the table above).
 
-    Args:
-        target: "tested", "ipw" (needs `testing`), "dr" (both) or "truth" (needs `truth`).
-        problem: the rows.
-        testing: P(tested | features, group) of each row [n], away from 0, from a model that did
-            not see the row.
-        outcome: P(positive | features, group, tested) of each row [n], likewise.
-        truth: 0 or 1 for each row [n].
-        within: rows within reach of the tests [n], for "ipw" and "dr"; the others get no mass.
+    Parameters
+    ----------
+    target
+        "tested", "ipw" (needs `testing`), "dr" (both) or "truth" (needs `truth`).
+    problem
+        The rows.
+    testing
+        P(tested | features, group) of each row [n], away from 0, from a model that did not see the
+        row.
+    outcome
+        P(positive | features, group, tested) of each row [n], likewise.
+    truth
+        0 or 1 for each row [n].
+    within
+        Rows within reach of the tests [n], for "ipw" and "dr"; the others get no mass.
     """
     weight = np.ones(len(problem)) if problem.weight is None else problem.weight
     if target == "truth":

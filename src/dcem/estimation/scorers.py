@@ -48,7 +48,7 @@ def scorer(name: str, *, threshold: float = 0.5, random_state: int = 0) -> Selec
     """
     known = [f"{target}-{measure}" for target in TARGETS for measure in MEASURES]
     if name not in known:
-        raise checks.InputError(f"There is no scorer {name!r}. Choose among: {', '.join(known)}.")
+        raise checks.InputError(f"Unknown scorer {name!r}. Choose among: {', '.join(known)}.")
     target, _, measure = name.partition("-")
     return SelectiveScorer(target, measure, threshold, random_state)
 
