@@ -53,7 +53,7 @@ def test_assumptions_conclusions_and_provenance_are_told(
     told = [
         *(target.assumption for target in table_comparison.targets),
         *(one.headline for one in table_comparison.findings),
-        *(one.headline for one in table_comparison.warnings),
+        *(one.headline.removesuffix(".") for one in table_comparison.warnings),
         *(one.headline for one in table_comparison.planted.findings),
         *(family.what for family in table_comparison.planted.families),
         *table_comparison.configuration.values(),

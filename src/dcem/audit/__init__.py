@@ -21,7 +21,6 @@ prepares an audit for sharing.
 
 from dcem.audit.disclosure import without_small_cells
 from dcem.audit.performance import performance_sensitivity
-from dcem.audit.plain import to_plain
 from dcem.audit.results import Audit
 from dcem.audit.run import audit_labels
 from dcem.audit.sensitivity import prevalence_sensitivity
@@ -33,6 +32,5 @@ __all__ = [
     "audit_labels",
     "performance_sensitivity",
     "prevalence_sensitivity",
-    "to_plain",
     "without_small_cells",
 ]

@@ -13,6 +13,7 @@ from typing import Any
 
 from dcem.compare.results import Judgement, PlantedScore, TableComparison
 from dcem.estimation.findings import Finding as Found
+from dcem.estimation.findings import in_order
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.metrics.estimate import Estimate
 from dcem.report.cells import plain
@@ -26,8 +27,6 @@ from dcem.report.document import (
     Document,
     Facts,
     Figure,
-    Finding,
-    Findings,
     Fold,
     Missing,
     Name,
@@ -42,6 +41,7 @@ from dcem.report.document import (
     table,
 )
 from dcem.report.figures import curves, forest, people
+from dcem.report.findings import TO_DO_WITH_METHODS, listed_findings
 from dcem.table.disclosure import hide_small
 from dcem.text import count, percent
 
@@ -69,12 +69,7 @@ def compare_document(
         title=title or (f"Methods compared on {file}" if file else "Methods compared on a table"),
         lead=lead or what_was_done(comparison),
         opening=opening(comparison),
-        findings=Findings(
-            tuple(
-                Finding(one.key, one.severity, one.headline, one.text)
-                for one in comparison.warnings
-            )
-        ),
+        findings=listed_findings(in_order(_urgent(comparison)), TO_DO_WITH_METHODS),
         sections=(
             *(
                 Section(key, heading, tuple(blocks))
@@ -111,6 +106,12 @@ def _sections(
         "Read this with care",
         [Fold("What every number here leans on", (Text(CARE, bullets=True),))],
     )
+
+
+def _urgent(comparison: TableComparison) -> list[Found]:
+    """What a reader must know first; all else is said in short."""
+    found = [one for one in comparison.findings if one.severity in ("serious", "caution")]
+    return [*comparison.warnings, *found]
 
 
 def _said(findings: Sequence[Found]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ stands here by the key of a finding; roles in backticks are spelt as options by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.findings import Finding as Found
@@ -78,21 +78,40 @@ TO_DO = {
     "fragile": "Say so wherever this conclusion is used.",
 }
 
+# The same for a comparison, whose findings have keys of their own.
+TO_DO_WITH_METHODS = {
+    "leak": TO_DO["leak"],
+    "no-overlap": TO_DO["overlap"],
+    "not-estimable": "Look at who was tested before you choose a method.",
+    "little-overlap": "Read the intervals, not the middle; test people who are seldom tested.",
+    "row-budget": "Compare again with more rows (`max_rows`).",
+    "unpredictable": "Look for features that say more about the outcome.",
+    "small-groups": TO_DO["group-too-small"],
+    "estimates-disagree": "Trust neither number alone; look at who could have been tested.",
+    "groups-differ": "Say for whom it is worse; look at every group before you set a threshold.",
+    "curves-differ": "Look at every group before you set a threshold.",
+    "calibration": "Use it to rank people; recalibrate it before its risks are read as risks.",
+    "flattered": "Judge it by the numbers for everybody.",
+    "planted-harm": "Use it only where you know that its assumption holds.",
+    "gain-unknown": "Do not choose it for its gain.",
+}
 
-def listed_findings(found: Iterable[Found]) -> Findings:
+
+def listed_findings(found: Iterable[Found], to_do: Mapping[str, str] = TO_DO) -> Findings:
     """Findings of one key as one, in the order of the worst of them."""
     by_key: dict[str, list[Found]] = {}
     for finding in found:
         key = finding.key if finding.key in TOGETHER else str(len(by_key))
         by_key.setdefault(key, []).append(finding)
-    return Findings(tuple(map(_one, by_key.values())))
+    return Findings(tuple(_one(alike, to_do) for alike in by_key.values()))
 
 
-def _one(alike: list[Found]) -> Finding:
+def _one(alike: list[Found], to_do: Mapping[str, str]) -> Finding:
     first = alike[0]
-    what_to_do = TO_DO.get(first.key, "") if first.severity != "fine" else ""
+    what_to_do = to_do.get(first.key, "") if first.severity != "fine" else ""
     if len(alike) == 1:
-        return Finding(first.key, first.severity, first.headline, first.text, what_to_do)
+        headline = first.headline.removesuffix(".")
+        return Finding(first.key, first.severity, headline, first.text, what_to_do)
     headline, after = TOGETHER[first.key]
     groups = [name for finding in alike for name in finding.groups]
     worst = min((finding.severity for finding in alike), key=SEVERITIES.index)

@@ -214,7 +214,7 @@ class Writer:
 
 def spelled(text: str) -> str:
     """A sentence as a terminal shows it: roles as options, other names without backticks."""
-    roles = {role.name for role in fields(Roles)}
+    roles = {role.name for role in fields(Roles)} | {"max_rows"}
 
     def name(found: re.Match[str]) -> str:
         return f"--{found[1].replace('_', '-')}" if found[1] in roles else found[1]
