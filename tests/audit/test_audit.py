@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from dcem.audit import audit_labels, to_plain, without_small_cells
+from dcem.audit import audit_labels, without_small_cells
 from dcem.estimation.results import EVERYBODY
+from dcem.report.to_json import to_plain
 from dcem.table.labels import SelectiveLabels
 from dcem.tasks import make_sinusoid
 
