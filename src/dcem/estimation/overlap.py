@@ -42,9 +42,9 @@ from dcem.estimation.nuisances import FLOOR
 from dcem.estimation.results import EVERYBODY, Histogram, Overlap
 from dcem.table.labels import SelectiveLabels
 
-RARE = 0.2  # of the mean rate: people tested more seldom, and by few tests, are out of reach
+RARE = 0.1  # of the mean rate: people tested more seldom, and by few tests, are out of reach
 FEW = 30  # tests that are too few to speak for a part of the people
-MOST_LOST = 0.01  # share of people out of reach up to which a number is still one for everybody
+MOST_LOST = 0.02  # share of people out of reach up to which a number is still one for everybody
 LEAST_REACH = 0.5  # share of people within reach under which nothing is estimated
 HARDLY, SELDOM = 0.01, 0.05  # probabilities of a test that are counted, for a picture of it
 BIN_EDGES = np.array(

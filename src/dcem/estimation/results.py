@@ -51,7 +51,7 @@ class Overlap:
     @property
     def complete(self) -> bool:
         """Whether estimates are about everybody."""
-        return self.estimable and self.reach >= 0.99
+        return self.estimable and self.reach >= 0.98
 
     @property
     def effective_share(self) -> float:
