@@ -22,11 +22,19 @@ def test_the_data_page_shows_what_comes_out() -> None:
     assert written == generator("data").page(), "run: python docs/make/data.py"
 
 
+@pytest.mark.filterwarnings("ignore:Fewer than 10 rows")
 def test_quick_start_runs(capsys) -> None:
     names: dict = {}
     exec(compile(python_of("docs/quickstart.md"), "docs/quickstart.md", "exec"), names)
     assert names["judged"].auc.value > 0.7
     assert "ROC gap" in capsys.readouterr().out
+
+
+def test_the_page_about_scikit_learn_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # it saves a model
+    names: dict = {}
+    exec(compile(python_of("docs/estimator.md"), "docs/estimator.md", "exec"), names)
+    assert names["search"].best_score_ > 0.6
 
 
 @pytest.mark.slow
