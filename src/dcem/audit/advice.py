@@ -9,6 +9,7 @@ from math import inf, isnan
 from dcem.audit.findings import CLEAR, clear_disparities, find
 from dcem.audit.results import Assumption, Audit, Breakdown, MethodAdvice
 from dcem.estimation.results import EVERYBODY
+from dcem.methods.choosing import DEFAULT
 from dcem.text import percent
 
 RANDOM = 0.55  # an AUC of the testing model up to which testing is about random
@@ -119,7 +120,9 @@ def advise(audit: Audit) -> tuple[MethodAdvice, ...]:
 
     order = ("defensible", "with care", "not here")
     found = [MethodAdvice(name, *_verdict(name, audit)) for name in names(usable=True)]
-    return tuple(sorted(found, key=lambda advice: order.index(advice.verdict)))
+    return tuple(
+        sorted(found, key=lambda advice: (order.index(advice.verdict), advice.name != DEFAULT))
+    )
 
 
 def _verdict(name: str, audit: Audit) -> tuple[str, str]:
@@ -159,6 +162,12 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
             )
         return "with care", "prediction needs the group, and nothing here says that it helps"
     extrapolates = "; it extrapolates where hardly anybody was tested" if lost else but
+    if name == DEFAULT:
+        if lost:
+            return "with care", f"the default; right if features explain testing{extrapolates}"
+        return "defensible", (
+            f"the default: it weighs models of the tested and dcem by held-out tests{but}"
+        )
     if name == "tested-only":
         if lost:
             return "with care", f"right if features explain testing{extrapolates}"
@@ -180,7 +189,7 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
     return "with care", "no rule of this audit speaks of it; read its assumptions"
 
 
-_EVERYBODY_TESTED = ("y-obs", "tested-only")
+_EVERYBODY_TESTED = ("y-obs", "tested-only", DEFAULT)
 _NOISE = {
     "y-obs": "it counts the untested as negative, and learns who is positive and tested",
     "group-only": "it counts that group's untested as negative",

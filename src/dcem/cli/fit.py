@@ -18,7 +18,21 @@ def fit(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for the model; an older model is replaced.")
     ],
-    method: Annotated[str, typer.Option(help="The method; see docs/methods.md.")] = "dcem",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="The method; see docs/methods.md. auto: the default, unless a comparison of this "
+            "table shows another to be clearly better."
+        ),
+    ] = "auto",
+    comparison: Annotated[
+        Path | None,
+        typer.Option(
+            help="The comparison.json that auto goes by. Default: one of this table, in its folder "
+            "or beside the model.",
+            show_default=False,
+        ),
+    ] = None,
     learner: Annotated[
         str | None,
         typer.Option(
@@ -41,13 +55,15 @@ def fit(
     """
     from rich.console import Console
 
+    from dcem.methods.choosing import Choice, choose
+    from dcem.methods.registry import METHODS
     from dcem.saving.folder import require_place
-    from dcem.scoring import fit_table, require_method
+    from dcem.scoring import AUTO, choice_for, fit_table, require_method
     from dcem.table import read_table
 
     console = Console(highlight=False)
     replaces = require_place(out)
-    require_method(method, learner)
+    require_method(choose().method if method == AUTO else method, learner)
     with console.status(f"reading {table} ..."):
         read = read_table(table, roles)
     options.show_columns(read, console)
@@ -55,13 +71,20 @@ def fit(
     console.print(read.problem.summary(), markup=False)
     console.print()
     started = time.perf_counter()
-    parts = "1 member" if members == 1 else f"{members} members"
+    chosen: str | Choice = method
+    if method == AUTO:
+        chosen = choice_for(read, comparison, table.parent, out.parent)
+        method = chosen.method
+        console.print(f"Taking {method}: {chosen.reason}.", soft_wrap=True)
+    parts = ""
+    if "n_members" in METHODS[method].__dataclass_fields__:
+        parts = ", 1 member" if members == 1 else f", {members} members"
     if replaces:
         console.print(f"{out} holds a model already: the new one will replace it.", soft_wrap=True)
-    console.print(f"Fitting {method}, {parts}, {len(read.problem.feature_names)} features.")
+    console.print(f"Fitting {method}{parts}, {len(read.problem.feature_names)} features.")
     model = fit_table(
         read,
-        method,
+        chosen,
         learner=learner,
         members=members,
         random_state=seed,

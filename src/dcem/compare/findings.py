@@ -18,6 +18,7 @@ from scipy.stats import t as student
 from dcem.compare.results import GroupCounts, Judgement, MethodResult, PlantedFamily, Standing
 from dcem.estimation.findings import Finding
 from dcem.estimation.results import EVERYBODY, Nuisance, Overlap, Target
+from dcem.methods.choosing import DEFAULT, choose
 from dcem.metrics.estimate import Estimate
 from dcem.text import interval, listed, number, percent
 
@@ -49,6 +50,8 @@ def conclude(
         return tuple(filter(None, (*found, _found("not-estimable", "serious", sentence))))
     judged = {method.name: method.judgements[chosen] for method in methods}
     found.append(about_best(judged, standings[chosen], chosen, floor))
+    if DEFAULT in judged:
+        found.append(about_choice(standings[chosen], list(judged)))
     found += [
         about_gain(name, one, reference, floor)
         for name, one in judged.items()
@@ -75,6 +78,13 @@ def about_testing(groups: Sequence[GroupCounts]) -> Finding | None:
             f"{ordered[-1].name}, {_rate(ordered[-1])}."
         )
     return _found("tested", "fine", sentence, values=rates)
+
+
+def about_choice(standing: Standing, compared: Sequence[str]) -> Finding:
+    """Which method to take, by the rule that the fit follows too."""
+    choice = choose(standing.best, standing.level_with, compared)
+    values = {"method": choice.method, "reason": choice.reason}
+    return _found("choice", "fine", f"Take `{choice.method}`: {choice.reason}.", values=values)
 
 
 def about_best(

@@ -14,13 +14,14 @@ from joblib import Parallel, delayed, parallel_config
 
 from dcem import methods
 from dcem.compare.results import History
+from dcem.methods.choosing import DEFAULT, RIVALS
 from dcem.methods.registry import MEMBERS, METHODS, delivered
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
-# What is compared unless methods are named; the first is what gains are counted from.
-DEFAULT_METHODS = ("tested-only", "y-obs", "ipw", "peer-loss", "dcem")
+DEFAULT_METHODS = (DEFAULT, *RIVALS)  # what is compared unless methods are named
 Progress = Callable[[str], None]
+LEARNT_BY = {"linear": "a linear model", "boost": "boosted trees", "forest": "a forest"}
 WORTH_A_PROCESS = 10_000  # rows to fit to, in all: below, starting processes takes longer
 _LOSSES = {
     "train_loss": "training",
@@ -74,7 +75,9 @@ def check_methods(names: Sequence[str], *, oracles: bool = False) -> tuple[str, 
 
 def describe(name: str) -> str:
     """What a method does, in one sentence."""
-    return (inspect.getdoc(METHODS[name]) or name).splitlines()[0]
+    first = (inspect.getdoc(METHODS[name]) or name).splitlines()[0]
+    learner = name.partition(":")[2]
+    return f"{first.rstrip('.')}: {LEARNT_BY.get(learner, learner)}." if learner else first
 
 
 def fit_and_score(
@@ -138,7 +141,9 @@ def out_of_fold(
 
 
 def _members(model: Any, rows: SelectiveLabels) -> np.ndarray:
-    """Scores of each member [members, rows]."""
+    """Scores of each member [members, rows]; one of a model whose members are unlike parts."""
+    if not model.members_alike:
+        return model._combined(model._member_scores(rows))[None]
     if not model.needs_group:
         scores: np.ndarray = model._member_scores(rows)
     else:

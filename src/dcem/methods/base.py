@@ -55,6 +55,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     name: ClassVar[str]
     needs_group: ClassVar[bool] = False  # does prediction need `sensitive_features`?
     needs_networks: ClassVar[bool] = False  # is the method made of networks, and of nothing else?
+    members_alike: ClassVar[bool] = True  # are its members one model, trained again and again?
     calibrated: ClassVar[bool] = False  # are its scores risks, for the population?
     # For the plan of a benchmark: the time of a step against that of one network, the rounds after
     # which it usually has stopped by itself, and whether a fit goes on from a checkpoint.

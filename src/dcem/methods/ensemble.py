@@ -82,6 +82,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     n_jobs: int | None = None
 
     name: ClassVar[str] = "ensemble"
+    members_alike: ClassVar[bool] = False
 
     @property
     def uses_validation(self) -> bool:

@@ -118,10 +118,10 @@ class _Classes(Mapping[str, Any]):
     """Name -> class; a class is loaded when it is asked for."""
 
     def __getitem__(self, name: str) -> Any:
-        return ENTRIES[name].load()
+        return ENTRIES[name.partition(":")[0]].load()
 
     def __contains__(self, name: object) -> bool:
-        return name in ENTRIES
+        return isinstance(name, str) and name.partition(":")[0] in ENTRIES
 
     def __iter__(self) -> Iterator[str]:
         return iter(ENTRIES)
@@ -145,9 +145,12 @@ def names(*, usable: bool | None = None) -> list[str]:
 def make(name: str, **params: Any) -> SelectiveClassifier:
     """The method of that name, with these parameters; the others keep their defaults.
 
-    `dcem methods NAME` (or `help(METHODS[name])`) says what a method's parameters are.
+    `dcem methods NAME` (or `help(METHODS[name])`) says what a method's parameters are. A learner
+    may stand behind the name: `tested-only:boost` is `make("tested-only", learner="boost")`.
     """
-    if name not in METHODS:
+    bare, _, learner = name.partition(":")
+    params = {"learner": learner, **params} if learner else params
+    if bare not in ENTRIES:
         near = checks.nearest(name, ENTRIES)
         hint = f" Did you mean {near!r}?" if near else ""
         raise checks.InputError(f"Unknown method {name!r}.{hint} Known: {', '.join(ENTRIES)}.")

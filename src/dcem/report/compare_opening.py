@@ -7,6 +7,7 @@ from math import isnan
 from dcem.compare.findings import clear_groups, clear_pairs
 from dcem.compare.results import Judgement, MethodResult, TableComparison
 from dcem.estimation.results import Target
+from dcem.methods.choosing import PREFERRED, choose
 from dcem.metrics.estimate import Estimate
 from dcem.report.document import (
     NOTHING,
@@ -22,7 +23,6 @@ from dcem.report.document import (
 )
 from dcem.text import decimal, interval, listed, number
 
-PREFERRED = ("truth", "dr", "ipw", "tested")  # the first that is available is shown first
 OF_WHOM = {
     "truth": "of everybody, judged by the truth",
     "dr": "of everybody, estimated (doubly robust)",
@@ -56,18 +56,24 @@ def opening(comparison: TableComparison) -> Opening:
 
 
 def recommended(comparison: TableComparison) -> MethodResult | None:
-    """The method that ranks best where it can be told most; none that was given the truth."""
+    """The method to take, by the target that tells most; none that was given the truth.
+
+    The rule is that of `dcem fit`. Where the default was not compared, it is the best of the rest.
+    """
     targets = shown_targets(comparison)
     if not targets or targets[0].key not in comparison.standings:
         return None
-    best = comparison.standings[targets[0].key].best
-    return next(method for method in comparison.methods if method.name == best)
+    standing = comparison.standings[targets[0].key]
+    by_name = {method.name: method for method in comparison.methods}
+    taken = choose(standing.best, standing.level_with, list(by_name)).method
+    return by_name.get(taken, by_name[standing.best])
 
 
 def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) -> Verdict:
     """Which method, how good, how fair, how sure."""
     judged = best.judgements[target.key]
-    level = list(comparison.standings[target.key].level_with)
+    standing = comparison.standings[target.key]
+    level = [name for name in (standing.best, *standing.level_with) if name != best.name]
     everybody = target.key != "tested"
     times, low, high = (
         decimal(100 * v, 0) for v in (judged.auc.value, judged.auc.low, judged.auc.high)
@@ -81,7 +87,8 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     sentences += filter(None, [_fairness(judged, comparison)])
     if level:
         said = listed([f"`{name}`" for name in level])
-        sentences.append(f"The table does not tell it from {said}: choose the simpler.")
+        ahead = f"; `{standing.best}` is ahead by a hair" if standing.best != best.name else ""
+        sentences.append(f"The table does not tell it from {said}{ahead}.")
     unfair = bool(clear_groups(judged, comparison.floor) or clear_pairs(judged))
     severity = "serious" if not everybody else "caution" if level or unfair else "fine"
     answer = f"Use `{best.name}`{', with care' * (severity == 'caution')}"

@@ -6,16 +6,26 @@ who was not tested a probability of being tested next.
 """
 
 from dcem.scoring.allocation import allocate, draw
-from dcem.scoring.model import Scores, TableModel, fit_table, load_model, require_method
+from dcem.scoring.model import (
+    AUTO,
+    Scores,
+    TableModel,
+    choice_for,
+    fit_table,
+    load_model,
+    require_method,
+)
 from dcem.scoring.next_tests import NextTests, next_tests
 from dcem.scoring.stream import Predicted, predict_file, score_batches
 
 __all__ = [
+    "AUTO",
     "NextTests",
     "Predicted",
     "Scores",
     "TableModel",
     "allocate",
+    "choice_for",
     "draw",
     "fit_table",
     "load_model",

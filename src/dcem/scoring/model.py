@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pandas as pd
 from dcem import methods
 from dcem.learners import make_learner
 from dcem.methods import SelectiveClassifier
+from dcem.methods.choosing import Choice, choose, choose_from
 from dcem.methods.registry import MEMBERS, delivered
 from dcem.saving import ModelFileError
 from dcem.saving import load_model as load_estimator
@@ -22,6 +24,7 @@ from dcem.table import Encoder, Roles, Source, UserTable
 from dcem.table.checks import InputError
 from dcem.table.encoder import OTHER
 
+AUTO = "auto"  # the method by the rule of `dcem.methods.choosing`
 STRANGE = 0.05  # share of a column's cells that may be unheard of before it is worth a word
 
 
@@ -89,6 +92,8 @@ class TableModel:
         That table.
     missing
         Share of its rows in which each raw column was empty, to the percent.
+    why
+        Why this method was taken, as a clause; empty where somebody chose it.
     """
 
     estimator: SelectiveClassifier
@@ -96,6 +101,7 @@ class TableModel:
     roles: Roles
     source: Source
     missing: Mapping[str, float] = field(default_factory=dict)
+    why: str = ""
 
     @property
     def score_name(self) -> str:
@@ -193,6 +199,7 @@ class TableModel:
             "roles": self.roles.to_plain(),
             "source": asdict(_shareable(self.source, self.estimator)),
             "missing": dict(self.missing),
+            "why": self.why,
         }
         save(self.estimator, folder, table=described, about_table=_section(self))
 
@@ -213,6 +220,7 @@ class TableModel:
                 Roles.from_plain(described["roles"]),
                 Source(**described["source"]),
                 {str(name): float(share) for name, share in described.get("missing", {}).items()},
+                str(described.get("why", "")),
             )
             if len(made.encoder.feature_names) != len(estimator.preprocessor_.mean):
                 raise ValueError("its columns do not become the features that it needs")
@@ -248,7 +256,7 @@ def load_model(folder: str | Path, *, network: Any = None) -> Any:
 
 def fit_table(
     table: UserTable,
-    method: str = "dcem",
+    method: str | Choice = AUTO,
     *,
     learner: Any = None,
     members: int = MEMBERS,
@@ -257,18 +265,49 @@ def fit_table(
 ) -> TableModel:
     """Fit a method to a user's table.
 
-    Methods that need the truth, or the group of each person to predict, are refused. `learner` is
-    for methods that take others than networks; None is the method's own.
+    "auto" is the default method; a `Choice` names one and says why (`choice_for`). Methods that
+    need the truth, or the group of each person to predict, are refused. `learner` is for methods
+    that take others than networks; None is the method's own.
     """
-    require_method(method, learner)
+    choice = choose() if method == AUTO else method
+    name, why = (choice.method, choice.reason) if isinstance(choice, Choice) else (choice, "")
+    require_method(name, learner)
     params = {"random_state": random_state, "verbose": verbose}
     if learner is not None:
         params["learner"] = learner
-    estimator = delivered(method, members=members, **params)
+    estimator = delivered(name, members=members, **params)
     estimator.fit_problem(table.problem)
     missing = {column.name: round(column.missing, 2) for column in table.columns}
     usual = {name: missing[name] for name in table.encoder.columns}
-    return TableModel(estimator, table.encoder, table.roles, table.source, usual)
+    return TableModel(estimator, table.encoder, table.roles, table.source, usual, why)
+
+
+def choice_for(table: UserTable, comparison: Path | None, *beside: Path) -> Choice:
+    """The method to take for a table, and why.
+
+    Parameters
+    ----------
+    comparison
+        A `comparison.json` that `dcem compare` wrote; it must be of this table.
+    beside
+        Folders in which to look for one where none is given. One of another table is passed over.
+    """
+    places = [comparison] if comparison else [folder / "comparison.json" for folder in beside]
+    for place in places:
+        if comparison is None and not place.is_file():
+            continue
+        try:
+            found = choose_from(json.loads(place.read_text(encoding="utf-8")), table.source.sha256)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{place} cannot be read as a comparison: {error}") from None
+        if found is not None:
+            return found
+    if comparison is not None:
+        raise InputError(
+            f"{comparison} is not a comparison of this table: its file has changed, or another one "
+            "was compared. Compare it again, or name the method."
+        )
+    return choose()
 
 
 def require_method(name: str, learner: Any = None) -> None:
@@ -328,8 +367,10 @@ def _section(model: TableModel) -> str:
         for encoding in model.encoder.encodings
     ]
     seen = "was" if roles.group_as_feature else "was not"
+    chosen = f"`{model.estimator.name}` was taken because {model.why}."
     return "\n".join(
         [
+            *([chosen, ""] if model.why else []),
             "## The table",
             "",
             f"`{source.name}`: {rows}, {source.columns} columns; SHA-256 `{source.sha256}`.",

@@ -1,0 +1,58 @@
+"""Which method a fit takes, and where it is written down."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dcem
+from dcem.methods.choosing import DEFAULT, Choice
+from dcem.scoring import TableModel, choice_for, fit_table
+from dcem.table import Roles, read_table
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
+    frame["label"] = np.where(rng.random(200) < 0.5, (frame["a"] > 0).astype(float), np.nan)
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False)
+    return read_table(path, Roles(label="label"))
+
+
+def comparison(table, folder, best="dcem", sha256=None):
+    folder.mkdir(exist_ok=True)
+    standing = {"best": best, "level_with": []}
+    saved = {
+        "data": {"SHA-256": sha256 or table.source.sha256},
+        "methods": [{"name": DEFAULT}, {"name": best}],
+        "standings": {"dr": standing},
+    }
+    (folder / "comparison.json").write_text(json.dumps(saved))
+    return folder / "comparison.json"
+
+
+def test_a_comparison_of_this_table_is_found_and_another_passed_over(table, tmp_path):
+    comparison(table, tmp_path / "other", sha256="0" * 64)
+    assert choice_for(table, None, tmp_path / "other").method == DEFAULT
+    comparison(table, tmp_path / "mine")
+    assert choice_for(table, None, tmp_path / "other", tmp_path / "mine").method == "dcem"
+
+
+def test_a_comparison_that_was_named_must_be_of_this_table(table, tmp_path):
+    wrong = comparison(table, tmp_path / "other", sha256="0" * 64)
+    with pytest.raises(dcem.InputError, match="not a comparison of this table"):
+        choice_for(table, wrong)
+    with pytest.raises(dcem.InputError, match="cannot be read"):
+        choice_for(table, tmp_path / "nowhere.json")
+
+
+def test_the_reason_is_kept_with_the_model(table, tmp_path):
+    choice = Choice("tested-only:linear", "somebody said so")
+    model = fit_table(table, choice, members=1)
+    assert model.estimator.learner == "linear"
+    model.save(tmp_path / "model")
+    assert TableModel.load(tmp_path / "model").why == "somebody said so"
+    assert "because somebody said so" in (tmp_path / "model" / "MODEL_CARD.md").read_text()
