@@ -63,6 +63,7 @@ BAD_VALUES = [
     ("cultured", [4, 6], None, "drop these rows"),
     ("age", [7, 11], np.inf, "infinit"),
     ("age", [7, 11], -np.inf, "infinit"),
+    ("age", [7, 11], 1e200, "beyond 1e+30"),
     ("age", [7, 11], "old", "'old'"),
     ("age", [7, 11], pd.Timestamp("2024-01-01"), "days since"),
     ("patient", [9], None, "identifier of its own"),

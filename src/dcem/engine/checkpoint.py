@@ -17,7 +17,6 @@ A long run is a few stages, each done once, and then rounds (EM iterations, roun
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +26,8 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
+
+from dcem.files import whole_file
 
 State = dict[str, Any]  # tensors, and values that JSON can hold, by name
 
@@ -112,12 +113,10 @@ def part(state: State, name: str) -> State:
 
 
 def write(path: Path, tensors: dict[str, Tensor], meta: dict[str, Any]) -> None:
-    """Write to a temporary name, then rename: a crash leaves the previous checkpoint intact."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """Write a checkpoint whole: a crash leaves the previous one intact."""
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    save_file(contiguous, temporary, metadata={"checkpoint": json.dumps(meta)})
-    os.replace(temporary, path)
+    with whole_file(path) as partial:
+        save_file(contiguous, partial, metadata={"checkpoint": json.dumps(meta)})
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:

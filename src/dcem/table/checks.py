@@ -143,11 +143,13 @@ def check_features(
     array = _feature_array(X, names, labels)
     # One pass finds both extremes, NaN ignored; an infinity is always an extreme.
     low, high = np.fmin.reduce(array, axis=0), np.fmax.reduce(array, axis=0)
-    infinite = np.flatnonzero(np.isinf(low) | np.isinf(high))
+    infinite = np.flatnonzero((low < -cells.LARGEST) | (high > cells.LARGEST))
     if len(infinite):
-        bad = np.isinf(array[:, infinite[0]])
+        column = array[:, infinite[0]]
+        bad = np.abs(column) > cells.LARGEST
+        what = "infinite (inf)" if np.isinf(column).any() else f"beyond {cells.LARGEST:g}"
         raise InputError(
-            f"Feature {names[infinite[0]]!r} is infinite (inf) in {rows_text(bad, labels)}."
+            f"Feature {names[infinite[0]]!r} is {what} in {rows_text(bad, labels)}."
             f"{_also(infinite[1:], names)} Allowed: finite numbers, and NaN where missing. "
             "Replace infinities by NaN if they mean 'missing', or by the largest sensible value."
         )

@@ -20,7 +20,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from dcem.table.checks import InputError
+from dcem.files import write_text
+from dcem.table.messages import InputError
 from dcem.tasks.sepsis.sources import Mimic, quoted, readable_failure
 
 # Query file -> the table it answers with. `charted` brings `first_charttimes` from the same scan.
@@ -217,9 +218,7 @@ class Stages:
         return int(self.connection.execute(sql).fetchall()[0][0])
 
     def _write_manifest(self) -> None:
-        unfinished = self._manifest_path.with_suffix(".part")
-        unfinished.write_text(json.dumps(self.manifest, indent=1), encoding="utf-8")
-        os.replace(unfinished, self._manifest_path)
+        write_text(self._manifest_path, json.dumps(self.manifest, indent=1))
 
     def _read_manifest(self) -> dict[str, dict[str, Any]]:
         try:
