@@ -28,6 +28,8 @@ from dcem.benchmark.machine import birth, machine
 STORE = "store.sqlite"
 _MIGRATIONS = resources.files("dcem.benchmark") / "migrations"
 VERSION = sum(file.name.endswith(".sql") for file in _MIGRATIONS.iterdir())
+# How SQLite fails on a damaged file; its own message may be no text.
+DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 # What the checksum of a result is taken of, with the worker that computed it.
 _CHECKED = "cells.id, config, metrics, about, finished, versions"
 _WORKER = "LEFT JOIN workers ON workers.id = cells.owner"
@@ -69,7 +71,7 @@ def open_database(path: Path, *, create: bool) -> sqlite3.Connection:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")  # safe against a killed process
         _migrate(db)
-    except sqlite3.DatabaseError as error:
+    except DAMAGE as error:
         db.close()
         raise refusal(f"{path} cannot be written to: {error}.") from None
     except BaseException:
@@ -98,7 +100,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
             _migrate(db)
         db.text_factory = _tolerant
         yield db
-    except sqlite3.DatabaseError as error:
+    except DAMAGE as error:
         raise refusal(f"{path} cannot be read: {error}.") from None
     finally:
         db.close()
@@ -115,7 +117,7 @@ def _version(path: Path, db: sqlite3.Connection, *, may_be_new: bool) -> int:
     try:
         version = int(db.execute("PRAGMA user_version").fetchone()[0])
         tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}
-    except sqlite3.DatabaseError as error:
+    except DAMAGE as error:
         raise refusal(f"{path} is not a benchmark store: {error}.") from None
     if version > VERSION:
         raise refusal(
@@ -214,17 +216,17 @@ def _salvaged(db: sqlite3.Connection, path: Path) -> list[tuple[Any, ...]]:
 
     def each(table: str, columns: str) -> Iterator[tuple[Any, ...]]:
         bound = path.stat().st_size  # there cannot be more rows than bytes
-        with suppress(sqlite3.DatabaseError):
+        with suppress(*DAMAGE):
             bound = min(bound, db.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0] or 0)
         for number in range(1, bound + 1):
-            with suppress(sqlite3.DatabaseError):
+            with suppress(*DAMAGE):
                 query = f"SELECT {columns} FROM {table} WHERE rowid = ?"
                 yield from db.execute(query, (number,)).fetchall()
 
     def is_planned(benchmark: str, label: str, cell: str) -> bool:
         """Whether the index says so too: names have no checksum, but are written twice."""
         query = "SELECT 1 FROM plan WHERE benchmark = ? AND label = ? AND cell = ?"
-        with suppress(sqlite3.DatabaseError):
+        with suppress(*DAMAGE):
             return bool(db.execute(query, (benchmark, label, cell)).fetchall())
         return False
 
@@ -259,7 +261,7 @@ def _broken(db: sqlite3.Connection) -> str:
     """What SQLite finds first where pages and indices do not fit each other; "" where they do."""
     try:
         told = str(db.execute("PRAGMA integrity_check(1)").fetchone()[0])
-    except sqlite3.DatabaseError as error:
+    except DAMAGE as error:
         told = str(error)
     return "" if told == "ok" else told.splitlines()[-1]
 
