@@ -91,7 +91,7 @@ class TableModel:
     source
         That table.
     missing
-        Share of its rows in which each raw column was empty, to the percent.
+        Share of its rows in which each raw column was empty, to the next twentieth.
     why
         Why this method was taken, as a clause; empty where somebody chose it.
     """
@@ -277,7 +277,8 @@ def fit_table(
         params["learner"] = learner
     estimator = delivered(name, members=members, **params)
     estimator.fit_problem(table.problem)
-    missing = {column.name: round(column.missing, 2) for column in table.columns}
+    # to the next twentieth: a finer share of a short table would tell a small count
+    missing = {column.name: round(20 * column.missing) / 20 for column in table.columns}
     usual = {name: missing[name] for name in table.encoder.columns}
     return TableModel(estimator, table.encoder, table.roles, table.source, usual, why)
 
