@@ -361,15 +361,16 @@ def check_learnable(
     label: str,
     tested_name: str,
     weight: np.ndarray | None = None,
+    weight_name: str = "weight",
 ) -> None:
     """Somebody was tested, and the tested who count hold both classes."""
     if weight is not None and tested.any():
         counted = tested & (weight > 0)
         if len(np.unique(y_obs[counted])) < len(np.unique(y_obs[tested])):
             raise InputError(
-                f"The weight is 0 in {rows_text(tested & (weight == 0))} that were tested, and "
-                f"those left do not hold both classes of {label!r}. Rows without weight teach "
-                "nothing."
+                f"The weight {weight_name!r} is 0 in {rows_text(tested & (weight == 0))} that were "
+                f"tested, and those left do not hold both classes of {label!r}. Rows without "
+                "weight teach nothing."
             )
     n, looked = len(y_obs), int(tested.sum())
     if looked == 0:

@@ -168,7 +168,8 @@ class SelectiveLabels:
         for part, check in zip(checked, readers, strict=True):
             if values[part] is not None:
                 checked[part] = check(values[part], called[part], labels=labels)
-        checks.check_learnable(y_obs, looked, called["label"], called["tested"], checked["weight"])
+        label, who = called["label"], called["tested"]
+        checks.check_learnable(y_obs, looked, label, who, checked["weight"], called["weight"])
         checks.warn_limits(table, looked, codes, feature_names, levels)
         if reference_group is not None and reference_group not in levels:
             raise InputError(
