@@ -58,7 +58,8 @@ def fit(
     from dcem.methods.choosing import Choice, choose
     from dcem.methods.registry import METHODS
     from dcem.saving.folder import require_place
-    from dcem.scoring import AUTO, choice_for, fit_table, require_method
+    from dcem.scoring import choice_for, fit_table, require_method
+    from dcem.scoring.model import AUTO
     from dcem.table import read_table
 
     console = Console(highlight=False)

@@ -7,7 +7,6 @@ who was not tested a probability of being tested next.
 
 from dcem.scoring.allocation import allocate, draw
 from dcem.scoring.model import (
-    AUTO,
     Scores,
     TableModel,
     choice_for,
@@ -19,7 +18,6 @@ from dcem.scoring.next_tests import NextTests, next_tests
 from dcem.scoring.stream import Predicted, predict_file, score_batches
 
 __all__ = [
-    "AUTO",
     "NextTests",
     "Predicted",
     "Scores",
