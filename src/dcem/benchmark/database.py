@@ -44,7 +44,7 @@ def refusal(message: str) -> Exception:
 
 def checksum_of(*values: Any) -> str:
     """The checksum of the columns `_CHECKED`; SQLite calls it too."""
-    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(values, default=repr).encode()).hexdigest()[:32]
 
 
 def find_store(path: Path) -> Path:
@@ -234,11 +234,17 @@ def _salvaged(db: sqlite3.Connection, path: Path) -> list[tuple[Any, ...]]:
     columns = "id, config, metrics, about, finished, owner, checksum, status = 'done'"
     cells = {row[0]: row[1:] for row in each("cells", columns)}
     rows = []
-    for benchmark, _, label, cell in sorted(each("plan", "benchmark, position, label, cell")):
+    plan = list(each("plan", "benchmark, label, cell, position"))
+    for benchmark, label, cell, _ in sorted(plan, key=lambda row: (str(row[0]), *_whole(row[3:]))):
         if cell in cells and is_planned(benchmark, label, cell):
             *values, owner, checksum, done = cells[cell]
             rows.append((done, benchmark, label, checksum, cell, *values, versions.get(owner)))
     return rows
+
+
+def _whole(values: tuple[Any, ...]) -> list[int]:
+    """Numbers to sort by, where damage may have made something else of them."""
+    return [value if isinstance(value, int) else -1 for value in values]
 
 
 def damaged(db: sqlite3.Connection) -> list[str]:
