@@ -44,6 +44,15 @@ one byte each.
 
 Refused by `predict` and `next-tests` are tables without a column that the model reads.
 
+## Model folders
+
+`tests/saving/test_crafted.py` writes 1,275 folders whose hashes are right and whose content is not:
+any field replaced by something else, any array cut, doubled, moved, turned into another type or
+left out, of models made of networks, boosted trees, a forest and a linear model. Each is refused
+with a message or scores rows with numbers, within 2 GB of memory; none ends in a traceback.
+`tests/saving/test_replacing.py` loads a folder as fast as it can while another process replaces it
+as fast as it can: no load fails, and a killed save leaves the older model.
+
 ## What it does not show
 
 Damage was thought up by people: a table can be wrong in ways that nobody thought of, and a reader
