@@ -33,7 +33,8 @@ print(f"{np.isnan(y).mean():.0%} of the labels are missing")
 # to say who was tested, and is never an input of the model.
 
 pipeline = make_pipeline(
-    PolynomialFeatures(2, include_bias=False), TestedOnlyClassifier(learner="linear")
+    PolynomialFeatures(2, include_bias=False),
+    TestedOnlyClassifier(learner="linear", random_state=0),
 )
 with sklearn.config_context(enable_metadata_routing=True):
     for name in ("tested-auc", "dr-auc"):
