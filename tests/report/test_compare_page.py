@@ -9,8 +9,9 @@ from made_up import GROUPS, made_up_comparison
 
 from dcem.compare.results import GroupCounts, estimates
 from dcem.metrics.estimate import Estimate
-from dcem.report.compare import compare_document, groups_table, main_pair
+from dcem.report.compare import compare_document
 from dcem.report.compare_opening import shown_targets
+from dcem.report.compare_tables import groups_table, main_pair
 from dcem.report.document import Code, Count, Missing, Name, Number, cells
 from dcem.report.to_html import to_html
 from dcem.report.to_json import to_json

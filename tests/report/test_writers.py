@@ -3,6 +3,8 @@
 import io
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
@@ -178,3 +180,12 @@ def test_prose_is_reworded_and_names_are_not() -> None:
     assert first.rows[0][0] == doc.Name(NASTY)
     assert first.rows[1][0].name == "dcem"
     assert shouted.sections[1].blocks == document.sections[1].blocks
+
+
+def test_importing_reports_loads_neither_networks_nor_figures() -> None:
+    loaded = (
+        "import sys, dcem.report.audit, dcem.report.compare, dcem.report.to_html, "
+        "dcem.report.to_terminal; print({'torch', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True)
+    assert done.stdout.strip() == "set()", done.stderr

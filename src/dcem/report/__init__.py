@@ -1,6 +1,6 @@
-"""What people read: tables, figures and one-file pages, drawn from plain result objects.
+"""What people read: one document per result, written by four writers.
 
-Nothing here computes a result: what is drawn are the result objects of `dcem.compare`,
-`dcem.audit` and `dcem.tasks`. `page` is the shell that all pages share, `style` and `panels` the
-look of all figures, `words` numbers and sentences no stronger than their intervals.
+Nothing here computes a result. `audit`, `compare`, `cohort` make a `document` of one: blocks whose
+cells are values. `to_html`, `to_markdown`, `to_terminal` and `to_json` write it, in the `words` of
+a field; `findings` says what to do; `figures` are drawn in one `style`, when somebody looks.
 """
