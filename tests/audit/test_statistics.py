@@ -1,5 +1,8 @@
 """Cases in which an audit went wrong once: fixed seeds, sizes that fit the gate."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -184,3 +187,31 @@ def test_residuals_tell_of_a_model_that_is_too_stiff() -> None:
     stiff, right = (left_over(x, seen - q, fold, people, rng) for q in (np.full(4000, 0.5), p))
     assert stiff.low > 0.05
     assert right.low < 0.005
+
+
+def test_crossed_attributes_are_looked_at_each_and_together() -> None:
+    """Sex matters for testing, race does not: told of sex alone, and of the crossed groups."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4000, 2))
+    sex, race = rng.integers(2, size=(2, 4000))
+    tested = rng.random(4000) < expit(-0.5 + 0.5 * x[:, 0] - 1.0 * (sex == 1))
+    y = np.where(tested, rng.random(4000) < 0.4, np.nan)
+    crossed = SelectiveLabels.from_arrays(x, y, group=2 * sex + race)
+    alone = {
+        name: SelectiveLabels.from_arrays(x, y, group=codes)
+        for name, codes in (("sex", sex), ("race", race))
+    }
+    found = audit_labels(crossed, attributes=alone)
+    told = [f for f in found.findings if f.key == "tested-less" and "attribute" in f.values]
+    assert [(f.values["attribute"], f.groups) for f in told] == [("sex", ("1",))]
+    assert "of sex" in told[0].headline
+    assert {f.groups[0] for f in found.findings if f.key == "tested-less"} >= {"2", "3"}
+
+
+def test_the_audit_needs_no_torch() -> None:
+    code = (
+        "import sys, dcem.audit, dcem.estimation.scorers, dcem.methods\n"
+        "dcem.methods.names(usable=True)\n"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -101,6 +101,11 @@ def without_small_cells(audit: Audit) -> Audit:
             else item
             for item in audit.prevalence
         ),
+        # Margins of a hidden cell would give it away: what rests on models stays, counts do not.
+        by_attribute={
+            name: tuple(replace(rate, crude=WITHHELD) for rate in rates) if withheld else rates
+            for name, rates in audit.by_attribute.items()
+        },
         needed=tuple(
             item for item in audit.needed if not hidden(item.group, "rows", "untested", *outcome)
         ),

@@ -9,7 +9,7 @@ has many groups. And an effect has to be large enough to matter: differences und
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf, isnan
 from typing import Any
 
@@ -92,25 +92,10 @@ def _extent(audit: Audit) -> Iterator[Finding]:
 def _testing(audit: Audit) -> Iterator[Finding]:
     usable = [rate for rate in audit.testing if rate.difference.estimable]
     clear = clear_disparities(audit)
-    for rate in usable:
-        if rate.p_value >= CLEAR or (len(usable) == 2 and rate.difference.value > 0):
-            continue  # of two groups one mirrors the other: told once, of the one tested less
-        values = {**_numbers(rate), "each": rate.each, "least": audit.least_difference}
-        if not matters(rate.difference, audit):
-            yield Finding("small-difference", "note", "testing", (rate.group,), values)
-        elif depends_on_model(rate):
-            yield Finding("depends-on-model", "note", "testing", (rate.group,), values)
-        else:
-            ratio = rate.ratio
-            large = ratio.estimable and (ratio.high < FOUR_FIFTHS or ratio.low > 1 / FOUR_FIFTHS)
-            yield Finding(
-                "tested-less" if rate.difference.value < 0 else "tested-more",
-                "serious" if large else "caution",
-                "testing",
-                (rate.group,),
-                values,
-                "collect" if rate.difference.value < 0 else "",
-            )
+    yield from _disparities(audit, usable)
+    for attribute, rates in audit.by_attribute.items():
+        known = [rate for rate in rates if rate.difference.estimable]
+        yield from _disparities(audit, known, attribute)
     if usable and not clear:
         widest = max(max(abs(r.difference.low), abs(r.difference.high)) for r in usable)
         severity = "fine" if widest <= COMPATIBLE else "note"
@@ -127,6 +112,33 @@ def _testing(audit: Audit) -> Iterator[Finding]:
             (found.group,),
             {"value": at.value, "interval": at.with_interval, "strongest": strongest},
         )
+
+
+def _disparities(
+    audit: Audit, usable: Sequence[TestingRate], attribute: str = ""
+) -> Iterator[Finding]:
+    """Of each group that differs from the others, among groups that can be compared."""
+    for rate in usable:
+        if rate.p_value >= CLEAR or (len(usable) == 2 and rate.difference.value > 0):
+            continue  # of two groups one mirrors the other: told once, of the one tested less
+        values = {**_numbers(rate), "each": rate.each, "least": audit.least_difference}
+        if attribute:
+            values["attribute"] = attribute
+        if not matters(rate.difference, audit):
+            yield Finding("small-difference", "note", "testing", (rate.group,), values)
+        elif depends_on_model(rate):
+            yield Finding("depends-on-model", "note", "testing", (rate.group,), values)
+        else:
+            ratio = rate.ratio
+            large = ratio.estimable and (ratio.high < FOUR_FIFTHS or ratio.low > 1 / FOUR_FIFTHS)
+            yield Finding(
+                "tested-less" if rate.difference.value < 0 else "tested-more",
+                "serious" if large else "caution",
+                "testing",
+                (rate.group,),
+                values,
+                "collect" if rate.difference.value < 0 else "",
+            )
 
 
 def _numbers(rate: TestingRate) -> dict[str, Any]:

@@ -268,6 +268,7 @@ class Audit(ShowsItself):
     missing: Mapping[str, Estimate] = field(default_factory=dict)  # column -> tested - untested
     needed: tuple[Needed, ...] = ()
     hidden_gap: HiddenGap | None = None
+    by_attribute: Mapping[str, tuple[TestingRate, ...]] = field(default_factory=dict)  # if crossed
     findings: tuple[Finding, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     methods: tuple[MethodAdvice, ...] = ()

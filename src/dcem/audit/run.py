@@ -14,7 +14,7 @@ from dcem.audit.drivers import find_drivers
 from dcem.audit.independence import check_independence, no_test
 from dcem.audit.performance import performance_sensitivity
 from dcem.audit.prevalence import hidden_gap, prevalences, tests_needed
-from dcem.audit.results import Audit, GroupCounts
+from dcem.audit.results import Audit, GroupCounts, TestingRate
 from dcem.audit.sensitivity import prevalence_sensitivity
 from dcem.audit.testing import missing_by_testing, risk_curves, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
@@ -37,6 +37,7 @@ def audit_labels(
     *,
     sources: Sequence[str] | None = None,
     suspicious: Mapping[str, str] | None = None,
+    attributes: Mapping[str, SelectiveLabels] | None = None,
     least_difference: float = 0.01,
     precision: float = 0.03,
     learners: Learners = candidates,
@@ -56,6 +57,10 @@ def audit_labels(
         The raw column of each feature, where several features come from one column.
     suspicious
         Raw columns that may have been recorded after the decision to test, and why.
+    attributes
+        The same table with each sensitive attribute by itself as the group, where the groups of
+        `problem` are several attributes crossed (`UserTable.by_attribute`): who is tested at equal
+        features is told of each attribute too.
     least_difference
         Differences in rates under it, or under a tenth of the share tested where that is less, are
         noted and not counted as disparities.
@@ -132,6 +137,11 @@ def audit_labels(
         missing=missing_by_testing(problem, people, sources) if varies else {},
         needed=tests_needed(problem, prevalence, precision),
         hidden_gap=hidden_gap(judge, people, prevalence),
+        by_attribute={
+            name: _of_attribute(name, alone, fold, rng, learners, row_budget, progress)
+            for name, alone in (attributes or {}).items()
+            if varies
+        },
         suspicious=dict(suspicious or {}),
     )
     if nuisances.testing_model is not None:
@@ -181,6 +191,29 @@ def _count(problem: SelectiveLabels, people: People) -> tuple[tuple[GroupCounts,
         if (problem.group == code).any()
     )
     return groups, of(EVERYBODY, np.ones(len(problem), bool))
+
+
+def _of_attribute(
+    name: str,
+    problem: SelectiveLabels,
+    fold: np.ndarray,
+    rng: np.random.Generator,
+    learners: Learners,
+    row_budget: int,
+    progress: Callable[[str], None],
+) -> tuple[TestingRate, ...]:
+    """Who is tested, by one sensitive attribute alone."""
+    models = fit_nuisances(
+        problem,
+        fold,
+        rng,
+        groups=True,
+        outcomes=False,
+        learners=learners,
+        row_budget=row_budget,
+        progress=lambda text: progress(f"{name}: {text}"),
+    )
+    return testing_rates(problem, People.of(problem), models)
 
 
 def _left_over(

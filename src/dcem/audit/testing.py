@@ -37,6 +37,7 @@ from dcem.audit.results import RiskCurve, TestingRate
 from dcem.estimation.bins import equal_mass, rates
 from dcem.estimation.influence import (
     FEWEST_PEOPLE,
+    FEWEST_TESTED,
     People,
     Statistic,
     against_others,
@@ -134,13 +135,16 @@ def missing_by_testing(
 ) -> dict[str, Estimate]:
     """Share missing among the tested minus among the untested, of every raw column with gaps.
 
-    Intervals hold for all columns together. A column that is filled in where people are tested is
-    a trace of the decision, whatever its values say.
+    Intervals hold for all columns together; columns with under ten rows on a side are left out.
+    A column that is filled in where people are tested is a trace of the decision, whatever its
+    values say.
     """
     gaps = {}
     for number, source in enumerate(sources):
         missing = np.isnan(problem.X[:, number]).astype(float)
-        if missing.any() and (source, "") not in gaps:
+        cells = np.bincount(2 * problem.tested + missing.astype(int), minlength=4)
+        few = ((cells > 0) & (cells < FEWEST_TESTED)).any()  # a share would give a count away
+        if missing.any() and not few and (source, "") not in gaps:
             gaps[source, ""] = people.mean(missing, problem.tested * 1.0) - people.mean(
                 missing, ~problem.tested * 1.0
             )

@@ -114,10 +114,15 @@ def _rates(v: Mapping[str, Any]) -> str:
     )
 
 
+def _who(f: Finding, v: Mapping[str, Any]) -> str:
+    """Group b; where groups are crossed and it is about one attribute: Group F of sex."""
+    return f"roup {f.groups[0]}" + (f" of {v['attribute']}" if "attribute" in v else "")
+
+
 def _tested(f: Finding, v: Mapping[str, Any]) -> Words:
     how = "less" if f.key == "tested-less" else "more"
     return (
-        f"Group {f.groups[0]} is tested {how} often than others with the same features",
+        f"G{_who(f, v)} is tested {how} often than others with the same features",
         f"{_rates(v)}. Crude rate: {percent(v['crude'].value)}. Recorded features do not explain "
         "the difference; something unrecorded might.",
     )
@@ -125,7 +130,7 @@ def _tested(f: Finding, v: Mapping[str, Any]) -> Words:
 
 def _small(f: Finding, v: Mapping[str, Any]) -> Words:
     return (
-        f"A small difference in testing of group {f.groups[0]} at equal features",
+        f"A small difference in testing of g{_who(f, v)} at equal features",
         f"{_rates(v)}. It is beyond chance, but under {percent(v['least'])} of people, and not "
         "counted as a disparity.",
     )
@@ -134,7 +139,7 @@ def _small(f: Finding, v: Mapping[str, Any]) -> Words:
 def _model(f: Finding, v: Mapping[str, Any]) -> Words:
     each = "; ".join(f"{name}: {_points(e)}" for name, e in v["each"].items())
     return (
-        f"Whether group {f.groups[0]} is tested differently depends on the model",
+        f"Whether g{_who(f, v)} is tested differently depends on the model",
         f"{_rates(v)} with all models together. By each kind of model alone: {each}. A difference "
         "that one of them does not see is not a finding.",
     )

@@ -69,6 +69,7 @@ def audit(
             user_table.problem,
             sources=user_table.encoder.sources,
             suspicious=options.suspicious(user_table),
+            attributes=user_table.by_attribute(),
             row_budget=max_rows,
             random_state=seed,
             progress=lambda text: status.update(f"{text} ..."),

@@ -283,6 +283,7 @@ def fit_nuisances(
     random_state: int | np.random.Generator = 0,
     *,
     groups: bool = False,
+    outcomes: bool = True,
     learners: Learners = candidates,
     row_budget: int = ROW_BUDGET,
     progress: Callable[[str], None] = lambda text: None,
@@ -301,6 +302,8 @@ def fit_nuisances(
     groups
         Whether groups are to be compared at equal features: then who belongs to which is modelled
         too, and what follows from it.
+    outcomes
+        Whether what a test would show is modelled at all.
     learners, row_budget, progress
         As for `cross_fit`.
     """
@@ -328,7 +331,7 @@ def fit_nuisances(
     testing = outcome = member = None
     if tested.any() and not tested.all():
         testing = fit("who is tested", features, tested)
-    if len(np.unique(seen)) == 2:
+    if outcomes and len(np.unique(seen)) == 2:
         outcome = fit("what a test would show", features, problem.y_imputed, among=tested)
     if groups and tested.any():
         member = fit("the group", Features(problem.X), problem.group, n_classes=problem.n_groups)
