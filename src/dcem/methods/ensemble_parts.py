@@ -43,7 +43,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "forest": {"trees": 60, "share": 0.5},
     "linear": {"drawn_in": True},
 }
-MOST_FOR_TESTING = 60_000  # rows that the models of testing learn from and stop by
+# The models of testing learn from and stop by so many rows, and rows times columns, at most.
+ROWS_FOR_TESTING, CELLS_FOR_TESTING = 60_000, 3_000_000
 LARGEST_LOG_ODDS = 7.0  # of being tested
 TESTED_SHARE = 0.5  # of a batch, at least
 PACES = (5, 10, 20, 40)  # steps between two renewals of the pseudo-labels
@@ -105,7 +106,8 @@ def fit_parts(
     tested = table.tested > 0
     policy = with_group(standard.X, table.group, n_groups, interactions=False)
 
-    few = np.random.default_rng(seed).permutation(len(table)) < MOST_FOR_TESTING
+    most = min(ROWS_FOR_TESTING, max(CELLS_FOR_TESTING // policy.shape[1], 5_000))
+    few = np.random.default_rng(seed).permutation(len(table)) < most
 
     def testing(k: int) -> Any:
         learns, held = ~inside[k] & few, inside[k] & few
