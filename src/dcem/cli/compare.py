@@ -22,7 +22,7 @@ def compare(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="Method to compare; repeat it, or give a list with commas. Gains are counted from "
+            help="Method to compare; repeat it, or separate with commas. Gains are counted from "
             "tested-only, else from the first.",
             show_default=False,
         ),

@@ -44,7 +44,7 @@ class DecisionCurve:
     """Net benefit against the risk at which somebody acts (the threshold probability)."""
 
     threshold: np.ndarray  # [points], rising
-    net_benefit: np.ndarray  # [points] true positives minus weighed false ones, a person
+    net_benefit: np.ndarray  # [points] true positives minus weighted false ones, per person
     low: np.ndarray  # [points]
     high: np.ndarray  # [points]
     treat_all: np.ndarray  # [points] net benefit of acting on everybody; on nobody it is 0
@@ -74,7 +74,7 @@ class Judgement:
     calibration_error: Estimate  # mean absolute difference of predicted and estimated risk
     calibration_in_the_large: Mapping[str, Estimate]  # mean score minus risk; EVERYBODY, groups
     precision_at_capacity: Mapping[float, Estimate]  # share of people acted on -> precision
-    net_benefit: Mapping[float, Estimate]  # threshold -> net benefit a person
+    net_benefit: Mapping[float, Estimate]  # threshold -> net benefit per person
     auc_gain: Estimate | None  # over the comparison's reference, same people; None for that one
     roc_curves: Mapping[str, Curve]  # by group
     calibration_curves: Mapping[str, CalibrationPoints]  # EVERYBODY, then by group
