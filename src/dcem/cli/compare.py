@@ -33,10 +33,10 @@ def compare(
         typer.Option(
             min=0, help="Row budget: of longer tables, people are drawn up to it; 0: all rows."
         ),
-    ] = 20_000,
+    ] = 10_000,
     planted: Annotated[
         int, typer.Option(min=0, help="Repetitions of planted outcomes, at least 2; 0: none.")
-    ] = 4,
+    ] = 3,
     floor: Annotated[
         float,
         typer.Option(min=0, help="Differences in AUC below it are not called differences."),
@@ -56,7 +56,7 @@ def compare(
         typer.Option(
             min=1, help="Models of an ensemble, as for fit; they tell the luck of training."
         ),
-    ] = 5,
+    ] = 3,
     seed: Annotated[int, typer.Option(min=0, help="Seed of rows, folds, networks, resamples.")] = 0,
     words: options.Words = "general",
     report: Annotated[

@@ -44,7 +44,7 @@ def fit(
     members: Annotated[
         int,
         typer.Option(min=1, help="Members of the model; their disagreement is the score's spread."),
-    ] = 5,
+    ] = 3,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights, batches, held-out rows.")] = 0,
 ) -> None:
     """Fit a method to a table and write the model to a folder.

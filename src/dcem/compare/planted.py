@@ -101,7 +101,7 @@ def plant(
     methods: Sequence[str],
     *,
     reference: str | None = None,
-    repetitions: int = 4,
+    repetitions: int = 3,
     max_rows: int = MAX_ROWS,
     level: float = 0.95,
     random_state: int = 0,

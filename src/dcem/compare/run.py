@@ -44,7 +44,7 @@ from dcem.methods.registry import MEMBERS, make
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
-MAX_ROWS = 20_000
+MAX_ROWS = 10_000
 FLOOR = 0.005  # differences in AUC that nobody would act on
 REFERENCE = "tested-only"  # what every method has to beat
 
@@ -58,7 +58,7 @@ def compare_methods(
     validation: SelectiveLabels | None = None,
     folds: int = 5,
     max_rows: int | None = MAX_ROWS,
-    planted: int = 4,
+    planted: int = 3,
     resamples: int = 200,
     level: float = 0.95,
     floor: float = FLOOR,

@@ -108,6 +108,8 @@ class BinnedError:
         self._person = people.of_row[members][order]
         self._excess = (weight * (chosen.score - chosen.positive))[order]
         self._weight = weight[order]
+        self._score = chosen.score[order]
+        self._alone = len(np.unique(self._person)) == len(chosen)
         self._first = np.flatnonzero(np.diff(bins[order], prepend=-1))
 
     def __call__(self, counts: np.ndarray) -> np.ndarray:
@@ -116,6 +118,21 @@ class BinnedError:
         in_bins = np.add.reduceat(drawn * self._excess, self._first, axis=1)
         error: np.ndarray = len(self._first) * in_bins / (drawn @ self._weight)[:, None]
         return error
+
+    def by_chance(self, rng: np.random.Generator, n_replicates: int) -> np.ndarray | None:
+        """The same [replicates, bins] of outcomes drawn with the predicted risks: were they right.
+
+        Resampling shows no noise in a bin whose few people all turned out alike. None where people
+        have several rows, whose outcomes go together in a way nobody knows.
+        """
+        if not self._alone:
+            return None
+        drawn = np.empty((n_replicates, len(self._first)))
+        for i in range(n_replicates):
+            outcome = rng.random(len(self._score)) < self._score
+            excess = self._weight * (self._score - outcome)
+            drawn[i] = np.add.reduceat(excess, self._first) / self._weight.sum()
+        return len(self._first) * drawn
 
 
 def _by_score(rows: Rows, members: np.ndarray) -> np.ndarray:

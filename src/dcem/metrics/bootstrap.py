@@ -164,10 +164,13 @@ def bootstrap(
         for key, error in statistics.calibration.items():
             if key[0] == name:
                 seen = error(np.ones((1, len(people))))[0]
-                resampled = np.concatenate(drawn[key])
-                found[key[1]] = _error(seen, resampled, support.lacking(key), level)
+                noise = np.concatenate(drawn[key]) - seen
+                found[key[1]] = _error(seen, noise, chances[key], support.lacking(key), level)
         return found
 
+    chances = {
+        key: error.by_chance(rng, n_replicates) for key, error in statistics.calibration.items()
+    }
     each, calibrated = areas("group_auc"), errors("group_calibration_error")
     # limits that hold for all groups at once, for the worst of them
     together = 1 - (1 - level) / len(groups.levels)
@@ -251,14 +254,17 @@ def _worst(alone: Mapping[Any, Estimate], together: Mapping[Any, Estimate], pick
 # -- absolute values ---------------------------------------------------------------------------
 
 
-def _error(seen: np.ndarray, resampled: np.ndarray, lacking: str, level: float) -> Estimate:
+def _error(
+    seen: np.ndarray, noise: np.ndarray, chance: np.ndarray | None, lacking: str, level: float
+) -> Estimate:
     """A calibration error [bins], without its upward bias."""
-    noise = resampled - seen
     noise = noise[~np.isnan(noise).any(axis=1)]
     if lacking or not len(noise):
         return Estimate(float(absolute.size(seen)), reason=lacking or "no resample held anybody")
-    low, high = absolute.interval(seen, noise, noise, absolute.size(noise), level)
-    value = absolute.unbiased(seen, noise)
+    chance = noise if chance is None else chance
+    both = np.concatenate([noise, chance])
+    low, high = absolute.interval(seen, noise, both, absolute.size(chance), level)
+    value = absolute.unbiased(seen, both)
     return Estimate(value, min(low, value), high)
 
 
