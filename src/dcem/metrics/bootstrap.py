@@ -168,13 +168,13 @@ def bootstrap(
                 found[key[1]] = _error(seen, noise, chances[key], support.lacking(key), level)
         return found
 
+    gap, gaps = _gaps(rows, groups, people, support, n_replicates, level, rng)
     chances = {
         key: error.by_chance(rng, n_replicates) for key, error in statistics.calibration.items()
     }
     each, calibrated = areas("group_auc"), errors("group_calibration_error")
     # limits that hold for all groups at once, for the worst of them
     together = 1 - (1 - level) / len(groups.levels)
-    gap, gaps = _gaps(rows, groups, people, support, n_replicates, level, rng)
     return BootstrapResult(
         auc=areas("auc")[None],
         group_auc=each,
