@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 
 from dcem.audit import audit_labels
-from dcem.audit.unmeasured import _left, benchmark_bounds
+from dcem.audit.unmeasured import _benchmarks, _left, benchmark_bounds
 from dcem.audit.yields import yields
 from dcem.estimation import Evaluator
 from dcem.estimation.folds import person_folds
@@ -168,6 +168,22 @@ class TestBenchmarks:
         assert bound[0] == pytest.approx(real[0], abs=0.01)
         assert bound[1] >= real[1] - 0.005
         assert max(bound) < 1
+
+    def test_strengths_of_measured_columns(self) -> None:
+        """One column is tied to group and testing, the other to neither."""
+        rng = np.random.default_rng(2)
+        x = rng.normal(size=(20_000, 2))
+        group = x[:, 0] + rng.normal(size=20_000) > 0
+        tested = x[:, 0] + rng.normal(size=20_000) > 0.5
+        problem = SelectiveLabels.from_arrays(
+            x, np.where(tested, rng.random(20_000) < 0.5, np.nan), group=group
+        )
+        found = _benchmarks(problem, People.of(problem), group, ["tied", "loose"], rng)
+        strength = {b.column: (b.with_group, b.with_testing) for b in found}
+        r = np.corrcoef(x[:, 0], group)[0, 1] ** 2  # about 1 / pi
+        assert strength["tied"][0] == pytest.approx(r / (1 - r), abs=0.01)
+        assert 0.3 < strength["tied"][1] < 1
+        assert max(strength["loose"]) < 0.005
 
     def test_the_formulas_by_hand(self) -> None:
         assert benchmark_bounds(0.0, 0.1) == pytest.approx((0.0, 0.1 / 0.9))

@@ -125,6 +125,9 @@ def test_a_real_difference_is_still_seen() -> None:
     people, each = means(6, np.random.default_rng(0), shift=1.5)
     found = together(people, pairs(each))
     assert all(found[b, "0"].p_value < 1e-3 for b in "12345")
+    gap = each["1"] - each["0"]
+    single = 2 * norm.sf(abs(gap.value) / people.error(gap))
+    assert found["1", "0"].p_value == pytest.approx(15 * single)  # beyond all draws: Bonferroni
 
 
 def test_nothing_to_compare() -> None:
