@@ -105,7 +105,6 @@ def repeat(world: World, seed: int) -> dict[str, Any]:
     return {
         **asdict(world),
         "disparity": bool(keys & {"tested-less", "tested-more"}),
-        "hidden_unequal": "hidden-unequal" in keys,
         "dependence": bool(found.independence and found.independence.p_value < 0.05),
         "reach": found.overlap["everybody"].reach,
         "refused": not estimate.estimable,

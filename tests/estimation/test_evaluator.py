@@ -8,9 +8,10 @@ import pytest
 from dcem import metrics
 from dcem.estimation import measures
 from dcem.estimation.candidates import BoostedTrees
+from dcem.estimation.cross_fitting import best_mixture
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles, person_folds
-from dcem.estimation.nuisances import FLOOR, Nuisances, best_mixture, fit_nuisances
+from dcem.estimation.nuisances import FLOOR, Nuisances, fit_nuisances
 from dcem.estimation.outcomes import TARGETS, Masses, masses
 from dcem.metrics.estimate import Estimate
 from dcem.table.checks import InputError

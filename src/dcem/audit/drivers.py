@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from dcem.audit.results import Driver
+from dcem.estimation.cross_fitting import CrossFit, Features
 from dcem.estimation.influence import People, Z
-from dcem.estimation.nuisances import CrossFit, Features
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 

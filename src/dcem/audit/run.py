@@ -20,10 +20,11 @@ from dcem.audit.testing import missing_by_testing, risk_curves, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
 from dcem.audit.yields import yields
 from dcem.estimation.candidates import candidates
+from dcem.estimation.cross_fitting import ROW_BUDGET, Features, Learners
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
-from dcem.estimation.nuisances import ROW_BUDGET, Features, Learners, Nuisances, fit_nuisances
+from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import Unseen
 from dcem.estimation.overlap import BIN_EDGES
 from dcem.estimation.residuals import left_over
