@@ -26,10 +26,11 @@ def person_folds(
         raise checks.InputError(
             f"{n_folds} folds of {n_people} people: give from 2 to as many folds as people."
         )
-    return _dealt(problem.y_obs, person, problem.group, n_folds, random_state)
+    seen = np.where(problem.tested, problem.y_obs, np.nan)  # labels of the untested are nobody's
+    return _in_turn(seen, person, problem.group, n_folds, random_state)
 
 
-def _dealt(
+def _in_turn(
     y: np.ndarray,
     person: np.ndarray,
     group: np.ndarray,
@@ -95,7 +96,7 @@ class SelectiveKFold:
                 f"n_splits={self.n_splits} for {len(np.unique(person))} people: give from 2 to as "
                 "many folds as people."
             )
-        fold = _dealt(y, person, np.zeros(n_rows, int), self.n_splits, self.random_state)
+        fold = _in_turn(y, person, np.zeros(n_rows, int), self.n_splits, self.random_state)
         for number in range(self.n_splits):
             yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
 

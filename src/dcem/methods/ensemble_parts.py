@@ -75,8 +75,8 @@ class Parts:
 
 def folds_of(problem: SelectiveLabels, n_folds: int, seed: int) -> np.ndarray | None:
     """The fold of each row `[n]`; None where too few were tested of a class to have any."""
-    person = problem.person
-    fewest = min(len(np.unique(person[problem.y_obs == value])) for value in (0, 1))
+    person, y = problem.person[problem.tested], problem.y_obs[problem.tested]
+    fewest = min(len(np.unique(person[y == value])) for value in (0, 1))
     number = min(n_folds, fewest // 2)
     return person_folds(problem, number, seed) if number > 1 else None
 
