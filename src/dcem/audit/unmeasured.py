@@ -78,7 +78,7 @@ def testing_sensitivity(
             if ratio.excludes(1)
             else 1.0
         ),
-        benchmarks=_benchmarks(problem, people, mine, sources, rng),
+        benchmarks=measured_strength(problem, people, mine, sources, rng),
     )
 
 
@@ -118,7 +118,7 @@ def _e_value(ratio: float) -> float:
     return up + sqrt(up * (up - 1))
 
 
-def _benchmarks(
+def measured_strength(
     problem: SelectiveLabels,
     people: People,
     mine: np.ndarray,
