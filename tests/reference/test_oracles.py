@@ -22,15 +22,15 @@ INSTALLED = all(importlib.util.find_spec(name) for name in ("doubleml", "sensema
 def world():
     t = oracles.table()
     y = np.where(t["tested"], t["y"], np.nan)
-    return t, SelectiveLabels.from_arrays(t["x"], y, tested=t["tested"], group=np.zeros(len(y), int))
+    return t, SelectiveLabels.from_arrays(
+        t["x"], y, tested=t["tested"], group=np.zeros(len(y), int)
+    )
 
 
 def test_difference_at_equal_features_and_its_largest_bias(world) -> None:
     t, problem = world
     people, said = People.of(problem), SAID["doubleml"]
-    here, there = equal_features(
-        people, t["group"] == 1, problem.tested, t["testing"], t["member"]
-    )
+    here, there = equal_features(people, t["group"] == 1, problem.tested, t["testing"], t["member"])
     difference = here - there
     assert [difference.value, people.error(difference)] == pytest.approx(
         said["difference"], rel=2e-3
