@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 
 from dcem.audit import audit_labels
-from dcem.audit.unmeasured import _benchmarks, _left, benchmark_bounds
+from dcem.audit.unmeasured import _left, benchmark_bounds, measured_strength
 from dcem.audit.yields import yields
 from dcem.estimation import Evaluator
 from dcem.estimation.folds import person_folds
@@ -178,7 +178,7 @@ class TestBenchmarks:
         problem = SelectiveLabels.from_arrays(
             x, np.where(tested, rng.random(20_000) < 0.5, np.nan), group=group
         )
-        found = _benchmarks(problem, People.of(problem), group, ["tied", "loose"], rng)
+        found = measured_strength(problem, People.of(problem), group, ["tied", "loose"], rng)
         strength = {b.column: (b.with_group, b.with_testing) for b in found}
         r = np.corrcoef(x[:, 0], group)[0, 1] ** 2  # about 1 / pi
         assert strength["tied"][0] == pytest.approx(r / (1 - r), abs=0.01)
