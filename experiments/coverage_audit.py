@@ -83,7 +83,7 @@ def draw(world: World, seed: int) -> tuple[np.ndarray, ...]:
 def repeat(world: World, seed: int) -> dict[str, Any]:
     """One audit: what it called, and whether its interval held."""
     from dcem.audit import audit_labels
-    from dcem.estimation.folds import person_folds
+    from dcem.estimation.folds import person_folds, usual_folds
     from dcem.estimation.nuisances import fit_nuisances
     from dcem.estimation.overlap import assess
     from dcem.table.labels import SelectiveLabels
@@ -98,7 +98,7 @@ def repeat(world: World, seed: int) -> dict[str, Any]:
     estimate = item.doubly_robust
     if item.within.estimable:  # the same folds and models again, for who is within reach
         rng = np.random.default_rng(seed)
-        fold = person_folds(problem, 3, rng)
+        fold = person_folds(problem, usual_folds(problem), rng)
         models = fit_nuisances(problem, fold, rng, groups=True)
         within = assess(problem, models.testing, models.testing_each.values()).within
         estimate, known = item.within, risk[within].mean()

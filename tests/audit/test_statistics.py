@@ -8,9 +8,11 @@ import pytest
 from scipy.special import expit
 
 from dcem.audit import audit_labels
+from dcem.audit.independence import check_independence
 from dcem.audit.unmeasured import _left, benchmark_bounds, measured_strength
 from dcem.audit.yields import yields
 from dcem.estimation import Evaluator
+from dcem.estimation.candidates import SplineLogistic
 from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import People
 from dcem.estimation.nuisances import fit_nuisances
@@ -19,10 +21,10 @@ from dcem.estimation.results import EVERYBODY
 from dcem.table.labels import SelectiveLabels
 
 
-def curved(n: int, seed: int) -> tuple[SelectiveLabels, np.ndarray]:
+def curved(n: int, seed: int, columns: int = 5) -> tuple[SelectiveLabels, np.ndarray]:
     """Group, testing and outcome depend on x alone, through a sine and a product."""
     rng = np.random.default_rng(seed)
-    x = rng.normal(size=(n, 5))
+    x = rng.normal(size=(n, columns))
     f = 1.2 * np.sin(2 * x[:, 0]) + 0.8 * x[:, 1] * x[:, 2]
     group, tested, truth = (rng.random(n) < expit(c + f) for c in (-0.3, -0.5, -1.0))
     return SelectiveLabels.from_arrays(x, np.where(tested, truth, np.nan), group=group), truth
@@ -37,6 +39,21 @@ def test_what_features_explain_through_a_sine_and_a_product_is_not_a_disparity()
     everybody = found.prevalence[0].doubly_robust
     assert everybody.low < truth.mean() < everybody.high
     assert "splines" in found.testing[0].each
+
+
+def test_columns_of_noise_do_not_crowd_out_the_terms_that_matter() -> None:
+    """The group model of 27 columns of noise was too weak, and independence was rejected."""
+    problem, _ = curved(4000, 2, columns=30)
+    tested, y = problem.tested, problem.y_imputed[problem.tested]
+    model = SplineLogistic().fit(problem.X[tested], y)
+    assert 0 in model.columns_  # the sine
+    assert [sorted(pair) for pair in model.pairs_] == [[1, 2]]  # no effect of either alone
+    rng = np.random.default_rng(0)
+    models = fit_nuisances(problem, person_folds(problem, 3, rng), rng, groups=True)
+    f = 1.2 * np.sin(2 * problem.X[:, 0]) + 0.8 * problem.X[:, 1] * problem.X[:, 2]
+    left = models.membership[:, 1] - expit(f - 0.3), models.outcome_alone - expit(f - 1)
+    assert np.mean(left[0] * left[1]) < 0.004  # what biases the test; 0.01 with trees to screen
+    assert check_independence(problem, People.of(problem), models).p_value > 0.05
 
 
 def test_a_rare_random_sample_reaches_everybody() -> None:

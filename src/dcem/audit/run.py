@@ -22,7 +22,7 @@ from dcem.audit.yields import yields
 from dcem.estimation.candidates import candidates
 from dcem.estimation.cross_fitting import ROW_BUDGET, Features, Learners
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.folds import person_folds
+from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import Unseen
@@ -84,7 +84,7 @@ def audit_labels(
     tested = problem.tested
     varies = bool(tested.any() and not tested.all())
     grouped = len(counts) > 1
-    n_folds = 2 if people.n_people < 100 else 5 if people.n_people < 2_000 else 3
+    n_folds = usual_folds(problem)
     fold = person_folds(problem, n_folds, rng)
     nuisances = fit_nuisances(
         problem,

@@ -8,9 +8,9 @@ that fail in different places:
   rows few;
 * **boosted trees**, for thresholds and many columns; how many trees is decided by a fifth of the
   rows held out inside the training rows;
-* **splines**: a penalised logistic regression on the columns, on splines of the eight that matter
-  most, and on products of splines of each two of the first six (which ones matter is asked of a
-  few trees). Smooth curves and interactions are learnt from far fewer rows than trees need.
+* **splines**: a penalised logistic regression on the columns, on splines of those along which the
+  outcome bends, and on products of splines of pairs that act together. Smooth curves and
+  interactions are learnt from far fewer rows than trees need.
 
 Anything with `fit(X, y, sample_weight)`, `predict_proba` and `classes_` can stand beside them or
 in their place.
@@ -22,7 +22,7 @@ effects and products of splines); G. Ke et al., "LightGBM", NeurIPS 2017.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,8 @@ from sklearn.preprocessing import SplineTransformer, StandardScaler
 MOST_CLASSES = 10  # trees and splines grow with the classes; beyond, logistic regression alone
 HELD_OUT = 0.2  # of the training rows, to decide how many trees
 REACH = 2.3  # normal scores between which splines bend: all but two per cent of the rows
+BENDS = 2.5  # standard errors from which on residuals are said to bend along a column
+SCREENED = 100  # columns whose pairs are tried
 
 
 def candidates(n_classes: int, seed: int) -> Mapping[str, Any]:
@@ -49,7 +51,7 @@ def candidates(n_classes: int, seed: int) -> Mapping[str, Any]:
         return {"logistic regression": linear}
     return {
         "logistic regression": linear,
-        "splines": SplineLogistic(random_state=seed),
+        "splines": SplineLogistic(),
         "boosted trees": BoostedTrees(random_state=seed),
     }
 
@@ -126,47 +128,36 @@ class BoostedTrees(ClassifierMixin, BaseEstimator):
         p = np.asarray(self.model_.predict(X, num_threads=1))
         return p if p.ndim == 2 else np.stack([1 - p, p], axis=1)
 
-    @property
-    def importance(self) -> np.ndarray:
-        """How much each column lowered the loss [columns]."""
-        return np.asarray(self.model_.feature_importance("gain"))
-
 
 class SplineLogistic(ClassifierMixin, BaseEstimator):
-    """Penalised logistic regression on columns, splines of the important ones, and products.
+    """Penalised logistic regression on columns, splines of some, and products of splines of some.
 
-    Splines bend along normal scores (the place of a value among the training rows), so that a long
-    tail does not use up the knots. With few rows fewer columns get splines.
+    Built up in three steps, each of which asks what the residuals of the one before still know
+    (score tests): the columns as they are; splines of the columns along which residuals bend;
+    products of splines of the pairs whose products residuals know. A pair can be found although
+    neither of its columns matters alone, and columns of noise cost next to nothing. Splines bend
+    along normal scores (the place of a value among the training rows), so that a long tail does not
+    use up the knots.
 
     Parameters
     ----------
     curved
         Columns that get a spline, at most.
     paired
-        Columns whose splines are multiplied, each with each, at most.
+        Pairs of columns whose splines are multiplied, at most.
     C
         Inverse strength of the penalty. It is weak on purpose: what a penalty shrinks away is the
         same for testing, outcome and group, and the estimates would mistake it for a difference;
         the noise of a model that bends too much averages out.
-    random_state
-        Seed of the trees that say which columns matter.
     """
 
-    def __init__(
-        self, curved: int = 8, paired: int = 6, C: float = 3.0, random_state: int = 0
-    ) -> None:
+    def __init__(self, curved: int = 8, paired: int = 12, C: float = 10.0) -> None:
         self.curved = curved
         self.paired = paired
         self.C = C
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SplineLogistic:
-        """Choose the columns, place the knots, fit."""
-        trees = BoostedTrees(40, patience=None, learning_rate=0.1, random_state=self.random_state)
-        gain = trees.fit(X, y, sample_weight).importance
-        order = np.argsort(-gain, kind="stable")[: min(self.curved, len(y) // 50)]
-        self.columns_ = order[gain[order] > 0.005 * gain.sum()]
-        self.n_paired_ = min(self.paired, len(y) // 100, len(self.columns_))
+        """Choose the columns and the pairs, fit."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column may hold no number at all
             self.middle_ = np.nan_to_num(np.nanmedian(X, axis=0))
@@ -174,12 +165,23 @@ class SplineLogistic(ClassifierMixin, BaseEstimator):
         filled = self._filled(X)
         spread = filled.std(axis=0)
         self.mean_, self.spread_ = filled.mean(axis=0), np.where(spread > 0, spread, 1.0)
-        self.scores_ = [_normal_scores(filled[:, column]) for column in self.columns_]
-        self.spline_ = _splines(len(self.columns_), knots=8, degree=3, include_bias=False)
-        self.factor_ = _splines(self.n_paired_, knots=3, degree=2, include_bias=True)
-        solver = "newton-cholesky" if len(np.unique(y)) == 2 else "lbfgs"
-        self.model_ = LogisticRegression(C=self.C, solver=solver, max_iter=200, tol=1e-3)
-        self.model_.fit(self._basis(X), y, sample_weight)
+        self.scores_ = [_normal_scores(column) for column in filled.T]
+        self.columns_: list[int] = []
+        self.pairs_: list[tuple[int, int]] = []
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        place = self._place(filled, range(X.shape[1]))
+        bends = np.stack([place, place**2 - 1, place**3 - 3 * place])  # [degrees, rows, columns]
+        bends -= bends.mean(axis=1, keepdims=True)
+        left = self._fit(X, y, weight)  # [classes, rows]
+        strength = np.max([[_strength(r, bend) for bend in bends] for r in left], axis=(0, 1))
+        order = np.argsort(-strength, kind="stable")[: self.curved]
+        self.columns_ = [int(column) for column in order if strength[column] > BENDS]
+        if self.columns_:
+            left = self._fit(X, y, weight)
+        asked = np.argsort(-strength, kind="stable")[:SCREENED]
+        self.pairs_ = _pairs(left, bends[:2, :, asked], asked)[: self.paired]
+        if self.pairs_:
+            self._fit(X, y, weight)
         self.classes_ = self.model_.classes_
         return self
 
@@ -188,29 +190,39 @@ class SplineLogistic(ClassifierMixin, BaseEstimator):
         p: np.ndarray = self.model_.predict_proba(self._basis(X))
         return p
 
+    def _fit(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Fit the terms chosen so far; weighted residuals of each class [classes, rows]."""
+        two = len(np.unique(y)) == 2
+        basis = self._basis(X)
+        solver = "newton-cholesky" if two else "lbfgs"
+        self.model_ = LogisticRegression(C=self.C, solver=solver, max_iter=200, tol=1e-3)
+        self.model_.fit(basis, y, weight)
+        seen = y[:, None] == self.model_.classes_
+        left: np.ndarray = (weight[:, None] * (seen - self.model_.predict_proba(basis))).T
+        return left[1:] if two else left
+
     def _filled(self, X: np.ndarray) -> np.ndarray:
         return np.where(np.isnan(X), self.middle_, X) if self.gaps_.any() else np.nan_to_num(X)
 
+    def _place(self, filled: np.ndarray, columns: Iterable[int]) -> np.ndarray:
+        """Normal scores of some columns [rows, columns]."""
+        return np.column_stack([np.interp(filled[:, one], *self.scores_[one]) for one in columns])
+
     def _basis(self, X: np.ndarray) -> np.ndarray:
-        """Columns, which of them are missing, splines, products of splines: [rows, about 350]."""
+        """Columns, which of them are missing, splines, products of splines: [rows, terms]."""
         filled = self._filled(X)
         parts = [(filled - self.mean_) / self.spread_, np.isnan(X[:, self.gaps_]).astype(float)]
-        if len(self.columns_):
-            place = np.column_stack(
-                [
-                    np.interp(filled[:, column], *known)
-                    for column, known in zip(self.columns_, self.scores_, strict=True)
-                ]
-            )
-            parts.append(self.spline_.transform(place))
-        if self.n_paired_ > 1:
-            factor = self.factor_.transform(place[:, : self.n_paired_])
-            factor = factor.reshape(len(X), self.n_paired_, -1)  # [rows, columns, functions]
-            for i in range(1, self.n_paired_):
-                for j in range(i):
-                    product = factor[:, i, :, None] * factor[:, j, None, :]
-                    # twice: a product of two functions under 1 is small, and would be penalised
-                    parts.append(2 * product.reshape(len(X), -1))
+        if self.columns_:
+            place = self._place(filled, self.columns_)
+            curves = _splines(place, knots=8, degree=3, include_bias=False)
+            parts.append(curves.reshape(len(X), -1))
+        if self.pairs_:
+            both = [column for pair in self.pairs_ for column in pair]
+            factor = _splines(self._place(filled, both), knots=3, degree=2, include_bias=True)
+            for i in range(0, len(both), 2):
+                product = factor[:, i, :, None] * factor[:, i + 1, None, :]
+                # twice: a product of two functions under 1 is small, and would be penalised
+                parts.append(2 * product.reshape(len(X), -1))
         return np.concatenate(parts, axis=1)
 
 
@@ -222,15 +234,47 @@ def _normal_scores(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return known, norm.ppf(middle)
 
 
-def _splines(columns: int, *, knots: int, degree: int, include_bias: bool) -> Any:
-    """B-splines on evenly spaced normal scores, flat beyond the outermost."""
-    if columns == 0:
-        return None
-    at = np.repeat(np.linspace(-REACH, REACH, knots)[:, None], columns, axis=1)
-    return SplineTransformer(
+def _splines(place: np.ndarray, *, knots: int, degree: int, include_bias: bool) -> np.ndarray:
+    """B-splines on evenly spaced normal scores [rows, columns, functions], flat beyond the ends."""
+    at = np.repeat(np.linspace(-REACH, REACH, knots)[:, None], place.shape[1], axis=1)
+    made = SplineTransformer(
         n_knots=knots,
         degree=degree,
         knots=at,
         extrapolation="constant",
         include_bias=include_bias,
     ).fit(at)
+    values: np.ndarray = made.transform(place).reshape(*place.shape, -1)
+    return values
+
+
+def _strength(left: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    """Score tests: what residuals [rows] know of each term [rows, terms], in standard errors.
+
+    At most the square root of the rows in which a term is not zero: a few rows prove nothing.
+    """
+    error = np.sqrt(left**2 @ terms**2)
+    found: np.ndarray = np.abs(left @ terms) / np.where(error > 0, error, np.inf)
+    return found
+
+
+def _pairs(left: np.ndarray, bends: np.ndarray, names: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs of columns whose products the residuals know, the clearest first.
+
+    `left` [classes, rows]; `bends` [degrees, rows, columns]: all products of any two columns and
+    degrees are tried at once, and held against the largest of so many that chance would give.
+    """
+    degrees, rows, width = bends.shape
+    if width < 2:
+        return []
+    flat = np.moveaxis(bends, 1, 0).reshape(rows, -1)  # [rows, degrees * columns]
+    best = np.zeros((width, width))
+    for one in left:
+        error = np.sqrt((flat.T**2 * one**2) @ flat**2)
+        tested = np.abs((flat.T * one) @ flat) / np.where(error > 0, error, np.inf)
+        best = np.maximum(best, tested.reshape(degrees, width, degrees, width).max(axis=(0, 2)))
+    first, second = np.triu_indices(width, 1)
+    clear = best[first, second]
+    chance = np.sqrt(2 * np.log(len(left) * degrees**2 * len(first)))
+    order = np.argsort(-clear, kind="stable")
+    return [(int(names[first[k]]), int(names[second[k]])) for k in order if clear[k] > chance]

@@ -30,6 +30,12 @@ def person_folds(
     return _in_turn(seen, person, problem.group, n_folds, random_state)
 
 
+def usual_folds(problem: SelectiveLabels) -> int:
+    """How many folds models are cross-fitted on: more where rows are few and every one counts."""
+    n_people = int(problem.person.max()) + 1 if len(problem) else 0
+    return 2 if n_people < 100 else 5 if n_people < 10_000 else 3
+
+
 def _in_turn(
     y: np.ndarray,
     person: np.ndarray,
