@@ -85,7 +85,7 @@ def try_one(spec: tuple[str, int | None]) -> dict[str, Any]:
     name, number = spec
     copy = Path(tempfile.gettempdir()) / f"mutations-{os.getpid()}"
     if not copy.exists():
-        for part in ("src", "tests"):
+        for part in ("src", "tests", "docs"):
             shutil.copytree(ROOT / part, copy / part)
         shutil.copy(ROOT / "pyproject.toml", copy)
     path = copy / "src" / "dcem" / name
