@@ -122,3 +122,14 @@ def test_levels_need_ten_people_not_rows(frame) -> None:
     assert next(e for e in seen.encodings if e.name == "ward").levels == ("ER", "ICU")
     apart = read_table(visits.drop(columns="id"), Roles(label="y")).encoder
     assert "rare" in next(e for e in apart.encodings if e.name == "ward").levels
+
+
+def test_tested_by_one_column_or_another() -> None:
+    frame = pd.DataFrame({"x": range(4), "a": [1, 0, 0, 1], "b": ["no", "yes", "no", "yes"]})
+    frame["y"] = [1, 0, None, 0]
+    read = read_table(frame, Roles(label="y", tested="a,b"))
+    assert read.problem.tested.tolist() == [True, True, False, True]
+    with pytest.raises(InputError, match="'a or b' is 1"):
+        read_table(frame.assign(y=[1, None, None, 0]), Roles(label="y", tested=["a", "b"]))
+    with pytest.raises(InputError, match="'tested' and as 'group'"):
+        Roles(label="y", tested=["a", "b"], group="b").resolved(list(frame))

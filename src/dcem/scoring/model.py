@@ -352,7 +352,7 @@ def _section(model: TableModel) -> str:
         rows = f"{about} rows (rounded, since the size of a group is withheld)"
     means = {
         "label": roles.label,
-        "tested": roles.tested or f"where `{roles.label}` is known",
+        "tested": " or ".join(roles.tested) or f"where `{roles.label}` is known",
         "positive": ", ".join(roles.positive),
         "untested": ", ".join(roles.untested_value),
         "missing": ", ".join(roles.missing),

@@ -110,7 +110,7 @@ def next_tests(
     checks.require_columns(header, model.encoder.columns, f"{path}: the table")
     notes = _notes(model, header)
     roles = model.roles
-    extra = [c for c in (roles.id, roles.label, roles.tested, *roles.group) if c in header]
+    extra = [c for c in (roles.id, roles.label, *roles.tested, *roles.group) if c in header]
     parts, rows = [], 0
     needed = list(dict.fromkeys([*extra, *model.encoder.columns]))
     verbatim = () if roles.id is None else (roles.id,)
@@ -298,11 +298,11 @@ def _crude_rates(model: TableModel) -> np.ndarray:
 
 def _notes(model: TableModel, header: list[str]) -> tuple[str, ...]:
     roles, notes = model.roles, []
-    decides = roles.tested or roles.label
-    if decides not in header:
+    unknown = [name for name in roles.tested or (roles.label,) if name not in header]
+    if unknown:
         notes.append(
-            f"The table has no column {decides!r} that would say who was tested: everybody counts "
-            "as untested."
+            f"The table has no column {unknown[0]!r} that would say who was tested: everybody "
+            "counts as untested."
         )
     absent = [name for name in roles.group if name not in header]
     if not roles.group:

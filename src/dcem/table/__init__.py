@@ -5,7 +5,8 @@ and `checks` (what is wrong, where, what to do), `layout` and `read` (files and 
 columns; the only reader), `values` (what a cell says; the only parser), `groups` (the only coding
 of groups), `columns` (what kind of column is it?), `encoder` (columns to features), `outcome`
 (label, tested and truth, in the whole table and in any batch), `leaks` (columns that may be
-recorded after the decision), `load` (all of it in order), `disclosure` (one rule for small counts).
+recorded after the decision), `load` (all of it in order), `propose` with
+`hints` and `candidates` (roles by looking at a table), `disclosure` (one rule for small counts).
 """
 
 from importlib import import_module
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from dcem.table.leaks import Leak
     from dcem.table.load import UserTable, read_table
     from dcem.table.outcome import group_codes, person_names, tested_rows
+    from dcem.table.propose import Proposal, propose_roles
     from dcem.table.read import Source, read_batches, read_header
     from dcem.table.roles import Roles
 
@@ -25,11 +27,13 @@ _HOME = {
     "Column": "columns",
     "Encoder": "encoder",
     "Leak": "leaks",
+    "Proposal": "propose",
     "Roles": "roles",
     "Source": "read",
     "UserTable": "load",
     "group_codes": "outcome",
     "person_names": "outcome",
+    "propose_roles": "propose",
     "read_batches": "read",
     "read_header": "read",
     "read_table": "load",
@@ -40,11 +44,13 @@ __all__ = [
     "Column",
     "Encoder",
     "Leak",
+    "Proposal",
     "Roles",
     "Source",
     "UserTable",
     "group_codes",
     "person_names",
+    "propose_roles",
     "read_batches",
     "read_header",
     "read_table",

@@ -100,13 +100,14 @@ def _read(table: pa.Table, roles: Roles, origin: Any) -> UserTable:
     _refuse_unreadable(table, roles)
     label, roles = outcome.read_label(table.column(roles.label), roles)
     tested = None
-    if roles.tested is not None:
-        tested = outcome.read_tested(table.column(roles.tested), roles)
+    decision = " or ".join(roles.tested) or "tested"
+    if roles.tested:
+        tested = outcome.read_tested(table, roles)
     with warnings.catch_warnings():  # what there is to say is said by the problem below
         warnings.simplefilter("ignore", DataWarning)
-        looked = checks.resolve_tested(
-            label, tested, label_name=roles.label, tested_name=roles.tested or "tested"
-        )[1]
+        looked = checks.resolve_tested(label, tested, label_name=roles.label, tested_name=decision)[
+            1
+        ]
     truth = None
     if roles.truth is not None:
         truth = outcome.read_truth(table.column(roles.truth), roles)
@@ -128,7 +129,7 @@ def _read(table: pa.Table, roles: Roles, origin: Any) -> UserTable:
         feature_names=encoder.feature_names,
         names={
             "label": roles.label,
-            "tested": roles.tested or "tested",
+            "tested": decision,
             "group": " & ".join(roles.group),
             "id": str(roles.id),
             "weight": str(roles.weight),
@@ -152,7 +153,7 @@ def _read(table: pa.Table, roles: Roles, origin: Any) -> UserTable:
 def _refuse_unreadable(table: pa.Table, roles: Roles) -> None:
     """Columns with a role hold single values: not lists, structures or bytes."""
     singles = [getattr(roles, name) for name in roles.named("column")]
-    for name in [*filter(None, singles), *roles.group]:
+    for name in [*filter(None, singles), *roles.tested, *roles.group]:
         column = table.column(name)
         if not values.is_known(column):
             raise InputError(

@@ -18,7 +18,10 @@ from dcem.table.messages import InputError, did_you_mean, listed, notice
 from dcem.table.roles import Roles, split_where_known
 
 # Values that often mean "nobody looked", for a hint.
-NOT_DONE = {"none", "not done", "not tested", "untested", "unknown", "not measured"}
+NOT_DONE = {
+    *("none", "not done", "not tested", "untested", "unknown", "not measured"),
+    *("not ordered", "not performed", "not searched", "not screened", "not approved"),
+}
 # Missing numbers, as other programs write them.
 NULL = {"na", "n/a", "nan", "null", "<na>", "#n/a", "."}
 
@@ -65,9 +68,14 @@ def _label(text: values.Coded, roles: Roles) -> np.ndarray:
     return text.take(np.array([meaning.get(v, np.nan) for v in text.values]), np.nan)
 
 
-def read_tested(column: pa.ChunkedArray, roles: Roles) -> np.ndarray:
-    """Who was tested [n], 0 or 1; yes and no are understood."""
-    name = str(roles.tested)
+def read_tested(table: Any, roles: Roles) -> np.ndarray:
+    """Who was tested [n], 0 or 1, by any of the columns that say so; yes and no are understood."""
+    return np.max(
+        [_read_tested(_column(table, name), name, roles) for name in roles.tested], axis=0
+    )
+
+
+def _read_tested(column: pa.ChunkedArray, name: str, roles: Roles) -> np.ndarray:
     text = values.coded(column, roles.missing)
     said = values.yes_or_no(text.values)
     if said is None and text.values:
@@ -92,9 +100,9 @@ def read_truth(column: pa.ChunkedArray, roles: Roles) -> np.ndarray:
 def tested_rows(batch: Any, roles: Roles) -> np.ndarray:
     """Who was tested [n], as far as the batch says: nobody, if it has neither tested nor label."""
     names = batch.schema.names
-    if roles.tested is not None and roles.tested in names:
-        return read_tested(_column(batch, roles.tested), roles).astype(bool)
-    if roles.tested is None and roles.label in names:
+    if roles.tested and all(name in names for name in roles.tested):
+        return read_tested(batch, roles).astype(bool)
+    if not roles.tested and roles.label in names:
         text = values.coded(_column(batch, roles.label), roles.missing)
         return ~np.isnan(_label(text, roles))
     return np.zeros(batch.num_rows, dtype=bool)

@@ -36,8 +36,10 @@ class Roles:
     """
 
     label: str = field(metadata={"kind": "column", "help": "Column with the observed outcome."})
-    tested: str | None = _role(
-        "column", "Column that says who was tested. Default: every row that has a label."
+    tested: tuple[str, ...] = _role(
+        "columns",
+        "Column that says who was tested; of several, any one will do. Default: every row that has "
+        f"a label. {LIST}",
     )
     group: tuple[str, ...] = _role("columns", f"Column with the group; several are crossed. {LIST}")
     reference_group: str | None = _role("value", "Group that the others are compared with.")
@@ -102,7 +104,7 @@ class Roles:
         named = [column for column in singles.values() if column is not None]
         listings = [c for name in self.named("columns") for c in lists[name]]
         require_columns(columns, [*named, *listings])
-        taken = assign_roles(group=resolved.group, **singles)
+        taken = assign_roles(tested=resolved.tested, group=resolved.group, **singles)
         for column in resolved.exclude:
             if column in taken and column not in _matches(self.exclude, columns):
                 raise InputError(
@@ -117,8 +119,9 @@ class Roles:
         for role in self.named("column"):
             if getattr(self, role) == column:
                 return role.replace("_", " ")
-        if column in self.group:
-            return "group"
+        for role in ("tested", "group"):
+            if column in getattr(self, role):
+                return role
         left_out = column in self.exclude or (self.features and column not in self.features)
         return "excluded" if left_out else "feature"
 
@@ -136,13 +139,15 @@ class Roles:
         return cls(**plain)
 
 
-def assign_roles(*, group: Sequence[str], **single: str | None) -> dict[str, str]:
+def assign_roles(**given: str | Sequence[str] | None) -> dict[str, str]:
     """Role of each column that has one, by column name; two roles for one column are refused."""
     roles: dict[str, str] = {}
-    pairs = [*single.items(), *(("group", column) for column in group)]
+    pairs = [
+        (role, column)
+        for role, columns in given.items()
+        for column in ([columns] if isinstance(columns, str) else columns or ())
+    ]
     for role, column in pairs:
-        if column is None:
-            continue
         if column in roles:
             raise InputError(
                 f"Column {column!r} was given as {roles[column]!r} and as {role!r}. Each column "

@@ -1,0 +1,331 @@
+"""Which column is what? Roles proposed by looking at a table, each with its reason.
+
+Names and values give hints: a column that is empty wherever `searched` is no holds the result of
+the search, whatever it is called. A hint is not knowledge, so nothing is decided in silence: every
+role comes with a sentence that says why, and what could as well be otherwise is listed as a doubt.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dcem.table import hints, values
+from dcem.table import read as reading
+from dcem.table.candidates import FEW, candidates, why_tested
+from dcem.table.hints import Seen
+from dcem.table.load import UserTable, naming, read_table
+from dcem.table.messages import DataWarning, InputError, listed
+from dcem.table.roles import Roles
+
+SAMPLE_ROWS = 50_000
+MOST_GROUPS = 20
+SHOWN = 6  # names in a doubt
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """One role, the column or value that seems to play it, and why."""
+
+    role: str
+    value: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What `propose_roles` found.
+
+    Attributes
+    ----------
+    suggestions
+        Role, column or value, and a sentence that says why; in the order of `Roles`.
+    doubts
+        What could be otherwise and a person should look at.
+    columns
+        All columns of the table.
+    rows
+        Rows that were looked at.
+    """
+
+    suggestions: tuple[Suggestion, ...]
+    doubts: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: int
+
+    @property
+    def roles(self) -> dict[str, Any]:
+        """The roles as arguments of `Roles`; without "label" where nothing looks like one."""
+        lists = Roles.named("columns", "values")
+        found: dict[str, Any] = {}
+        for one in self.suggestions:
+            if one.role in lists:
+                found.setdefault(one.role, []).append(one.value)
+            else:
+                found[one.role] = one.value
+        return found
+
+
+def propose_roles(source: Any) -> Proposal:
+    """Propose the roles of a table's columns by looking at it.
+
+    Parameters
+    ----------
+    source
+        The path of a .csv, .csv.gz, .tsv or .parquet file; or a pandas, polars or Arrow frame. Of
+        a long table the first 50,000 rows are looked at.
+    """
+    if isinstance(source, str | Path):
+        path = Path(source)
+        with naming(path):
+            return _propose(*_first_rows(path))
+    whole = reading.as_arrow(source)
+    return _propose(whole.slice(0, SAMPLE_ROWS), whole.num_rows > SAMPLE_ROWS)
+
+
+def _propose(table: pa.Table, sampled: bool) -> Proposal:
+    if table.num_rows == 0:
+        raise InputError("The table has a header and no rows: there is nothing to look at.")
+    marks = _marks_of_missing(table)
+    seen = [_look(table, name, tuple(marks)) for name in table.column_names]
+    found = [Suggestion("missing", mark, why) for mark, why in marks.items()]
+    doubts = []
+    if sampled:
+        doubts.append(
+            f"Only the first {table.num_rows:,} rows were looked at. If the table is sorted, they "
+            "may be unlike the rest."
+        )
+    for step in (_people, _groups, _outcome, _named):
+        new, doubted = step([c for c in seen if c.name not in {s.value for s in found}])
+        found += new
+        doubts += doubted
+    left, doubted = _left_out(table, seen, found, sampled)
+    found += left
+    order = list(Roles.__dataclass_fields__)
+    found.sort(key=lambda one: order.index(one.role))
+    return Proposal(tuple(found), (*doubts, *doubted), tuple(table.column_names), table.num_rows)
+
+
+def _first_rows(path: Path) -> tuple[pa.Table, bool]:
+    batches, rows = [], 0
+    for batch in reading.read_batches(path, verbatim=reading.read_header(path)):
+        batches.append(batch)
+        rows += batch.num_rows
+        if rows > SAMPLE_ROWS:
+            break
+    if not batches:
+        return pa.table({}), False
+    return pa.Table.from_batches(batches).slice(0, SAMPLE_ROWS), rows > SAMPLE_ROWS
+
+
+def _look(table: pa.Table, name: str, missing: Sequence[str]) -> Seen:
+    column = table.column(name)
+    text = values.Coded(np.full(table.num_rows, -1), ())
+    if values.is_known(column):
+        text = values.coded(column, missing)
+    return Seen(name, hints.in_words(name), text, float((text.codes < 0).mean()))
+
+
+def _marks_of_missing(table: pa.Table) -> dict[str, str]:
+    """Values that plainly stand for a missing one, and where."""
+    where: dict[str, list[str]] = {}
+    for name in table.column_names:
+        column = table.column(name)
+        if values.is_text(column):
+            for mark in hints.MARKS & set(values.coded(column).values):
+                where.setdefault(mark, []).append(name)
+    return {
+        mark: f"{mark!r} stands for a missing value in {_counted(names)}."
+        for mark, names in sorted(where.items())
+    }
+
+
+def _people(seen: Sequence[Seen]) -> tuple[list[Suggestion], list[str]]:
+    """The column that says whose row it is: of several, the one in which people come again."""
+    likely = [
+        c
+        for c in seen
+        if hints.PERSON.search(c.words)
+        and c.known.all()
+        and len(c.text.values) > max(MOST_GROUPS, 0.05 * len(c.text.codes))
+    ]
+    if not likely:
+        return [], []
+    best = min(likely, key=lambda c: (len(c.text.values), len(c.name)))
+    rows, people = len(best.text.codes), len(best.text.values)
+    how = "each row has its own"
+    if people < rows:
+        how = f"{rows:,} rows of {people:,} people, whose rows stay together"
+    doubts = []
+    if len(likely) > 1:
+        doubts.append(
+            f"Whose row it is could also be said by {_names(likely, best)}; {best.name!r} was "
+            "taken because its values come again most often."
+        )
+    return [Suggestion("id", best.name, f"Named like a person's number; {how}.")], doubts
+
+
+def _groups(seen: Sequence[Seen]) -> tuple[list[Suggestion], list[str]]:
+    """The first sensitive attribute in the order of `hints.GROUPS`; the others are mentioned."""
+    likely = [
+        (c, what)
+        for what, pattern in hints.GROUPS.items()
+        for c in seen
+        if pattern.search(c.words) and 2 <= len(c.text.values) <= MOST_GROUPS
+    ]
+    if not likely:
+        return [], [
+            "No column looks like a group (race, sex, insurance, ...). Without one nothing can be "
+            "said about disparities; name it as `group`."
+        ]
+    best, what = likely[0]
+    levels = len(best.text.values)
+    reason = f"Named like {what}, with {levels} values: {listed(best.text.values, SHOWN)}."
+    others = [c for c, _ in likely if c.name != best.name]
+    doubts = []
+    if others:
+        doubts.append(
+            f"{_names(others)} could be a group as well, and would otherwise be a feature. Several "
+            "groups are looked at one by one and crossed."
+        )
+    return [Suggestion("group", best.name, reason)], doubts
+
+
+def _outcome(seen: Sequence[Seen]) -> tuple[list[Suggestion], list[str]]:
+    """Label and tested together: each is the better recognised by the other."""
+    rated = sorted(candidates(seen), key=lambda c: -c.score)
+    if not rated or rated[0].score < 2:
+        return [], [_no_label(seen)]
+    best = rated[0]
+    found = [
+        Suggestion("label", best.column.name, f"{'; '.join(best.whys)}."),
+        *(Suggestion("tested", c.name, why_tested(best)) for c in best.tested),
+        *(
+            Suggestion("positive", v, "It reads like the finding that is looked for.")
+            for v in best.positive
+        ),
+        *(
+            Suggestion("untested_value", v, f"{v!r} reads as: nobody looked.")
+            for v in best.untested
+        ),
+    ]
+    doubts = list(best.doubts)
+    rivals = [c.column for c in rated[1:] if c.score >= 2]
+    if rivals:
+        doubts.append(f"The label could also be {_names(rivals)}.")
+    if best.looked.all() and not best.tested:
+        doubts.append(
+            f"Every row has a label in {best.column.name!r}, and no column says who was tested: "
+            "all count as tested. If a 0 may mean that nobody looked, name the column that says "
+            "who was tested as `tested`."
+        )
+    return found, doubts
+
+
+def _no_label(seen: Sequence[Seen]) -> str:
+    measured = [
+        c
+        for c in seen
+        if len(c.text.values) > FEW
+        and 0.01 < c.missing < 1
+        and values.all_numbers(c.text.values[:200])
+    ]
+    hint = ""
+    if measured:
+        hint = (
+            f" A measurement that not everybody has, such as {_names(measured[:3])}, can become "
+            "one: add a column that says who is above the limit that counts."
+        )
+    return f"No column looks like an outcome with few values. Name the label as `label`.{hint}"
+
+
+def _named(seen: Sequence[Seen]) -> tuple[list[Suggestion], list[str]]:
+    """Columns that carry the name of a role, or plainly a survey's weight."""
+    found = []
+    for column in seen:
+        if column.words in ("truth", "true_label", "y_true"):
+            found.append(Suggestion("truth", column.name, "Named like everybody's true outcome."))
+        elif column.words == "testing_probability":
+            reason = "Named like the probability with which tests were drawn."
+            found.append(Suggestion("testing_probability", column.name, reason))
+        elif hints.WEIGHT.search(column.words):
+            found.append(Suggestion("weight", column.name, "Named like the weight of a row."))
+    once = {one.role: one for one in reversed(found)}
+    return list(once.values()), []
+
+
+def _left_out(
+    table: pa.Table, seen: Sequence[Seen], found: Sequence[Suggestion], sampled: bool
+) -> tuple[list[Suggestion], list[str]]:
+    """Columns that should not be features: identifiers, constants, and what came afterwards.
+
+    What is constant in a sample need not be so in the table, whose reader will find out.
+    """
+    free = [c for c in seen if c.name not in {one.value for one in found}]
+    why: dict[str, str] = {}
+    for column in free:
+        if hints.ROW.search(column.words) and len(column.text.values) > 0.5 * table.num_rows:
+            why[column.name] = "It numbers the rows."
+        elif hints.AFTER.search(column.words):
+            why[column.name] = "By its name known only after the decision to test."
+    doubts = []
+    read, problems = _try(table, Proposal((*found,), (), (), 0).roles, why)
+    if read is not None:
+        for leak in read.leaks:
+            why[leak.column] = f"It may have been recorded after the decision: {leak.sentence}."
+        for one in read.columns:
+            useless = one.role == "left out" and not (sampled and one.kind == "constant")
+            if useless and one.name not in why:
+                why[one.name] = f"It cannot serve as a feature: {one.note.split(';')[0]}."
+        dates = [c.name for c in read.columns if c.kind == "date" and c.role == "feature"]
+        if dates:
+            doubts.append(
+                f"{listed(dates, SHOWN)} holds dates. They tell the past apart and will not come "
+                "again; leave them out unless time itself matters."
+            )
+    doubts += problems
+    guessed = [n for n, reason in why.items() if "decision" in reason]
+    if guessed:
+        doubts.append(
+            f"Left out as known only after the decision: {listed(guessed, SHOWN)}. Take back what "
+            "was known before it."
+        )
+    asked = [c for c in free if c.name not in why and hints.PERHAPS_AFTER.search(c.words)]
+    if asked:
+        doubts.append(
+            f"Was this known before the decision to test: {_names(asked)}? If not, leave it out."
+        )
+    names = [c.name for c in free if c.name in why]
+    return [Suggestion("exclude", name, why[name]) for name in names], doubts
+
+
+def _try(
+    table: pa.Table, roles: dict[str, Any], without: Mapping[str, str]
+) -> tuple[UserTable | None, list[str]]:
+    """The rows read with the proposed roles, and what the reader has to say about them."""
+    if "label" not in roles:
+        return None, []
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", DataWarning)
+        try:
+            read = read_table(table, Roles(**roles, exclude=tuple(without)))
+        except InputError as error:
+            return None, [f"With these roles the table cannot be read yet: {error}"]
+    about = [str(w.message) for w in said if issubclass(w.category, DataWarning)]
+    return read, [text for text in about if "every row counts as tested" not in text]
+
+
+def _names(columns: Sequence[Seen], but: Seen | None = None) -> str:
+    return listed([c.name for c in columns if c is not but], SHOWN)
+
+
+def _counted(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"column {names[0]!r}"
+    return f"{len(names)} columns, such as {listed(names, 2).partition(' and ')[0]}"

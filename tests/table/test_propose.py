@@ -1,0 +1,220 @@
+"""Roles proposed for tables as hospitals, the police and lenders export them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dcem.table import Roles, propose_roles, read_table
+from dcem.table.messages import InputError
+
+N = 3000
+
+
+def reasons(proposal):
+    return {(s.role, s.value): s.reason for s in proposal.suggestions}
+
+
+@pytest.fixture(scope="module")
+def draw():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def stops(draw):
+    race = draw.choice(["white", "black", "hispanic", "asian/pacific islander"], N)
+    searched = draw.random(N) < np.where(race == "white", 0.2, 0.4)
+    found = searched & (draw.random(N) < 0.3)
+    return pd.DataFrame(
+        {
+            "raw_row_number": np.arange(N) + 10_000,
+            "date": pd.date_range("2019-01-01", periods=N, freq="7h").strftime("%Y-%m-%d"),
+            "subject_age": draw.integers(16, 80, N),
+            "subject_race": race,
+            "subject_sex": draw.choice(["male", "female"], N),
+            "officer_id_hash": draw.choice([f"{i:06x}" for i in range(40)], N),
+            "reason_for_stop": draw.choice(["speeding", "lights", "plates"], N),
+            "search_conducted": searched,
+            "search_basis": np.where(searched, draw.choice(["consent", "plain view"], N), None),
+            "contraband_found": np.where(searched, np.where(found, "TRUE", "FALSE"), None),
+            "contraband_drugs": np.where(found, draw.random(N) < 0.6, None),
+            "arrest_made": found & (draw.random(N) < 0.7),
+            "outcome": draw.choice(["warning", "citation", "arrest"], N),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def hospital(draw):
+    ordered = draw.random(N) < 0.35
+    result = np.where(draw.random(N) < 0.2, "Positive", "Negative")
+    return pd.DataFrame(
+        {
+            "Encounter ID": 5_000_000 + draw.permutation(N),
+            "MRN": 800_000 + draw.integers(0, 1800, N),
+            "AdmitDateTime": pd.date_range("2021-03-01", periods=N, freq="h").strftime(
+                "%m/%d/%Y %H:%M"
+            ),
+            "Age": draw.integers(18, 95, N),
+            "Insurance": draw.choice(["Medicare", "Medicaid", "Private", "None"], N),
+            "Sex": draw.choice(["F", "M"], N),
+            "HR_max": draw.normal(90, 15, N).round(),
+            "Lactate": np.where(draw.random(N) < 0.5, draw.gamma(2, 1, N).round(1), np.nan),
+            "Facility": "Main campus",
+            "Blood culture result": np.where(ordered, result, "Not ordered"),
+            "Discharge diagnosis": draw.choice(["A41.9", "J18.9", "N39.0"], N),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def loans(draw):
+    approved = draw.random(N) < 0.6
+    status = np.where(draw.random(N) < 0.15, "Charged Off", "Fully Paid")
+    return pd.DataFrame(
+        {
+            "application_id": [f"A{i:07d}" for i in range(N)],
+            "fico": draw.integers(500, 850, N),
+            "gender": draw.choice(["woman", "man"], N),
+            "zip": draw.choice(["02138", "60601", "94110"], N),
+            "approved": np.where(approved, "Y", "N"),
+            "interest_rate": np.where(approved, draw.normal(12, 3, N).round(2), np.nan),
+            "loan_status": np.where(approved, status, ""),
+        }
+    )
+
+
+def test_stops_and_searches(stops):
+    proposal = propose_roles(stops)
+    roles = proposal.roles
+    assert roles["label"] == "contraband_found"
+    assert roles["tested"] == ["search_conducted"]
+    assert roles["group"] == ["subject_race"]
+    assert {"raw_row_number", "search_basis", "contraband_drugs", "arrest_made", "outcome"} <= set(
+        roles["exclude"]
+    )
+    assert not {"subject_age", "reason_for_stop", "subject_sex"} & set(roles["exclude"])
+    assert any("'subject_sex'" in doubt for doubt in proposal.doubts)
+    assert any("'date'" in doubt for doubt in proposal.doubts)
+
+
+def test_a_hospital(hospital):
+    proposal = propose_roles(hospital)
+    roles = proposal.roles
+    assert roles["label"] == "Blood culture result"
+    assert roles["untested_value"] == ["Not ordered"]
+    assert "tested" not in roles
+    assert roles["id"] == "MRN"
+    assert roles["group"] == ["Sex"]
+    assert {"Encounter ID", "Facility", "Discharge diagnosis"} == set(roles["exclude"])
+    assert any("'Insurance'" in doubt for doubt in proposal.doubts)
+
+
+def test_a_lender(loans):
+    proposal = propose_roles(loans)
+    roles = proposal.roles
+    assert (roles["label"], roles["tested"]) == ("loan_status", ["approved"])
+    assert roles["positive"] == ["Charged Off"]
+    assert {"application_id", "interest_rate"} == set(roles["exclude"])
+
+
+@pytest.mark.parametrize("table", ["stops", "hospital", "loans"])
+def test_what_is_proposed_can_be_read_and_every_role_has_its_reason(table, request):
+    frame = request.getfixturevalue(table)
+    proposal = propose_roles(frame)
+    read = read_table(frame, Roles(**proposal.roles))
+    assert not read.leaks
+    assert all(reason.endswith(".") for reason in reasons(proposal).values())
+
+
+def test_two_columns_that_together_say_who_was_tested(stops, draw):
+    person = stops["search_conducted"] & (draw.random(N) < 0.7)
+    vehicle = stops["search_conducted"] & (~person | (draw.random(N) < 0.3))
+    apart = stops.drop(columns="search_conducted").assign(
+        person_searched=person, vehicle_searched=vehicle
+    )
+    roles = propose_roles(apart).roles
+    assert roles["tested"] == ["person_searched", "vehicle_searched"]
+    tested = read_table(apart, Roles(**roles)).problem.tested
+    np.testing.assert_array_equal(tested, stops["search_conducted"])
+
+
+def test_zeros_that_mean_nobody_looked(draw):
+    tested = draw.random(N) < 0.4
+    frame = pd.DataFrame(
+        {
+            "x": draw.normal(size=N),
+            "y": (tested & (draw.random(N) < 0.3)).astype(int),
+            "screened": tested.astype(int),
+            "race": draw.choice(["a", "b"], N),
+        }
+    )
+    roles = propose_roles(frame).roles
+    assert (roles["label"], roles["tested"]) == ("y", ["screened"])
+
+
+def test_empty_labels_mean_untested_and_no_tested_column_is_needed(draw):
+    label = pd.Series(draw.choice(["yes", "no"], N)).where(draw.random(N) < 0.5)
+    frame = pd.DataFrame({"x": draw.normal(size=N), "sepsis": label, "sex": draw.choice([1, 2], N)})
+    roles = propose_roles(frame).roles
+    assert roles["label"] == "sepsis"
+    assert "tested" not in roles
+
+
+def test_everybody_tested_is_a_doubt(draw):
+    frame = pd.DataFrame({"x": draw.normal(size=N), "class": draw.integers(0, 2, N)})
+    proposal = propose_roles(frame)
+    assert proposal.roles == {"label": "class"}
+    assert any("all count as tested" in doubt for doubt in proposal.doubts)
+    assert any("`group`" in doubt for doubt in proposal.doubts)
+
+
+def test_no_plausible_label_is_not_guessed(draw):
+    hba1c = pd.Series(draw.normal(5.6, 0.8, N)).where(draw.random(N) < 0.5)
+    frame = pd.DataFrame({"BMXBMI": draw.normal(size=N), "LBXGH": hba1c, "q1": [1, 2, 3] * 1000})
+    proposal = propose_roles(frame)
+    assert "label" not in proposal.roles
+    assert any("'LBXGH'" in doubt for doubt in proposal.doubts)
+
+
+def test_a_decision_and_a_label_that_disagree(loans):
+    slipped = loans.copy()
+    slipped.loc[slipped.index[slipped["approved"] == "Y"][:4], "loan_status"] = ""
+    proposal = propose_roles(slipped)
+    assert proposal.roles["label"] == "loan_status"
+    assert "tested" not in proposal.roles
+    assert any("disagree in 4 rows" in doubt for doubt in proposal.doubts)
+
+
+def test_marks_of_missing_values(draw):
+    frame = pd.DataFrame(
+        {"diagnosis": draw.choice(["?", "0", "1"], N), "ward": draw.choice(["?", "A", "B"], N)}
+    )
+    assert propose_roles(frame).roles == {"label": "diagnosis", "missing": ["?"]}
+
+
+def test_two_hundred_columns_and_eight_groups(draw):
+    frame = pd.DataFrame(draw.normal(size=(2000, 200)).round(2)).add_prefix("lab ")
+    frame["Ethnicity"] = draw.choice([f"group {i}" for i in range(8)], 2000)
+    frame["outcome"] = pd.Series(draw.choice([0.0, 1.0], 2000)).where(draw.random(2000) < 0.3)
+    roles = propose_roles(frame).roles
+    assert (roles["label"], roles["group"]) == ("outcome", ["Ethnicity"])
+    assert "exclude" not in roles
+
+
+def test_odd_names(draw):
+    frame = pd.DataFrame(
+        draw.normal(size=(500, 4)), columns=["", "a,b", "lab_*", "<b>x</b>"]
+    ).assign(**{"Größe [m]": draw.normal(size=500), "Race/Ethnicity": draw.choice(["a", "b"], 500)})
+    frame["test result?"] = pd.Series(draw.choice(["pos", "neg"], 500)).where(
+        draw.random(500) < 0.5
+    )
+    roles = propose_roles(frame).roles
+    assert roles == {"label": "test result?", "group": ["Race/Ethnicity"]}
+
+
+def test_a_file(tmp_path, loans):
+    loans.to_csv(tmp_path / "loans.csv", index=False)
+    assert propose_roles(tmp_path / "loans.csv").roles == propose_roles(loans).roles
+    (tmp_path / "empty.csv").write_text("label,group\n")
+    with pytest.raises(InputError, match=r"empty\.csv: .*no rows"):
+        propose_roles(tmp_path / "empty.csv")
