@@ -57,7 +57,7 @@ def test_report_of_the_demo_is_that_of_a_comparison(task, comparison) -> None:
     table = next(block for block in tested.blocks if isinstance(block, Table))
     assert table.rows[-1][-1] == Count(int(task.truth["train"].sum()), len(task.train))
     page = to_html(document)
-    for name in ("task-train", "roc-truth", "forest", "history-dcem"):
+    for name in ("task-train", "roc-truth", "history-dcem"):
         assert f'id="{name}-title"' in page
 
 

@@ -22,7 +22,7 @@ from dcem.report.to_json import to_json
 from dcem.report.to_markdown import to_markdown
 from dcem.table.labels import SelectiveLabels
 
-FIGURES = (figures.risk, figures.overlap, figures.calibration, figures.drivers, figures.prevalence)
+FIGURES = (figures.risk, figures.overlap, figures.calibration, figures.prevalence)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_page_shows_every_section_finding_and_figure(page, document) -> None:
         assert f'<h2 id="{key}">{heading}</h2>' in page
     for finding in document.findings.items:
         assert f'data-key="{finding.key}"' in page
-    assert page.count("<svg ") == 8
+    assert page.count("<svg ") == 7
     assert "Audit of &lt;a table&gt;" in page
     assert "<tiny>" not in page
 
@@ -117,7 +117,7 @@ def test_tables_are_whole(document) -> None:
             yield from [block] if isinstance(block, Table) else tables(block)
 
     found = [table for section in document.sections for table in tables(section)]
-    assert len(found) >= 9
+    assert len(found) >= 8
     for table in found:
         assert all(len(row) == len(table.columns) for row in table.rows)
 

@@ -68,7 +68,7 @@ def test_assumptions_conclusions_and_provenance_are_told(
 def test_every_figure_is_there(text) -> None:
     names = re.findall(r'<title id="([\w-]+)-title">', text)
     assert len(names) == len(set(names))
-    wanted = {"overlap", "forest", "pseudo-labels", "planted", "history-dcem", "testing-y-obs"}
+    wanted = {"overlap", "pseudo-labels", "history-dcem", "testing-y-obs"}
     wanted |= {f"{what}-{t}" for what in ("roc", "calibration", "decisions")
                for t in ("tested", "ipw", "dr")}  # fmt: skip
     assert wanted <= set(names)

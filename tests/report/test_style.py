@@ -4,9 +4,8 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from made_up import made_up_comparison
 
-from dcem.report.cells import said
 from dcem.report.figures.curves import decision_curves, roc_curves
-from dcem.report.figures.forest import forest
+from dcem.report.figures.people import who_is_tested
 from dcem.report.style import PALETTE, inline_svg
 
 
@@ -29,7 +28,8 @@ def test_text_and_lines_have_enough_contrast(name, dark) -> None:
 def test_figures_follow_the_theme_and_are_valid_xml() -> None:
     comparison = made_up_comparison(n_methods=2)
     target = comparison.targets[0]
-    for drawing in (forest(comparison, None), roc_curves(comparison, target)):
+    drawings = (who_is_tested(comparison, comparison.methods[0]), roc_curves(comparison, target))
+    for drawing in drawings:
         svg = inline_svg(drawing)
         root = ElementTree.fromstring(svg)
         assert root.find("{*}title").text == drawing.title
@@ -49,14 +49,17 @@ def test_the_axes_of_a_decision_curve_hold_its_curves() -> None:
 
 
 def test_words_of_a_field_reach_the_inside_of_a_figure() -> None:
-    drawing = forest(made_up_comparison(n_methods=2), None).in_words(str.upper)
+    comparison = made_up_comparison(n_methods=2)
+    drawing = roc_curves(comparison, comparison.targets[0]).in_words(str.upper)
     assert "TESTED-ONLY" in inline_svg(drawing)
     assert drawing.title.isupper()
 
 
 def test_a_pointer_on_a_point_is_told_its_number() -> None:
-    comparison = made_up_comparison(n_methods=2)
-    root = ElementTree.fromstring(inline_svg(forest(comparison, None)))
+    comparison = made_up_comparison(n_methods=1)
+    method = comparison.methods[0]
+    root = ElementTree.fromstring(inline_svg(who_is_tested(comparison, method)))
     titles = [element.text for element in root.iterfind(".//{*}g/{*}title")]
-    aucs = [m.judgements[t.key].auc for m in comparison.methods for t in comparison.targets]
-    assert sorted(titles) == sorted(said(auc) for auc in aucs)
+    points = [len(line.score) for line in method.testing_by_score.values() if len(line.score) > 1]
+    assert len(titles) == sum(points) > 0
+    assert all(re.search(r"\d %.* tested at a risk of \.\d\d", title) for title in titles)

@@ -208,49 +208,34 @@ class TableComparison(ShowsItself):
 
     def to_frame(self) -> pd.DataFrame:
         """Every estimate as one row: method, target, metric, of, value, low, high, reason."""
-        rows = [
-            {"method": method.name, "target": key, "metric": metric, "of": of, **_plain(estimate)}
+        known = [
+            (method.name, key, metric, _joined(metric, of), estimate)
             for method in self.methods
             for key, judged in method.judgements.items()
             for metric, of, estimate in estimates(judged)
         ]
-        for score in self.planted.scores if self.planted else ():
-            for metric in ("auc", "roc_gap", "auc_gain"):
-                rows.append(
-                    {
-                        "method": score.method,
-                        "target": f"planted: {score.family}",
-                        "metric": metric,
-                        "of": "",
-                        **_plain(getattr(score, metric)),
-                    }
-                )
-        return pd.DataFrame(rows)
+        known += [
+            (score.method, f"planted: {score.family}", metric, "", getattr(score, metric))
+            for score in (self.planted.scores if self.planted else ())
+            for metric in ("auc", "roc_gap", "auc_gain")
+        ]
+        columns = ["method", "target", "metric", "of", "value", "low", "high", "reason"]
+        rows = [(*whose, e.value, e.low, e.high, e.reason) for *whose, e in known]
+        return pd.DataFrame(rows, columns=columns)
 
 
-def estimates(judged: Judgement) -> Iterator[tuple[str, str, Estimate]]:
+def estimates(judged: Judgement) -> Iterator[tuple[str, Any, Estimate]]:
     """(metric, of whom or at what, estimate) of a judgement, one after the other."""
-    for metric, value in vars(judged).items():
-        yield from _listed(metric, value)
-
-
-def _listed(metric: str, value: Any) -> Iterator[tuple[str, str, Estimate]]:
-    if isinstance(value, Estimate):
-        yield metric, "", value
-    elif metric == "when_acting":
-        for name, by_group in value.items():
-            yield from _listed(name, by_group)
-    elif isinstance(value, Mapping):
-        for of, entry in value.items():
+    named: dict[str, Any] = {}
+    for name, value in vars(judged).items():
+        named |= value if name == "when_acting" else {name: value}
+    for metric, value in named.items():
+        entries = value if isinstance(value, Mapping) else {"": value}
+        for of, entry in entries.items():
             if isinstance(entry, Estimate):
-                joined = " over " if metric == "xauc" else " minus "
-                yield metric, joined.join(of) if isinstance(of, tuple) else str(of), entry
+                yield metric, of, entry
 
 
-def _plain(estimate: Estimate) -> dict[str, Any]:
-    return {
-        "value": estimate.value,
-        "low": estimate.low,
-        "high": estimate.high,
-        "reason": estimate.reason,
-    }
+def _joined(metric: str, of: Any) -> str:
+    joint = " over " if metric == "xauc" else " minus "
+    return joint.join(of) if isinstance(of, tuple) else str(of)

@@ -24,6 +24,8 @@ from dcem.report.document import (
     Code,
     Count,
     Document,
+    DotRow,
+    Dots,
     Facts,
     Figure,
     Fold,
@@ -333,30 +335,23 @@ def drivers(audit: Audit) -> Iterator[Block]:
     """Raw columns by what the prediction of testing owes to them."""
     if not audit.drivers:
         return
-    rows = [
-        (
+    rows = tuple(
+        DotRow(
             Name(item.column),
-            estimate(item.loss, "ratio"),
-            estimate(item.share, "percent"),
-            item.direction,
+            (estimate(item.loss, "ratio"), estimate(item.share, "percent"), item.direction),
         )
         for item in audit.drivers[:MOST_DRIVERS]
-    ]
-    yield Fold(
-        "Columns by permutation importance",
-        (
-            _figure(draw.drivers, audit),
-            table(
-                "",
-                ("column", "permutation importance", "share of all", "predicted share tested"),
-                rows,
-                note="How much worse testing is predicted when the column is permuted (log loss, "
-                "in thousandths of a nat per row), and as a share of the sum over all columns. "
-                "Columns that say the same share their importance. Prediction is not cause.",
-                words=(3,),
-            ),
-        ),
     )
+    picture = Dots(
+        "What drives testing",
+        ("permutation importance", "share of all", "predicted share tested"),
+        rows,
+        "How much worse testing is predicted when the column is permuted (log loss, in thousandths "
+        "of a nat per row), and as a share of the sum over all columns. Columns that say the same "
+        "share their importance. Prediction is not cause, and a column that was filled in after "
+        "the decision can lead the list. `(group)` is the group itself.",
+    )
+    yield Fold("Columns by permutation importance", (picture,))
 
 
 def independence(audit: Audit) -> Iterator[Block]:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
-from dcem.compare.results import PlantedScore, TableComparison
+from dcem.compare.results import TableComparison
 from dcem.estimation.findings import Finding as Found
 from dcem.estimation.findings import in_order
-from dcem.metrics.estimate import Estimate
 from dcem.report.cells import plain
 from dcem.report.compare_opening import opening, shown_targets
 from dcem.report.compare_tables import (
     code,
     groups_table,
-    headline_tables,
-    main_pair,
+    headline_numbers,
     other_tables,
     shown_groups,
 )
 from dcem.report.document import (
-    NOTHING,
     Block,
     Document,
+    DotRow,
+    Dots,
     Facts,
     Figure,
     Fold,
@@ -37,7 +36,7 @@ from dcem.report.document import (
     estimate,
     table,
 )
-from dcem.report.figures import curves, forest, people
+from dcem.report.figures import curves, people
 from dcem.report.findings import TO_DO_WITH_METHODS, listed_findings
 from dcem.text import count
 
@@ -152,14 +151,7 @@ def _tested(comparison: TableComparison) -> Iterator[Block]:
 
 
 def _side_by_side(comparison: TableComparison) -> Iterator[Block]:
-    yield Views(
-        "side-views",
-        "Show",
-        (
-            View("Tables", tuple(headline_tables(comparison))),
-            View("Figure", (Figure(partial(forest.forest, comparison, main_pair(comparison))),)),
-        ),
-    )
+    yield from headline_numbers(comparison)
     targets = table(
         "Whom the numbers are about, and what has to hold for them",
         ("target", "right if", "here"),
@@ -205,31 +197,34 @@ def _planted(comparison: TableComparison) -> Iterator[Block]:
         )
     )
     yield Text(_said(planted.findings), bullets=True)
-    found = {(score.method, score.family): score for score in planted.scores}
-    methods = list(dict.fromkeys(score.method for score in planted.scores))
-    families = [family.name for family in planted.families]
-    titles: Mapping[str, tuple[str, Callable[[PlantedScore], Estimate]]] = {
-        "AUC against the planted truth of everybody": ("score", lambda score: score.auc),
-        "ROC gap against the planted truth": ("score", lambda score: score.roc_gap),
-        f"Gain in AUC over `{comparison.reference}`": ("gain", lambda score: score.auc_gain),
-    }
-    tables = [
-        table(
-            caption,
-            ("method", *families),
-            [
-                (
-                    code(m, comparison),
-                    *(
-                        estimate(of(found[m, f]), form) if (m, f) in found else NOTHING
-                        for f in families
+    views = tuple(
+        View(
+            family.name,
+            (
+                Dots(
+                    f"Recovered where planted: {family.name}",
+                    ("AUC", "ROC gap", f"gain in AUC over `{comparison.reference}`"),
+                    tuple(
+                        DotRow(
+                            code(score.method, comparison),
+                            (
+                                estimate(score.auc),
+                                estimate(score.roc_gap),
+                                estimate(score.auc_gain, "gain"),
+                            ),
+                        )
+                        for score in planted.scores
+                        if score.family == family.name
                     ),
-                )
-                for m in methods
-            ],
+                    "Against the planted truth of everybody, with intervals over "
+                    f"{planted.repetitions} repetitions."
+                    + " Here an assumption of dcem fails."
+                    * bool(family.violates),
+                ),
+            ),
         )
-        for caption, (form, of) in titles.items()
-    ]
+        for family in planted.families
+    )
     what = table(
         "What was planted",
         ("family", "what it is", "assumption of dcem that fails"),
@@ -238,7 +233,7 @@ def _planted(comparison: TableComparison) -> Iterator[Block]:
     )
     yield Fold(
         "How well each method recovered them",
-        (Figure(partial(forest.planted_forest, comparison)), *tables, what),
+        (Views("planted-views", "Planted", views), what),
     )
 
 

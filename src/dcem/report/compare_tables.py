@@ -6,20 +6,18 @@ what is shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from math import isnan
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dcem.compare.results import Judgement, TableComparison
+from dcem.compare.results import MethodResult, TableComparison, estimates
 from dcem.estimation.measures import WHEN_ACTING
-from dcem.metrics.estimate import Estimate
-from dcem.report.cells import plain
 from dcem.report.document import (
     NOTHING,
     Cell,
     Code,
     Count,
+    DotRow,
+    Dots,
     Missing,
     Name,
     Table,
@@ -99,108 +97,88 @@ def code(name: str, comparison: TableComparison) -> Code:
     return Code(name, "given the truth" if oracle else "")
 
 
-def by_target(
-    comparison: TableComparison, caption: str, of: Callable[[Judgement], Cell | None]
-) -> Table:
-    """One row per method, one column per target; a cell is what `of` finds in the judgement."""
-    rows = []
-    for method in comparison.methods:
-        cells = [
-            (of(method.judgements[t.key]) or "reference") if t.available else NOTHING
-            for t in comparison.targets
-        ]
-        rows.append((code(method.name, comparison), *cells))
-    return table(caption, ("method", *(target.name for target in comparison.targets)), rows)
+# What a judgement holds -> the caption of its table, and the form of its numbers.
+CAPTIONS: Mapping[str, tuple[str, str]] = {
+    "auc": ("AUC", "score"),
+    "auc_gain": ("Gain in AUC over `{reference}`, on the same people", "gain"),
+    "auc_differences": ("AUC difference: {of[0]} minus {of[1]}", "gain"),
+    "auc_against": ("AUC of {of} minus that of {reference_group}, for all groups at once", "gain"),
+    "roc_gap": ("ROC gap, beside what it would be under equal curves", "score"),
+    "group_auc": ("AUC within group {of}", "score"),
+    "xauc": ("xAUC: positives of {of[0]} over negatives of {of[1]}", "score"),
+    "calibration_error": (
+        "Calibration error: mean absolute difference of predicted and estimated risk",
+        "score",
+    ),
+    "calibration_in_the_large": ("Mean score minus mean risk, {of}", "gain"),
+    "precision_at_capacity": ("Precision among the {of} with the highest scores", "score"),
+    "net_benefit": ("Net benefit of acting at a risk of {of}", "fine score"),
+    **{
+        name: (f"{measure.words.capitalize()} in group {{of}}, acting on {{decision}}", "score")
+        for name, measure in WHEN_ACTING.items()
+    },
+}
+Key = tuple[str, Any]  # a metric, and of whom or at what
 
 
-def headline_tables(comparison: TableComparison) -> Iterator[Table]:
+def _first_shown(comparison: TableComparison) -> list[Key]:
     """What a reader wants first: AUC, the gain over the reference, difference and gap of groups."""
-    yield by_target(comparison, "AUC", lambda judged: estimate(judged.auc))
-    if len(comparison.methods) > 1:
-        yield by_target(
-            comparison,
-            f"Gain in AUC over `{comparison.reference}`, on the same people",
-            lambda judged: estimate(judged.auc_gain, "gain") if judged.auc_gain else None,
-        )
+    keys: list[Key] = [("auc", ""), *[("auc_gain", "")] * (len(comparison.methods) > 1)]
     pair = main_pair(comparison)
-    if pair is not None:
-        yield by_target(
-            comparison,
-            f"AUC difference: {pair[0]} minus {pair[1]} (the two largest groups)",
-            partial(_entry, "auc_differences", pair, "gain"),
+    return keys if pair is None else [*keys, ("auc_differences", pair), ("roc_gap", "")]
+
+
+def _caption(comparison: TableComparison, key: Key) -> str:
+    metric, of = key
+    caption = CAPTIONS[metric][0].format(
+        of=percent(of) if isinstance(of, float) else of, **vars(comparison)
+    )
+    return caption + " (the two largest groups)" * (of == main_pair(comparison) is not None)
+
+
+def _cells(comparison: TableComparison, method: MethodResult, key: Key) -> list[Cell]:
+    """One number of a method, as each target sees it."""
+    found: list[Cell] = []
+    for target in comparison.targets:
+        known = {(m, of): e for m, of, e in estimates(method.judgements[target.key])}
+        nothing: Cell = "reference" if key[0] == "auc_gain" else NOTHING
+        shown = estimate(known[key], CAPTIONS[key[0]][1]) if key in known else nothing
+        found.append(shown if target.available else NOTHING)
+    return found
+
+
+def headline_numbers(comparison: TableComparison) -> Iterator[Dots]:
+    """What a reader wants first, a picture each: one row per method, one column per target."""
+    for key in _first_shown(comparison):
+        rows = []
+        for method in comparison.methods:
+            chance = [method.judgements[t.key].gap_by_chance for t in comparison.targets]
+            references = tuple(map(estimate, chance)) if key[0] == "roc_gap" else ()
+            colour = "muted" if method.uses_truth else "ink"
+            values = tuple(_cells(comparison, method, key))
+            rows.append(DotRow(code(method.name, comparison), values, references, colour))
+        yield Dots(
+            _caption(comparison, key),
+            tuple(target.name for target in comparison.targets),
+            tuple(rows),
+            f"With {100 * comparison.level:g} % intervals.",
+            "the gap that chance alone would stay below in 95 of 100 cases"
+            if key[0] == "roc_gap"
+            else "",
+            one_axis=True,
         )
-        if len(comparison.groups) > 2:
-            for name in next(iter(comparison.methods[0].judgements.values())).auc_against:
-                yield by_target(
-                    comparison,
-                    f"AUC of {name} minus that of {comparison.reference_group}, for all groups at "
-                    "once",
-                    partial(_entry, "auc_against", name, "gain"),
-                )
-        yield by_target(comparison, "ROC gap, with what it would be under equal curves", _gap)
-
-
-def _entry(attribute: str, key: object, form: str, judged: Judgement) -> Cell:
-    found: Mapping[Any, Estimate] = getattr(judged, attribute)
-    return estimate(found[key], form) if key in found else NOTHING
-
-
-def _gap(judged: Judgement) -> Cell:
-    chance = judged.gap_by_chance
-    beside = "" if isnan(chance) else f"by chance ≤ {plain(estimate(chance))}"
-    return estimate(judged.roc_gap, beside=beside)
 
 
 def other_tables(comparison: TableComparison) -> Iterator[Table]:
-    """By group, by pair, by capacity and by threshold."""
-    first = next(iter(comparison.methods[0].judgements.values()))
-    main = main_pair(comparison)
-    by_key: list[tuple[str, str, Any, str]] = [
-        *((f"AUC within group {name}", "group_auc", name, "score") for name in first.group_auc),
-        *(
-            (f"AUC difference: {pair[0]} minus {pair[1]}", "auc_differences", pair, "gain")
-            for pair in first.auc_differences
-            if pair != main
-        ),
-        *(
-            (f"xAUC: positives of {a} over negatives of {b}", "xauc", (a, b), "score")
-            for a, b in first.xauc
-        ),
-        *(
-            (f"Mean score minus mean risk, {name}", "calibration_in_the_large", name, "gain")
-            for name in first.calibration_in_the_large
-        ),
-        *(
-            (f"Precision among the {percent(share)} with the highest scores",
-             "precision_at_capacity", share, "score")
-            for share in first.precision_at_capacity
-        ),
-        *(
-            (f"Net benefit of acting at a risk of {percent(risk)}",
-             "net_benefit", risk, "fine score")
-            for risk in first.net_benefit
-        ),
-    ]  # fmt: skip
-    if any(
-        j.calibration_error.estimable for m in comparison.methods for j in m.judgements.values()
-    ):
-        yield by_target(
-            comparison,
-            "Calibration error: mean absolute difference of predicted and estimated risk",
-            lambda judged: estimate(judged.calibration_error),
+    """All other numbers: by group, by pair, by capacity and by threshold."""
+    judged = [j for method in comparison.methods for j in method.judgements.values()]
+    keys = dict.fromkeys((metric, of) for j in judged for metric, of, _ in estimates(j))
+    shown = _first_shown(comparison)
+    for key in keys:
+        if key in shown or (key[0] == "auc_against" and len(comparison.groups) == 2):
+            continue  # of two groups, what one is against the other has been shown
+        yield table(
+            _caption(comparison, key),
+            ("method", *(target.name for target in comparison.targets)),
+            [(code(m.name, comparison), *_cells(comparison, m, key)) for m in comparison.methods],
         )
-    for caption, attribute, key, form in by_key:
-        yield by_target(comparison, caption, partial(_entry, attribute, key, form))
-    for name, groups in first.when_acting.items():
-        for group in groups:
-            words = f"{WHEN_ACTING[name].words} in group {group}"
-            yield by_target(
-                comparison,
-                f"{words[0].upper()}{words[1:]}, acting on {comparison.decision}",
-                partial(_when_acting, name, group),
-            )
-
-
-def _when_acting(name: str, group: str, judged: Judgement) -> Cell:
-    found = judged.when_acting.get(name, {})
-    return estimate(found[group]) if group in found else NOTHING

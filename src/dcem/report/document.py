@@ -120,6 +120,7 @@ class Dots:
     rows: tuple[DotRow, ...]
     caption: str
     reference: str = ""  # what the hollow mark beside each point is
+    one_axis: bool = False  # whether the columns show one thing, on the same stretch of numbers
 
 
 @dataclass(frozen=True)

@@ -56,13 +56,15 @@ def axis_of(cells: Sequence[Cell]) -> Axis | None:
 
 
 def axes_of(dots: Dots) -> list[Axis | None]:
-    """One axis for each column."""
-    return [
-        axis_of(
-            [c for row in dots.rows for c in (*row.values[i : i + 1], *row.references[i : i + 1])]
-        )
+    """One axis for each column: its own, or that of all; None where it holds no number."""
+    columns = [
+        [c for row in dots.rows for c in (*row.values[i : i + 1], *row.references[i : i + 1])]
         for i in range(len(dots.columns))
     ]
+    if dots.one_axis:
+        common = axis_of([cell for column in columns for cell in column])
+        return [common if axis_of(column) else None for column in columns]
+    return [axis_of(column) for column in columns]
 
 
 def dots_table(dots: Dots, cell: Callable[[Cell], str], prose: Callable[[str], str]) -> str:
@@ -78,19 +80,24 @@ def dots_table(dots: Dots, cell: Callable[[Cell], str], prose: Callable[[str], s
     rows = []
     for row in dots.rows:
         entries = "".join(
-            f"<td>{_strip(axes[i], value, row.references[i : i + 1], row.colour)}"
-            f'<span class="number">{cell(value)}{_compared(row.references[i : i + 1], cell)}</span>'
-            "</td>"
+            # on a phone cells stand under each other, and each names its column
+            f'<td data-column="{escape(dots.columns[i].replace("`", ""))}">'
+            f"{_strip(axes[i], value, row.references[i : i + 1], row.colour)}"
+            f'<span class="{"number" if axes[i] else "told"}">{cell(value)}'
+            f"{_compared(row.references[i : i + 1], cell)}</span></td>"
             for i, value in enumerate(row.values)
         )
         kind = ' class="marked"' if row.marked else ""
         rows.append(f'<tr{kind}><th scope="row">{cell(row.label)}</th>{entries}</tr>')
+    label = escape(dots.title.replace("`", ""))
+    many = " many" * (len(dots.columns) > 2)  # too many for a phone: they scroll
     scales = "".join(f"<td>{_scale(axis)}</td>" for axis in axes)
     return (
         f'<figure class="dots">\n<p class="caption">{prose(dots.title)}</p>{key}\n'
-        f'<table class="dots">\n<thead><tr><th></th>{head}</tr></thead>\n'
+        f'<div class="wide" role="group" tabindex="0" aria-label="{label}">\n'
+        f'<table class="dots{many}">\n<thead><tr><th></th>{head}</tr></thead>\n'
         f"<tbody>\n{chr(10).join(rows)}\n</tbody>\n"
-        f'<tfoot aria-hidden="true"><tr><td></td>{scales}</tr></tfoot>\n</table>\n'
+        f'<tfoot aria-hidden="true"><tr><td></td>{scales}</tr></tfoot>\n</table>\n</div>\n'
         f"<figcaption>{prose(dots.caption)}</figcaption>\n</figure>"
     )
 
@@ -102,7 +109,9 @@ def _compared(references: Sequence[Cell], cell: Callable[[Cell], str]) -> str:
 
 
 def _strip(axis: Axis | None, value: Cell, references: Sequence[Cell], colour: str) -> str:
-    if axis is None or not isinstance(value, Number):
+    if axis is None:
+        return ""
+    if not isinstance(value, Number):
         return '<span class="strip" aria-hidden="true"></span>'
     found = value.estimate
     said = plain(value)
@@ -126,7 +135,7 @@ def _strip(axis: Axis | None, value: Cell, references: Sequence[Cell], colour: s
 def _scale(axis: Axis | None) -> str:
     if axis is None:
         return ""
-    ticks = axis.ticks if len(axis.ticks) <= 5 else axis.ticks[::2]
+    ticks = axis.ticks if len(axis.ticks) <= 4 else axis.ticks[::2]
     marks = "".join(
         f'<span style="left:{_at(axis.place(tick))}">{escape(axis.label(tick))}</span>'
         for tick in ticks

@@ -125,7 +125,7 @@ class Writer:
             columns, rows = _dots(what, width)
             if self._fits(grid := self._grid(columns, rows, (), stacked=False)):
                 self.console.print(grid)
-                return
+                return self._reasons(rows)
         self._table(*_dots(what, 0))
 
     def _table(
@@ -144,13 +144,11 @@ class Writer:
                 self._say(plain(row[0]), "bold")
                 for column, content in zip(columns[1:], row[1:], strict=True):
                     self._say(f"{column}: {_line(content)}", indent=4)
-        reasons = {
-            f"{cell.what}: {cell.reason}": None
-            for row in rows
-            for cell in row
-            if isinstance(cell, doc.Missing) and cell.reason
-        }
-        for reason in reasons:
+        self._reasons(rows)
+
+    def _reasons(self, rows: tuple[tuple[doc.Cell, ...], ...]) -> None:
+        absent = [cell for row in rows for cell in row if isinstance(cell, doc.Missing)]
+        for reason in dict.fromkeys(f"{one.what}: {one.reason}" for one in absent if one.reason):
             self._say(reason, "dim")
 
     def _fits(self, grid: Any, wraps: bool = False) -> bool:

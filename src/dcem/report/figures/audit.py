@@ -164,39 +164,6 @@ def calibration(audit: Audit) -> Drawing | None:
     )
 
 
-@in_style
-def drivers(audit: Audit, most: int = 12) -> Drawing | None:
-    """Importance of the raw columns."""
-    shown = [d for d in audit.drivers[:most] if d.loss.value > 0]
-    if not shown:
-        return None
-    figure = new_figure(8.2, 0.8 + 0.33 * len(shown))
-    ax = figure.subplots()
-    heights = np.arange(len(shown))[::-1]
-    values = np.array([d.loss.value for d in shown])
-    ax.barh(heights, values, color=ACCENT, height=0.62)
-    ax.hlines(
-        heights,
-        [max(d.loss.low, 0) for d in shown],
-        [d.loss.high for d in shown],
-        color=INK,
-        lw=1.4,
-    )
-    ax.set_yticks(heights, [shortened(d.column) for d in shown], color=INK)
-    ax.tick_params(axis="y", length=0)
-    ax.set_xlabel("permutation importance (log loss, thousandths of a nat per row)")
-    ax.grid(axis="x")
-    return Drawing(
-        figure,
-        "drivers",
-        "What drives testing",
-        "; ".join(f"{d.column}: {decimal(d.loss.value)}" for d in shown) + ".",
-        "Longer bars: testing is predicted from this column more than from others. Prediction is "
-        "not cause, and a column that was filled in after the decision can lead the list. "
-        "`(group)` is the group itself.",
-    )
-
-
 _KINDS = (
     ("recorded", "recorded: the untested count as negative", "D", MUTED),
     ("tested_only", "tested only", "s", INK),
