@@ -7,9 +7,10 @@
 Worlds whose truth is known, a new sample each repetition. In all of them group, testing and outcome
 depend on the features alone, so that every disparity and every dependence of the outcome on the
 group is false. Told are: how often a disparity is called, how often independence is rejected
-(nominal 5 %), how often the doubly robust prevalence holds the truth (of everybody, or of those
-within reach where that is not everybody), how many people are within reach, and how often nothing
-is estimated.
+(nominal 5 %) and how often that is claimed without "the models disagree", how often residuals
+still know something (`models_doubted`), how often the doubly robust prevalence holds the truth (of
+everybody, or of those within reach where that is not everybody), how many people are within reach,
+and how often nothing is estimated.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def repeat(world: World, seed: int) -> dict[str, Any]:
     begin = time.perf_counter()
     found = audit_labels(problem, random_state=seed)
     seconds = time.perf_counter() - begin
-    keys = {finding.key for finding in found.findings}
+    claimed = {finding.key: finding.severity for finding in found.findings}
     item, known = found.prevalence[0], risk.mean()
     estimate = item.doubly_robust
     if item.within.estimable:  # the same folds and models again, for who is within reach
@@ -104,8 +105,10 @@ def repeat(world: World, seed: int) -> dict[str, Any]:
         estimate, known = item.within, risk[within].mean()
     return {
         **asdict(world),
-        "disparity": bool(keys & {"tested-less", "tested-more"}),
+        "disparity": bool(claimed.keys() & {"tested-less", "tested-more"}),
         "dependence": bool(found.independence and found.independence.p_value < 0.05),
+        "dependence_claimed": claimed.get("depends-on-group", "note") != "note",
+        "models_doubted": "model-leaves" in claimed,
         "reach": found.overlap["everybody"].reach,
         "refused": not estimate.estimable,
         "covered": bool(estimate.low <= known <= estimate.high),
