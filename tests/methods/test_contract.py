@@ -131,7 +131,15 @@ def checkable(name: str):
 UNLIKE_REPETITION = {"check_sample_weight_equivalence_on_dense_data": "rows are held out by lot"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+# The contract is the base's: one method of networks and the default stand for the rest, and for
+# learners tests/methods/test_learning.py; all methods are checked by --slow.
+EVERY_TIME = {"tested-only", "ensemble"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n if n in EVERY_TIME else pytest.param(n, marks=pytest.mark.slow) for n in NAMES],
+)
 def test_check_estimator(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

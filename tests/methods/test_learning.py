@@ -279,7 +279,7 @@ def test_labels_may_be_missing_in_cross_validation_and_searches(data):
     )
     assert score.shape == (3,)
     assert (score > 0.7).all()
-    grid = {"learner": ["linear", "forest"], "clip": [0.02, 0.1]}
+    grid = {"learner": ["linear", "boost"], "clip": [0.02, 0.1]}
     search = GridSearchCV(make("ipw", "linear"), grid, cv=folds, scoring=judge)
     search.fit(data.X, data.y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()

@@ -1,11 +1,11 @@
 """What can be fitted to weighted rows besides networks: linear models, boosted trees, forests.
 
-All learners speak one small protocol, `Learner`: features as they are (NaN where missing), a label
-per row, a weight per row, and rows held out to choose a penalty or a number of trees by. None needs
+All learners are fitted alike (`LearnerBase`): features as they are (NaN where missing), a label per
+row, a weight per row, and rows held out to choose a penalty or a number of trees by. None needs
 torch. What they learn can be written as plain values and arrays, and stands for nobody in
 particular: no leaf of a tree holds fewer than ten people, and no counts are kept.
 """
 
-from dcem.learners.learner import LEARNERS, Learner, from_plain, make_learner, to_plain
+from dcem.learners.learner import LEARNERS, LearnerBase, from_plain, make_learner, to_plain
 
-__all__ = ["LEARNERS", "Learner", "from_plain", "make_learner", "to_plain"]
+__all__ = ["LEARNERS", "LearnerBase", "from_plain", "make_learner", "to_plain"]

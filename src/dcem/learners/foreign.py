@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from dcem.learners.learner import LearnerBase, Rows, as_logit, base_rate, known_rows
-from dcem.learners.preprocess import Preprocessor
+from dcem.learners.learner import LearnerBase, Rows, Sample, as_logit
 from dcem.table import checks
 
 
@@ -35,20 +34,10 @@ class Foreign(LearnerBase):
             )
         self.model = clone(model)
 
-    def fit(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        weight: np.ndarray,
-        validation: Rows | None = None,
-        person: np.ndarray | None = None,
-    ) -> Self:
-        """See `Learner`; what it makes of validation rows is its own affair: it is not told."""
-        X, y, weight, person = known_rows(X, y, weight, person)
-        self.preprocessor = Preprocessor.fit(X, "standard", person=person)
-        self.constant = base_rate(y, weight) if len(np.unique(y)) < 2 else None
-        if self.constant is not None:
-            return self
+    def _learn(self, sample: Sample, validation: Rows | None) -> None:
+        """What it makes of validation rows is its own affair: it is not told."""
+        X, y, weight, _ = sample
+        self.constant: float | None = None
         if "random_state" in self.model.get_params() and self.model.random_state is None:
             self.model.set_params(random_state=self.seed % 2**32)
         given: dict[str, Any] = {}
@@ -61,7 +50,9 @@ class Foreign(LearnerBase):
                     "alike in it, although they have weights."
                 )
         self.model.fit(self._rows(X), y.astype(int), **given)
-        return self
+
+    def _say(self, log_odds: float) -> None:
+        self.constant = log_odds
 
     def _rows(self, X: np.ndarray) -> np.ndarray:
         if get_tags(self.model).input_tags.allow_nan:
@@ -69,7 +60,7 @@ class Foreign(LearnerBase):
         return self.preprocessor.transform(X, "float64")
 
     def predict_logit(self, X: np.ndarray) -> np.ndarray:
-        """See `Learner`."""
+        """See `LearnerBase`."""
         if self.constant is not None:
             return np.full(len(X), self.constant)
         return as_logit(self.model.predict_proba(self._rows(X))[:, 1])

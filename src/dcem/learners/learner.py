@@ -1,14 +1,15 @@
-"""The protocol of a learner, and learners by name."""
+"""What a learner is, and learners by name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import expit, logit
 
+from dcem.learners.preprocess import Preprocessor
 from dcem.table import checks
 
 LEARNERS = {
@@ -22,10 +23,26 @@ CLIP = 1e-6  # probabilities that come from counting are kept this far from 0 an
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # features [n, d], labels [n], weights [n]
 
 
-class Learner(Protocol):
-    """Anything that can be fitted to weighted rows and gives probabilities."""
+class Sample(NamedTuple):
+    """Rows to learn from; `person` is None where each is somebody else's."""
 
-    classes_: np.ndarray  # [0, 1]
+    X: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    person: np.ndarray | None
+
+
+class LearnerBase:
+    """Anything that can be fitted to weighted rows and gives probabilities.
+
+    A learner writes `_learn` and `predict_logit`; what is said of everybody where there is only one
+    class (`_say`); and, to be saved with a model, `arrays` and `from_arrays`.
+    """
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, seed: int = 0, squared: bool = False):
+        self.seed, self.squared = seed, squared
 
     def fit(
         self,
@@ -40,24 +57,22 @@ class Learner(Protocol):
         `validation` are rows to choose by; `person [n]` says whose row it is, None that each is
         somebody else's.
         """
-        ...
+        sample = known_rows(X, y, weight, person)
+        self.n_features = X.shape[1]
+        self.preprocessor = Preprocessor.fit(sample.X, "standard", person=sample.person)
+        if len(np.unique(sample.y)) < 2:
+            self._say(base_rate(sample.y, sample.weight))
+        else:
+            self._learn(sample, validation)
+        return self
 
-    def predict_logit(self, X: np.ndarray) -> np.ndarray:
-        """Log-odds of class 1 `[n]`."""
-        ...
+    def _learn(self, sample: Sample, validation: Rows | None) -> None:
+        """Fit to rows of both classes, whose weights have mean 1; the preprocessor is there."""
+        raise NotImplementedError
 
-    def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Probabilities `[n, 2]`."""
-        ...
-
-
-class LearnerBase:
-    """What learners share: one constant where there is one class, probabilities from log-odds."""
-
-    classes_ = np.array([0, 1])
-
-    def __init__(self, seed: int = 0, squared: bool = False):
-        self.seed, self.squared = seed, squared
+    def _say(self, log_odds: float) -> None:
+        """Predict the same for everybody."""
+        raise NotImplementedError
 
     def predict_logit(self, X: np.ndarray) -> np.ndarray:
         """Log-odds of class 1 `[n]`."""
@@ -122,13 +137,13 @@ def smallest_leaf(person: np.ndarray | None, n_rows: int) -> int:
 
 def known_rows(
     X: np.ndarray, y: np.ndarray, weight: np.ndarray, person: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+) -> Sample:
     """Without rows of weight 0, and with weights of mean 1."""
     kept = weight > 0
     if not kept.all():
         X, y, weight = X[kept], y[kept], weight[kept]
         person = None if person is None else person[kept]
-    return X, y, weight / weight.mean(), person
+    return Sample(X, y, weight / weight.mean(), person)
 
 
 def base_rate(y: np.ndarray, weight: np.ndarray) -> float:

@@ -9,14 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from dcem.learners.learner import (
-    LearnerBase,
-    Rows,
-    as_logit,
-    base_rate,
-    known_rows,
-    log_loss,
-)
+from dcem.learners.learner import LearnerBase, Rows, Sample, as_logit, log_loss
 from dcem.learners.preprocess import Preprocessor, Scaling
 
 PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)  # per row; chosen on validation rows
@@ -36,28 +29,14 @@ class Linear(LearnerBase):
         super().__init__(seed, squared)
         self.drawn_in = drawn_in
 
-    def fit(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        weight: np.ndarray,
-        validation: Rows | None = None,
-        person: np.ndarray | None = None,
-    ) -> Self:
-        """See `Learner`."""
-        X, y, weight, person = known_rows(X, y, weight, person)
-        self.n_features = X.shape[1]
-        self.preprocessor = Preprocessor.fit(X, "standard", person=person)
+    def _learn(self, sample: Sample, validation: Rows | None) -> None:
+        X, y, weight, person = sample
         self.scaling = Scaling.fit(X, person) if self.drawn_in else None
         rows = self._inputs(X)
-        if len(np.unique(y)) < 2:
-            self.coefficients = np.zeros(rows.shape[1])
-            self.intercept = as_float(base_rate(y, weight))
-            return self
         best = np.inf
         for penalty in PENALTIES if validation is not None else (PENALTY,):
             fitted = self._fitted(rows, y, weight, penalty)
-            coefficients, intercept = np.ravel(fitted.coef_), as_float(fitted.intercept_)
+            coefficients, intercept = np.ravel(fitted.coef_), float(np.ravel(fitted.intercept_)[0])
             loss = -np.inf
             if validation is not None:
                 held = self._inputs(validation[0])
@@ -65,7 +44,10 @@ class Linear(LearnerBase):
             if loss < best:
                 best, self.penalty = loss, penalty
                 self.coefficients, self.intercept = coefficients, intercept
-        return self
+
+    def _say(self, log_odds: float) -> None:
+        self.scaling, self.intercept = None, log_odds
+        self.coefficients = np.zeros(self.preprocessor.n_outputs)
 
     def _fitted(self, rows: np.ndarray, y: np.ndarray, weight: np.ndarray, penalty: float) -> Any:
         total = penalty * len(y)
@@ -87,7 +69,7 @@ class Linear(LearnerBase):
         return self.preprocessor.transform(X, "float64")
 
     def predict_logit(self, X: np.ndarray) -> np.ndarray:
-        """See `Learner`."""
+        """See `LearnerBase`."""
         z = self._inputs(X) @ self.coefficients + self.intercept
         return as_logit(z) if self.squared else np.asarray(z)
 
@@ -112,8 +94,3 @@ class Linear(LearnerBase):
             raise ValueError("the coefficients do not fit the features")
         made.intercept, made.squared = float(numbers[0]), bool(numbers[1])
         return made
-
-
-def as_float(number: Any) -> float:
-    """A number out of an array of one."""
-    return float(np.ravel(number)[0])

@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+
+from dcem.learners.learner import LearnerBase
+from dcem.learners.preprocess import Preprocessor
 
 KINDS = {
     "leaves": np.int32,
@@ -183,6 +186,44 @@ class Scorer:
         if len(X) == 0:
             return np.zeros(0)
         return np.asarray(self._booster.predict(X, raw_score=True, num_threads=1))
+
+
+class TreeLearner(LearnerBase):
+    """A learner whose trees add up to what it predicts."""
+
+    trees: Trees
+
+    @property
+    def _n_inputs(self) -> int:
+        """Columns that the trees read."""
+        return self.n_features
+
+    def _set(self, trees: Trees) -> None:
+        trees.check(self._n_inputs)
+        self.trees, self._scorer = trees, Scorer(trees, self._n_inputs)
+
+    def _say(self, log_odds: float) -> None:
+        self._set(Trees.from_text(f"num_leaves=1\nleaf_value={log_odds!r}"))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_scorer"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._set(self.trees)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that was learnt."""
+        return self.trees.arrays() | self.preprocessor.arrays()
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> Self:
+        """The inverse of `arrays`."""
+        made = cls(squared=bool(np.any(arrays.get("squared", 0))))
+        made.n_features = n_features
+        made.preprocessor = Preprocessor.from_arrays(arrays, n_features)
+        made._set(Trees.from_arrays(arrays, made._n_inputs))
+        return made
 
 
 def _joined(name: str, parts: list[np.ndarray]) -> np.ndarray:
