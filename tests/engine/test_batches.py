@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dcem.engine.batches import Batches
+from dcem.engine.fit import Batches
 
 CPU = torch.device("cpu")
 

@@ -52,16 +52,6 @@ def test_sgd_is_torch_sgd(decay, momentum, nesterov):
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("make", [Adam, SGD])
-def test_each_network_may_have_its_own_rate_and_decay(make):
-    rates, decays = [0.001, 0.004, 0.002], [0.0, 0.5, 0.1]
-    as_tensor = (torch.tensor(values, dtype=torch.float64) for values in (rates, decays))
-    together = walk(make(next(as_tensor), weight_decay=next(as_tensor)), START)
-    for m in range(3):
-        alone = walk(make(rates[m], weight_decay=decays[m]), START[m : m + 1])
-        torch.testing.assert_close(together[m : m + 1], alone, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("make", [Adam, lambda lr: SGD(lr, momentum=0.9)])
 def test_reset_forgets_the_past_in_place(make):
     optimizer = make(0.01)

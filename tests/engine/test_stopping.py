@@ -20,7 +20,7 @@ def test_patience_counts_failures_in_a_row_for_each_network():
     # failed at 3 and 4, is not asked about the fifth
     assert active == [[True, True]] * 3 + [[True, False], [False, False]]
     assert rule.best_step.tolist() == [3, 2]
-    torch.testing.assert_close(rule.best_loss, torch.tensor([0.9, 0.5]))
+    torch.testing.assert_close(rule.best_loss, torch.tensor([[0.9, 0.5]]))
 
 
 def test_restore_brings_back_a_copy():

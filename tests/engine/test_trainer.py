@@ -74,11 +74,8 @@ def test_checks_come_every_so_many_steps_and_end_the_run():
     rows = make_rows()
     trainer = make_trainer(rows, batch_size=None)
     rule = Patience(trainer.fleet.flat, patience=1)
-
-    def never_better(flat, rows):
-        return torch.full((len(SEEDS),), torch.inf)
-
-    trainer.run(2000, stopping=rule, validation=rows, watch=never_better, check_every=10)
+    never_better = Rows(rows.X, {"target": torch.full_like(rows["target"], torch.inf)})
+    trainer.run(2000, stopping=rule, validation=never_better, check_every=10)
     assert not rule.active.any()
     assert trainer.steps_done < 2000
     assert int(rule.checks) * 10 == trainer.steps_done

@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch import nn
 
-from dcem.engine import Rows
+from dcem.engine import Patience, Rows
 from dcem.methods import fit_many
-from dcem.methods.sar_em import NeitherImproves, SarEMClassifier, classifier_loss
+from dcem.methods.sar_em import SarEMClassifier, classifier_loss
 from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
 
@@ -152,7 +152,7 @@ def test_corrected_starts_from_found_positives_against_the_rest(carry: bool) -> 
 
 
 def test_neither_improves() -> None:
-    rule = NeitherImproves(torch.zeros(2, 1), patience=2)
+    rule = Patience(torch.zeros(2, 1), patience=2, min_delta=0.0, n_losses=2)
     losses = [  # classifier and propensity loss of two networks
         [[1.0, 1.0], [1.0, 1.0]],
         [[0.9, 1.0], [1.1, 1.0]],  # the second network: equal is no improvement

@@ -16,16 +16,14 @@ The engine knows rows, weights and losses. What the rows mean is for `dcem.metho
     fleet.predict(X)          # [3, N], the probability of class 1
 """
 
+from dcem.engine.architectures import FromModule
 from dcem.engine.chunks import in_chunks
-from dcem.engine.device import resolve_device
-from dcem.engine.fit import Trainer, supervised
-from dcem.engine.fleet import Fleet, Rows
+from dcem.engine.fit import Patience, Trainer, supervised
+from dcem.engine.fleet import Fleet, Rows, resolve_device
 from dcem.engine.losses import cross_entropy
 from dcem.engine.mlp import MLP
-from dcem.engine.modules import FromModule
 from dcem.engine.optimizers import SGD, Adam
 from dcem.engine.replay import Replay
-from dcem.engine.stopping import Patience
 
 __all__ = [
     "MLP",

@@ -1,4 +1,4 @@
-"""The training loop of a fleet: one step for all networks, repeated.
+"""The training loop of a fleet: one step for all networks, repeated; batches; early stopping.
 
 An *objective* maps parameters `[M, P]` and rows to one loss per network `[M]`. The sum of the
 losses is differentiated once: since network m appears in loss m alone, that gives every network its
@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from dcem.engine.batches import Batches
 from dcem.engine.fleet import Architecture, Fleet, Rows
+from dcem.engine.optimizers import Optimizer
 from dcem.engine.replay import Replay
-from dcem.engine.stopping import Patience
 
 Objective = Callable[[Tensor, Rows], Tensor]
 Loss = Callable[[Tensor, Rows], Tensor]
@@ -27,27 +26,106 @@ Progress = Callable[[int, int], None]
 ASK_EVERY = 50
 
 
-class Optimizer(Protocol):
-    """What the loop asks of an optimiser."""
-
-    state: dict[str, Tensor]
-
-    def bind(self, flat: Tensor) -> None:
-        """Make the state for these parameters."""
-        ...
-
-    def reset(self) -> None:
-        """Forget the past, in place."""
-        ...
-
-    def update(self, flat: Tensor, grad: Tensor) -> None:
-        """One step, in place."""
-        ...
-
-
 def supervised(architecture: Architecture, loss: Loss) -> Objective:
     """The objective of a plain network: a loss of its logits."""
     return lambda flat, rows: loss(architecture.logits(flat, rows.X), rows)
+
+
+class Batches:
+    """Which rows each network sees in a step: `index [M, B]`; `advance` moves to the next.
+
+    Every network walks through permutations of its own, drawn from its own seed, so that its
+    batches do not depend on which other networks share the fleet. A batch that reaches the end of
+    one permutation goes on into the next: all have the same size, and each row is seen once in an
+    epoch.
+    """
+
+    def __init__(self, n_rows: int, size: int, seeds: Sequence[int], device: torch.device):
+        self.n_rows, self.size = n_rows, size
+        self.index = torch.zeros(len(seeds), size, dtype=torch.int64, device=device)
+        self._generators = [torch.Generator().manual_seed(int(seed)) for seed in seeds]
+        self._waiting = torch.empty(len(seeds), 0, dtype=torch.int32)  # drawn, not yet used
+        self._position = 0
+
+    def advance(self) -> None:
+        """Fill `index` with the next batch, in place."""
+        if self._waiting.shape[1] - self._position < self.size:
+            fresh = torch.stack(
+                [
+                    torch.randperm(self.n_rows, generator=generator, dtype=torch.int32)
+                    for generator in self._generators
+                ]
+            )
+            self._waiting = torch.cat([self._waiting[:, self._position :], fresh], dim=1)
+            self._position = 0
+        end = self._position + self.size
+        self.index.copy_(self._waiting[:, self._position : end])
+        self._position = end
+
+    def state(self) -> dict[str, Any]:
+        """Where the walk stands."""
+        return {
+            "batches.waiting": self._waiting[:, self._position :].clone(),
+            "batches.generators": torch.stack([g.get_state() for g in self._generators]),
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on from where the walk stood."""
+        self._waiting, self._position = state["batches.waiting"].clone(), 0
+        for generator, saved in zip(
+            self._generators, state["batches.generators"].cpu(), strict=True
+        ):
+            generator.set_state(saved.clone())  # a view into the stack would crash torch
+
+
+class Patience:
+    """Stop a network after `patience` checks without improvement; remember its best weights.
+
+    A check compares the watched loss: `loss + min_delta < best` is an improvement. Where several
+    losses `[k, M]` are watched, any of them may improve. A network that stops stays where it is
+    while the others go on. Everything is arithmetic on tensors, with no look at the host, so that
+    it can run inside a captured graph.
+
+    `restore` copies the best weights back, also for networks whose budget ran out before their
+    patience did. (Keeping a reference instead of a copy would restore nothing: the released code
+    of the paper does that, and so keeps the last weights.)
+    """
+
+    def __init__(self, flat: Tensor, patience: int, min_delta: float = 1e-8, n_losses: int = 1):
+        n_networks = flat.shape[0]
+        self.patience, self.min_delta = patience, min_delta
+        self.best_flat = flat.detach().clone()
+        self.best_loss = flat.new_full((n_losses, n_networks), torch.inf)
+        self.best_step = torch.zeros(n_networks, dtype=torch.int64, device=flat.device)
+        self.failures = torch.zeros(n_networks, dtype=torch.int64, device=flat.device)
+        self.checks = torch.zeros((), dtype=torch.int64, device=flat.device)
+        self.active = torch.ones(n_networks, dtype=torch.bool, device=flat.device)
+
+    def update(self, loss: Tensor, flat: Tensor) -> None:
+        """Take note of the watched losses, `[M]` or `[k, M]`, of the current weights."""
+        self.checks += 1
+        fell = self.active & (loss + self.min_delta < self.best_loss)  # [k, M]
+        self.best_loss.copy_(torch.where(fell, loss, self.best_loss))
+        better = fell.any(0)
+        self.best_step.copy_(torch.where(better, self.checks, self.best_step))
+        self.best_flat.copy_(torch.where(better.unsqueeze(1), flat, self.best_flat))
+        self.failures.copy_(torch.where(better, 0, self.failures + self.active))
+        self.active.logical_and_(self.failures < self.patience)
+
+    def restore(self, flat: Tensor) -> None:
+        """Put the best weights back, network by network, wherever a check ever improved."""
+        seen = (self.best_step > 0).unsqueeze(1)
+        flat.copy_(torch.where(seen, self.best_flat, flat))
+
+    def state(self) -> dict[str, Tensor]:
+        """All of it, by name, for a checkpoint."""
+        names = ("best_flat", "best_loss", "best_step", "failures", "checks", "active")
+        return {name: getattr(self, name) for name in names}
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        """Go on from a checkpoint, in place."""
+        for name, tensor in self.state().items():
+            tensor.copy_(state[name])
 
 
 class Trainer:
@@ -62,8 +140,6 @@ class Trainer:
         Rows per step; None, or no fewer than there are: all of them, always in the same order.
     seeds
         One for each network; they choose its batches. Needed with `batch_size`.
-    generators
-        Generators that the objective draws from on CUDA, so that a captured graph advances them.
     """
 
     def __init__(
@@ -75,14 +151,12 @@ class Trainer:
         *,
         batch_size: int | None = None,
         seeds: Sequence[int] | None = None,
-        generators: Sequence[torch.Generator] = (),
     ):
         self.fleet, self.rows, self.objective, self.optimizer = fleet, rows, objective, optimizer
         optimizer.bind(fleet.flat)
         self.losses = torch.full((len(fleet),), torch.nan, device=fleet.flat.device)
         self.losses = self.losses.to(fleet.flat.dtype)
         self.steps_done = 0
-        self._generators = generators
         self._stopping: Patience | None = None
         self._replay_step, self._replay_check = self._replays()
         self._batches: Batches | None = None
@@ -97,14 +171,12 @@ class Trainer:
         *,
         stopping: Patience | None = None,
         validation: Rows | None = None,
-        watch: Objective | None = None,
         check_every: int = 1,
         progress: Progress | None = None,
     ) -> None:
         """Take `steps` steps; with `stopping`, check each network on `validation` as it goes.
 
-        `watch` is the objective of the check (default: the one trained). Best weights are not put
-        back here: `stopping.restore` does that, for those who want it.
+        Best weights are not put back here: `stopping.restore` does that, for those who want it.
         """
         if stopping is not self._stopping:
             self._stopping = stopping
@@ -115,7 +187,7 @@ class Trainer:
             self._replay_step(self._step)
             self.steps_done += 1
             if stopping is not None and validation is not None and done % check_every == 0:
-                self._replay_check(partial(self._check, validation, watch or self.objective))
+                self._replay_check(partial(self._check, validation))
                 if (done // check_every) % ASK_EVERY == 0 and not bool(stopping.active.any()):
                     break
             if progress is not None:
@@ -134,14 +206,13 @@ class Trainer:
                 target.copy_(torch.where(self._stopping.active.unsqueeze(1), target, before))
             self.losses.copy_(losses.detach())
 
-    def _check(self, rows: Rows, objective: Objective) -> None:
+    def _check(self, rows: Rows) -> None:
         assert self._stopping is not None
         with torch.no_grad():
-            self._stopping.update(objective(self.fleet.flat, rows), self.fleet.flat)
+            self._stopping.update(self.objective(self.fleet.flat, rows), self.fleet.flat)
 
     def _replays(self) -> tuple[Replay, Replay]:
-        device = self.fleet.flat.device
-        return Replay(device, self._generators), Replay(device, self._generators)
+        return Replay(self.fleet.flat.device), Replay(self.fleet.flat.device)
 
     def state(self) -> dict[str, Any]:
         """Everything a later process needs to go on from here, as copies."""

@@ -136,3 +136,16 @@ class Fleet:
 def margin(logits: Tensor) -> Tensor:
     """The log-odds of class 1: the difference of two logits, or the one there is."""
     return logits[..., 1] - logits[..., 0] if logits.shape[-1] == 2 else logits[..., 0]
+
+
+def resolve_device(device: str | torch.device = "auto") -> torch.device:
+    """The device for `"auto"` (CUDA where there is a card, else the CPU), or the one named."""
+    if str(device) == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    resolved = torch.device(device)
+    if resolved.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(
+            f"device={str(device)!r} was asked for, but PyTorch sees no CUDA device here. "
+            'Use device="auto" or device="cpu".'
+        )
+    return resolved

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 
@@ -15,18 +15,11 @@ class Replay:
 
     The host then launches one graph instead of dozens of small kernels. The work must read and
     write the same tensors each time, in place, and must not look at their values on the host.
-
-    Parameters
-    ----------
-    device
-        Where the tensors of the work are. Anywhere but on CUDA the work is just done.
-    generators
-        Generators that it draws from on CUDA, so that a captured graph advances them.
+    `device` is where these are: anywhere but on CUDA the work is just done.
     """
 
-    def __init__(self, device: torch.device, generators: Sequence[torch.Generator] = ()):
-        self._device, self._generators = device, generators
-        self._runs = 0
+    def __init__(self, device: torch.device):
+        self._device, self._runs = device, 0
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self, work: Callable[[], None]) -> None:
@@ -48,8 +41,6 @@ class Replay:
         if self._runs < WARM_UP:
             return
         graph = torch.cuda.CUDAGraph()
-        for generator in self._generators:
-            graph.register_generator_state(generator)
         with torch.cuda.graph(graph):
             work()
         self._graph = graph

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
@@ -15,7 +16,6 @@ from torch import Tensor
 from dcem.engine import Fleet, Rows, in_chunks, resolve_device
 from dcem.engine.fit import Progress
 from dcem.engine.fleet import Architecture
-from dcem.engine.progress import display
 from dcem.methods.fitting import Prepared, prepare
 from dcem.methods.tables import Table
 from dcem.table.labels import SelectiveLabels
@@ -142,7 +142,7 @@ def _train_fleet(
         checkpoint=checkpoint,
         pace=ready[0].pace,
     )
-    with display(f"fitting {type(first).__name__}", bool(first.verbose)) as shown:
+    with _display(f"fitting {type(first).__name__}", bool(first.verbose)) as shown:
         data.progress = progress or shown
         trained = _train_members(first, data) if len(ready) == 1 else first._train(data)
     per_problem = len(trained.fleet) // len(ready)
@@ -266,3 +266,19 @@ def select(rows: Rows, keep: Tensor) -> Rows:
     chosen_rows = rows.take(index)
     chosen_rows.columns["weight"] = chosen_rows["weight"] * keep.gather(1, index)
     return chosen_rows
+
+
+@contextmanager
+def _display(title: str, show: bool) -> Iterator[Progress | None]:
+    """A callback `(done, total)` that draws a bar on standard error; None where `show` is off."""
+    if not show:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Bar(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

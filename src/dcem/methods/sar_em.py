@@ -166,8 +166,9 @@ class _Networks:
             ),
         ]
         self.untrained = [trainer.fleet.clone() for trainer in self.trainers]
-        rule = NeitherImproves if self.published else Patience
-        self.rule = rule(self._both(), method.patience)
+        # as published, either loss may improve; else their sum
+        watched = {"min_delta": 0.0, "n_losses": 2} if self.published else {}
+        self.rule = Patience(self._both(), method.patience, **watched)
         self.history = History(len(data.seeds), LOSSES)
 
     def _both(self) -> Tensor:
@@ -234,25 +235,6 @@ class _Networks:
             for m, (best, on) in enumerate(endings)
         ]
         return Trained(classifier, attributes)
-
-
-class NeitherImproves(Patience):
-    """Stop a network when for `patience` checks neither of its two losses fell below its best."""
-
-    def __init__(self, flat: Tensor, patience: int):
-        super().__init__(flat, patience, min_delta=0.0)
-        self.best_loss = flat.new_full((2, flat.shape[0]), torch.inf)
-
-    def update(self, loss: Tensor, flat: Tensor) -> None:
-        """Take note of both losses `[2, M]`; any fall resets the count."""
-        self.checks += 1
-        fell = self.active & (loss < self.best_loss)  # [2, M]
-        self.best_loss.copy_(torch.where(fell, loss, self.best_loss))
-        better = fell.any(0)
-        self.best_step.copy_(torch.where(better, self.checks, self.best_step))
-        self.best_flat.copy_(torch.where(better.unsqueeze(1), flat, self.best_flat))
-        self.failures.copy_(torch.where(better, 0, self.failures + self.active))
-        self.active.logical_and_(self.failures < self.patience)
 
 
 class _Split:
