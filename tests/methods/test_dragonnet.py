@@ -10,8 +10,7 @@ from torch import nn
 
 from dcem.engine import Rows
 from dcem.methods import fit_many
-from dcem.methods.dragon_architecture import Dragon
-from dcem.methods.dragonnet import DragonNetClassifier
+from dcem.methods.dragonnet import Dragon, DragonNetClassifier
 from dcem.methods.supervised import ObservedLabelsClassifier
 from dcem.table.checks import DataWarning, InputError
 from dcem.table.labels import SelectiveLabels

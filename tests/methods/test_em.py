@@ -90,7 +90,7 @@ def test_weights_pseudo_labels_and_losses_are_those_of_the_reference(
             patience=99,
         ),
         seeds=SEEDS,
-        on_iteration=lambda _, now: seen.append(now.flat.clone()),
+        progress=lambda *_: seen.append(fleet.flat.clone()),
     )
     for m, seed in enumerate(SEEDS):
         expected = plain.plain_dcem(
@@ -143,7 +143,7 @@ def test_the_watched_loss_chooses_the_returned_iterate():
     states = []
     result = run_em(
         fleet, train, other, settings, seeds=SEEDS,
-        on_iteration=lambda _, now: states.append(now.flat.clone()),
+        progress=lambda *_: states.append(fleet.flat.clone()),
     )  # fmt: skip
     for m in range(2):  # labels turned round: every step in training is a step back there
         watched = result.history[m]["tested_validation_loss"]
@@ -167,21 +167,21 @@ def test_em_resumes_after_its_last_whole_iteration(tmp_path, batch_size, fresh):
     class Killed(Exception):
         pass
 
-    def die(iteration, _):
-        if iteration == 2:
+    def die(done, _):
+        if done == 3:
             raise Killed
 
     file = tmp_path / "em.safetensors"
     killed, train, _ = em_case(**options)
     with pytest.raises(Killed):
-        run_em(killed, train, train, settings, seeds=SEEDS, saves=Saves(file), on_iteration=die)
+        run_em(killed, train, train, settings, seeds=SEEDS, saves=Saves(file), progress=die)
     resumed, train, _ = em_case(**options)
     ran = []
     again = run_em(
         resumed, train, train, settings, seeds=SEEDS, saves=Saves(file),
-        on_iteration=lambda iteration, _: ran.append(iteration),
+        progress=lambda done, _: ran.append(done),
     )  # fmt: skip
-    assert ran == [3, 4, 5]
+    assert ran == [4, 5, 6]
     assert torch.equal(resumed.flat, fleet.flat)
     assert torch.equal(again.pseudo_labels, whole.pseudo_labels)
     assert again.history == whole.history

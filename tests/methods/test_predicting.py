@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dcem.methods import fit_many, make
-from dcem.methods.predicting import score_many
+from dcem.methods.fleets import score_many
 from dcem.tasks import make_sinusoid
 
 SMALL = {"steps": 5, "hidden": (8,)}

@@ -18,7 +18,7 @@ from dcem import metrics
 from dcem.benchmark.cells import Cell, estimator_of, task_of
 from dcem.benchmark.machine import device_name, peak_memory, reset_peak
 from dcem.methods import fit_many
-from dcem.methods.predicting import score_many
+from dcem.methods.fleets import score_many
 from dcem.tasks import Task
 
 Progress = Callable[[int, int], None]

@@ -22,8 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dcem.hooks import above
 from dcem.learners.preprocess import Preprocessor
-from dcem.methods.fitting import Prepared, fit_many, prepare
-from dcem.methods.frames import frame_encoder
+from dcem.methods.fitting import Prepared, fit_many, frame_encoder, prepare
 from dcem.methods.support import Support
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
@@ -115,7 +114,10 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         """
         y, classes = checks.encode_classes(y)
         encoder = frame_encoder(X)
-        rows = X if encoder is None else encoder.encoded(X)
+        rows = X
+        if encoder is not None:
+            index = checks.as_frame(X).index
+            rows = pd.DataFrame(encoder.transform(X), index, encoder.feature_names)
         problem = checks.check_fit_input(rows, y, tested, sensitive_features, sample_weight)
         self.classes_ = classes
         validate_data(self, X, skip_check_array=True)  # feature names and their number

@@ -13,7 +13,7 @@ from torch import Tensor
 from dcem.engine import Adam, Fleet, Patience, Rows, Trainer, cross_entropy, supervised
 from dcem.engine.checkpoint import Saves
 from dcem.methods.em_networks import EMResult, EMSettings, run_em
-from dcem.methods.fleets import FleetData, Trained
+from dcem.methods.fleets import FleetData, Trained, saves_of
 from dcem.methods.network import VARIANTS, NetworkClassifier
 from dcem.methods.propensity import (
     architecture_of,
@@ -22,7 +22,6 @@ from dcem.methods.propensity import (
     log_odds,
 )
 from dcem.methods.registry import renamed
-from dcem.methods.resuming import saves_of
 from dcem.methods.settings import WIDE, PropensitySettings
 from dcem.methods.tables import Table
 

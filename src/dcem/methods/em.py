@@ -9,8 +9,10 @@ a model that is fitted in closed form, or by trees, is a third.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from dcem.engine.checkpoint import Saves
 
 
 class Alternating(Protocol):
@@ -37,25 +39,12 @@ class Alternating(Protocol):
         ...
 
 
-class Checkpoints(Protocol):
-    """Where the state is kept; `dcem.engine.checkpoint.Saves` is one."""
-
-    def after(self, done: int, state: Callable[[], dict[str, Any]]) -> AbstractContextManager[None]:
-        """Keep what `done` iterations led to, also if the block is left by an exception."""
-        ...
-
-    def write(self, done: int, state: Callable[[], dict[str, Any]]) -> None:
-        """Keep it in any case."""
-        ...
-
-
 def alternate(
     steps: Alternating,
     max_iter: int,
-    saves: Checkpoints,
+    saves: Saves,
     *,
     done: int = 0,
-    on_iteration: Callable[[int], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
     """Iterate until nothing improves or `max_iter` iterations are done; how many there are.
@@ -64,8 +53,6 @@ def alternate(
     ----------
     done
         Iterations behind us, of a run that goes on.
-    on_iteration
-        Called after each iteration with its number, from 0.
     progress
         Called with `(done, max_iter)`.
     """
@@ -75,8 +62,6 @@ def alternate(
         steps.look()
         done += 1
         with saves.after(done, steps.state):
-            if on_iteration is not None:
-                on_iteration(done - 1)
             if progress is not None:
                 progress(done, max_iter)
     saves.write(done, steps.state)

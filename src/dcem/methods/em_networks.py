@@ -16,7 +16,6 @@ validation rows, where the label is known: it sees overfitting, which the other 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -75,7 +74,6 @@ def run_em(
     seeds: list[int],
     first_q: Fleet | None = None,
     progress: Progress | None = None,
-    on_iteration: Callable[[int, Fleet], None] | None = None,
     saves: Saves | None = None,
 ) -> EMResult:
     """Train `fleet` in place.
@@ -87,22 +85,13 @@ def run_em(
     first_q
         The networks that give the first pseudo-labels (default: the same). Untrained ones are the
         *uninformative start*: every untested row begins near one half.
-    on_iteration
-        Called after each iteration with its number (from 0) and the fleet.
     saves
         Where the state is kept after an iteration, and where a run that was ended goes on from.
     """
     steps = _Networks(fleet, train, validation, settings, seeds, first_q or fleet)
     saves = saves or Saves(None)
     done = saves.resume(steps.load) or 0
-    alternate(
-        steps,
-        settings.max_iter,
-        saves,
-        done=done,
-        on_iteration=None if on_iteration is None else lambda number: on_iteration(number, fleet),
-        progress=progress,
-    )
+    alternate(steps, settings.max_iter, saves, done=done, progress=progress)
     if settings.keep == "best":
         steps.rule.restore(fleet.flat)
     history = steps.history.records

@@ -1,10 +1,11 @@
-"""From prepared problems to fleets: stack, train together, and hand the shares back."""
+"""From prepared problems to fleets: stack, train and score together, hand the shares back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dcem._version import __version__
 from dcem.engine import Fleet, Rows, in_chunks, resolve_device
+from dcem.engine.checkpoint import Saves, nested
 from dcem.engine.fit import Progress
 from dcem.engine.fleet import Architecture
+from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared, prepare
 from dcem.methods.tables import Table
 from dcem.table.labels import SelectiveLabels
@@ -26,6 +30,11 @@ if TYPE_CHECKING:
 # Tables longer than this are trained on minibatches of BATCH rows unless batch_size says otherwise.
 FULL_BATCH_LIMIT = 50_000
 BATCH = 16_384
+# Where and how loudly a fit runs does not change what it is; `data` holds the seeds, and the
+# initial weights tell one network from another, whose factory has a new address in each process.
+NOT_IDENTITY = ("device", "verbose", "random_state", "network")
+# The most numbers stacked to be scored: 80 MB of features. Long tables gain nothing from company.
+MOST_SCORED = 10_000_000
 
 
 @dataclass
@@ -282,3 +291,77 @@ def _display(title: str, show: bool) -> Iterator[Progress | None]:
     with Bar(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+# -- going on after an interruption -----------------------------------------------------------
+
+
+def saves_of(method: NetworkClassifier, data: FleetData) -> Saves:
+    """Where a fit keeps its state as it goes; nowhere if `data` names no file."""
+    if data.checkpoint is None:
+        return Saves(None)
+    return Saves(data.checkpoint, identity(method, data))
+
+
+def identity(method: NetworkClassifier, data: FleetData) -> str:
+    """A hash of method, parameters, seeds and rows: of what goes into a fit, not of what any part
+    of it came to, which may round differently on another processor."""
+    given = method.get_params(deep=False)
+    about = {name: value for name, value in given.items() if name not in NOT_IDENTITY}
+    shared = (data.seeds, data.n_groups, data.batch_size, data.pace)
+    digest = sha256(f"{__version__} {type(method).__name__} {about} {shared}".encode())
+    tables = {"train": data.train, "validation": data.validation}
+    tensors = {"initial": method._architecture(data.n_inputs).initial(data.seeds[0])} | nested(
+        **{name: {"X": rows.X, **rows.columns} for name, rows in tables.items() if rows is not None}
+    )
+    for name, tensor in tensors.items():
+        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().reshape(-1).numpy().data)
+    return digest.hexdigest()
+
+
+# -- scoring ----------------------------------------------------------------------------------
+
+
+def score_many(
+    estimators: Sequence[NetworkClassifier], problems: Sequence[SelectiveLabels]
+) -> list[np.ndarray]:
+    """The probability of class 1 `[n]` of each problem's rows by its own estimator.
+
+    Estimators of one method, fitted by one `fit_many`, go through their networks together.
+    """
+    if not _alike(estimators, problems):
+        return [_score(*pair) for pair in zip(estimators, problems, strict=True)]
+    members = len(estimators[0].fleet_)
+    X = np.stack(
+        [one.preprocessor_.transform(problem.X, one.dtype)
+         for one, problem in zip(estimators, problems, strict=True)]
+    )  # fmt: skip
+    flat = torch.cat([one.fleet_.flat for one in estimators])
+    rows = torch.from_numpy(X).repeat_interleave(members, 0)  # [K members, n, d]
+    scores = Fleet(estimators[0].fleet_.architecture, flat).predict(rows).double().numpy()
+    return list(scores.reshape(len(estimators), members, -1).mean(axis=1))
+
+
+def _alike(estimators: Sequence[NetworkClassifier], problems: Sequence[SelectiveLabels]) -> bool:
+    """Whether plain networks of one shape meet tables of one shape, and not too long ones."""
+    first, shape = estimators[0], problems[0].X.shape
+    return (
+        type(first).predict_proba is SelectiveClassifier.predict_proba
+        and hasattr(first, "fleet_")
+        and len(problems) * shape[0] * shape[1] <= MOST_SCORED
+        and all(problem.X.shape == shape for problem in problems)
+        and all(
+            one.fleet_.architecture is first.fleet_.architecture
+            and len(one.fleet_) == len(first.fleet_)
+            for one in estimators
+        )
+    )
+
+
+def _score(estimator: NetworkClassifier, problem: SelectiveLabels) -> np.ndarray:
+    group: dict[str, Any] = {}
+    if estimator.needs_group:
+        group = {"sensitive_features": np.asarray(problem.group_names)[problem.group]}
+    positive: np.ndarray = estimator.predict_proba(problem, **group)[:, 1]
+    return positive

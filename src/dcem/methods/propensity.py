@@ -19,23 +19,12 @@ from torch.nn.functional import one_hot
 from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, cross_entropy
 from dcem.engine.fleet import margin
 from dcem.methods.settings import PropensitySettings
-from dcem.methods.support import positive_probability
+from dcem.methods.support import positive_probability, with_group
 from dcem.table.checks import notice
 
 # Probabilities of a foreign model are kept this far from 0 and 1: log-odds must be finite.
 CLIP = 1e-6
 BLOCK = 65_536  # rows given their interactions at a time
-
-
-def with_group(X: Tensor, group: Tensor, n_groups: int) -> Tensor:
-    """Features with group indicators and their interactions: `[..., N, G d + G - 1]`.
-
-    `X` is `[N, d]` or `[M, N, d]`; `group` holds codes `[N]` or `[M, N]`.
-    """
-    indicators = [(group == g).to(X.dtype).unsqueeze(-1) for g in range(1, n_groups)]
-    if X.dim() == 2 and group.dim() == 2:
-        X = X.expand(group.shape[0], -1, -1)
-    return torch.cat([X, *(X * a for a in indicators), *indicators], dim=-1)
 
 
 def architecture_of(settings: PropensitySettings, n_inputs: int, n_groups: int) -> MLP:

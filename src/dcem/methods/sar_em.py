@@ -13,12 +13,11 @@ from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, supervised
 from dcem.engine.checkpoint import State, nested, part
 from dcem.engine.losses import cross_entropy_rows, weighted_mean
 from dcem.methods.em import History, alternate
-from dcem.methods.fleets import FleetData, Trained
+from dcem.methods.fleets import FleetData, Trained, saves_of
 from dcem.methods.network import NetworkClassifier, check_variant
-from dcem.methods.propensity import with_group
 from dcem.methods.registry import renamed
-from dcem.methods.resuming import saves_of
 from dcem.methods.settings import RELEASED, SLOW
+from dcem.methods.support import with_group
 from dcem.table import checks
 
 CLAMP = 1e-6  # a classifier's probabilities stay this far from 0 and 1 in the E-step

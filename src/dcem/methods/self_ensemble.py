@@ -13,11 +13,10 @@ from torch import Tensor
 from dcem.engine import SGD, Fleet, Rows, Trainer
 from dcem.engine.checkpoint import State
 from dcem.engine.losses import cross_entropy_rows, mean_or_zero
-from dcem.methods.fleets import FleetData, Trained
+from dcem.methods.fleets import FleetData, Trained, saves_of
 from dcem.methods.network import NetworkClassifier, check_variant
 from dcem.methods.noise import Noise
 from dcem.methods.registry import renamed
-from dcem.methods.resuming import saves_of
 from dcem.methods.settings import RELEASED, WIDE
 from dcem.metrics import auc
 

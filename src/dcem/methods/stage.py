@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
 from dcem.engine import Adam, Fleet, Patience, Rows, Trainer
@@ -93,11 +92,3 @@ def factored_cross_entropy(logits: Tensor, rows: Rows) -> Tensor:
     """The mean cross-entropy of each network, `[M]`, rows counted by their factors."""
     values, factor = cross_entropy_rows(logits, rows["target"]), rows.get("factor")
     return weighted_mean(values if factor is None else values * factor, rows["weight"])
-
-
-def append_group(X: Tensor, group: Tensor, n_groups: int) -> Tensor:
-    """Features with an indicator of every group but the first: `[..., N, d + G - 1]`."""
-    indicators = [(group == g).to(X.dtype).unsqueeze(-1) for g in range(1, n_groups)]
-    if X.dim() == 2 and group.dim() == 2:
-        X = X.expand(group.shape[0], -1, -1)
-    return torch.cat([X, *indicators], dim=-1)

@@ -17,6 +17,7 @@ from dcem.methods.base import GroupPredictor, Prepared, SelectiveClassifier
 from dcem.methods.network import NetworkClassifier
 from dcem.methods.registry import renamed
 from dcem.methods.settings import SINGLE, SLOW, WIDE
+from dcem.methods.support import with_group
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
@@ -316,31 +317,21 @@ class TestedOnlyPlusGroupClassifier(GroupPredictor, TestedOnlyClassifier):
 
     def _rows(self, part: Rows, data: FleetData) -> Rows:
         from dcem.engine import Rows
-        from dcem.methods.stage import append_group
 
-        inputs = append_group(part.X, part["group"], data.n_groups)
+        inputs = with_group(part.X, part["group"], data.n_groups, interactions=False)
         return super()._rows(Rows(inputs, part.columns), data)
 
     def _group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
         features = self._features(X)
         codes = self._group_codes(sensitive_features, len(features))
+        standard = self.preprocessor_.transform(features, self._precision)
+        n_groups = len(self.group_names_)
         return self._members(
-            _with_indicators(features, codes, len(self.group_names_)),
-            _with_indicators(
-                self.preprocessor_.transform(features, self._precision),
-                codes,
-                len(self.group_names_),
-            ),
+            *(with_group(X, codes, n_groups, interactions=False) for X in (features, standard))
         )
 
     def _inputs(self, table: Any, n_groups: int) -> np.ndarray:
-        return _with_indicators(table.X, table.group, n_groups)
-
-
-def _with_indicators(X: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
-    """Features with an indicator of every group but the first: `[n, d + G - 1]`."""
-    indicators = [(group == g).astype(X.dtype)[:, None] for g in range(1, n_groups)]
-    return np.concatenate([X, *indicators], axis=1)
+        return with_group(table.X, table.group, n_groups, interactions=False)
 
 
 __getattr__ = renamed(__name__)

@@ -127,17 +127,23 @@ class Support:
         )
 
 
-def with_group(
-    X: np.ndarray, group: np.ndarray, n_groups: int, *, interactions: bool = True
-) -> np.ndarray:
+def with_group(X: Any, group: Any, n_groups: int, *, interactions: bool = True) -> Any:
     """Features with an indicator of every group but the first and their interactions.
 
     `[n, G d + G - 1]`: what a model of testing reads, so that each group may have its own policy.
-    Trees find the interactions by themselves: for them `[n, d + G - 1]` are enough.
+    Trees find the interactions by themselves: for them `[n, d + G - 1]` are enough. Arrays, or
+    tensors of M networks: `X [n, d]` or `[M, n, d]`, `group [n]` or `[M, n]`.
     """
-    indicators = [(group == g).astype(X.dtype)[:, None] for g in range(1, n_groups)]
+    indicators = [(group == g)[..., None] for g in range(1, n_groups)]
+    if isinstance(X, np.ndarray):
+        products = [X * a for a in indicators] if interactions else []
+        return np.concatenate([X, *products, *indicators], axis=-1)
+    import torch
+
+    if X.dim() == group.dim():
+        X = X.expand(len(group), -1, -1)
     products = [X * a for a in indicators] if interactions else []
-    return np.concatenate([X, *products, *indicators], axis=1)
+    return torch.cat([X, *products, *indicators], dim=-1)
 
 
 def positive_probability(model: Any, X: np.ndarray) -> np.ndarray:

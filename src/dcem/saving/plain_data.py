@@ -20,11 +20,11 @@ from sklearn.base import BaseEstimator
 from dcem import learners
 from dcem.learners.preprocess import Preprocessor
 from dcem.methods.base import SelectiveClassifier
-from dcem.methods.frames import FrameEncoder
 from dcem.methods.registry import METHODS, current_name
 from dcem.methods.settings import PropensitySettings
 from dcem.methods.support import Support
 from dcem.saving.card import shown_counts
+from dcem.table.encoder import Encoder
 
 # Settings that are parameters of a method; only these are made again from a file.
 SETTINGS = {cls.__name__: cls for cls in (PropensitySettings,)}
@@ -155,7 +155,7 @@ class Unpacker:
                 raise ValueError(f"{name!r} is not the name of a fitted attribute")
             setattr(one, name, self._value(value, f"{place}{name}", depth))
         if "encoder" in node:
-            one.encoder_ = FrameEncoder.from_plain(_mapping(node["encoder"]))
+            one.encoder_ = Encoder.from_plain(_mapping(node["encoder"]))
         n_features = _count(one.n_features_in_)
         if hasattr(one, "encoder_"):
             n_features = len(one.encoder_.feature_names)
