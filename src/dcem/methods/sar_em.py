@@ -166,7 +166,7 @@ class _Networks:
         ]
         self.untrained = [trainer.fleet.clone() for trainer in self.trainers]
         # as published, either loss may improve; else their sum
-        watched = {"min_delta": 0.0, "n_losses": 2} if self.published else {}
+        watched: dict[str, Any] = {"min_delta": 0.0, "n_losses": 2} if self.published else {}
         self.rule = Patience(self._both(), method.patience, **watched)
         self.history = History(len(data.seeds), LOSSES)
 
