@@ -14,7 +14,6 @@ from dcem.metrics.estimate import Estimate
 from dcem.report.audit import SECTIONS, audit_document
 from dcem.report.document import WITHHELD, Missing, Name, Table, cells
 from dcem.report.figures import audit as figures
-from dcem.report.figures.audit_sensitivity import SENSITIVITY
 from dcem.report.findings import TO_DO, TOGETHER, listed_findings
 from dcem.report.style import inline_svg
 from dcem.report.to_html import to_html
@@ -103,7 +102,7 @@ def test_page_fetches_nothing_and_says_no_nan(page, document) -> None:
 
 
 def test_figures_are_valid_and_described(found) -> None:
-    for draw in (*FIGURES, *SENSITIVITY):
+    for draw in (*FIGURES, *figures.SENSITIVITY):
         drawing = draw(found)
         ElementTree.fromstring(inline_svg(drawing))
         assert drawing.description

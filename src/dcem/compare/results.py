@@ -127,6 +127,7 @@ class GroupCounts:
     tested: int
     positives_seen: int
     positives: int | None = None
+    place: int | None = None  # among the groups of the whole table, some of which may be empty here
 
 
 @dataclass(frozen=True)

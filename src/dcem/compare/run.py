@@ -297,6 +297,7 @@ def _counts(problem: SelectiveLabels, truth: np.ndarray | None) -> tuple[GroupCo
                     tested=int(problem.tested[here].sum()),
                     positives_seen=int(problem.y_imputed[here].sum()),
                     positives=None if truth is None else int(truth[here].sum()),
+                    place=code,
                 )
             )
     return tuple(counted)

@@ -39,7 +39,6 @@ from dcem.report.document import (
     table,
 )
 from dcem.report.figures import audit as draw
-from dcem.report.figures import audit_sensitivity as draw_sensitivity
 from dcem.report.findings import listed_findings
 from dcem.text import count, p_value
 
@@ -191,7 +190,7 @@ def sensitivity(audit: Audit) -> Iterator[Block]:
     )
     yield Fold(
         "The curves",
-        tuple(_figure(make, audit) for make in draw_sensitivity.SENSITIVITY),
+        tuple(_figure(make, audit) for make in draw.SENSITIVITY),
     )
 
 

@@ -2,91 +2,41 @@
 
 from __future__ import annotations
 
-from math import isnan
+from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
 
-from dcem.audit.results import Audit, Estimate
+from dcem.audit.results import Audit
 from dcem.estimation.overlap import HARDLY
 from dcem.estimation.results import EVERYBODY
-from dcem.report.figures.panels import group_line, key_of_groups, share_marks, shortened
+from dcem.metrics.estimate import Estimate
+from dcem.report.figures.panels import Groups, diagonal, line, named_rows, share_marks, shortened
+from dcem.report.figures.people import tested_by_risk
 from dcem.report.style import ACCENT, FAINT, INK, MUTED, WARN, Drawing, in_style, new_figure, tell
-from dcem.text import decimal, number, percent
-
-MOST_GROUPS = 8  # lines that an eye can tell apart; the largest groups are drawn
+from dcem.text import decimal, number, percent, ratio
 
 
-def looks_of(audit: Audit) -> dict[str, dict[str, Any]]:
-    """The largest groups, each with the colour and dashes it has on every page."""
-    largest = sorted(audit.counts, key=lambda item: -item.rows)[:MOST_GROUPS]
-    return {
-        item.group: group_line(place) for place, item in enumerate(audit.counts) if item in largest
-    }
-
-
-def left_out(audit: Audit) -> str:
-    """A sentence about groups that are not drawn, or nothing."""
-    more = len(audit.counts) > MOST_GROUPS
-    return f" The {MOST_GROUPS} largest of {len(audit.counts)} groups are drawn." if more else ""
-
-
-def names_of(audit: Audit) -> list[str]:
-    """All groups, in the order of their colours."""
-    return [item.group for item in audit.counts]
-
-
-@in_style
 def risk(audit: Audit) -> Drawing | None:
     """Share tested against predicted risk."""
-    looks = looks_of(audit)
-    curves = [c for c in audit.risk_curves if c.group in looks or not audit.grouped]
-    if not curves:
-        return None
-    figure = new_figure(8.2, 4.2)
-    ax = figure.subplots()
-    for curve in curves:
-        look = looks[curve.group] if audit.grouped else {"color": ACCENT}
-        faint = 0.16 if len(curves) <= 3 else 0.08
-        ax.fill_between(curve.risk, curve.low, curve.high, color=look["color"], alpha=faint, lw=0)
-        (line,) = ax.plot(curve.risk, curve.tested, marker="o", lw=2, ms=4.5, **look)
-        tell(
-            line,
-            [
-                f"{curve.group}: {percent(tested)} tested at a risk of {percent(risk)}"
-                for risk, tested in zip(curve.risk, curve.tested, strict=True)
-            ],
-        )
-    ax.set(xlabel="risk that the features predict", ylabel="share tested")
-    ax.set_ylim(bottom=0)
-    share_marks(ax.xaxis, ax.yaxis)
-    ax.grid(axis="y")
-    if len(curves) > 1:
-        key_of_groups(figure, names_of(audit), {curve.group for curve in curves})
-    described = "; ".join(
-        f"{c.group}: from {percent(c.tested[0])} tested at a risk of {percent(c.risk[0])} to "
-        f"{percent(c.tested[-1])} at {percent(c.risk[-1])}"
-        for c in curves
-    )
-    return Drawing(
-        figure,
+    return tested_by_risk(
+        {curve.group: (curve.risk, curve) for curve in audit.risk_curves},
+        Groups(audit),
         "risk",
         "Testing against risk",
-        f"Share tested by predicted risk. {described}.",
+        "the features predict",
         "People in ten parts by the risk that a model of the tested predicts from their features, "
         "with 95 % intervals. Where the lines lie apart, people at equal predicted risk are tested "
-        f"unequally. Points that rest on fewer than ten people are left out.{left_out(audit)}",
+        "unequally. Points that rest on fewer than ten people are left out.",
     )
 
 
 @in_style
 def overlap(audit: Audit) -> Drawing | None:
     """Distribution of the testing probabilities, a panel a group."""
-    if not audit.overlap:
-        return None
-    looks = looks_of(audit)
-    names = [n for n, o in audit.overlap.items() if n in looks and o.histogram.any()]
-    names = names if audit.grouped else [EVERYBODY]
+    groups = Groups(audit)
+    names = [n for n, o in audit.overlap.items() if n in groups.look and o.histogram.any()]
+    names = names if audit.grouped or not audit.overlap else [EVERYBODY]
     if not names:
         return None
     figure = new_figure(8.6, 0.75 + (0.95 if len(names) <= 3 else 0.6) * len(names))
@@ -96,7 +46,7 @@ def overlap(audit: Audit) -> Drawing | None:
     places = [int(np.argmin(np.abs(audit.bin_edges - mark))) for mark in marks]
     for ax, name in zip(axes, names, strict=True):
         found = audit.overlap[name]
-        colour = looks[name]["color"] if name in looks else ACCENT
+        colour = groups.look[name]["color"] if name in groups.look else ACCENT
         ax.stairs(found.histogram, edges, fill=True, color=colour, alpha=0.75)
         ax.axvspan(0, places[1], color=WARN, alpha=0.1, lw=0)
         ax.set_yticks([])
@@ -126,7 +76,7 @@ def overlap(audit: Audit) -> Drawing | None:
         + ".",
         "Height: share of the group's people. In the shaded region hardly anybody was tested, and "
         "what is said about these people is extrapolation. Bins of fewer than ten people are "
-        f"empty here.{left_out(audit)}",
+        f"empty here.{groups.left_out(names)}",
     )
 
 
@@ -139,7 +89,7 @@ def calibration(audit: Audit) -> Drawing | None:
     figure = new_figure(5.2, 4.4)
     ax = figure.subplots()
     most = max(found.high.max(), found.predicted.max()) * 1.05
-    ax.plot([0, most], [0, most], color=FAINT, lw=1.2)
+    diagonal(ax, most)
     ax.vlines(found.predicted, found.low, found.high, color=ACCENT, lw=2)
     (points,) = ax.plot(found.predicted, found.observed, "o", color=ACCENT, ms=5.5)
     tell(
@@ -175,8 +125,8 @@ _KINDS = (
 @in_style
 def prevalence(audit: Audit) -> Drawing | None:
     """Every estimate of every group, with the limits behind them."""
-    looks = looks_of(audit)
-    shown = [p for p in audit.prevalence if p.group == EVERYBODY or p.group in looks]
+    groups = Groups(audit)
+    shown = [p for p in audit.prevalence if p.group == EVERYBODY or p.group in groups.look]
     shown = [p for p in shown if p.recorded.estimable]
     if not shown:
         return None
@@ -192,21 +142,11 @@ def prevalence(audit: Audit) -> Drawing | None:
                 continue
             ax.hlines(at, estimate.low, estimate.high, color=colour, lw=1.8)
             hollow = "none" if kind == "weighted" else colour
-            ax.plot(
-                estimate.value,
-                at,
-                marker,
-                color=colour,
-                mfc=hollow,
-                ms=6,
-                label=None if row else label,
-            )
-    ax.set_yticks(range(len(shown)), [shortened(p.group) for p in shown][::-1], color=INK)
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(-0.6, len(shown) - 0.4)
+            look = {"color": colour, "mfc": hollow, "ms": 6, "label": None if row else label}
+            ax.plot(estimate.value, at, marker, **look)
+    named_rows(ax, [p.group for p in shown])
     ax.set_xlim(0, 1)
     share_marks(ax.xaxis)
-    ax.grid(axis="x")
     figure.legend(loc="outside upper left", ncols=2, fontsize=9.5)
     return Drawing(
         figure,
@@ -219,5 +159,158 @@ def prevalence(audit: Audit) -> Drawing | None:
         )
         + ".",
         "Points with 95 % intervals. The grey bar holds every answer that the data allow without "
-        f"an assumption about the untested.{left_out(audit)}",
+        f"an assumption about the untested.{groups.left_out([p.group for p in shown])}",
+    )
+
+
+@in_style
+def sensitivity_testing(audit: Audit) -> Drawing | None:
+    """The difference in testing that could remain."""
+    found = audit.testing_sensitivity
+    if found is None:
+        return None
+    figure = new_figure(7.6, 3.9)
+    ax = figure.subplots()
+    value, at = found.difference.value, found.breakdown.value
+    strongest = max([min(b.with_group, b.with_testing) for b in found.benchmarks], default=0.0)
+    end = min(max(2.2 * at, 1.4 * strongest, 0.01), found.strength[-1])
+    shown = found.strength <= end * 1.1
+    x = 100 * found.strength[shown]
+    ax.fill_between(x, found.low[shown], found.high[shown], color=ACCENT, alpha=0.18, lw=0)
+    ax.axhline(value, color=ACCENT, lw=2)
+    ax.axhline(0, color=INK, lw=1)
+    ax.set_xlim(0, 100 * end)
+    if at <= end:
+        _mark(ax, 100 * at, f"breakdown\n{percent(at)}")
+    for benchmark in found.benchmarks[:1]:
+        place = 100 * min(benchmark.with_group, benchmark.with_testing)
+        if place <= 100 * end:
+            ax.axvline(place, color=MUTED, lw=1, ls=":")
+            ax.text(
+                place, 0.02, f" {benchmark.column}", transform=ax.get_xaxis_transform(),
+                color=MUTED, fontsize=9, va="bottom",
+            )  # fmt: skip
+    ax.set_xlabel("strength of an unmeasured cause: partial R² with group and with testing, in %")
+    ax.set_ylabel("difference that could remain")
+    share_marks(ax.yaxis)
+    return Drawing(
+        figure,
+        "sensitivity-testing",
+        "An unmeasured cause of testing",
+        f"Group {found.group}: difference {decimal(100 * value, 1)} percentage points; it could be "
+        f"zero if an unmeasured cause has a partial R² of {percent(at)} with group and testing.",
+        f"Group {found.group} against everybody else. Line: the difference in testing at equal "
+        "features. Band: what could be left of it if something unmeasured were that strongly tied "
+        "to both the group and testing. Dotted: the strongest measured column, for scale."
+        + (
+            f" E-value {ratio(found.e_value)} (interval {ratio(found.e_value_of_interval)})."
+            if isfinite(found.e_value)
+            else ""
+        ),
+    )
+
+
+@in_style
+def sensitivity_prevalence(audit: Audit) -> Drawing | None:
+    """Prevalence along the odds ratio."""
+    found = audit.prevalence_sensitivity
+    if found is None:
+        return None
+    groups = Groups(audit)
+    everybody: dict[str, Any] = {"color": INK, "ls": "--" if audit.grouped else "-"}
+    looks = {EVERYBODY: everybody} | groups.look
+    curves = {n: c for n, c in found.curves.items() if n in looks and not c.reason}
+    if not curves:
+        return None
+    figure = new_figure(8.2, 4.2)
+    ax = figure.subplots()
+    for name, curve in curves.items():
+        look = looks[name]
+        ax.fill_between(found.gamma, curve.low, curve.high, color=look["color"], alpha=0.1, lw=0)
+        ax.plot(found.gamma, curve.value, lw=2, **look)
+    _odds_axis(ax, found.gamma)
+    ax.set_ylabel("prevalence")
+    share_marks(ax.yaxis)
+    groups.key(figure, curves, [line(EVERYBODY, **everybody)])
+    b = found.breakdown
+    if 1 < b.value <= found.gamma[-1]:
+        _mark(ax, b.value, f"breakdown {ratio(b.value)}")
+        ax.axvline(1 / b.value, color=WARN, lw=1.2, ls="--")
+    return Drawing(
+        figure,
+        "sensitivity-prevalence",
+        "If the untested are different: prevalence",
+        "; ".join(
+            f"{n}: {percent(c.value[0])} to {percent(c.value[-1])}" for n, c in curves.items()
+        )
+        + f" as the odds ratio goes from {ratio(found.gamma[0])} to {ratio(found.gamma[-1])}.",
+        "Odds of the outcome of untested people over those of tested people with the same "
+        "features. At 1 they are alike; left of it the untested have the outcome less often than "
+        f"their features let expect, right of it more often. Breakdown: “{b.conclusion}” no longer "
+        "follows once groups may differ from 1 by this factor in opposite directions."
+        + groups.left_out(curves),
+    )
+
+
+@in_style
+def sensitivity_performance(audit: Audit) -> Drawing | None:
+    """The range of the AUC, or of its difference, against an adversary's strength."""
+    found = audit.performance_sensitivity
+    if found is None:
+        return None
+    if found.difference is not None and found.difference_range is not None and found.pair:
+        band, target = found.difference_range, 0.0
+        said = f"AUC of group {found.pair[0]} minus group {found.pair[1]}"
+    else:
+        band, target, said = found.auc_range[EVERYBODY], 0.5, "AUC, everybody"
+    if not np.isfinite(band.low).any():
+        return None
+    figure = new_figure(7.6, 3.9)
+    ax = figure.subplots()
+    ax.fill_between(found.strength, band.low, band.high, color=ACCENT, alpha=0.18, lw=0)
+    middle = (band.low[0] + band.high[0]) / 2
+    ax.axhline(middle, color=ACCENT, lw=2)
+    ax.axhline(target, color=INK, lw=1)
+    _odds_axis(ax, found.strength)
+    b = found.breakdown
+    if 1 < b.value <= found.strength[-1]:
+        _mark(ax, b.value, f"breakdown {ratio(b.value)}")
+    ax.set_xlabel("largest odds ratio, or its inverse, between untested and tested, row by row")
+    ax.set_ylabel(said)
+    return Drawing(
+        figure,
+        "sensitivity-performance",
+        "If the untested are different: performance",
+        f"{said}: {number(middle)}; between {number(band.low[-1])} and {number(band.high[-1])} at "
+        f"an odds ratio of {ratio(found.strength[-1])}.",
+        f"Score: {found.score}. Line: {said} if untested people are like tested ones with the same "
+        "features. Band: all values it can take if every untested person's odds may differ by up "
+        f"to this factor. Breakdown: “{b.conclusion}” no longer follows.",
+    )
+
+
+SENSITIVITY = (sensitivity_testing, sensitivity_prevalence, sensitivity_performance)
+
+
+def _odds_axis(ax: Any, values: np.ndarray) -> None:
+    ax.set_xscale("log")
+    marks = [m for m in (0.1, 0.2, 0.5, 1, 2, 5, 10) if values[0] * 0.99 <= m <= values[-1] * 1.01]
+    ax.set_xticks(marks, [f"{mark:g}" for mark in marks])
+    ax.set_xticks([], minor=True)
+    ax.set_xlim(values[0], values[-1])
+    ax.set_xlabel("odds ratio between untested and tested people with the same features")
+    ax.grid(axis="y")
+
+
+def _mark(ax: Any, place: float, text: str) -> None:
+    ax.axvline(place, color=WARN, lw=1.6, ls="--")
+    ax.annotate(
+        text,
+        (place, 0.97),
+        xytext=(5, 0),  # clear of the line, whatever the scale of the axis
+        xycoords=ax.get_xaxis_transform(),
+        textcoords="offset points",
+        color=WARN,
+        fontsize=9.5,
+        va="top",
     )

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dcem.compare.results import Judgement, TableComparison
 from dcem.estimation.results import EVERYBODY, Target
 from dcem.report.cells import said
 from dcem.report.figures.panels import (
-    dashed,
+    DASHED,
+    Groups,
     diagonal,
-    group_line,
-    key_of_groups,
-    left_out,
+    key,
+    line,
     panels,
     plain_marks,
     thinned,
-    unit_axes,
 )
-from dcem.report.style import ACCENT, FAINT, GRID, INK, MUTED, Drawing
+from dcem.report.style import ACCENT, FAINT, GRID, INK, MUTED, Drawing, in_style
 from dcem.text import number
 
 _ABOUT_THE_GAP = (
@@ -29,32 +26,37 @@ _ABOUT_THE_GAP = (
 )
 
 
+@in_style
 def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
     """One panel a method: a curve for each group, the area between the two furthest shaded."""
     judged = _judged(comparison, target, "roc_curves")
     if not judged:
         return None
-    names = [group.name for group in comparison.groups]
+    groups = Groups(comparison)
+    several = len(groups.names) > 1
     drawn: set[str] = set()
-    with panels(list(judged), sharex=True, sharey=True) as (figure, axes):
-        for ax, one in zip(axes, judged.values(), strict=True):
-            diagonal(ax)
-            curves = {g: thinned(one.roc_curves[g]) for g in names if g in one.roc_curves}
-            if one.gap_pair is not None and set(one.gap_pair) <= set(curves):
-                first, second = (curves[name] for name in one.gap_pair)
-                grid = np.union1d(first.fpr, second.fpr)
-                between = [np.interp(grid, c.fpr, c.tpr) for c in (first, second)]
-                ax.fill_between(grid, *between, color=ACCENT, alpha=0.28, lw=0)
-            drawn |= set(curves)
-            for name, curve in curves.items():
-                ax.plot(curve.fpr, curve.tpr, **group_line(names.index(name)), lw=1.7)
-            unit_axes(ax)
-            ax.text(0.97, 0.14, f"AUC {number(one.auc.value)}", ha="right", fontsize=9.5)
-            if len(names) > 1:
-                gap = number(one.roc_gap.value) if one.roc_gap.estimable else "not estimable"
-                ax.text(0.97, 0.04, f"gap {gap}", ha="right", fontsize=9.5, color=ACCENT)
-            ax.set(xlabel="false positive rate", ylabel="true positive rate")
-        key_of_groups(figure, names, drawn)
+    figure, axes = panels(list(judged), "false positive rate", "true positive rate")
+    for ax, one in zip(axes, judged.values(), strict=True):
+        diagonal(ax)
+        curves = {name: thinned(curve) for name, curve in one.roc_curves.items()}
+        if one.gap_pair is not None and set(one.gap_pair) <= set(curves):
+            first, second = (curves[name] for name in one.gap_pair)
+            grid = np.union1d(first.fpr, second.fpr)
+            between = [np.interp(grid, c.fpr, c.tpr) for c in (first, second)]
+            ax.fill_between(grid, *between, color=ACCENT, alpha=0.28, lw=0)
+        for name, look in groups.look.items():
+            if name in curves:
+                drawn.add(name)
+                ax.plot(curves[name].fpr, curves[name].tpr, **look, lw=1.7)
+        marks = {"ticks": [0, 0.5, 1], "labels": ["0", ".5", "1"]}
+        ax.set(xlim=(0, 1), ylim=(0, 1.005), aspect="equal")
+        ax.set_xticks(**marks)
+        ax.set_yticks(**marks)
+        ax.text(0.97, 0.14, f"AUC {number(one.auc.value)}", ha="right", fontsize=9.5)
+        if several:
+            gap = number(one.roc_gap.value) if one.roc_gap.estimable else "not estimable"
+            ax.text(0.97, 0.04, f"gap {gap}", ha="right", fontsize=9.5, color=ACCENT)
+    groups.key(figure, drawn)
     return Drawing(
         figure,
         f"roc-{target.key}",
@@ -64,41 +66,42 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
             for name, one in judged.items()
         ),
         "A curve nearer the top left ranks people better. "
-        + ("" if len(names) == 1 else _ABOUT_THE_GAP)
-        + f"{target.assumption}{left_out(names, drawn)}",
+        + _ABOUT_THE_GAP * several
+        + f"{target.assumption}{groups.left_out(drawn)}",
     )
 
 
+@in_style
 def calibration(comparison: TableComparison, target: Target) -> Drawing | None:
     """One panel a method: estimated against predicted risk, for everybody and for each group."""
     judged = _judged(comparison, target, "calibration_curves")
     if not judged:
         return None
-    names = [group.name for group in comparison.groups]
+    groups = Groups(comparison)
     curves = [c for one in judged.values() for c in one.calibration_curves.values()]
     most = [max(c.predicted.max(), min(c.observed.max(), 1.0)) for c in curves if len(c.predicted)]
     end = min(1.0, 1.08 * float(max(most, default=1.0)))
     drawn: set[str] = set()
-    with panels(list(judged), sharex=True, sharey=True) as (figure, axes):
-        for ax, one in zip(axes, judged.values(), strict=True):
-            diagonal(ax, end)
-            for name, points in one.calibration_curves.items():
-                if name != EVERYBODY and len(points.predicted) > 1:
-                    drawn.add(name)
-                    look = group_line(names.index(name))
-                    ax.plot(points.predicted, points.observed, **look, lw=1.2, alpha=0.9)
-            everybody = one.calibration_curves.get(EVERYBODY)
-            if everybody is not None:
-                x, y = everybody.predicted, everybody.observed
-                ax.vlines(x, everybody.low, everybody.high, color=INK, lw=1.4)
-                ax.plot(x, y, "o", color=INK, ms=4.5)
-            ax.set(xlim=(0, end), ylim=(-0.02 * end, end), aspect="equal")
-            ax.set(xlabel="predicted risk", ylabel="estimated risk")
-            plain_marks(ax.xaxis, ax.yaxis)
+    figure, axes = panels(list(judged), "predicted risk", "estimated risk")
+    for ax, one in zip(axes, judged.values(), strict=True):
+        diagonal(ax, end)
+        for name, points in one.calibration_curves.items():
+            if name in groups.look and len(points.predicted) > 1:
+                drawn.add(name)
+                look = groups.look[name]
+                ax.plot(points.predicted, points.observed, **look, lw=1.2, alpha=0.9)
+        everybody = one.calibration_curves.get(EVERYBODY)
+        if everybody is not None:
+            x, y = everybody.predicted, everybody.observed
+            ax.vlines(x, everybody.low, everybody.high, color=INK, lw=1.4)
+            ax.plot(x, y, "o", color=INK, ms=4.5)
+        ax.set(xlim=(0, end), ylim=(-0.02 * end, end), aspect="equal")
+        plain_marks(ax.xaxis, ax.yaxis)
+        if one.calibration_error.estimable:
             error = number(one.calibration_error.value)
-            if one.calibration_error.estimable:
-                ax.text(0.97, 0.04, f"error {error}", ha="right", transform=ax.transAxes)
-        key_of_groups(figure, names, drawn, [_dot("everybody, with interval")])
+            ax.text(0.97, 0.04, f"error {error}", ha="right", transform=ax.transAxes)
+    everybody_look = {"color": INK, "marker": "o", "ms": 4.5, "lw": 1.4}
+    groups.key(figure, drawn, [line("everybody, with interval", **everybody_look)])
     return Drawing(
         figure,
         f"calibration-{target.key}",
@@ -111,39 +114,40 @@ def calibration(comparison: TableComparison, target: Target) -> Drawing | None:
         "Points on the dashed line: what was predicted is what happened. Below it, risks are "
         "overstated; above it, understated. Each point is a bin of equal numbers of people; bins "
         "of fewer than ten are left out, and the group lines have no intervals: read them as "
-        "hints." + left_out(names, drawn),
+        "hints." + groups.left_out(drawn),
     )
 
 
+@in_style
 def decision_curves(comparison: TableComparison, target: Target) -> Drawing | None:
     """One panel a method: net benefit against the risk at which somebody acts."""
-    judged = {
-        name: one
-        for name, one in _judged(comparison, target, "decision_curve").items()
-        if one.decision_curve is not None
-    }
-    if not judged:
-        return None
+    judged = _judged(comparison, target, "decision_curve")
     drawn = [one.decision_curve for one in judged.values() if one.decision_curve is not None]
+    if not drawn:
+        return None
     top = max(0.001, *(float(max(c.net_benefit.max(), c.treat_all.max())) for c in drawn))
     # Acting on everybody soon costs more than any axis should hold; the methods must stay on it.
     bottom = min(-0.1 * top, *(float(c.net_benefit.min()) for c in drawn))
     left, right = (f(float(f(c.threshold)) for c in drawn) for f in (min, max))
-    reference = next(iter(judged.values())).decision_curve
-    with panels(list(judged), 2.6, sharex=True, sharey=True) as (figure, axes):
-        for ax, curve in zip(axes, drawn, strict=True):
-            x = curve.threshold
-            ax.axhline(0, color=FAINT, lw=1)
-            ax.plot(x, curve.treat_all, color=MUTED, lw=1.2, ls=(0, (4, 3)))
-            if reference is not None and curve is not reference:
-                ax.plot(reference.threshold, reference.net_benefit, color=MUTED, lw=1.2)
-            ax.fill_between(x, curve.low, curve.high, color=ACCENT, alpha=0.22, lw=0)
-            ax.plot(x, curve.net_benefit, color=ACCENT, lw=1.9)
-            ax.set(xlim=(left, right), ylim=(1.08 * bottom, 1.12 * top))
-            ax.set(xlabel="risk at which one acts", ylabel="net benefit")
-            ax.grid(axis="y", color=GRID)
-            plain_marks(ax.xaxis, ax.yaxis)
-        _key_of_decisions(figure, next(iter(judged)))
+    reference, *_ = drawn
+    figure, axes = panels(list(judged), "risk at which one acts", "net benefit", 2.6)
+    for ax, curve in zip(axes, drawn, strict=True):
+        x = curve.threshold
+        ax.axhline(0, color=FAINT, lw=1)
+        ax.plot(x, curve.treat_all, color=MUTED, lw=1.2, ls=DASHED)
+        if curve is not reference:
+            ax.plot(reference.threshold, reference.net_benefit, color=MUTED, lw=1.2)
+        ax.fill_between(x, curve.low, curve.high, color=ACCENT, alpha=0.22, lw=0)
+        ax.plot(x, curve.net_benefit, color=ACCENT, lw=1.9)
+        ax.set(xlim=(left, right), ylim=(1.08 * bottom, 1.12 * top))
+        ax.grid(axis="y", color=GRID)
+        plain_marks(ax.xaxis, ax.yaxis)
+    entries = [
+        line("the method", color=ACCENT, lw=2.2),
+        line(f"{next(iter(judged))}, for reference", color=MUTED, lw=1.2),
+        line("act on everybody", color=MUTED, lw=1.2, ls=DASHED),
+    ]
+    key(entries, figure)
     return Drawing(
         figure,
         f"decisions-{target.key}",
@@ -157,27 +161,9 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
 
 
 def _judged(comparison: TableComparison, target: Target, what: str) -> dict[str, Judgement]:
+    """The judgements of each method that have this figure."""
     return {
         method.name: method.judgements[target.key]
         for method in comparison.methods
         if target.key in method.judgements and getattr(method.judgements[target.key], what)
     }
-
-
-def _dot(label: str) -> Any:
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], color=INK, marker="o", ms=4.5, lw=1.4, label=label)
-
-
-def _key_of_decisions(figure: Any, reference: str) -> None:
-    from matplotlib.lines import Line2D
-
-    handles = [
-        Line2D([], [], color=ACCENT, lw=2.2, label="the method"),
-        Line2D([], [], color=MUTED, lw=1.2, label=f"{reference}, for reference"),
-        dashed("act on everybody", MUTED),
-    ]
-    columns = 3 if figure.get_figwidth() > 7 else 1
-    figure.set_figheight(figure.get_figheight() + 0.22 * (3 // columns - 1))
-    figure.legend(handles=handles, loc="outside lower left", ncols=columns, fontsize=9.5)

@@ -1,51 +1,75 @@
-"""Small multiples: one panel a method on common axes, with one key to the groups."""
+"""What pictures share: panels on common axes, the looks of groups with one key, marks of axes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
-from dcem.compare.results import Curve
-from dcem.report.style import FAINT, INK, PLAIN, group_colour, new_figure
+from dcem.audit.results import Audit
+from dcem.compare.results import Curve, TableComparison
+from dcem.report.style import FAINT, INK, group_colour, new_figure
 
 WIDTH = 9.6  # inches of a figure as wide as the page
 LONGEST_NAME = 26  # letters of a group's name in a key
+MOST_GROUPS = 8  # lines that an eye can tell apart; the largest groups are drawn
+DASHED = (0, (4, 3))
 
 
-@contextmanager
 def panels(
-    titles: Sequence[str], height: float | None = None, **sharing: bool
-) -> Iterator[tuple[Any, list[Any]]]:
-    """A figure with a panel for each title, in rows of up to four, all drawn in one style.
+    titles: Sequence[str], xlabel: str, ylabel: str, height: float | None = None
+) -> tuple[Any, list[Any]]:
+    """A figure with a panel for each title on common axes, in rows of up to four.
 
-    Without a height, panels have room for a square.
+    Without a height, panels have room for a square. Labels stand on the outside only.
     """
-    import matplotlib
-
     columns = len(titles) if len(titles) <= 4 else min(4, -(-len(titles) // 2))
     rows = -(-len(titles) // columns)
-    with matplotlib.rc_context(PLAIN):
-        width = min(WIDTH, 3.6 * columns)
-        figure = new_figure(width, (height or width / columns + 0.4) * rows + 0.5)
-        figure.get_layout_engine().set(wspace=0.05, hspace=0.06)
-        grid = figure.subplots(rows, columns, squeeze=False, **sharing)
-        axes = list(grid.flat)
-        for ax in axes[len(titles) :]:
+    width = 7.2 if len(titles) == 1 and height else min(WIDTH, 3.6 * columns)
+    figure = new_figure(width, (height or width / columns + 0.4) * rows + 0.5)
+    figure.get_layout_engine().set(wspace=0.05, hspace=0.06)
+    axes = list(figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat)
+    for place, ax in enumerate(axes):
+        if place >= len(titles):
             ax.set_visible(False)
-        axes = axes[: len(titles)]
-        for ax, title in zip(axes, titles, strict=True):
-            ax.set_title(title)
-        yield figure, axes
-        for place, ax in enumerate(axes):  # labels of shared axes stand on the outside only
-            if place + columns < len(titles):
-                ax.set_xlabel("")
-            else:
-                ax.tick_params(labelbottom=True)
-            if place % columns:
-                ax.set_ylabel("")
+            continue
+        ax.set_title(titles[place])
+        if place + columns >= len(titles):
+            ax.set_xlabel(xlabel)
+            ax.tick_params(labelbottom=True)
+        if place % columns == 0:
+            ax.set_ylabel(ylabel)
+    return figure, axes[: len(titles)]
+
+
+class Groups:
+    """The groups of a result, each with the colour and dashes that it has on every page."""
+
+    def __init__(self, found: Audit | TableComparison) -> None:
+        if isinstance(found, Audit):
+            known = [(one.group, one.rows, i) for i, one in enumerate(found.counts)]
+        else:
+            groups = enumerate(found.groups)
+            known = [(g.name, g.people, i if g.place is None else g.place) for i, g in groups]
+        self.names = [name for name, *_ in known]
+        largest = sorted(known, key=lambda one: -one[1])[:MOST_GROUPS]
+        self.look = {one[0]: group_line(one[2]) for one in known if one in largest}
+
+    def key(self, figure: Any, drawn: Collection[str], extra: Sequence[Any] = ()) -> None:
+        """Which colour is which group, under the panels, for the groups that are drawn."""
+        looks = {name: look for name, look in self.look.items() if name in drawn}
+        entries = [line(shortened(name), lw=2.2, **look) for name, look in looks.items()]
+        key([*entries, *extra], figure)
+
+    def left_out(self, drawn: Collection[str]) -> str:
+        """A sentence on the groups that a figure does not show: small ones must not just vanish."""
+        missing = [name for name in self.look if name not in drawn]
+        more = len(self.names) > MOST_GROUPS
+        return (
+            f" The {MOST_GROUPS} largest of {len(self.names)} groups are drawn." * more
+            + f" Not drawn, since there are too few people: {', '.join(missing)}." * bool(missing)
+        )
 
 
 def group_line(code: int) -> dict[str, Any]:
@@ -54,18 +78,15 @@ def group_line(code: int) -> dict[str, Any]:
     return {"color": group_colour(code), "ls": dashes[code // 6 % len(dashes)]}
 
 
-def key_of_groups(
-    figure: Any, names: Sequence[str], drawn: Collection[str], extra: Sequence[Any] = ()
-) -> None:
-    """Which colour is which group, under the panels, for the groups that are drawn."""
+def line(label: str, **look: Any) -> Any:
+    """An entry of a key."""
     from matplotlib.lines import Line2D
 
-    handles = [
-        Line2D([], [], **group_line(code), lw=2.2, label=shortened(name))
-        for code, name in enumerate(names)
-        if name in drawn
-    ]
-    entries = [*handles, *extra]
+    return Line2D([], [], label=label, **look)
+
+
+def key(entries: Sequence[Any], figure: Any) -> None:
+    """The entries under a figure, in as many columns as there is room for."""
     longest = max((len(entry.get_label()) for entry in entries), default=0)
     columns = max(1, int(11.5 * figure.get_figwidth() / (longest + 7)))  # letters an inch
     rows = -(-len(entries) // columns)
@@ -76,12 +97,6 @@ def key_of_groups(
     )  # fmt: skip
 
 
-def left_out(names: Sequence[str], drawn: Collection[str]) -> str:
-    """A sentence on the groups that a figure does not show; small groups must not just vanish."""
-    missing = [name for name in names if name not in drawn]
-    return f" Not drawn, since there are too few people: {', '.join(missing)}." if missing else ""
-
-
 def shortened(name: str) -> str:
     """A name that fits into a key; one that begins with an underscore would be left out of it."""
     name = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
@@ -90,14 +105,15 @@ def shortened(name: str) -> str:
 
 def diagonal(ax: Any, end: float = 1.0) -> None:
     """The line of equality."""
-    ax.plot([0, end], [0, end], color=FAINT, lw=1, ls=(0, (4, 3)), zorder=0)
+    ax.plot([0, end], [0, end], color=FAINT, lw=1, ls=DASHED, zorder=0)
 
 
-def unit_axes(ax: Any) -> None:
-    """Both axes from 0 to 1 with few marks."""
-    ax.set(xlim=(0, 1), ylim=(0, 1.005), xticks=[0, 0.5, 1], yticks=[0, 0.5, 1], aspect="equal")
-    ax.set_xticklabels(["0", ".5", "1"])
-    ax.set_yticklabels(["0", ".5", "1"])
+def named_rows(ax: Any, names: Sequence[str]) -> None:
+    """A name for each row, the first on top, and lines to read along."""
+    ax.set_yticks(range(len(names)), [shortened(name) for name in names][::-1], color=INK)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(-0.6, len(names) - 0.4)
+    ax.grid(axis="x")
 
 
 def share_marks(*axes: Any) -> None:
@@ -113,13 +129,6 @@ def plain_marks(*axes: Any) -> None:
     for axis in axes:
         axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         axis.set_major_formatter(lambda value, _: f"{value:.3g}".replace("0.", ".", 1))
-
-
-def dashed(label: str, colour: str = INK) -> Any:
-    """An entry of a key for a dashed line."""
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], color=colour, lw=1.2, ls=(0, (4, 3)), label=label)
 
 
 def thinned(curve: Curve, points: int = 160) -> Curve:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
 from dcem.compare.results import History, MethodResult, TableComparison
 from dcem.estimation.results import Histogram
-from dcem.report.figures.panels import (
-    group_line,
-    key_of_groups,
-    left_out,
-    panels,
-    plain_marks,
-    share_marks,
-)
+from dcem.report.figures.panels import DASHED, Groups, panels, plain_marks, share_marks
 from dcem.report.style import (
     ACCENT,
     GRID,
@@ -23,7 +17,6 @@ from dcem.report.style import (
     MUTED,
     WARN,
     Drawing,
-    group_colour,
     in_style,
     new_figure,
     tell,
@@ -31,61 +24,75 @@ from dcem.report.style import (
 from dcem.text import number, percent
 
 
-def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing | None:
-    """The share tested against predicted risk, a line for each group."""
-    lines = {name: line for name, line in method.testing_by_score.items() if len(line.score) > 1}
-    if not lines:
+class Tested(Protocol):
+    """The share tested in bins, with its interval; every array is [bins]."""
+
+    tested: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@in_style
+def tested_by_risk(
+    lines: Mapping[str, tuple[np.ndarray, Tested]],
+    groups: Groups,
+    name: str,
+    title: str,
+    whose: str,
+    caption: str,
+) -> Drawing | None:
+    """The share tested against predicted risk, a line for each group.
+
+    `lines` are the risk [bins] and who was tested at it, by group; `whose` prediction it is.
+    """
+    shown = {n: line for n, line in lines.items() if n in groups.look or len(groups.names) == 1}
+    if not shown:
         return None
-    names = [group.name for group in comparison.groups]
-    with panels([""], 3.4) as (figure, (ax,)):
-        figure.set_figwidth(7.2)
-        for name, line in lines.items():
-            colour = group_colour(names.index(name))
-            ax.fill_between(line.score, line.low, line.high, color=colour, alpha=0.16, lw=0)
-            look = group_line(names.index(name))
-            (drawn,) = ax.plot(line.score, line.tested, **look, lw=1.9, marker="o", ms=3.5)
-            shares = zip(line.score, line.tested, strict=True)
-            tell(
-                drawn,
-                [f"{name}: {percent(t)} tested at a risk of {number(s, 2)}" for s, t in shares],
-            )
-        ax.set(xlabel=f"risk predicted by {method.name}", ylabel="share tested")
-        ax.set_ylim(bottom=0)
-        ax.set_xlim(left=0)
-        plain_marks(ax.xaxis)
-        ax.grid(axis="y", color=GRID)
-        share_marks(ax.yaxis)
-        key_of_groups(figure, names, lines)
-    ends = [
-        f"{name}: from {percent(float(line.tested[0]))} at a risk of "
-        f"{number(float(line.score[0]), 2)} to {percent(float(line.tested[-1]))} at "
-        f"{number(float(line.score[-1]), 2)}."
-        for name, line in lines.items()
-    ]
-    return Drawing(
-        figure,
+    figure = new_figure(8.2, 4.2)
+    ax = figure.subplots()
+    for group, (risk, line) in shown.items():
+        look = groups.look[group] if len(groups.names) > 1 else {"color": ACCENT}
+        faint = 0.16 if len(shown) <= 3 else 0.08
+        ax.fill_between(risk, line.low, line.high, color=look["color"], alpha=faint, lw=0)
+        (drawn,) = ax.plot(risk, line.tested, marker="o", lw=2, ms=4.5, **look)
+        points = zip(risk, line.tested, strict=True)
+        tell(drawn, [f"{group}: {percent(t)} tested at a risk of {percent(r)}" for r, t in points])
+    ax.set(xlabel=f"risk that {whose}", ylabel="share tested")
+    ax.set_ylim(bottom=0)
+    share_marks(ax.xaxis, ax.yaxis)
+    ax.grid(axis="y")
+    if len(groups.names) > 1:
+        groups.key(figure, shown)
+    ends = "; ".join(
+        f"{group}: from {percent(line.tested[0])} tested at a risk of {percent(risk[0])} to "
+        f"{percent(line.tested[-1])} at {percent(risk[-1])}"
+        for group, (risk, line) in shown.items()
+    )
+    said = f"Share tested by predicted risk. {ends}."
+    return Drawing(figure, name, title, said, caption + groups.left_out(shown))
+
+
+def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing | None:
+    """The share tested against the risk that a method predicts."""
+    return tested_by_risk(
+        {g: (one.score, one) for g, one in method.testing_by_score.items() if len(one.score) > 1},
+        Groups(comparison),
         f"testing-{method.name}",
         f"Who is tested at equal risk, by {method.name}",
-        "Share tested against predicted risk. " + " ".join(ends),
+        f"{method.name} predicts",
         "If testing followed risk alone, the groups' lines would lie on each other. A distance at "
         "equal predicted risk is only as good as the prediction, which was learnt from the tested. "
-        "Shaded: intervals." + left_out(names, lines),
+        "Shaded: intervals.",
     )
 
 
-def overlap(comparison: TableComparison) -> Drawing | None:
+@in_style
+def overlap(comparison: TableComparison) -> Drawing:
     """The estimated probability of being tested, group by group."""
-    shown = comparison.overlap
-    if shown is None or comparison.probability is None:
-        return None
-    names = [group.name for group in comparison.groups]
-    with panels([""], 2.9) as (figure, (ax,)):
-        figure.set_figwidth(7.2)
-        drawn = _stairs(ax, comparison.probability, names)
-        ax.set(xlim=(0, 1), xlabel="estimated probability of being tested")
-        ax.set_ylabel("share of the group")
-        share_marks(ax.yaxis)
-        key_of_groups(figure, names, drawn)
+    shown, groups = comparison.overlap, Groups(comparison)
+    figure, (ax,) = panels([""], "estimated probability of being tested", "share of the group", 2.9)
+    drawn = _stairs(ax, comparison.probability, groups)
+    groups.key(figure, drawn)
     said = (
         f"{percent(shown.reach)} of people are within reach of the tests; the effective sample "
         f"size of the weighted tests is {percent(shown.effective_share)} of their number."
@@ -96,26 +103,23 @@ def overlap(comparison: TableComparison) -> Drawing | None:
         "Could everybody have been tested?",
         said,
         f"{said} What is said of everybody rests on the tested in each region; far to the "
-        "left hardly anybody was." + left_out(names, drawn),
+        "left hardly anybody was." + groups.left_out(drawn),
     )
 
 
+@in_style
 def pseudo_labels(comparison: TableComparison) -> Drawing | None:
     """What methods that fill in labels believe of the untested, group by group."""
     methods = {m.name: m.pseudo_labels for m in comparison.methods if m.pseudo_labels is not None}
     if not methods:
         return None
-    names = [group.name for group in comparison.groups]
-    drawn: set[str] = set()
-    with panels(list(methods), 2.6, sharex=True, sharey=True) as (figure, axes):
-        if len(axes) == 1:
-            figure.set_figwidth(7.2)
-        for ax, histogram in zip(axes, methods.values(), strict=True):
-            drawn |= _stairs(ax, histogram, names)
-            ax.set(xlim=(0, 1), xlabel="label filled in for the untested")
-            ax.set_ylabel("share of the untested")
-            share_marks(ax.yaxis)
-        key_of_groups(figure, names, drawn)
+    groups = Groups(comparison)
+    labels = ("label filled in for the untested", "share of the untested")
+    figure, axes = panels(list(methods), *labels, 2.6)
+    drawn = set().union(
+        *(_stairs(ax, shares, groups) for ax, shares in zip(axes, methods.values(), strict=True))
+    )
+    groups.key(figure, drawn)
     return Drawing(
         figure,
         "pseudo-labels",
@@ -124,12 +128,12 @@ def pseudo_labels(comparison: TableComparison) -> Drawing | None:
         + " ".join(
             f"{method}, {name}: most often {_fullest(histogram, name)}."
             for method, histogram in methods.items()
-            for name in names
+            for name in groups.look
             if name in drawn
         ),
         "A method that fills in missing labels gives every untested person a probability. Much "
         "mass near 0 means that it believes the untested to be negative, as taking the table at "
-        "its word does. Bins of fewer than ten people are shown as empty." + left_out(names, drawn),
+        "its word does. Bins of fewer than ten people are shown as empty." + groups.left_out(drawn),
     )
 
 
@@ -143,7 +147,7 @@ def em_history(name: str, history: History) -> Drawing:
         marker = "o" if len(loss) <= 60 else None
         ax.plot(steps, loss, color=colour, lw=1.8, marker=marker, ms=3, label=split)
     figure.legend(loc="outside lower left", labelcolor="linecolor", ncols=3, fontsize=9.5)
-    ax.axvline(history.kept, color=WARN, lw=1.2, ls=(0, (4, 3)))
+    ax.axvline(history.kept, color=WARN, lw=1.2, ls=DASHED)
     ax.set(xlabel="EM iteration", ylabel="loss")
     ax.margins(x=0.02)
     ax.grid(axis="y", color=GRID)
@@ -159,14 +163,17 @@ def em_history(name: str, history: History) -> Drawing:
     )
 
 
-def _stairs(ax: Any, histogram: Histogram, names: list[str]) -> set[str]:
+def _stairs(ax: Any, histogram: Histogram, groups: Groups) -> set[str]:
     """Draw the groups of whom most people are in bins that may be shown; which ones these are."""
-    shown = {name: share for name, share in histogram.share.items() if share.sum() > 0.6}
-    for name, share in shown.items():
-        ax.stairs(share, histogram.edges, **group_line(names.index(name)), lw=1.7)
+    drawn = {name for name in groups.look if histogram.share.get(name, np.zeros(1)).sum() > 0.6}
+    for name in groups.look:
+        if name in drawn:
+            ax.stairs(histogram.share[name], histogram.edges, **groups.look[name], lw=1.7)
+    ax.set_xlim(0, 1)
     ax.grid(axis="y", color=GRID)
     plain_marks(ax.xaxis)
-    return set(shown)
+    share_marks(ax.yaxis)
+    return drawn
 
 
 def _fullest(histogram: Histogram, name: str) -> str:
