@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from dcem.compare.results import History, MethodResult, TableComparison
+from dcem.audit.results import RiskCurve
+from dcem.compare.results import History, MethodResult, TableComparison, TestingByScore
 from dcem.estimation.results import Histogram
 from dcem.report.figures.panels import DASHED, Groups, panels, plain_marks, share_marks
 from dcem.report.style import (
@@ -24,17 +25,9 @@ from dcem.report.style import (
 from dcem.text import number, percent
 
 
-class Tested(Protocol):
-    """The share tested in bins, with its interval; every array is [bins]."""
-
-    tested: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-
 @in_style
 def tested_by_risk(
-    lines: Mapping[str, tuple[np.ndarray, Tested]],
+    lines: Mapping[str, tuple[np.ndarray, RiskCurve | TestingByScore]],
     groups: Groups,
     name: str,
     title: str,
