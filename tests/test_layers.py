@@ -36,7 +36,8 @@ GROUND = {"files", "table"}
 NARROWER = {"tasks": GROUND, "engine": {"files"}}  # engine knows nothing of selective labels
 # text: numbers as people write them; hooks: the declared way up
 ANYWHERE = {"_version", "__version__", "text", "hooks"}
-LIGHT = {"dcem.table.roles", "dcem.table.messages", "dcem.table"}  # what options are made from
+# what options are made from
+LIGHT = {"dcem.table.roles", "dcem.table.messages", "dcem.table.settings", "dcem.table"}
 HEAVY = {
     "duckdb",
     "joblib",

@@ -20,6 +20,10 @@ COMMANDS = {
         "dcem.cli.demo:demo",
         "Simulate biased labelling, fit and compare methods, write a report.",
     ),
+    "init": Entry(
+        "dcem.cli.init:init",
+        "Look at a table, propose what its columns mean, and write that to dcem.toml.",
+    ),
     "audit": Entry(
         "dcem.cli.audit:audit",
         "Is my labelling biased? Who is tested, at equal features, and what could overturn the "

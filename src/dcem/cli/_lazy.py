@@ -16,6 +16,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
+from dcem.cli import _settings
+
 
 class Entry(NamedTuple):
     """One command: where its code is and what it does, in a line."""
@@ -25,7 +27,21 @@ class Entry(NamedTuple):
 
 
 class PlainCommand(TyperCommand):
-    """A command whose help has a section for each panel of options."""
+    """A command whose help has a section for each panel of options, and that reads `dcem.toml`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse, with the choices of the settings file as defaults."""
+        asks_help = any(word in ctx.help_option_names for word in args)
+        if self.name in _settings.READERS and not ctx.resilient_parsing and not asks_help:
+            _settings.prepare(self, ctx, args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run, and write the choices to the settings file if that was asked for."""
+        result = super().invoke(ctx)
+        if self.name in _settings.READERS:
+            _settings.remember(self, ctx)
+        return result
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options, those without a panel first."""
@@ -61,6 +77,8 @@ def load(name: str, entry: Entry) -> Any:
     if isinstance(target, typer.Typer):
         command: Any = get_group(target)
     else:
+        if name in _settings.READERS:
+            target = _settings.with_settings(target)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(name, cls=PlainCommand)(target)
         command = get_command(app)

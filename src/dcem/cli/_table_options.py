@@ -37,11 +37,12 @@ Words = Annotated[
 
 
 def takes_roles(
-    *, without: tuple[str, ...] = (), helps: dict[str, str] | None = None
+    *, without: tuple[str, ...] = (), helps: dict[str, str] | None = None, partly: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Replace a command's argument `roles` by one option per role.
 
-    `without` names roles that the command has no use for; `helps` changes what is said of some.
+    `without` names roles that the command has no use for; `helps` changes what is said of some. A
+    command that proposes roles takes them `partly`: a dictionary of those that were given.
     """
     shown = [role for role in fields(Roles) if role.metadata["help"] and role.name not in without]
 
@@ -58,12 +59,12 @@ def takes_roles(
                 continue
             for role in shown:
                 said = (helps or {}).get(role.name, role.metadata["help"])
-                parameters.append(_parameter(role, said))
+                parameters.append(_parameter(role, said, not partly))
 
         def run(**given: Any) -> None:
             told = {role.name: given.pop(role.name) for role in shown}
-            roles = Roles(**{name: value for name, value in told.items() if value is not None})
-            command(**given, roles=roles)
+            told = {name: value for name, value in told.items() if value not in (None, False, [])}
+            command(**given, roles=told if partly else Roles(**told))
 
         run.__name__, run.__doc__ = command.__name__, command.__doc__
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -78,9 +79,9 @@ def listed(given: list[str]) -> list[str]:
     return [piece.strip() for entry in given for piece in entry.split(",") if piece.strip()]
 
 
-def _parameter(role: Any, said: str) -> inspect.Parameter:
+def _parameter(role: Any, said: str, label_needed: bool) -> inspect.Parameter:
     kinds = {"columns": list[str] | None, "values": list[str] | None, "flag": bool}
-    required = role.default is MISSING
+    required = label_needed and role.default is MISSING
     kind: Any = str if required else kinds.get(role.metadata["kind"], str | None)
     option = typer.Option(
         f"--{role.name.replace('_', '-')}", help=said, rich_help_panel=PANEL, show_default=False
@@ -135,7 +136,7 @@ def show_columns(table: UserTable, console: Any) -> None:
             grid.add_column(heading, justify=side, no_wrap=heading != "note")
     for column in table.columns:
         missing = "" if column.missing == 0 else _share(column.missing)
-        note = "[yellow]see below[/yellow]" if column.flag else escape(_spelled(column.note))
+        note = "[yellow]see below[/yellow]" if column.flag else escape(spelled(column.note))
         dim = column.role in ("excluded", "left out")
         what = (column.role, column.kind) if wide else (_part_of(column),)
         cells = (column.name or "(no name)", *what, missing, _becomes(column))
@@ -150,7 +151,7 @@ def show_columns(table: UserTable, console: Any) -> None:
             )
 
 
-def _spelled(note: str) -> str:
+def spelled(note: str) -> str:
     """A note with its roles, such as `include`, as options."""
     return re.sub(r"`(\w+)`", lambda found: f"--{found[1].replace('_', '-')}", note)
 

@@ -21,8 +21,8 @@ from dcem.table import read as reading
 from dcem.table.candidates import FEW, candidates, why_tested
 from dcem.table.hints import Seen
 from dcem.table.load import UserTable, naming, read_table
-from dcem.table.messages import DataWarning, InputError, listed
-from dcem.table.roles import Roles
+from dcem.table.messages import DataWarning, InputError, listed, require_columns
+from dcem.table.roles import Roles, spelled_out
 
 SAMPLE_ROWS = 50_000
 MOST_GROUPS = 20
@@ -72,7 +72,7 @@ class Proposal:
         return found
 
 
-def propose_roles(source: Any) -> Proposal:
+def propose_roles(source: Any, **known: Any) -> Proposal:
     """Propose the roles of a table's columns by looking at it.
 
     Parameters
@@ -80,21 +80,25 @@ def propose_roles(source: Any) -> Proposal:
     source
         The path of a .csv, .csv.gz, .tsv or .parquet file; or a pandas, polars or Arrow frame. Of
         a long table the first 50,000 rows are looked at.
+    known
+        Roles that need no proposing, as arguments of `Roles`.
     """
     if isinstance(source, str | Path):
         path = Path(source)
         with naming(path):
-            return _propose(*_first_rows(path))
+            return _propose(*_first_rows(path), known)
     whole = reading.as_arrow(source)
-    return _propose(whole.slice(0, SAMPLE_ROWS), whole.num_rows > SAMPLE_ROWS)
+    return _propose(whole.slice(0, SAMPLE_ROWS), whole.num_rows > SAMPLE_ROWS, known)
 
 
-def _propose(table: pa.Table, sampled: bool) -> Proposal:
+def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Proposal:
     if table.num_rows == 0:
         raise InputError("The table has a header and no rows: there is nothing to look at.")
-    marks = _marks_of_missing(table)
-    seen = [_look(table, name, tuple(marks)) for name in table.column_names]
-    found = [Suggestion("missing", mark, why) for mark, why in marks.items()]
+    found = _given(known, table.column_names)
+    marks = {} if "missing" in known else _marks_of_missing(table)
+    found += [Suggestion("missing", mark, why) for mark, why in marks.items()]
+    missing = [one.value for one in found if one.role == "missing"]
+    seen = [_look(table, name, missing) for name in table.column_names]
     doubts = []
     if sampled:
         doubts.append(
@@ -102,14 +106,29 @@ def _propose(table: pa.Table, sampled: bool) -> Proposal:
             "may be unlike the rest."
         )
     for step in (_people, _groups, _outcome, _named):
-        new, doubted = step([c for c in seen if c.name not in {s.value for s in found}])
-        found += new
+        taken = {one.value: one.role for one in found}
+        free = [c for c in seen if taken.get(c.name, "label") in ("label", "tested")]
+        new, doubted = step(free, known)
+        found += [one for one in new if one.role not in known]
         doubts += doubted
     left, doubted = _left_out(table, seen, found, sampled)
     found += left
     order = list(Roles.__dataclass_fields__)
     found.sort(key=lambda one: order.index(one.role))
     return Proposal(tuple(found), (*doubts, *doubted), tuple(table.column_names), table.num_rows)
+
+
+def _given(known: Mapping[str, Any], columns: Sequence[str]) -> list[Suggestion]:
+    """What needs no proposing, checked and spelled out."""
+    found = []
+    for role, value in known.items():
+        entries = [value] if isinstance(value, str) else list(value)
+        if role in Roles.named("columns"):
+            entries = list(spelled_out(entries, columns))
+        if role in Roles.named("column", "columns"):
+            require_columns(columns, entries)
+        found += [Suggestion(role, entry, "As given.") for entry in entries]
+    return found
 
 
 def _first_rows(path: Path) -> tuple[pa.Table, bool]:
@@ -146,8 +165,10 @@ def _marks_of_missing(table: pa.Table) -> dict[str, str]:
     }
 
 
-def _people(seen: Sequence[Seen]) -> tuple[list[Suggestion], list[str]]:
+def _people(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Suggestion], list[str]]:
     """The column that says whose row it is: of several, the one in which people come again."""
+    if "id" in known:
+        return [], []
     likely = [
         c
         for c in seen
@@ -171,8 +192,10 @@ def _people(seen: Sequence[Seen]) -> tuple[list[Suggestion], list[str]]:
     return [Suggestion("id", best.name, f"Named like a person's number; {how}.")], doubts
 
 
-def _groups(seen: Sequence[Seen]) -> tuple[list[Suggestion], list[str]]:
+def _groups(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Suggestion], list[str]]:
     """The first sensitive attribute in the order of `hints.GROUPS`; the others are mentioned."""
+    if "group" in known:
+        return [], []
     likely = [
         (c, what)
         for what, pattern in hints.GROUPS.items()
@@ -197,10 +220,14 @@ def _groups(seen: Sequence[Seen]) -> tuple[list[Suggestion], list[str]]:
     return [Suggestion("group", best.name, reason)], doubts
 
 
-def _outcome(seen: Sequence[Seen]) -> tuple[list[Suggestion], list[str]]:
+def _outcome(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Suggestion], list[str]]:
     """Label and tested together: each is the better recognised by the other."""
     rated = sorted(candidates(seen), key=lambda c: -c.score)
-    if not rated or rated[0].score < 2:
+    if "label" in known:
+        rated = [c for c in rated if c.column.name == known["label"]]
+        if not rated:
+            return [], []
+    elif not rated or rated[0].score < 2:
         return [], [_no_label(seen)]
     best = rated[0]
     found = [
@@ -215,11 +242,11 @@ def _outcome(seen: Sequence[Seen]) -> tuple[list[Suggestion], list[str]]:
             for v in best.untested
         ),
     ]
-    doubts = list(best.doubts)
+    doubts = [] if "positive" in known else list(best.doubts)
     rivals = [c.column for c in rated[1:] if c.score >= 2]
     if rivals:
         doubts.append(f"The label could also be {_names(rivals)}.")
-    if best.looked.all() and not best.tested:
+    if best.looked.all() and not best.tested and "tested" not in known:
         doubts.append(
             f"Every row has a label in {best.column.name!r}, and no column says who was tested: "
             "all count as tested. If a 0 may mean that nobody looked, name the column that says "
@@ -245,7 +272,7 @@ def _no_label(seen: Sequence[Seen]) -> str:
     return f"No column looks like an outcome with few values. Name the label as `label`.{hint}"
 
 
-def _named(seen: Sequence[Seen]) -> tuple[list[Suggestion], list[str]]:
+def _named(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Suggestion], list[str]]:
     """Columns that carry the name of a role, or plainly a survey's weight."""
     found = []
     for column in seen:
@@ -314,7 +341,9 @@ def _try(
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", DataWarning)
         try:
-            read = read_table(table, Roles(**roles, exclude=tuple(without)))
+            read = read_table(
+                table, Roles(**{**roles, "exclude": [*roles.get("exclude", ()), *without]})
+            )
         except InputError as error:
             return None, [f"With these roles the table cannot be read yet: {error}"]
     about = [str(w.message) for w in said if issubclass(w.category, DataWarning)]

@@ -87,14 +87,18 @@ class Roles:
         """The names of the roles of these kinds."""
         return tuple(role.name for role in fields(cls) if role.metadata["kind"] in kinds)
 
+    @classmethod
+    def settable(cls) -> tuple[str, ...]:
+        """The names of the roles that a person can set."""
+        return tuple(role.name for role in fields(cls) if role.metadata["help"])
+
     def resolved(self, columns: Sequence[str]) -> Roles:
         """These roles for a table with these columns: lists and wildcards spelled out, checked.
 
         "race,sex" is one name if there is such a column, and otherwise two.
         """
         lists: dict[str, Any] = {
-            name: _matching(split_where_known(getattr(self, name), columns), columns)
-            for name in self.named("columns")
+            name: spelled_out(getattr(self, name), columns) for name in self.named("columns")
         }
         lists["missing"] = tuple(
             dict.fromkeys(piece.strip() for entry in self.missing for piece in entry.split(","))
@@ -178,10 +182,10 @@ def split_where_known(given: Sequence[str], known: Collection[str]) -> tuple[str
     return tuple(dict.fromkeys(found))
 
 
-def _matching(given: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
-    """Names with their wildcards spelled out; a pattern that fits no column is an error."""
+def spelled_out(given: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
+    """Names without commas and wildcards; a pattern that fits no column is an error."""
     found: list[str] = []
-    for entry in given:
+    for entry in split_where_known(given, columns):
         if entry in columns or not any(mark in entry for mark in "*?["):
             found.append(entry)
             continue
@@ -194,5 +198,4 @@ def _matching(given: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
 
 def _matches(given: Sequence[str], columns: Sequence[str]) -> set[str]:
     """Columns that only a wildcard named: they keep the role they have."""
-    pieces = split_where_known(given, columns)
-    return set(_matching(pieces, columns)) - set(pieces)
+    return set(spelled_out(given, columns)) - set(split_where_known(given, columns))

@@ -1,0 +1,163 @@
+"""How commands take roles and choices from `dcem.toml`, and write them to it.
+
+A command reads the file before its options are parsed, as defaults: what is given on the command
+line counts more, and a required option is satisfied by either. `dcem.table.settings` says what may
+stand in the file.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from dcem.table.messages import InputError, did_you_mean
+from dcem.table.roles import Roles
+from dcem.table.settings import NAME, Settings, find_settings, read_settings, settings_text
+
+# Commands that read the file; their sections in it bear their names.
+READERS = ("audit", "compare", "fit", "predict", "next-tests", "check", "report")
+SHARED = ("words", "seed")  # choices that may stand outside all sections
+SHOWN = 3  # entries of a list, where what was taken is told
+PANEL = "Settings"
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help=f"File with roles and choices. Default: {NAME} beside the table, or here.",
+        rich_help_panel=PANEL,
+        show_default=False,
+    ),
+]
+Remember = Annotated[
+    bool,
+    typer.Option(
+        "--remember",
+        help=f"Write the roles and choices of this call to {NAME}, for the next.",
+        rich_help_panel=PANEL,
+    ),
+]
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """The function of a command with the options that come with the file."""
+    hints = get_type_hints(command, include_extras=True)
+    parameters = [
+        one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY)
+        for one in inspect.signature(command).parameters.values()
+    ]
+    more: dict[str, tuple[Any, Any]] = {"config": (Config, None)}
+    if "label" in hints:
+        more["remember"] = (Remember, False)
+    for name, (kind, default) in more.items():
+        parameters.append(
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
+            )
+        )
+
+    def run(**given: Any) -> None:
+        command(**{name: value for name, value in given.items() if name not in more})
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def prepare(command: Any, ctx: Any, args: list[str]) -> None:
+    """Give the options that `args` leaves open the values of the file."""
+    given, _, _ = command.make_parser(ctx).parse_args(list(args))
+    table = Path(given["table"]) if given.get("table") else None
+    path = Path(given["config"]) if given.get("config") else find_settings(table)
+    settings = Settings()
+    if path is not None and (path.exists() or not given.get("remember")):
+        settings = read_settings(path)
+    here = {param.name: param for param in command.params if given.get(param.name) is None}
+    values = _chosen(settings, command, path)
+    if settings.table is not None:
+        values["table"] = str(settings.table)
+    if sum(param.param_type_name == "argument" for param in command.params) > 1:
+        values.pop("table", None)  # which of two files was left out cannot be told
+    ctx.default_map = {
+        name: _fitting(here[name], value) for name, value in values.items() if name in here
+    }
+    if getattr(here.get("label"), "required", False) and "label" not in ctx.default_map:
+        raise InputError(
+            "Which column holds the observed outcome? Give it as `label`; or let `dcem init TABLE` "
+            f"look at the table and propose all roles, in a {NAME} that every command reads."
+        )
+    if ctx.default_map:
+        told = ", ".join(f"{name} {_shown(value)}" for name, value in ctx.default_map.items())
+        typer.echo(f"From {path}: {told}.", err=True)
+
+
+def _chosen(settings: Settings, command: Any, path: Path | None) -> dict[str, Any]:
+    """Roles and choices for this command; a section or choice that nobody knows is an error."""
+    for section in settings.choices:
+        if section and section not in READERS:
+            raise InputError(
+                f"{path}: unknown section [{section}].{did_you_mean(section, READERS)} Sections "
+                f"are [roles] and those of commands: {', '.join(READERS)}."
+            )
+    own = settings.choices.get(command.name, {})
+    names = [p.name for p in command.params if p.name not in ("config", "remember", "help")]
+    for name in own:
+        if name not in names or name in Roles.settable():
+            hint = _AS_ROLE if name in Roles.settable() else did_you_mean(name, names)
+            raise InputError(f"{path}: {command.name} has no choice {name!r}.{hint}")
+    shared = settings.choices.get("", {})
+    for name in shared:
+        if name not in SHARED:
+            hint = _AS_ROLE if name in Roles.settable() else " It belongs to a command."
+            raise InputError(
+                f"{path}: {name!r} stands before all sections, where only table, "
+                f"{' and '.join(SHARED)} do.{hint}"
+            )
+    return {**settings.roles, **shared, **own}
+
+
+_AS_ROLE = " It is a role: it belongs under [roles]."
+
+
+def _fitting(param: Any, value: Any) -> Any:
+    """The value as the option takes it: a list where it may be repeated, text elsewhere."""
+    if getattr(param, "multiple", False):
+        return [str(entry) for entry in (value if isinstance(value, list) else [value])]
+    if isinstance(value, list):
+        raise InputError(f"{NAME}: {param.name!r} takes one entry, not a list.")
+    return value if isinstance(value, bool) and getattr(param, "is_flag", False) else str(value)
+
+
+def _shown(value: Any) -> str:
+    if not isinstance(value, list):
+        return str(value)
+    more = f" and {len(value) - SHOWN} more" if len(value) > SHOWN else ""
+    return ", ".join(value[:SHOWN]) + more
+
+
+def remember(command: Any, ctx: Any) -> None:
+    """Write the roles and choices of a call that went well; what the file held besides stays."""
+    from dcem.files import write_text
+
+    if not ctx.params.get("remember"):
+        return
+    table = Path(ctx.params["table"])
+    path = ctx.params["config"] or find_settings(table) or table.parent / NAME
+    before = read_settings(path) if path.exists() else Settings()
+    now = {name: value for name, value in ctx.params.items() if value not in (None, False, [], ())}
+    roles = {name: now[name] for name in Roles.settable() if name in now}
+    choices = {name: dict(options) for name, options in before.choices.items()}
+    for name in now:
+        said = ctx.get_parameter_source(name).name == "COMMANDLINE"
+        if said and name not in roles and name not in ("table", "config", "remember"):
+            value = now[name]
+            plain = value if isinstance(value, bool | int | float | list) else str(value)
+            choices.setdefault(command.name, {})[name] = plain
+    write_text(path, settings_text(Settings(table, {**before.roles, **roles}, choices)))
+    typer.echo(f"Remembered in {path}.", err=True)

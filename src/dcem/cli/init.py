@@ -1,0 +1,66 @@
+"""`dcem init`: roles proposed by looking at the table, in a file that every command reads."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dcem.cli import _table_options as options
+
+
+@options.takes_roles(partly=True, without=("group_as_feature",))
+def init(
+    table: options.Table,
+    roles: dict[str, Any],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The file. Default: dcem.toml beside the table."),
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace the file if there is one.")
+    ] = False,
+) -> None:
+    """Look at a table, propose what its columns mean, and write that to dcem.toml.
+
+    Every role comes with the reason why, and what is in doubt is listed: read the file and change
+    what is wrong. The other commands then need no options. Roles that are given are kept.
+    """
+    from rich.console import Console
+
+    from dcem.files import require_file_place, write_text
+    from dcem.table import propose_roles
+    from dcem.table.messages import InputError
+    from dcem.table.settings import NAME, Settings, settings_text
+
+    path = out or table.parent / NAME
+    if path.exists() and not replace:
+        raise InputError(
+            f"{path} is there already. Edit it, write elsewhere with `out`, or replace it with "
+            "`replace`."
+        )
+    require_file_place(path)
+    console = Console(highlight=False)
+    with Console(stderr=True).status(f"looking at {table} ..."):
+        proposal = propose_roles(table, **roles)
+    show(proposal, console)
+    reasons = {(one.role, one.value): one.reason for one in proposal.suggestions}
+    text = settings_text(Settings(table, proposal.roles), reasons=reasons, doubts=proposal.doubts)
+    write_text(path, text)
+    then = f"dcem check {table}" if "label" in proposal.roles else "name the label in it"
+    console.print(f"\nWrote [bold]{path}[/bold]. Read it, change what is wrong, then: {then}")
+
+
+def show(proposal: Any, console: Any) -> None:
+    """Print what was proposed, and what is in doubt."""
+    from rich.markup import escape
+    from rich.table import Table as Grid
+
+    grid = Grid(box=None, pad_edge=False, header_style="dim")
+    for heading in ("role", "column or value", "why"):
+        grid.add_column(heading, no_wrap=heading == "role")
+    for one in proposal.suggestions:
+        grid.add_row(one.role.replace("_", " "), escape(one.value), escape(one.reason))
+    console.print(grid)
+    for doubt in proposal.doubts:
+        spelled = escape(options.spelled(doubt))
+        console.print(f"[yellow]check:[/yellow] {spelled}", soft_wrap=True)

@@ -1,0 +1,173 @@
+"""`dcem.toml`: the roles of a table and the choices of a study, in one file beside it.
+
+```toml
+table = "visits.csv"
+words = "medicine"        # for every command that has this choice
+
+[roles]                   # the fields of `Roles`
+label = "sepsis"
+tested = ["cultured"]
+exclude = ["lab_*_after"]
+
+[compare]                 # for one command
+capacity = 0.05
+```
+
+Nothing heavy is imported: the command line looks for this file before it knows what to do.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dcem.table.messages import InputError, did_you_mean
+from dcem.table.roles import Roles
+
+NAME = "dcem.toml"
+WIDTH = 96
+
+Reasons = Mapping[tuple[str, str], str]  # of (role, column or value)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a settings file says.
+
+    Attributes
+    ----------
+    table
+        The table it is about, or None.
+    roles
+        Arguments of `Roles`, or some of them.
+    choices
+        Options by command; those under "" are for every command that has them.
+    """
+
+    table: Path | None = None
+    roles: dict[str, Any] = field(default_factory=dict)
+    choices: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def find_settings(table: Path | None = None) -> Path | None:
+    """The settings file beside a table, else the one in the working directory, else None."""
+    folders = [Path(), *([table.parent] if table is not None else [])]
+    return next((f / NAME for f in reversed(folders) if (f / NAME).is_file()), None)
+
+
+def read_settings(path: Path) -> Settings:
+    """Read a settings file; what it cannot mean is an error with the nearest match."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path}: not a readable TOML file: {error}. Text stands in quotes, lists in brackets: "
+            'label = "sepsis", group = ["race", "sex"].'
+        ) from None
+    table = raw.pop("table", None)
+    if not isinstance(table, str | None):
+        raise InputError(f"{path}: `table` should be the name of a file in quotes.")
+    roles = _keys(raw.pop("roles", {}), f"{path}: [roles]")
+    known = Roles.settable()
+    for name, value in roles.items():
+        if name not in known:
+            raise InputError(
+                f"{path}: unknown role {name!r}.{did_you_mean(name, known)} Roles are: "
+                f"{', '.join(known)}."
+            )
+        _check_role(path, name, value)
+    choices = {"": {k: v for k, v in raw.items() if not isinstance(v, dict)}}
+    for command, options in raw.items():
+        if isinstance(options, dict):
+            choices[command] = _keys(options, f"{path}: [{command}]")
+    choices[""] = _keys(choices[""], str(path))
+    return Settings(None if table is None else path.parent / table, roles, choices)
+
+
+def _keys(section: Any, where: str) -> dict[str, Any]:
+    """A section with its names as in Python: max-rows is max_rows."""
+    if not isinstance(section, dict):
+        raise InputError(f"{where} should be a section with a line for each name.")
+    for name, value in section.items():
+        if isinstance(value, dict) or (
+            isinstance(value, list) and any(isinstance(v, list | dict) for v in value)
+        ):
+            raise InputError(f"{where}: {name!r} should be a value or a list of values.")
+    return {name.replace("-", "_"): value for name, value in section.items()}
+
+
+def _check_role(path: Path, name: str, value: Any) -> None:
+    if name in Roles.named("flag"):
+        if not isinstance(value, bool):
+            raise InputError(f"{path}: the role {name!r} is true or false, without quotes.")
+    elif isinstance(value, list) and name not in Roles.named("columns", "values"):
+        raise InputError(f"{path}: the role {name!r} takes one entry, not a list.")
+
+
+def settings_text(
+    settings: Settings, *, reasons: Reasons | None = None, doubts: Sequence[str] = ()
+) -> str:
+    """The text of a settings file, with its reasons and doubts as comments."""
+    told = reasons or {}
+    lines = [
+        "# What the columns of a table mean, for every dcem command. Options on the command line",
+        "# count more than what stands here.",
+        "",
+    ]
+    if settings.table is not None:
+        lines += [f"table = {_value(settings.table.name)}", ""]
+    lines += [f"{name} = {_value(v)}" for name, v in settings.choices.get("", {}).items()]
+    if doubts:
+        lines += ["# Please check:"]
+        for doubt in doubts:
+            lines += textwrap.wrap(
+                _one_line(doubt), WIDTH, initial_indent="# - ", subsequent_indent="#   "
+            )
+        lines += [""]
+    lines += ["[roles]"]
+    if "label" not in settings.roles:
+        lines += ['# label = "..."  # no column looks like it: name one']
+    for name, value in settings.roles.items():
+        lines += _role_lines(name, value, told)
+    for command, options in settings.choices.items():
+        if command and options:
+            lines += ["", f"[{command}]", *(f"{k} = {_value(v)}" for k, v in options.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _role_lines(name: str, value: Any, told: Reasons) -> list[str]:
+    if not isinstance(value, list | tuple):
+        why = told.get((name, str(value)), "")
+        return [*_comment(why), f"{name} = {_value(value)}"]
+    whys = [told.get((name, str(entry)), "") for entry in value]
+    if len(value) == 1 or not any(whys):
+        return [*_comment(whys[0]), f"{name} = {_value(list(value))}"]
+    entries = [
+        f"    {_value(entry)}," + (f"  # {_one_line(why)}" if why else "")
+        for entry, why in zip(value, whys, strict=True)
+    ]
+    return [f"{name} = [", *entries, "]"]
+
+
+def _comment(why: str) -> list[str]:
+    return textwrap.wrap(
+        _one_line(why), WIDTH, initial_indent="# ", subsequent_indent="# ", break_long_words=False
+    )
+
+
+def _value(value: Any) -> str:
+    """A value as TOML writes it; its strings are those of JSON, but for one character."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))

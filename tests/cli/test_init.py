@@ -1,0 +1,118 @@
+"""`dcem init`, and how every command takes roles and choices from dcem.toml."""
+
+import tomllib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.fixture
+def folder(tmp_path):
+    draw = np.random.default_rng(0)
+    n = 400
+    tested = draw.random(n) < 0.5
+    pd.DataFrame(
+        {
+            "x": draw.normal(size=n).round(3),
+            "lab_a": draw.normal(size=n).round(3),
+            "race": draw.choice(["a", "b"], n),
+            "tested": tested.astype(int),
+            "outcome": pd.Series(draw.integers(0, 2, n)).where(tested),
+            "followup": draw.normal(size=n).round(3),
+        }
+    ).to_csv(tmp_path / "visits.csv", index=False)
+    return tmp_path
+
+
+def write(folder, text):
+    (folder / "dcem.toml").write_text(text)
+
+
+def test_init_writes_what_the_other_commands_read(folder, inside) -> None:
+    assert inside("init", folder / "visits.csv").returncode == 0
+    written = tomllib.loads((folder / "dcem.toml").read_text())
+    assert written["roles"] == {
+        "label": "outcome",
+        "tested": ["tested"],
+        "group": ["race"],
+        "exclude": ["followup"],
+    }
+    done = inside("fit", "--method", "tested-only:linear", "--out", "m", cwd=folder)
+    assert done.returncode == 0
+    assert "From dcem.toml: label outcome, tested tested, group race" in done.stderr
+    assert "followup" not in (folder / "m" / "MODEL_CARD.md").read_text().split("| column")[1]
+
+
+def test_init_does_not_overwrite(folder, inside) -> None:
+    write(folder, "# mine\n")
+    done = inside("init", folder / "visits.csv")
+    assert done.returncode == 2
+    assert "--replace" in done.stderr
+    assert (folder / "dcem.toml").read_text() == "# mine\n"
+    assert inside("init", folder / "visits.csv", "--replace").returncode == 0
+    assert "outcome" in (folder / "dcem.toml").read_text()
+
+
+def test_init_keeps_what_is_given(folder, inside) -> None:
+    table = folder / "visits.csv"
+    inside("init", table, "--group", "tested", "--exclude", "lab_*", "--out", folder / "o.toml")
+    roles = tomllib.loads((folder / "o.toml").read_text())["roles"]
+    assert roles["group"] == ["tested"]
+    assert roles["exclude"] == ["lab_a", "followup"]
+
+
+def test_the_command_line_counts_more(folder, inside) -> None:
+    write(folder, '[roles]\nlabel = "nothing"\ntested = "tested"\n[fit]\nmembers = 7\n')
+    done = inside(
+        *("fit", folder / "visits.csv", "--label", "outcome", "--method", "tested-only"),
+        *("--learner", "linear", "--out", folder / "m"),
+    )
+    assert done.returncode == 0
+    assert "label" not in done.stderr
+    assert "members 7" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[adit]\nseed = 1", "Did you mean 'audit'?"),
+        ("[fit]\nmember = 1", "Did you mean 'members'?"),
+        ('[fit]\nlabel = "y"', "belongs under [roles]"),
+        ('label = "outcome"', "belongs under [roles]"),
+        ("[fit]\nmembers = [1, 2]", "takes one entry"),
+        ('[fit]\nmembers = "many"\n[roles]\nlabel = "outcome"', "many"),
+        ("", "dcem init TABLE"),
+    ],
+)
+def test_what_nobody_knows_is_an_error(folder, inside, text, said) -> None:
+    write(folder, text)
+    done = inside("fit", folder / "visits.csv", "--out", folder / "m")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (folder / "m").exists()
+
+
+def test_a_call_is_remembered_and_comes_back(folder, inside) -> None:
+    write(folder, '[roles]\nlabel = "outcome"\n[audit]\nmax_rows = 2000\n')
+    call = ("fit", "visits.csv", "--tested", "tested", "--group", "race", "--method", "tested-only")
+    more = ("--learner", "linear", "--seed", "3", "--out", "m", "--remember")
+    assert inside(*call, *more, cwd=folder).returncode == 0
+    written = tomllib.loads((folder / "dcem.toml").read_text())
+    assert written["roles"] == {"label": "outcome", "tested": ["tested"], "group": ["race"]}
+    assert written["audit"] == {"max_rows": 2000}
+    assert written["fit"]["seed"] == 3
+    assert inside("fit", cwd=folder).returncode == 0  # everything is in the file
+
+
+def test_another_file_by_name(folder, inside) -> None:
+    (folder / "other.toml").write_text('[roles]\nlabel = "tested"\n')
+    done = inside(
+        *("fit", "visits.csv", "--config", "other.toml", "--out", "m", "--method", "y-obs"),
+        *("--learner", "linear"),
+        cwd=folder,
+    )
+    assert "From other.toml: label tested." in done.stderr
+    done = inside("fit", "visits.csv", "--config", "none.toml", "--out", "m", cwd=folder)
+    assert done.returncode == 2
+    assert "none.toml" in done.stderr
