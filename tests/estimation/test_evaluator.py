@@ -1,6 +1,7 @@
 """Estimates without truth: against plain double loops, complete labels, and the known truth."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from dcem.estimation.cross_fitting import best_mixture
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles, person_folds
 from dcem.estimation.nuisances import FLOOR, Nuisances, fit_nuisances
-from dcem.estimation.outcomes import TARGETS, Masses, masses
+from dcem.estimation.outcomes import TARGETS, Masses, masses, stand_for
 from dcem.metrics.estimate import Estimate
 from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
@@ -383,3 +384,21 @@ class TestEvaluator:
             found = Evaluator(problem, nuisances=exact(problem, e, risk)).auc("dr", x)
             covered += found.low <= truth <= found.high
         assert 0.88 <= covered / 150 <= 0.99
+
+
+def test_where_nobody_is_tested_nothing_is_divided() -> None:
+    problem = SelectiveLabels(
+        X=np.zeros((3, 1)),
+        y_obs=np.full(3, np.nan),
+        tested=np.zeros(3),
+        group=np.zeros(3),
+        id=None,
+        weight=None,
+        feature_names=("x",),
+        group_names=("all",),
+        row=np.arange(3),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert stand_for(problem, np.zeros(3)).tolist() == [0, 0, 0]
+        assert masses("ipw", problem, testing=np.zeros(3)).total.tolist() == [0, 0, 0]

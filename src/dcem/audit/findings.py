@@ -77,7 +77,11 @@ def _extent(audit: Audit) -> Iterator[Finding]:
         yield Finding("few-tests", "caution", "testing", remedy="collect")
     if not audit.grouped:
         yield Finding("no-groups", "note", "testing", remedy="name-group")
-    lost = {r.group: r.difference.reason for r in audit.testing if not r.difference.estimable}
+    lost = {
+        rate.group: rate.difference.reason
+        for rate in audit.testing
+        if not rate.difference.estimable and rate.group != audit.reference
+    }
     if audit.grouped and lost and audit.extent == "some":
         yield Finding(
             "group-too-small",
@@ -118,10 +122,13 @@ def _disparities(
     audit: Audit, usable: Sequence[TestingRate], attribute: str = ""
 ) -> Iterator[Finding]:
     """Of each group that differs from the others, among groups that can be compared."""
+    reference = "" if attribute else audit.reference
     for rate in usable:
-        if rate.p_value >= CLEAR or (len(usable) == 2 and rate.difference.value > 0):
+        mirrored = len(usable) == 2 and not reference and rate.difference.value > 0
+        if rate.p_value >= CLEAR or mirrored:
             continue  # of two groups one mirrors the other: told once, of the one tested less
         values = {**_numbers(rate), "each": rate.each, "least": audit.least_difference}
+        values["reference"] = reference
         if attribute:
             values["attribute"] = attribute
         if not matters(rate.difference, audit):
@@ -213,14 +220,14 @@ def _outcome_test(audit: Audit) -> Iterator[Finding]:
     if not audit.grouped or not usable:
         return
     if any(item.p_value < CLEAR for item in usable):
-        rates = {item.group: item.rate for item in usable}
+        rates = {item.group: item.rate for item in audit.yields if item.rate.estimable}
         yield Finding("yields-differ", "note", "yield", tuple(rates), {"rates": rates})
     disparity = {r.group: r.difference.value for r in clear_disparities(audit)}
     for item in usable:
         gap = item.at_equal_probability
         if not item.p_value_equal < CLEAR or abs(gap.value) < audit.least_difference:
             continue
-        if len(usable) == 2 and gap.value < 0:
+        if len(usable) == 2 and not audit.reference and gap.value < 0:
             continue  # told of the other group
         against = disparity.get(item.group, 0.0) * gap.value < 0  # tested less, found more often
         key = "yield-at-margin" if not against else "higher-bar" if gap.value > 0 else "lower-bar"

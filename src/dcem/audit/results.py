@@ -36,7 +36,7 @@ class TestingRate:
     group: str
     crude: Estimate
     equal: Estimate  # the group, over the features it shares with the others
-    others: Estimate  # everybody else, over the same features
+    others: Estimate  # everybody else, or the reference group, over the same features
     difference: Estimate  # equal - others
     ratio: Estimate  # equal / others
     p_value: float  # of no difference, corrected for the number of groups
@@ -85,7 +85,7 @@ class Yield:
 
     group: str
     rate: Estimate
-    difference: Estimate  # against everybody else
+    difference: Estimate  # against everybody else, or the reference group
     at_equal_probability: Estimate  # difference among people equally likely to be tested
     marginal: Estimate  # rate among the fifth of the group's tests that was least to be expected
     p_value: float = nan  # of no difference, corrected for the number of groups
@@ -274,11 +274,22 @@ class Audit(ShowsItself):
     methods: tuple[MethodAdvice, ...] = ()
     suspicious: Mapping[str, str] = field(default_factory=dict)  # column -> why it may be too late
     withheld: tuple[str, ...] = ()  # groups some of whose counts are hidden
+    reference: str = ""  # the group that the others are compared with; empty: all the others
 
     @property
     def grouped(self) -> bool:
         """Whether there is more than one group to compare."""
         return len(self.counts) > 1
+
+    @property
+    def others(self) -> str:
+        """Whom a group is compared with, in words."""
+        return f"group {self.reference}" if self.reference else "others"
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether there are two groups, of which one mirrors the other: told once."""
+        return not self.reference and sum(r.difference.estimable for r in self.testing) == 2
 
     def to_frame(self) -> pd.DataFrame:
         """Every estimate as one row: about, of, value, low, high, reason.

@@ -51,7 +51,8 @@ def audit_labels(
     Parameters
     ----------
     problem
-        The table. Without groups the audit is one of overlap, prevalence and sensitivity. Where
+        The table. Without groups the audit is one of overlap, prevalence and sensitivity. Groups
+        are compared with everybody else, or with its `reference_group`. Where
         tests were drawn by a known design (`testing_probability`), estimates for everybody are
         those of the design, whatever the models say.
     sources
@@ -144,6 +145,7 @@ def audit_labels(
             if varies
         },
         suspicious=dict(suspicious or {}),
+        reference=problem.reference_group or "",
     )
     if nuisances.testing_model is not None:
         progress("asking what drives testing")

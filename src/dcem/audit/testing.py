@@ -3,7 +3,8 @@
 *Crude* rates mix two things: that groups differ in their features, and that people with the same
 features are treated differently. The second is what a disparity in testing means.
 
-*At equal features* a group is compared with everybody else over the features that both have:
+*At equal features* a group is compared with everybody else, or with the reference group where one
+is named, over the features that both have:
 each person counts as much as the other side has people like them (overlap weights pi (1 - pi), with
 pi the probability of belonging to the group given the features). Where only one side has people,
 nothing can be compared, and nothing is. The estimand is the difference in testing rates averaged
@@ -48,6 +49,8 @@ from dcem.estimation.nuisances import Nuisances
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
+REFERENCE = "the others are compared with it"
+
 
 def testing_rates(
     problem: SelectiveLabels, people: People, nuisances: Nuisances | None
@@ -61,7 +64,7 @@ def testing_rates(
     pairs: dict[str, tuple[Statistic, Statistic]] = {}
     reasons: dict[str, str] = {}
     for name, mine in masks.items():
-        reason = _why_not(people, mine)
+        reason = _why_not(problem, people, name, mine)
         if reason or nuisances is None or nuisances.membership is None:
             reasons[name] = reason or "testing does not vary"
             continue
@@ -103,10 +106,28 @@ def testing_rates(
 def _under(
     models: Nuisances, problem: SelectiveLabels, people: People, name: str, mine: np.ndarray
 ) -> tuple[Statistic, Statistic] | str:
+    some, testing, member = compared_people(problem, people, models, name)
+    return equal_features(some, mine, problem.tested, testing, member)
+
+
+def compared_people(
+    problem: SelectiveLabels, people: People, models: Nuisances, name: str
+) -> tuple[People, np.ndarray, np.ndarray]:
+    """Whom a group is compared in (itself and the others), P(tested | x) and P(group | x) there.
+
+    The others are everybody else, or the reference group where one is named.
+    """
     assert models.testing_alone is not None
+    assert models.testing_as is not None
     assert models.membership is not None
-    member = models.membership[:, problem.group_names.index(name)]
-    return equal_features(people, mine, problem.tested, models.testing_alone, member)
+    code = problem.group_names.index(name)
+    if problem.reference_group is None:
+        return people, models.testing_alone, models.membership[:, code]
+    pair = [code, problem.group_names.index(problem.reference_group)]
+    share = models.membership[:, pair]
+    total = share.sum(axis=1)
+    testing = (share * models.testing_as[:, pair]).sum(axis=1) / total
+    return people.among(np.isin(problem.group, pair)), testing, share[:, 0] / total
 
 
 def equal_features(
@@ -165,8 +186,19 @@ def risk_curves(
     return tuple(curves)
 
 
-def _why_not(people: People, mine: np.ndarray) -> str:
-    for side, who in ((mine, "in the group"), (~mine, "outside the group")):
+def others(problem: SelectiveLabels, mine: np.ndarray) -> np.ndarray:
+    """Whom a group is compared with [n]: everybody else, or the reference group."""
+    if problem.reference_group is None:
+        return ~mine
+    there: np.ndarray = problem.group == problem.group_names.index(problem.reference_group)
+    return there
+
+
+def _why_not(problem: SelectiveLabels, people: People, name: str, mine: np.ndarray) -> str:
+    if name == problem.reference_group:
+        return REFERENCE
+    there = others(problem, mine)
+    for side, who in ((mine, "in the group"), (there, "outside the group")):
         number = people.count(side)
         if number < FEWEST_PEOPLE:
             return f"fewer than {FEWEST_PEOPLE} people {who}"

@@ -25,6 +25,7 @@ from math import nan, sqrt
 import numpy as np
 
 from dcem.audit.results import Benchmark, Breakdown, TestingRate, TestingSensitivity
+from dcem.audit.testing import compared_people
 from dcem.estimation.influence import People
 from dcem.estimation.nuisances import Nuisances
 from dcem.metrics.estimate import Estimate
@@ -43,18 +44,16 @@ def testing_sensitivity(
     rng: np.random.Generator,
 ) -> TestingSensitivity | None:
     """For the group whose difference is the surest; None if no group has one."""
-    testing, membership = nuisances.testing_alone, nuisances.membership
-    assert testing is not None
-    assert membership is not None
     usable = [rate for rate in rates if rate.difference.estimable]
     if not usable:
         return None
     # Of two groups one mirrors the other; then it is told of the one that is tested less.
-    two = len(rates) == 2
+    two = len(rates) == 2 and problem.reference_group is None
     rate = min(usable, key=lambda r: r.difference.value if two else r.p_value)
-    code = problem.group_names.index(rate.group)
-    mine = problem.group == code
-    scale = bias_scale(problem, people, testing, mine - membership[:, code], rate.difference.value)
+    mine = problem.group == problem.group_names.index(rate.group)
+    some, testing, member = compared_people(problem, people, nuisances, rate.group)
+    scale = bias_scale(problem, some, testing, mine - member, rate.difference.value)
+    others = f"group {problem.reference_group}" if problem.reference_group else "others"
     bias = np.array([scale * largest_bias(r, r) for r in STRENGTH])
     less = "less" if rate.difference.value < 0 else "more"
     ratio = rate.ratio
@@ -65,7 +64,7 @@ def testing_sensitivity(
         low=rate.difference.value - bias,
         high=rate.difference.value + bias,
         breakdown=Breakdown(
-            f"group {rate.group} is tested {less} often than others with the same features",
+            f"group {rate.group} is tested {less} often than {others} with the same features",
             robustness_value(abs(rate.difference.value) / scale),
             robustness_value(_nearest_to(rate.difference, 0.0) / scale),
             "partial R²",
@@ -78,7 +77,7 @@ def testing_sensitivity(
             if ratio.excludes(1)
             else 1.0
         ),
-        benchmarks=measured_strength(problem, people, mine, sources, rng),
+        benchmarks=measured_strength(problem, some, mine, sources, rng),
     )
 
 

@@ -119,10 +119,14 @@ def _who(f: Finding, v: Mapping[str, Any]) -> str:
     return f"roup {f.groups[0]}" + (f" of {v['attribute']}" if "attribute" in v else "")
 
 
+def _others(v: Mapping[str, Any]) -> str:
+    return f"group {v['reference']}" if v.get("reference") else "others"
+
+
 def _tested(f: Finding, v: Mapping[str, Any]) -> Words:
     how = "less" if f.key == "tested-less" else "more"
     return (
-        f"G{_who(f, v)} is tested {how} often than others with the same features",
+        f"G{_who(f, v)} is tested {how} often than {_others(v)} with the same features",
         f"{_rates(v)}. Crude rate: {percent(v['crude'].value)}. Recorded features do not explain "
         "the difference; something unrecorded might.",
     )

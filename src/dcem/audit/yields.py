@@ -28,6 +28,7 @@ import numpy as np
 from scipy.special import logit
 
 from dcem.audit.results import Yield
+from dcem.audit.testing import REFERENCE, others
 from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, against_others
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
@@ -50,15 +51,17 @@ def yields(
         if (problem.group == code).any()
     }
     for name, mine in masks.items():
-        here, there = mine & tested, ~mine & tested
-        if here.sum() < FEWEST_TESTED:
+        here, there = mine & tested, others(problem, mine) & tested
+        if name == problem.reference_group:
+            reasons[name] = REFERENCE
+        elif here.sum() < FEWEST_TESTED:
             reasons[name] = f"fewer than {FEWEST_TESTED} people of the group were tested"
         elif there.sum() < FEWEST_TESTED:
             reasons[name] = f"fewer than {FEWEST_TESTED} others were tested"
         else:
             plain[name] = people.mean(y, here * 1.0) - people.mean(y, there * 1.0)
             if curve is not None:
-                equal[name] = _at_equal_probability(people, y, mine, tested, curve)
+                equal[name] = _at_equal_probability(people, y, mine, here | there, curve)
     by_chance, by_chance_equal = against_others(people, plain), against_others(people, equal)
     rows = []
     for name, mine in masks.items():

@@ -181,7 +181,7 @@ class TableComparison(ShowsItself):
 
     methods: tuple[MethodResult, ...]  # in the order given
     reference: str  # the method that gains are counted from
-    reference_group: str  # the group that the others are compared with: the largest
+    reference_group: str  # the group that the others are compared with: as named, or the largest
     standings: Mapping[str, Standing]  # by key of the target, where it is available
     decision: str  # whom `when_acting` acts on, in words
     floor: float  # differences in AUC below it are not called differences

@@ -159,7 +159,8 @@ def compare_methods(
     reference = REFERENCE if REFERENCE in names else names[0]
     usable = [name for name in names if not _uses_truth(name)]
     groups = _counts(problem, judged_truth if test is None else known.get("train"))
-    reference_group = judged_by.group_names[int(np.bincount(judged_by.group).argmax())]
+    largest = judged_by.group_names[int(np.bincount(judged_by.group).argmax())]
+    reference_group = problem.reference_group or largest
     decision = Decision(threshold, None if threshold is not None else capacity)
     ranks = {target: Ranks(evaluator, target, scored) for target in evaluator.masses}
     results = [

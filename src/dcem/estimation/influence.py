@@ -141,6 +141,10 @@ class People:
         person = problem.person
         return cls(weight, person, int(person.max()) + 1 if len(person) else 0)
 
+    def among(self, rows: np.ndarray) -> People:
+        """The same people, rows outside (a mask) without weight."""
+        return People(self.weight * rows, self.person, self.n_people)
+
     def count(self, among: np.ndarray) -> int:
         """Number of different people among these rows (a mask)."""
         if self.person is None:

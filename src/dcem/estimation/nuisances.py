@@ -60,6 +60,7 @@ class Nuisances:
     reports: tuple[Nuisance, ...] = ()
     membership: np.ndarray | None = None  # [n, groups] P(group | x)
     testing_alone: np.ndarray | None = None  # [n] P(tested | x)
+    testing_as: np.ndarray | None = None  # [n, groups] P(tested | x, a), as each group
     outcome_alone: np.ndarray | None = None  # [n] P(positive | x, tested)
     membership_tested: np.ndarray | None = None  # [n, groups] P(group | x, tested)
     each: Mapping[str, Nuisances] = field(default_factory=dict)  # by one kind of model alone
@@ -201,6 +202,7 @@ def _combine(
         own(outcome),
         membership=member,
         testing_alone=alone,
+        testing_as=testing,
         outcome_alone=(among_tested * outcome).sum(axis=1),
         membership_tested=among_tested,
     )

@@ -92,6 +92,16 @@ class Masses:
         return Masses(self.positive * chosen, self.negative * chosen)
 
 
+def stand_for(problem: SelectiveLabels, testing: np.ndarray) -> np.ndarray:
+    """How many people each tested row stands for, 1 / `testing` [n]; the untested for nobody.
+
+    Where nobody was tested the model knows no chance of a test, and nothing is divided by it.
+    """
+    nobody = np.zeros(len(problem))
+    inverse: np.ndarray = np.divide(1.0, testing, out=nobody, where=problem.tested)
+    return inverse
+
+
 def masses(
     target: str,
     problem: SelectiveLabels,
@@ -130,7 +140,8 @@ def masses(
     if within is not None:
         weight = weight * within
     if target == "ipw":
-        return Masses(weight * y / testing, weight * (tested - y) / testing)
+        weight = weight * stand_for(problem, testing)
+        return Masses(weight * y, weight * (tested - y))
     assert outcome is not None
     positive = Unseen.of(problem, outcome, testing, within).outcomes(1.0)
     return Masses(weight * positive, weight * (1 - positive))
@@ -160,7 +171,7 @@ class Unseen:
         weight = np.ones(len(problem)) if problem.weight is None else problem.weight
         if within is not None:
             weight = weight * within
-        inverse = problem.tested / testing
+        inverse = stand_for(problem, testing)
         size, stood_for = (
             np.bincount(problem.group, weight * one, minlength=problem.n_groups)
             for one in (np.ones(len(problem)), inverse)

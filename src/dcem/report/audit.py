@@ -128,9 +128,9 @@ def testing(audit: Audit) -> Iterator[Block]:
         rows.append(tuple(cells))
     columns: tuple[str, ...] = ("group", "crude rate")
     if audit.grouped:
-        columns += ("at equal features", "others", "difference")
+        columns += ("at equal features", audit.others, "difference")
     note = (
-        "Equal features: the group and all others together, averaged over the features that both "
+        f"Equal features: the group and {audit.others}, averaged over the features that both "
         "have (overlap weights), and the difference between them."
     )
     yield table("", columns, rows, note=note if audit.grouped else "")
@@ -273,7 +273,7 @@ def yields(audit: Audit) -> Iterator[Block]:
         rows.append((*cells, estimate(item.marginal, "percent")))
     columns: tuple[str, ...] = ("group", "positive of tested")
     if audit.grouped:
-        columns += ("against others", "at equal testing probability")
+        columns += (f"against {audit.others}", "at equal testing probability")
     yield Fold(
         "Positive tests by group",
         (

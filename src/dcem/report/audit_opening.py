@@ -81,7 +81,7 @@ def verdict(audit: Audit) -> Verdict:
 def _told(audit: Audit) -> list[TestingRate]:
     """Clear disparities, the largest first; of two groups, the one that is tested less."""
     clear = clear_disparities(audit)
-    if len([rate for rate in audit.testing if rate.difference.estimable]) == 2:
+    if audit.mirrored:
         clear = [rate for rate in clear if rate.difference.value < 0]
     return sorted(clear, key=lambda rate: -abs(rate.difference.value))
 
@@ -96,7 +96,8 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
     gap = worst.difference
     opposite = [r for r in clear if (r.difference.value < 0) != (gap.value < 0)][:1]
     shares = "; ".join(
-        f"{percent(rate.equal.value)} in group {rate.group}, {percent(rate.others.value)} in others"
+        f"{percent(rate.equal.value)} in group {rate.group}, {percent(rate.others.value)} in "
+        f"{audit.others}"
         for rate in (worst, *opposite)
     )
     sentences = [
@@ -105,6 +106,7 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
         *_record(audit),
     ]
     found = audit.testing_sensitivity
+    like_them = f"people of {audit.others} like them" if audit.reference else "others like them"
     certainty = (
         f"Chance does not explain it: the difference is {points(gap.value)} percentage points, "
         f"95 % interval {points(gap.low)} to {points(gap.high)}."
@@ -118,7 +120,7 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
         )
     return Verdict(
         min(severities, key=SEVERITIES.index, default="caution"),
-        f"Yes: {_who(less, more, len(audit.counts))} than others like them",
+        f"Yes: {_who(less, more, len(audit.counts))} than {like_them}",
         tuple(sentences),
         certainty,
     )
@@ -198,7 +200,8 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
         found.append(
             KeyNumber(
                 estimate(worst.difference, "points"),
-                f"difference in testing: {worst.group} against others with the same features",
+                f"difference in testing: {worst.group} against {audit.others} with the same "
+                "features",
             )
         )
     every = next((p for p in audit.prevalence if p.group == EVERYBODY), None)
@@ -259,10 +262,10 @@ def picture(audit: Audit) -> Dots | None:
             )
             for rate in shown
         ),
-        "Each group beside people of other groups with the same recorded features, with 95 % "
-        "intervals. Shaded: clearly different."
+        f"Each group beside people of {audit.others if audit.reference else 'other groups'} with "
+        "the same recorded features, with 95 % intervals. Shaded: clearly different."
         + (f" {left} more group{'s' * (left > 1)}: see “Who is tested”." if left else ""),
-        "others with the same features",
+        f"{audit.others} with the same features",
     )
 
 

@@ -17,11 +17,11 @@ from dcem.text import listed, points
 # Key -> what is said of several groups at once, and after their numbers.
 TOGETHER = {
     "tested-less": (
-        "{groups} are tested less often than others with the same features",
+        "{groups} are tested less often than {others} with the same features",
         "Recorded features do not explain the differences; something unrecorded might.",
     ),
     "tested-more": (
-        "{groups} are tested more often than others with the same features",
+        "{groups} are tested more often than {others} with the same features",
         "Recorded features do not explain the differences; something unrecorded might.",
     ),
     "small-difference": (
@@ -118,7 +118,11 @@ def _one(alike: list[Found], to_do: Mapping[str, str]) -> Finding:
     numbers = "; ".join(
         f"{listed(finding.groups)} {_points(finding.values['difference'])}" for finding in alike
     )
-    said = headline.format(groups=f"{len(groups)} groups" if len(groups) > 3 else listed(groups))
+    reference = first.values.get("reference")
+    said = headline.format(
+        groups=f"{len(groups)} groups" if len(groups) > 3 else listed(groups),
+        others=f"group {reference}" if reference else "others",
+    )
     text = f"Percentage points, with 95 % intervals: {numbers}. {after}"
     return Finding(first.key, worst, said[0].upper() + said[1:], text, what_to_do)
 

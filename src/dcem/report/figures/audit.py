@@ -199,7 +199,7 @@ def sensitivity_testing(audit: Audit) -> Drawing | None:
         "An unmeasured cause of testing",
         f"Group {found.group}: difference {decimal(100 * value, 1)} percentage points; it could be "
         f"zero if an unmeasured cause has a partial R² of {percent(at)} with group and testing.",
-        f"Group {found.group} against everybody else. Line: the difference in testing at equal "
+        f"Group {found.group} against {audit.others}. Line: the difference in testing at equal "
         "features. Band: what could be left of it if something unmeasured were that strongly tied "
         "to both the group and testing. Dotted: the strongest measured column, for scale."
         + (
