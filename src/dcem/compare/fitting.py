@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import itertools
-import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, cpu_count, delayed, parallel_config
 
 from dcem import methods
 from dcem.compare.results import History
@@ -41,6 +40,7 @@ class Fitted:
     members: np.ndarray  # [members, rows] probability by each model of the ensemble
     fills_in: bool  # whether the method gives the untested labels of its own
     history: History | None
+    seconds: float  # of fitting
 
     @property
     def score(self) -> np.ndarray:
@@ -81,63 +81,89 @@ def describe(name: str) -> str:
 
 
 def fit_and_score(
-    name: str,
+    names: Sequence[str],
     parts: Sequence[Part],
     random_state: int,
     params: Mapping[str, Any] | None = None,
+    *,
     members: int = MEMBERS,
-) -> list[Fitted]:
-    """Fit a method, as it is delivered, to people and score others; each part has its own seed.
+    folds: int | None = None,
+) -> Iterator[tuple[str, int, Fitted]]:
+    """Fit methods, as they are delivered, to people and score others; each part has its own seed.
 
-    Where batches make every part a fit of its own, the parts are shared out over the cores.
+    Yields the method, the position of the part, and the scores, in any order. Fits are shared out
+    over the cores, a process and a thread for each, and begin at once; where there is little to
+    fit they are made in this process, when they are asked for.
     """
-    model = delivered(name, members=members, **(params or {}))
+    models = {
+        name: delivered(name, members=members, folds=folds, **(params or {})) for name in names
+    }
     seeds = [int(seed) for seed in np.random.SeedSequence(random_state).generate_state(len(parts))]
-    seeded = list(zip(parts, seeds, strict=True))
-    workers = min(os.cpu_count() or 1, len(parts))
+    workers = cpu_count()
     if workers == 1 or sum(len(part.train) for part in parts) < WORTH_A_PROCESS:
-        return _fit_and_score(model, seeded)
-    shares = [list(range(start, len(parts), workers)) for start in range(workers)]
+        return (
+            (name, position, one)
+            for name, model in models.items()
+            for position, one in enumerate(_fit_and_score(model, parts, seeds))
+        )
     # one thread each: small products gain nothing from more
     with parallel_config("loky", n_jobs=workers, inner_max_num_threads=1):
-        done = Parallel()(
-            delayed(_fit_and_score)(model, [seeded[i] for i in share]) for share in shares
+        pending: Iterator[tuple[str, int, Fitted]] = Parallel(return_as="generator_unordered")(
+            delayed(_one_fit)(name, position, model, part, seeds[position])
+            for name, model in models.items()
+            for position, part in enumerate(parts)
         )
-    by_position = dict(zip(itertools.chain(*shares), itertools.chain(*done), strict=True))
-    return [by_position[i] for i in range(len(parts))]
+    return pending
 
 
-def _fit_and_score(model: Any, seeded: Sequence[tuple[Part, int]]) -> list[Fitted]:
-    parts = [part for part, _ in seeded]
+def collected(
+    fits: Iterable[tuple[str, int, Fitted]],
+    names: Sequence[str],
+    n_parts: int,
+    progress: Progress | None = None,
+) -> dict[str, list[Fitted]]:
+    """Method -> scores of each part, in order; `progress` hears of each method that is complete."""
+    found: dict[str, dict[int, Fitted]] = {name: {} for name in names}
+    for name, position, one in fits:
+        found[name][position] = one
+        if progress and len(found[name]) == n_parts:
+            progress(f"fitted {name}")
+    return {name: [of[position] for position in range(n_parts)] for name, of in found.items()}
+
+
+def _one_fit(
+    name: str, position: int, model: Any, part: Part, seed: int
+) -> tuple[str, int, Fitted]:
+    return name, position, _fit_and_score(model, [part], [seed])[0]
+
+
+def _fit_and_score(model: Any, parts: Sequence[Part], seeds: Sequence[int]) -> list[Fitted]:
+    begun = time.perf_counter()
     fitted = methods.fit_many(
         model,
         [part.train for part in parts],
         validations=[part.validation for part in parts],
         truths=[part.truth if model.uses_truth else None for part in parts],
-        random_states=[seed for _, seed in seeded],
+        random_states=seeds,
     )
+    seconds = (time.perf_counter() - begun) / len(parts)
     return [
-        Fitted(_members(one, part.rows), hasattr(one, "pseudo_labels_"), history_of(one))
+        Fitted(_members(one, part.rows), hasattr(one, "pseudo_labels_"), history_of(one), seconds)
         for one, part in zip(fitted, parts, strict=True)
     ]
 
 
-def out_of_fold(
-    name: str,
-    problem: SelectiveLabels,
-    fold: np.ndarray,
-    random_state: int,
-    params: Mapping[str, Any] | None = None,
-    members: int = MEMBERS,
-) -> Fitted:
-    """Score every row by a model of the other folds; the history is that of the first."""
-    numbers = np.unique(fold)
-    parts = [Part(problem.subset(fold != k), problem.subset(fold == k)) for k in numbers]
-    fitted = fit_and_score(name, parts, random_state, params, members)
-    scores = np.empty((len(fitted[0].members), len(problem)))
-    for k, one in zip(numbers, fitted, strict=True):
+def fold_parts(problem: SelectiveLabels, fold: np.ndarray) -> list[Part]:
+    """For each fold, everybody else to learn from and its people to score."""
+    return [Part(problem.subset(fold != k), problem.subset(fold == k)) for k in np.unique(fold)]
+
+
+def pooled(fitted: Sequence[Fitted], fold: np.ndarray) -> Fitted:
+    """Every row scored by the model of the other folds; the history is that of the first."""
+    scores = np.empty((len(fitted[0].members), len(fold)))
+    for k, one in zip(np.unique(fold), fitted, strict=True):
         scores[:, fold == k] = one.members
-    return Fitted(scores, fitted[0].fills_in, fitted[0].history)
+    return replace(fitted[0], members=scores, seconds=sum(one.seconds for one in fitted))
 
 
 def _members(model: Any, rows: SelectiveLabels) -> np.ndarray:

@@ -43,7 +43,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from dcem import metrics
 from dcem.compare.findings import advise
-from dcem.compare.fitting import Part, Progress, check_methods, fit_and_score
+from dcem.compare.fitting import Part, Progress, check_methods, collected, fit_and_score
 from dcem.compare.results import Planted, PlantedFamily, PlantedScore
 from dcem.estimation.nuisances import Nuisances
 from dcem.metrics.estimate import Estimate
@@ -57,6 +57,7 @@ SHARPER = 2.0
 CEILING = "the planted risk"  # the name under which the best possible score stands
 TRAIN_SHARE = 0.7
 MAX_ROWS = 4_000
+FOLDS = 2  # of the ensemble: like single networks, enough for many tables
 FEATURES = 8  # that an outcome depends on: as with real ones, most columns do not matter
 _SPREADS = (0.5, 4.0)  # b is kept between these
 
@@ -117,7 +118,8 @@ def plant(
     nuisances
         Models of the same rows, out of fold.
     methods
-        Names; each is fitted as a single model, since many tables are planted.
+        Names; since many tables are planted, each is fitted as a single model, the ensemble in
+        two folds.
     reference
         The method that gains are counted from; the first if none is given.
     repetitions
@@ -148,13 +150,13 @@ def plant(
         for seed in seeds
         for family in FAMILIES
     ]
+    if progress:
+        progress(f"planted outcomes: fitting {', '.join(methods)} to {len(tasks)} tables")
+    parts = [Part(task.train, task.test) for task in tasks]
+    fits = fit_and_score(methods, parts, random_state, params, members=1, folds=FOLDS)
+    found = collected(fits, methods, len(parts), progress)
     scores = {CEILING: [task.risk for task in tasks]}
-    for name in methods:
-        if progress:
-            progress(f"planted outcomes: fitting {name}")
-        parts = [Part(task.train, task.test) for task in tasks]
-        found = fit_and_score(name, parts, random_state, params, members=1)
-        scores[name] = [one.score for one in found]
+    scores |= {name: [one.score for one in of] for name, of in found.items()}
     measured = {
         name: np.array([_measure(task, s) for task, s in zip(tasks, of, strict=True)])
         for name, of in scores.items()

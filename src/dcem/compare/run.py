@@ -26,13 +26,14 @@ import numpy as np
 from dcem.compare import findings
 from dcem.compare.fitting import (
     DEFAULT_METHODS,
-    Fitted,
     Part,
     Progress,
     check_methods,
+    collected,
     describe,
     fit_and_score,
-    out_of_fold,
+    fold_parts,
+    pooled,
 )
 from dcem.compare.judge import Decision, Ranks, Scored, judge, testing_by_score
 from dcem.compare.planted import plant
@@ -134,22 +135,18 @@ def compare_methods(
         judged_truth = np.asarray(judged_truth)[rows]
     fold = person_folds(judged_by, folds, random_state)
 
-    say("who is tested, and what tests show: two models, cross-fitted")
+    if test is None:
+        parts = fold_parts(problem, fold)
+    else:
+        parts = [Part(problem, test, validation, (known.get("train"), known.get("validation")))]
+    fits = fit_and_score(names, parts, random_state, params, members=members)
+    say("who is tested, and what tests show: two models, cross-fitted; methods meanwhile")
     evaluator = Evaluator(
         judged_by, truth=judged_truth, fold=fold, level=level, random_state=random_state
     )
-    fitted: dict[str, Fitted] = {}
-    seconds: dict[str, float] = {}
-    for name in names:
-        say(f"fitting {name}" + (f", {folds} folds at once" if test is None else ""))
-        start = time.perf_counter()
-        if test is None:
-            fitted[name] = out_of_fold(name, problem, fold, random_state, params, members)
-        else:
-            of_both = (known.get("train"), known.get("validation"))
-            part = Part(problem, test, validation, of_both)
-            (fitted[name],) = fit_and_score(name, [part], random_state, params, members)
-        seconds[name] = time.perf_counter() - start
+    say(f"fitting {', '.join(names)}")
+    of_parts = collected(fits, names, len(parts), progress)
+    fitted = {name: pooled(of, fold) if test is None else of[0] for name, of in of_parts.items()}
     scored_in = fold if test is None else np.zeros(len(test), np.int64)
     scored = {
         name: Scored(one.members, percentiles(one.score, scored_in), scored_in)
@@ -187,7 +184,7 @@ def compare_methods(
             if one.fills_in
             else None,
             history=one.history,
-            seconds=seconds[name],
+            seconds=one.seconds,
             members=len(one.members),
             uses_truth=name not in usable,
         )

@@ -22,7 +22,8 @@ Objective = Callable[[Tensor, Rows], Tensor]
 Loss = Callable[[Tensor, Rows], Tensor]
 Progress = Callable[[int, int], None]
 
-# How often the host asks whether any network is still training.
+# Checks between two questions of the host whether any network is still training: on CUDA the answer
+# waits for all that was queued.
 ASK_EVERY = 50
 
 
@@ -181,6 +182,7 @@ class Trainer:
         if stopping is not self._stopping:
             self._stopping = stopping
             self._replay_step, self._replay_check = self._replays()
+        ask_every = ASK_EVERY if self.fleet.flat.is_cuda else 1
         for done in range(1, steps + 1):
             if self._batches is not None:
                 self._batches.advance()
@@ -188,7 +190,7 @@ class Trainer:
             self.steps_done += 1
             if stopping is not None and validation is not None and done % check_every == 0:
                 self._replay_check(partial(self._check, validation))
-                if (done // check_every) % ASK_EVERY == 0 and not bool(stopping.active.any()):
+                if (done // check_every) % ask_every == 0 and not bool(stopping.active.any()):
                     break
             if progress is not None:
                 progress(done, steps)

@@ -25,6 +25,7 @@ from dcem.table.checks import notice
 # Probabilities of a foreign model are kept this far from 0 and 1: log-odds must be finite.
 CLIP = 1e-6
 BLOCK = 65_536  # rows given their interactions at a time
+BY_GROUP_FROM = 1_024  # rows of a batch that are worth the sorting by group
 
 
 def architecture_of(settings: PropensitySettings, n_inputs: int, n_groups: int) -> MLP:
@@ -55,7 +56,7 @@ def fit_propensity(
     def objective(flat: Tensor, part: Rows) -> Tensor:
         if not minibatches:
             return cross_entropy(architecture.logits(flat, part.X), part)
-        if flat.device.type == "cpu":
+        if flat.device.type == "cpu" and part.X.shape[-2] >= BY_GROUP_FROM:
             logits = logits_by_group(architecture, flat, part.X, part["group"], n_groups)
         else:
             logits = architecture.logits(flat, with_group(part.X, part["group"], n_groups))
