@@ -16,7 +16,7 @@ import argparse
 import multiprocessing
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -194,16 +194,19 @@ def problem_of(task: dict[str, Any]) -> Any:
 # -- methods ----------------------------------------------------------------------------------
 
 
-def run_one(spec: tuple[Any, int]) -> list[dict[str, Any]]:
-    """The ensemble, its parts, what is left without each of them, and a plain average."""
+def fitted_parts(
+    problem: Any, X_test: np.ndarray, wanted: Sequence[str] = ()
+) -> tuple[dict[str, np.ndarray], float]:
+    """Scores of the ensemble, its parts, what is left without each of them, a plain average, and
+    of its *twin*, the same with a network of the tested for that of DCEM; and seconds of the fit.
+    """
     import warnings
 
     warnings.simplefilter("ignore")
+    from dcem.learners import make_learner
     from dcem.methods import make as make_method
-    from dcem.methods.ensemble_parts import PARTS, Parts
+    from dcem.methods.ensemble_parts import PARTS, Parts, folds_of
 
-    task = make(spec)
-    problem = problem_of(task)
     kept: list[Parts] = []
     model = make_method("ensemble", random_state=0, n_jobs=1)
     weigh = model._weigh
@@ -212,21 +215,47 @@ def run_one(spec: tuple[Any, int]) -> list[dict[str, Any]]:
     model.fit_problem(problem)
     seconds = time.perf_counter() - begun
     del model._weigh
-    folds = len(model.models_) // len(PARTS)
-    z = np.stack([one.predict_logit(task["X_test"]) for one in model.models_])
-    z = dict(zip(PARTS, z.reshape(len(PARTS), folds, -1).mean(axis=1), strict=True))
+    (parts,) = kept
+    z = {name: _mean_log_odds(models, X_test) for name, models in parts.models.items()}
 
-    def scores(parts: tuple[str, ...]) -> np.ndarray:
-        model.parts = parts
-        model._weigh(problem, kept[0], honest=True)
-        mean = sum(model.weights_[part] * z[part] for part in parts)
-        line = model.calibration_
-        return np.asarray(expit(line["intercept"] + line["slope"] * mean))
+    fold = folds_of(problem, model.n_folds, 0)
+    networks, out_of_fold = [], np.full(len(problem), np.nan)
+    for k in np.unique(fold):
+        rows, held = ((fold != k) & problem.tested), ((fold == k) & problem.tested)
+        X, y, one = problem.X, problem.y_obs, np.ones(len(problem))
+        network = make_learner("perceptron", int(k))
+        network.fit(X[rows], y[rows], one[rows], (X[held], y[held], one[held]))
+        out_of_fold[held] = network.predict_logit(X[held])
+        networks.append(network)
+    parts.log_odds["tested network"] = out_of_fold
+    z["tested network"] = _mean_log_odds(networks, X_test)
 
-    found = {"ensemble": scores(PARTS)}
-    found |= {part: scores((part,)) for part in PARTS}
-    found |= {f"without {part}": scores(tuple(p for p in PARTS if p != part)) for part in PARTS}
-    found["plain average"] = expit(sum(z.values()) / len(z))
+    def scores(names: tuple[str, ...]) -> np.ndarray:
+        model.parts = names
+        model._weigh(problem, parts, honest=True)
+        lines = model.lines_
+        mean = sum(model.weights_[p] * (lines[p][0] + lines[p][1] * z[p]) for p in names)
+        return np.asarray(
+            expit(model.calibration_["intercept"] + model.calibration_["slope"] * mean)
+        )
+
+    chosen = {"ensemble": PARTS} | {part: (part,) for part in PARTS}
+    chosen |= {f"without {part}": tuple(p for p in PARTS if p != part) for part in PARTS}
+    chosen["twin"] = ("tested network", *PARTS[1:])
+    found = {name: scores(of) for name, of in chosen.items() if not wanted or name in wanted}
+    if not wanted:
+        found["plain average"] = np.asarray(expit(sum(z[part] for part in PARTS) / len(PARTS)))
+    return found, seconds
+
+
+def _mean_log_odds(models: list[Any], X: np.ndarray) -> np.ndarray:
+    return np.mean([one.predict_logit(X) for one in models], axis=0)
+
+
+def run_one(spec: tuple[Any, int]) -> list[dict[str, Any]]:
+    """A task, and how good all the ensembles are at it."""
+    task = make(spec)
+    found, seconds = fitted_parts(problem_of(task), task["X_test"])
     rows = [_judged(task, name, score) for name, score in found.items()]
     rows[0]["seconds"] = round(seconds, 2)
     return rows

@@ -1,0 +1,129 @@
+"""The default on the whole grid of simulated settings, against dcem and its own twin of the tested.
+
+    python experiments/default_grid.py run [--workers 15] [--minutes 8] [--least 0.5]
+    python experiments/default_grid.py show
+
+The data sets are those of `results/grid.csv`, which has `dcem`: q_y, k and q_t, 12 boundaries each.
+The *twin* learns from the tested alone with the same learners: boosted trees, a forest, a linear
+model and the ensemble's network, in the same folds, weighed and averaged in the same way. At k 4
+everybody is tested and all q_t name the same data sets: they are fitted once and counted each time.
+
+A setting is *held* where the default is no worse than the better of the two, by more than .005, in
+median AUC, worst AUC, median ROC gap and worst ROC gap: in all four.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from _record import RESULTS, record
+from default import fitted_parts
+from grid_summary import BETTER, QUESTIONS, SETTING
+
+TOLERANCE = 0.005
+EVERYBODY = 4.0  # k at which all are tested
+
+
+def settings(least: float) -> list[tuple[float, float, float, int]]:
+    """q_y, k, q_t and phase in degrees of the data sets to fit, each once."""
+    grid = pd.read_csv(RESULTS / "grid.csv")
+    grid = grid[(grid["k"] >= least) & ((grid["k"] < EVERYBODY) | (grid["q_t"] == 1))]
+    rows = grid[[*SETTING, "phase"]].drop_duplicates()
+    # whole boundaries one after the other: what a run that ends early leaves can be compared
+    order = rows["phase"].map(lambda phase: (phase % 90, phase))
+    return list(rows.loc[order.sort_values().index].itertuples(index=False, name=None))
+
+
+def run_one(setting: tuple[float, float, float, int]) -> list[dict[str, Any]]:
+    """The default and its twin on one data set."""
+    from dcem import metrics
+    from dcem.tasks.registry import KINDS
+
+    *ratios, phase = setting
+    q_y, k, q_t = (float(Fraction(one).limit_denominator(12)) for one in ratios)  # 1/3 in the CSV
+    named = {"q_y": q_y, "k": k, "q_t": q_t, "phase": phase, "stream": "independent", "seed": 0}
+    task = KINDS["sinusoid"].draw({"preset": "as-released"} | named)
+    test, truth = task.test, task.truth["test"]
+    scores, seconds = fitted_parts(task.train, test.X, ("ensemble", "twin"))
+    return [
+        {
+            **dict(zip(SETTING, ratios, strict=True)), "phase": phase, "method": name,
+            "auc": round(float(metrics.auc(truth, score)), 5),
+            "roc_gap": round(float(metrics.roc_gap(truth, score, test.group)), 5),
+            "seconds": round(seconds, 2),
+        }
+        for name, score in scores.items()
+    ]  # fmt: skip
+
+
+def run(out: Path, workers: int, minutes: float, least: float) -> None:
+    begun, rows, specs = time.time(), [], settings(least)
+    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        waiting = pool.imap(run_one, specs)
+        for done in range(len(specs)):
+            try:
+                rows += waiting.next(timeout=max(1.0, begun + 60 * minutes - time.time()))
+            except multiprocessing.TimeoutError:
+                print(f"{done} of {len(specs)} data sets in time", flush=True)
+                break
+        pool.terminate()
+    record("default_grid", rows, out, time.time() - begun)
+
+
+def show(out: Path) -> None:
+    """The share of settings that are held, and where the default is worse."""
+    found = pd.read_csv(out / "default_grid.csv")
+    keys = [*SETTING, "phase"]
+    ours = found.pivot_table(index=keys, columns="method", values=list(BETTER))
+    grid = pd.read_csv(RESULTS / "grid.csv")
+    # dcem of settings at k 4 is that of q_t 1, as all methods are
+    once = (grid["k"] < EVERYBODY) | (grid["q_t"] == 1)
+    for metric in BETTER:
+        dcem = grid[once & (grid["method"] == "dcem")].set_index(keys)[metric]
+        ours[metric, "dcem"] = dcem.reindex(ours.index)
+    phases = ours.index.get_level_values("phase").nunique()
+    better = {}
+    for question, (metric, how) in QUESTIONS.items():
+        by_setting = BETTER[metric] * ours[metric].groupby(SETTING).agg(how)
+        rivals = by_setting[["twin", "dcem"]].max(axis=1)
+        better[question] = by_setting["ensemble"] - rivals
+    table = pd.DataFrame(better)
+    counted = 1 + 6 * (table.index.get_level_values("k") == EVERYBODY)  # seven q_t, one data set
+    held = table.ge(-TOLERANCE).assign(all_four=table.ge(-TOLERANCE).all(axis=1))
+    print(f"{counted.sum()} settings, {phases} boundaries; share no worse than the better of both")
+    for name, rows in (("all", held.index == held.index), *_by_k(held)):
+        shares = held[rows].apply(np.average, weights=counted[rows])
+        print(f"{name:>8}  " + "  ".join(f"{key} {value:.3f}" for key, value in shares.items()))
+    print("\nmean difference from the better of both")
+    print(table.apply(np.average, weights=counted).round(4).to_string())
+    print("\nmeans over settings of the median and the worst AUC")
+    for how in ("median", "min"):
+        print(how, ours["auc"].groupby(SETTING).agg(how).mean().round(4).to_dict())
+
+
+def _by_k(table: pd.DataFrame) -> list[tuple[str, Any]]:
+    k = table.index.get_level_values("k")
+    return [("k >= 1/2", k >= 0.5)] + [(f"k {value:.3g}", k == value) for value in sorted(set(k))]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["run", "show"])
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--minutes", type=float, default=120)
+    parser.add_argument("--least", type=float, default=0.0, help="smallest k")
+    given = parser.parse_args()
+    if given.what == "run":
+        run(given.out, given.workers, given.minutes, given.least)
+    else:
+        show(given.out)
