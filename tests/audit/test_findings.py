@@ -61,7 +61,8 @@ def test_a_difference_that_one_kind_of_model_does_not_see_is_not_a_finding(unfai
 
 def test_a_leak_stands_first_and_is_serious(unfair_audit) -> None:
     found = find(replace(unfair_audit, suspicious={"labs": "it says who was tested"}))
-    assert (found[0].key, found[0].severity, found[0].remedy) == ("leak", "serious", "exclude")
+    assert (found[0].key, found[0].severity) == ("leak", "serious")
+    assert "`exclude`" in found[0].remedy
 
 
 @pytest.mark.parametrize(("p_plain", "severity"), [(0.001, "serious"), (0.5, "caution")])
@@ -111,7 +112,6 @@ def test_one_column_that_carries_the_prediction_of_testing(fair_audit, first, wa
     assert ("one-driver" in told) is warned
     if warned:
         assert told["one-driver"].values["column"] == "labs"
-        assert told["one-driver"].remedy == "exclude"
     assert "one-driver" not in keyed(replace(fair_audit, drivers=drivers[:2]))
 
 

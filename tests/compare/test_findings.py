@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dcem.compare.findings import about_best, about_calibration, about_gain, about_groups, advise
+from dcem.compare.findings import about_best, about_calibration, about_gain, about_groups
+from dcem.compare.recovery import advise
 from dcem.compare.results import PlantedFamily, Standing
 from dcem.metrics.estimate import Estimate
 
@@ -96,14 +97,14 @@ class TestCalibration:
         return about_calibration({name: judged(error=error) for name, error in named})
 
     def test_intervals_that_lie_apart(self) -> None:
-        found = self.said(Estimate(0.10, 0.08, 0.12), self.close, Estimate(0.06, 0.03, 0.1))
+        (found,) = self.said(Estimate(0.10, 0.08, 0.12), self.close, Estimate(0.06, 0.03, 0.1))
         assert found.key == "calibration"
         assert "`a` (.100 [.080, .120])" in found.headline
         assert "`c`" not in found.headline
 
     def test_intervals_that_touch_say_nothing(self) -> None:
-        assert self.said(replace(self.close, value=0.05, low=0.04, high=0.07), self.close) is None
-        assert self.said(NONE, self.close) is None
+        assert self.said(replace(self.close, value=0.05, low=0.04, high=0.07), self.close) == []
+        assert self.said(NONE, self.close) == []
 
 
 class TestPlanted:

@@ -65,18 +65,18 @@ def depends_on_model(rate: TestingRate) -> bool:
 def _leak(audit: Audit) -> Iterator[Finding]:
     if audit.suspicious:
         values = {"columns": dict(audit.suspicious)}
-        yield Finding("leak", "serious", "features", values=values, remedy="exclude")
+        yield Finding("leak", "serious", "features", values=values)
 
 
 def _extent(audit: Audit) -> Iterator[Finding]:
     if audit.extent == "nobody":
         yield Finding("nobody-tested", "serious", "testing")
     elif audit.extent == "everybody":
-        yield Finding("everybody-tested", "caution", "testing", remedy="name-tested")
+        yield Finding("everybody-tested", "caution", "testing")
     elif 0 <= audit.total.tested < 100:
-        yield Finding("few-tests", "caution", "testing", remedy="collect")
+        yield Finding("few-tests", "caution", "testing")
     if not audit.grouped:
-        yield Finding("no-groups", "note", "testing", remedy="name-group")
+        yield Finding("no-groups", "note", "testing")
     lost = {
         rate.group: rate.difference.reason
         for rate in audit.testing
@@ -89,7 +89,6 @@ def _extent(audit: Audit) -> Iterator[Finding]:
             "groups",
             groups=tuple(lost),
             values={"reasons": lost},
-            remedy="collect",
         )
 
 
@@ -164,8 +163,7 @@ def _overlap(audit: Audit) -> Iterator[Finding]:
         "heaviest": every.heaviest,
         "reason": every.reason,
     }
-    remedy = "" if severity == "fine" else "collect"
-    yield Finding("overlap", severity, "overlap", values=values, remedy=remedy)
+    yield Finding("overlap", severity, "overlap", values=values)
     bad = {
         name: o.reason or f"{100 * (1 - o.reach):.0f} % out of reach"
         for name, o in audit.overlap.items()
@@ -199,7 +197,7 @@ def _features(audit: Audit) -> Iterator[Finding]:
         first = None  # told already
     if first is not None and first.share > MOST and first.loss.low > 0:
         values = {"column": first.column, "share": first.share}
-        yield Finding("one-driver", "caution", "features", values=values, remedy="exclude")
+        yield Finding("one-driver", "caution", "features", values=values)
     traces = {
         name: gap
         for name, gap in audit.missing.items()
@@ -211,7 +209,6 @@ def _features(audit: Audit) -> Iterator[Finding]:
             "caution",
             "features",
             values={"columns": traces},
-            remedy="exclude",
         )
 
 

@@ -1,7 +1,7 @@
 """How findings are worded: the one place to change a sentence of an audit.
 
-Each key has a headline and a text, made from the values of the finding alone. What to do about it
-is a word (`remedy`) that a command turns into its own option.
+Each key has a headline and a text, made from the values of the finding alone, and what to do about
+it, in which a role in backticks becomes an option of the command line.
 """
 
 from __future__ import annotations
@@ -17,11 +17,45 @@ from dcem.text import listed, number, p_value, percent, points, ratio
 
 Words = tuple[str, str]
 
+TO_DO = {
+    "leak": "Leave it out (`exclude`), unless you know that it is recorded before the decision.",
+    "nobody-tested": "Find out where outcomes are recorded.",
+    "everybody-tested": "Name the column that says who was tested (`tested`), or the label's value "
+    "for nobody looked (`untested_value`), and audit again.",
+    "few-tests": "Collect more tests before you conclude anything.",
+    "no-groups": "Name the column with the group (`group`).",
+    "group-too-small": "Join small groups, or learn more about them; do not report them as equal.",
+    "tested-less": "Ask those who decide what might explain it; if nothing does, the rule has to "
+    "change. Until then, do not train on the record as it is.",
+    "tested-more": "Ask those who decide what might explain it, and whether more tests help these "
+    "people or burden them.",
+    "depends-on-model": "Report that the answer depends on the model.",
+    "unmeasured-cause": "List what drives testing and is not recorded; could it be that strong?",
+    "overlap": "Claim nothing about people unlike the tested, or test some of them.",
+    "overlap-groups": "Claim nothing for these groups that rests on weights, or test more of them.",
+    "calibration": "Add what is known to drive testing, and audit again.",
+    "predictable": "Find out whether a rule decides, or whether a column records the decision.",
+    "model-leaves": "Add what is known to drive testing, and audit again.",
+    "one-driver": "Audit again without it (`exclude`), and compare.",
+    "missing-by-testing": "Find out whether these columns are filled in because of the test.",
+    "yield-at-margin": "Read it beside who is tested at equal features.",
+    "higher-bar": "Review the rule: at equal risk, more of these people should have been tested.",
+    "lower-bar": "Review the rule: these people bear tests that find less.",
+    "prevalence": "Do not read the record as how common the outcome is, and do not train on it.",
+    "prevalence-unknown": "Give the limits, not a number; test some of those out of reach.",
+    "hidden-unequal": "Do not train on the record as it is: a model would learn this difference.",
+    "tests-needed": "Test that many more, drawn at random within the group.",
+    "depends-on-group": "Prefer methods that do not assume independence, or add what differs.",
+    "fragile": "Say so wherever this conclusion is used.",
+}
+
 
 def word(finding: Finding) -> Finding:
-    """The finding with its headline and its text."""
-    headline, text = _WORDS[finding.key](finding, finding.values)
-    return replace(finding, headline=headline, text=text)
+    """The finding with its headline, its text, and what to do about it."""
+    words = _WORDS[finding.key]
+    headline, text = words if isinstance(words, tuple) else words(finding, finding.values)
+    remedy = "" if finding.severity == "fine" else TO_DO.get(finding.key, "")
+    return replace(finding, headline=headline, text=text, remedy=remedy)
 
 
 def keys() -> tuple[str, ...]:
@@ -63,37 +97,6 @@ def _leak(f: Finding, v: Mapping[str, Any]) -> Words:
         f"{listed(list(v['columns']))} may have been recorded after the decision to test",
         f"{_reasons(v['columns'])}. A column that follows the decision hides disparities and "
         "overstates every model. While it is in, nothing below can be trusted: leave it out if so.",
-    )
-
-
-def _nobody(f: Finding, v: Mapping[str, Any]) -> Words:
-    return (
-        "Nobody was tested",
-        "There is not a single outcome in this table. Neither a model nor an estimate of anything "
-        "about the outcome can be made from it.",
-    )
-
-
-def _everybody(f: Finding, v: Mapping[str, Any]) -> Words:
-    return (
-        "Everybody counts as tested",
-        "No label is missing. If untested people were recorded as negative, that is the bias "
-        "itself, and nothing below shows it: say who was tested, and audit again.",
-    )
-
-
-def _few(f: Finding, v: Mapping[str, Any]) -> Words:
-    return (
-        "Fewer than 100 tests",
-        "Intervals are wide, and a difference that is not seen may well be there.",
-    )
-
-
-def _no_groups(f: Finding, v: Mapping[str, Any]) -> Words:
-    return (
-        "No groups were given",
-        "This audit looks at overlap, prevalence and sensitivity only. Name a group column to ask "
-        "whether groups are tested differently.",
     )
 
 
@@ -392,12 +395,27 @@ def _breakdown(f: Finding, v: Mapping[str, Any]) -> Words:
     )
 
 
-_WORDS: dict[str, Callable[[Finding, Mapping[str, Any]], Words]] = {
+_WORDS: dict[str, Words | Callable[[Finding, Mapping[str, Any]], Words]] = {
     "leak": _leak,
-    "nobody-tested": _nobody,
-    "everybody-tested": _everybody,
-    "few-tests": _few,
-    "no-groups": _no_groups,
+    "nobody-tested": (
+        "Nobody was tested",
+        "There is not a single outcome in this table. Neither a model nor an estimate of anything "
+        "about the outcome can be made from it.",
+    ),
+    "everybody-tested": (
+        "Everybody counts as tested",
+        "No label is missing. If untested people were recorded as negative, that is the bias "
+        "itself, and nothing below shows it: say who was tested, and audit again.",
+    ),
+    "few-tests": (
+        "Fewer than 100 tests",
+        "Intervals are wide, and a difference that is not seen may well be there.",
+    ),
+    "no-groups": (
+        "No groups were given",
+        "This audit looks at overlap, prevalence and sensitivity only. Name a group column to ask "
+        "whether groups are tested differently.",
+    ),
     "group-too-small": _too_small,
     "tested-less": _tested,
     "tested-more": _tested,

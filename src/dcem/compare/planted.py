@@ -42,8 +42,8 @@ from scipy.stats import t as student
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from dcem import metrics
-from dcem.compare.findings import advise
 from dcem.compare.fitting import Part, Progress, check_methods, collected, fit_and_score
+from dcem.compare.recovery import advise
 from dcem.compare.results import Planted, PlantedFamily, PlantedScore
 from dcem.estimation.nuisances import Nuisances
 from dcem.metrics.estimate import Estimate

@@ -24,9 +24,9 @@ class Finding:
     about: str  # the part of a report it belongs to: testing, overlap, outcome, ...
     groups: tuple[str, ...] = ()  # whom it is about
     values: Mapping[str, Any] = field(default_factory=dict)  # the numbers behind it, by name
-    remedy: str = ""  # what to do, as a stable word: "exclude", "name-tested", "collect", ...
     headline: str = ""
     text: str = ""
+    remedy: str = ""  # what to do about it
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -7,6 +7,8 @@ from math import hypot, isnan, nan
 
 import numpy as np
 
+from dcem import text
+
 
 @dataclass(frozen=True, repr=False)
 class Estimate:
@@ -43,6 +45,12 @@ class Estimate:
         if isnan(self.low):
             return f"{self.value:.3f} (no interval: {self.reason})"
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+    def __format__(self, form: str) -> str:
+        """`f"{auc:score}"` is `.787 [.768, .823]`; the forms are those of `dcem.text`."""
+        if not form:
+            return str(self)
+        return f"{text.value(self.value, form)} {text.interval(self.low, self.high, form)}".rstrip()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self})"

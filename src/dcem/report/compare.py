@@ -37,7 +37,7 @@ from dcem.report.document import (
     table,
 )
 from dcem.report.figures import curves, people
-from dcem.report.findings import TO_DO_WITH_METHODS, listed_findings
+from dcem.report.findings import listed_findings
 from dcem.text import count
 
 CARE = (
@@ -64,7 +64,7 @@ def compare_document(
         title=title or (f"Methods compared on {file}" if file else "Methods compared on a table"),
         lead=lead or what_was_done(comparison),
         opening=opening(comparison),
-        findings=listed_findings(in_order(_urgent(comparison)), TO_DO_WITH_METHODS),
+        findings=listed_findings(in_order(_urgent(comparison))),
         sections=(
             *(
                 Section(key, heading, tuple(blocks))

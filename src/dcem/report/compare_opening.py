@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
-from dcem.compare.findings import clear_groups, clear_pairs
+from dcem.compare.findings import clear_groups, clear_pairs, worse_or_better
 from dcem.compare.results import Judgement, MethodResult, TableComparison
 from dcem.estimation.results import Target
 from dcem.methods.choosing import PREFERRED, choose
@@ -21,7 +21,7 @@ from dcem.report.document import (
     Verdict,
     estimate,
 )
-from dcem.text import decimal, interval, listed, number
+from dcem.text import decimal, listed, number
 
 OF_WHOM = {
     "truth": "of everybody, judged by the truth",
@@ -102,7 +102,7 @@ def _certainty(comparison: TableComparison, best: MethodResult, target: Target) 
     said = ""
     if gain is not None and gain.estimable:
         clear = "clear of zero" if gain.excludes(0) else "not clear of zero"
-        said = f"The gain over `{first}`, {_interval(gain, 'gain')}, is {clear}. "
+        said = f"The gain over `{first}`, {gain:gain}, is {clear}. "
     if target.key == "tested":
         why = next((t.reason for t in comparison.targets if not t.available and t.reason), "")
         return f"{said}Of people unlike the tested nothing can be told{': ' * bool(why)}{why}."
@@ -119,27 +119,17 @@ def _fairness(judged: Judgement, comparison: TableComparison) -> str:
         )
     groups, pairs = clear_groups(judged, comparison.floor), clear_pairs(judged)
     if groups:
-        said = listed(
-            [f"{name} {'worse' if by.value < 0 else 'better'} ({_interval(by, 'gain')} in AUC)"
-             for name, by in groups.items()]
-        )  # fmt: skip
+        said = worse_or_better(groups)
         return f"It does not serve the groups alike: {said} than {comparison.reference_group}."
     if pairs:
-        a, b = min(pairs, key=lambda one: judged.gap_p_values[one])
         return (
-            f"It does not serve the groups alike: the ROC curves of {a} and {b} differ by more "
-            "than chance, though neither is clearly ranked worse."
+            f"It does not serve the groups alike: the ROC curves of {' and '.join(pairs[0])} "
+            "differ by more than chance, though neither is clearly ranked worse."
         )
     return (
         f"It serves the groups alike as far as can be told: their ROC curves are at most "
         f"{number(gap.value)} apart, which chance alone would show."
     )
-
-
-def _interval(found: Estimate, form: str = "score") -> str:
-    shown = number(found.value, sign=form == "gain")
-    ends = interval(found.low, found.high, form)
-    return f"{shown} {ends}" if ends else shown
 
 
 def key_numbers(
