@@ -34,8 +34,8 @@ LAYERS = [
 ORDER = {part: height for height, layer in enumerate(LAYERS) for part in layer}
 GROUND = {"files", "table"}
 NARROWER = {"tasks": GROUND, "engine": {"files"}}  # engine knows nothing of selective labels
-# text: numbers as people write them; hooks: the declared way up
-ANYWHERE = {"_version", "__version__", "text", "hooks"}
+# text: numbers as people write them; hooks: the declared way up; extras: what may be missing
+ANYWHERE = {"_version", "__version__", "text", "hooks", "extras"}
 # what options are made from
 LIGHT = {"dcem.table.roles", "dcem.table.messages", "dcem.table.settings", "dcem.table"}
 HEAVY = {

@@ -36,6 +36,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dcem._version import __version__
+from dcem.extras import extra_needed
 
 if TYPE_CHECKING:
     from dcem import methods, metrics, table, tasks
@@ -85,7 +86,8 @@ def __getattr__(name: str) -> Any:
     if name in _SUBPACKAGES:
         return import_module(f"dcem.{name}")
     if name in _HOME:
-        value = getattr(import_module(_HOME[name]), name)
+        with extra_needed(name):
+            value = getattr(import_module(_HOME[name]), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'dcem' has no attribute {name!r}")

@@ -10,6 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
 
+from dcem.extras import extra_needed
+
 HOOKS = {
     "save": "dcem.saving.folder",
     "load_model": "dcem.saving.folder",
@@ -37,7 +39,8 @@ class ShowsItself:
     _document: ClassVar[str]  # the hook that makes a document of it
 
     def _repr_html_(self) -> str:
-        return str(above("for_notebook")(above(self._document)(self)))
+        with extra_needed("the report"):
+            return str(above("for_notebook")(above(self._document)(self)))
 
     def to_html(self, path: str | PathLike[str] | None = None, *, words: str = "general") -> str:
         """The report as one HTML page, written to `path` if one is given."""
@@ -56,7 +59,8 @@ class ShowsItself:
     def _written(self, writer: str, path: str | PathLike[str] | None, words: str) -> str:
         from dcem.files import write_text
 
-        text = str(above(writer)(above(self._document)(self), words))
+        with extra_needed("the report"):
+            text = str(above(writer)(above(self._document)(self), words))
         if path is not None:
             write_text(Path(path), text)
         return text

@@ -10,7 +10,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from dcem.cli._errors import EXTRAS, PoliteGroup
+from dcem.cli._errors import PoliteGroup
+from dcem.extras import EXTRAS
 from dcem.table.checks import DataWarning, InputError
 
 
@@ -50,7 +51,7 @@ def raising(error):
         (PermissionError(13, "Permission denied", "out"), "error: out: permission denied\n"),
         (
             ModuleNotFoundError("No module named 'duckdb'", name="duckdb"),
-            "error: this needs duckdb, which is not installed: pip install 'dcem[sepsis]'\n",
+            "error: this needs duckdb, which is not installed: pip install 'dcem[formats]'\n",
         ),
     ],
 )

@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from dcem._version import __version__
+from dcem.extras import is_installed
 
 REMOTE_CARD = "remote-cuda"  # a card of another machine: its tasks say which
 _HERE = Path(__file__).parent
@@ -30,10 +31,11 @@ def versions() -> dict[str, str]:
             found[package] = version(package)
         except PackageNotFoundError:
             found[package] = "unknown"
-    import torch
+    if is_installed("torch"):
+        import torch
 
-    if torch.version.cuda:
-        found["cuda"] = torch.version.cuda
+        if torch.version.cuda:
+            found["cuda"] = torch.version.cuda
     known = commit()
     return found | ({"commit": known} if known else {})
 

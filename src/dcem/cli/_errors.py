@@ -18,17 +18,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from dcem.extras import MissingExtra, missing_extra
 from dcem.table.messages import DataWarning, InputError
-
-# Modules that come with an extra, and the extra to name when one is missing.
-EXTRAS = {
-    "matplotlib": "report",
-    "duckdb": "sepsis",
-    "onnx": "onnx",
-    "onnxruntime": "onnx",
-    "fairlearn": "fairlearn",
-    "ray": "ray",
-}
 
 # One word for one thing in all commands.
 RENAMED = {"--output": "--out", "--row-budget": "--max-rows", "--methods": "--method"}
@@ -37,15 +28,12 @@ RENAMED = {"--output": "--out", "--row-budget": "--max-rows", "--methods": "--me
 def message_for(error: Exception) -> str | None:
     """The message for an error that the user can mend; None for one that is ours."""
     if isinstance(error, ModuleNotFoundError):
-        extra = EXTRAS.get((error.name or "").partition(".")[0])
-        if extra is None:
-            return None
-        return f"this needs {error.name}, which is not installed: pip install 'dcem[{extra}]'"
+        return missing_extra(error)
     if isinstance(error, OSError):
         if error.filename is None:
             return None
         return f"{_wanted(error.filename)}: {(error.strerror or type(error).__name__).lower()}"
-    return str(error) if isinstance(error, InputError) else None
+    return str(error) if isinstance(error, InputError | MissingExtra) else None
 
 
 def _wanted(filename: Any) -> str:

@@ -80,7 +80,7 @@ def compare(
     from rich.console import Console
 
     from dcem.compare import compare_methods
-    from dcem.compare.fitting import DEFAULT_METHODS, check_methods
+    from dcem.compare.fitting import check_methods, default_methods
     from dcem.report.compare import compare_document
     from dcem.report.to_terminal import to_terminal
     from dcem.report.words import speak
@@ -90,7 +90,7 @@ def compare(
     console = Console(highlight=False)
     speak(words)  # refuses words it does not know, before the work
     require_places(report, out)
-    names = check_methods(options.listed(method) if method else DEFAULT_METHODS)
+    names = check_methods(options.listed(method) if method else default_methods())
     with console.status(f"reading {table} ..."):
         read = read_table(table, roles)
     options.show_columns(read, console)

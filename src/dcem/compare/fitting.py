@@ -14,11 +14,10 @@ from joblib import Parallel, cpu_count, delayed, parallel_config
 from dcem import methods
 from dcem.compare.results import History
 from dcem.methods.choosing import DEFAULT, RIVALS
-from dcem.methods.registry import MEMBERS, METHODS, delivered
+from dcem.methods.registry import MEMBERS, METHODS, delivered, require_libraries, works_here
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
-DEFAULT_METHODS = (DEFAULT, *RIVALS)  # what is compared unless methods are named
 Progress = Callable[[str], None]
 LEARNT_BY = {"linear": "a linear model", "boost": "boosted trees", "forest": "a forest"}
 WORTH_A_PROCESS = 10_000  # rows to fit to, in all: below, starting processes takes longer
@@ -59,11 +58,23 @@ class Part:
     truth: Any = None  # (train, validation), for oracles
 
 
+def default_methods() -> tuple[str, ...]:
+    """What is compared unless methods are named: the default and its rivals, if they work here."""
+    wanted = (DEFAULT, *RIVALS)
+    if left_out := [name for name in wanted if not works_here(name)]:
+        checks.notice(
+            f"Not compared: {', '.join(left_out)}. They train networks, and torch is not "
+            "installed: pip install 'dcem[networks]'."
+        )
+    return tuple(name for name in wanted if name not in left_out)
+
+
 def check_methods(names: Sequence[str], *, oracles: bool = False) -> tuple[str, ...]:
     """The names, each known, once, and (unless `oracles` are welcome) usable without the truth."""
     if not names:
         raise checks.InputError("No method was named. Give at least one, such as dcem.")
     for name in names:
+        require_libraries(name)
         if methods.make(name).uses_truth and not oracles:
             usable = ", ".join(methods.names(usable=True))
             raise checks.InputError(

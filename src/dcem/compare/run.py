@@ -25,11 +25,11 @@ import numpy as np
 
 from dcem.compare import findings
 from dcem.compare.fitting import (
-    DEFAULT_METHODS,
     Part,
     Progress,
     check_methods,
     collected,
+    default_methods,
     describe,
     fit_and_score,
     fold_parts,
@@ -52,7 +52,7 @@ REFERENCE = "tested-only"  # what every method has to beat
 
 def compare_methods(
     problem: SelectiveLabels,
-    methods: Sequence[str] = DEFAULT_METHODS,
+    methods: Sequence[str] | None = None,
     *,
     truth: Any = None,
     test: SelectiveLabels | None = None,
@@ -79,8 +79,9 @@ def compare_methods(
     problem
         The table.
     methods
-        Names from `dcem.methods.names()`. Gains are counted from `tested-only` where it is among
-        them, else from the first. Those that learn from the truth need `test` and `truth`.
+        Names from `dcem.methods.names()`; None is the default and its rivals. Gains are counted
+        from `tested-only` where it is among them, else from the first. Those that learn from the
+        truth need `test` and `truth`.
     truth
         Everybody's true outcome [n], where it exists. It is used for judging alone: no method, and
         no other target, sees it. With `test`, a mapping with "test" and, for methods that learn
@@ -120,7 +121,7 @@ def compare_methods(
     """
     known = truth if isinstance(truth, Mapping) else {} if truth is None else {"test": truth}
     oracles = test is not None and {"train", "validation"} <= known.keys()
-    names = check_methods(methods, oracles=oracles)
+    names = check_methods(default_methods() if methods is None else methods, oracles=oracles)
     if planted == 1:  # `plant` would refuse it too, but after all the fitting
         raise checks.InputError("One repetition of planted outcomes leaves no interval: give 2.")
     say = progress or (lambda _: None)

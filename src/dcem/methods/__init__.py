@@ -9,7 +9,9 @@ fitted, where torch is not installed.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dcem.extras import extra_needed
 from dcem.methods.registry import ENTRIES, make, names, published, renamed
+from dcem.methods.settings import WITHOUT_NETWORKS
 
 if TYPE_CHECKING:
     from dcem.methods.base import SelectiveClassifier as SelectiveClassifier
@@ -28,7 +30,8 @@ __all__ = [*_HOME, "make", "names", "published"]
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(import_module(f"dcem.methods.{_HOME[name]}"), name)
+        with extra_needed(name, WITHOUT_NETWORKS):
+            return getattr(import_module(f"dcem.methods.{_HOME[name]}"), name)
     return renamed(__name__)(name)
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from dcem.extras import extra_needed
 from dcem.learners.preprocess import Preprocessor
 from dcem.methods.base import SelectiveClassifier
-from dcem.methods.settings import networks_needed
+from dcem.methods.settings import WITHOUT_NETWORKS
 from dcem.methods.tables import Table
 from dcem.table.labels import SelectiveLabels
 
@@ -71,7 +72,7 @@ class NetworkClassifier(SelectiveClassifier):
 
     def _fit_each(self, *given: Any, **options: Any) -> None:
         """All problems as one fleet."""
-        with networks_needed(f"{self.name}"):
+        with extra_needed(self.name, WITHOUT_NETWORKS):
             from dcem.methods.fleets import fit_fleet
         fit_fleet(*given, **options)
 

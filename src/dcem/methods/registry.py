@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dcem.methods.settings import COMMON, networks_needed
+from dcem.extras import MissingExtra, extra_needed, is_installed, is_missing
+from dcem.methods.settings import COMMON, WITHOUT_NETWORKS
 from dcem.table import checks
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Entry:
     def load(self) -> Any:
         """The class."""
         module, _, name = self.home.partition(":")
-        with networks_needed(name):
+        with extra_needed(name, WITHOUT_NETWORKS):
             return getattr(import_module(f"dcem.methods.{module}"), name)
 
 
@@ -212,6 +213,23 @@ def _check_names(cls: Any, params: Mapping[str, Any]) -> None:
         raise checks.InputError(
             f"{cls.name} has no parameter {unknown!r}.{hint} Known: {', '.join(known)}."
         )
+
+
+def works_here(name: str) -> bool:
+    """Whether what a method needs is installed: torch, where it trains networks."""
+    if is_installed("torch"):
+        return True
+    try:
+        method = make(name)
+    except MissingExtra:
+        return False
+    return not method.needs_networks and getattr(method, "learner", "") != "network"
+
+
+def require_libraries(name: str) -> None:
+    """Refuse a method that could not be fitted here, before anything is done for it."""
+    if not works_here(name):
+        raise MissingExtra(f"{is_missing(name, 'torch')}. {WITHOUT_NETWORKS}")
 
 
 def takes_learners(name: str) -> bool:

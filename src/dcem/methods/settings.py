@@ -6,25 +6,14 @@ Sources: the released code and configurations where they exist, the paper's appe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 
-@contextmanager
-def networks_needed(what: str) -> Iterator[None]:
-    """Where torch is not installed, say which extra has it, and what works without."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "torch":
-            raise
-        raise ImportError(
-            f"{what} needs networks, and torch is not installed: pip install 'dcem[networks]'. "
-            'Methods such as tested-only take other learners: learner="boost", "forest" or '
-            '"linear".'
-        ) from None
+WITHOUT_NETWORKS = (
+    "The method ensemble works without, and methods such as tested-only take other learners: "
+    "boost, forest or linear."
+)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ disagrees is not kept. Needs the extra: `pip install 'dcem[onnx]'`.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dcem import __version__
+from dcem.extras import extra_needed
 from dcem.table.checks import InputError
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ PROBES = 256
 def export_onnx(estimator: SelectiveClassifier, path: str | Path) -> None:
     """Write `estimator` to the file `path`; see the module for what is in it."""
     check_is_fitted(estimator)
-    onnx, runtime = _extra("onnx"), _extra("onnxruntime")
+    with extra_needed("export_onnx"):
+        import onnx
+        import onnxruntime as runtime
     if estimator.needs_group:
         raise InputError(
             f"{type(estimator).__name__} predicts with the group of each row, which an exported "
@@ -98,12 +100,3 @@ def _properties(estimator: SelectiveClassifier) -> dict[str, str]:
         "classes": json.dumps(estimator.classes_.tolist()),
         "features": json.dumps(None if names is None else list(names)),
     }
-
-
-def _extra(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise ImportError(
-            f"export_onnx needs {name}, which is not installed: pip install 'dcem[onnx]'"
-        ) from None

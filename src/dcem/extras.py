@@ -1,0 +1,52 @@
+"""Libraries that come with an extra of the installation, and what is said where one is missing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+EXTRAS = {
+    "torch": "networks",
+    "matplotlib": "report",
+    "duckdb": "formats",
+    "fsspec": "formats",
+    "openpyxl": "formats",
+    "pyreadstat": "formats",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
+    "fairlearn": "fairlearn",
+    "ray": "ray",
+    "starlette": "app",
+    "uvicorn": "app",
+}
+
+
+class MissingExtra(ImportError):
+    """Something was asked for that needs an extra which is not installed."""
+
+
+def is_installed(library: str) -> bool:
+    """Whether a library is here, without loading it."""
+    return find_spec(library) is not None
+
+
+def is_missing(what: str, library: str) -> str:
+    """One clause that names the extra which brings a library."""
+    return f"{what} needs {library}, which is not installed: pip install 'dcem[{EXTRAS[library]}]'"
+
+
+def missing_extra(error: ModuleNotFoundError, what: str = "this") -> str | None:
+    """The same of a failed import; None for a module that no extra brings."""
+    library = (error.name or "").partition(".")[0]
+    return is_missing(what, library) if library in EXTRAS else None
+
+
+@contextmanager
+def extra_needed(what: str, instead: str = "") -> Iterator[None]:
+    """Where a library of an extra is missing, say which extra has it, and what works without."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        message = missing_extra(error, what)
+        if message is None:
+            raise
+        raise MissingExtra(f"{message}. {instead}" if instead else message) from None
