@@ -162,7 +162,7 @@ def test_a_group_of_three_is_kept_with_a_note(path):
         ("t.csv", b"sepsis,b\n1,\0\n0,2\n", "NUL"),
         ("t.csv.gz", b"nothing zipped", "not a complete gzip"),
         ("t.parquet", b"PAR1 no more", "not a readable Parquet"),
-        ("t.xlsx", b"x", "unknown kind of file"),
+        ("t.docx", b"x", "unknown kind of file"),
     ],
 )
 def test_unreadable_files(tmp_path, name, content, said):

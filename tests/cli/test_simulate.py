@@ -73,6 +73,6 @@ def test_a_mistake_leaves_the_old_table_alone(tmp_path, arguments, message):
 
 
 def test_unusable_outputs_are_refused_before_the_work(tmp_path):
-    assert "must end in .csv" in run("-o", tmp_path / "t.xlsx").output
+    assert "must end in one of .csv" in run("-o", tmp_path / "t.docx").output
     (tmp_path / "folder.csv").mkdir()
     assert "is a folder" in run("-o", tmp_path / "folder.csv").output

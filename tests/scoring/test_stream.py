@@ -149,7 +149,7 @@ def test_refusals_come_before_the_work(model, tmp_path):
     with pytest.raises(InputError, match="the table itself"):
         predict_file(model, path, path)
     with pytest.raises(InputError, match="must end in"):
-        predict_file(model, path, tmp_path / "s.xlsx")
+        predict_file(model, path, tmp_path / "s.docx")
     with pytest.raises(InputError, match=r"no column 'pateint'\. Did you mean 'patient'\?"):
         predict_file(model, path, tmp_path / "s.csv", keep=["pateint"])
     path = write(frame.drop(columns="age"), tmp_path / "q.csv")

@@ -194,7 +194,7 @@ def test_reordered_labels_are_never_matched_by_position(order: list[int]) -> Non
         ("t.csv.gz", gzip.compress(b"age,sepsis\n" + b"1,0\n2,1\n" * 99, mtime=0)[:-12], "gzip"),
         ("t.csv.gz", b"age,sepsis\n1,0\n", "gzip"),
         ("t.parquet", b"PAR1 no", "Parquet"),
-        ("t.xlsx", b"", "Allowed: .csv, .csv.gz, "),
+        ("t.docx", b"", "Allowed: .csv, .csv.gz, "),
     ],
 )
 def test_unreadable_files(tmp_path: Any, name: str, content: bytes, words: str) -> None:

@@ -59,7 +59,7 @@ def test_places_are_tried_before_the_work(tmp_path, monkeypatch) -> None:
     with pytest.raises(InputError, match="not a folder"):
         require_file_place(tmp_path / "file" / "x.csv")
     with pytest.raises(InputError, match="must end in"):
-        require_output(tmp_path / "x.xlsx")
+        require_output(tmp_path / "x.docx")
 
     def full(*_, **__):
         raise OSError(28, "No space left on device")

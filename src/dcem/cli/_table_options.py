@@ -21,10 +21,34 @@ if TYPE_CHECKING:
     from dcem.table import UserTable
 
 PANEL = "What the columns mean"
+WRITTEN = ".csv, .csv.gz, .parquet, .arrow, .xlsx, .dta, .sav or .xpt"
 WIDE = 100  # columns of a terminal
 
+
+def _located(text: str) -> Path:
+    if "://" not in text:
+        return Path(text)
+    from dcem.table.addresses import located
+
+    return located(text)
+
+
 Table = Annotated[
-    Path, typer.Argument(help="The table: .csv, .csv.gz, .tsv or .parquet.", metavar="TABLE")
+    Path,
+    typer.Argument(
+        help="The table: a CSV, Parquet, Arrow, Excel, Stata, SPSS, SAS, DuckDB or SQLite file, a "
+        "folder of Parquet files, or the address of one.",
+        metavar="TABLE",
+        parser=_located,
+    ),
+]
+Query = Annotated[
+    str | None,
+    typer.Option(
+        "--query",
+        help="SQL for a table that is a database; the name of a sheet of a workbook.",
+        show_default=False,
+    ),
 ]
 Words = Annotated[
     str,

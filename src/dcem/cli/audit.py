@@ -16,6 +16,7 @@ from dcem.cli import _table_options as options
 def audit(
     table: options.Table,
     roles: options.Roles,
+    query: options.Query = None,
     report: Annotated[
         Path | None,
         typer.Option("--report", "-r", help="Write the audit as one HTML page."),
@@ -61,7 +62,7 @@ def audit(
         markdown = markdown or report.with_suffix(".md")
     require_places(table, [path for path in (report, markdown, json) if path is not None])
     with Console(stderr=True).status("reading the table ...") as status:
-        user_table = read_table(table, roles)
+        user_table = read_table(table, roles, query)
         status.stop()
         options.show_columns(user_table, console)
         status.start()

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from dcem.cli import _table_options as options
+
 app = typer.Typer(
     name="benchmark",
     no_args_is_help=True,
@@ -129,7 +131,7 @@ def status(store: StoreArgument) -> None:
 def export(
     store: StoreArgument,
     output: Annotated[
-        Path, typer.Option("--out", "-o", help="Table to write: .csv, .csv.gz or .parquet.")
+        Path, typer.Option("--out", "-o", help=f"Table to write: {options.WRITTEN}.")
     ],
     benchmark: Annotated[
         str | None, typer.Option(help="Only this benchmark of the store.", show_default=False)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def compare(
     table: options.Table,
     roles: options.Roles,
+    query: options.Query = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -92,7 +93,7 @@ def compare(
     require_places(report, out)
     names = check_methods(options.listed(method) if method else default_methods())
     with console.status(f"reading {table} ..."):
-        read = read_table(table, roles)
+        read = read_table(table, roles, query)
     options.show_columns(read, console)
     console.print()
     console.print(read.problem.summary(), markup=False)

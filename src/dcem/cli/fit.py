@@ -46,6 +46,7 @@ def fit(
         typer.Option(min=1, help="Members of the model; their disagreement is the score's spread."),
     ] = 3,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights, batches, held-out rows.")] = 0,
+    query: options.Query = None,
 ) -> None:
     """Fit a method to a table and write the model to a folder.
 
@@ -66,7 +67,7 @@ def fit(
     replaces = require_place(out)
     require_method(choose().method if method == AUTO else method, learner)
     with console.status(f"reading {table} ..."):
-        read = read_table(table, roles)
+        read = read_table(table, roles, query)
     options.show_columns(read, console)
     console.print()
     console.print(read.problem.summary(), markup=False)

@@ -19,9 +19,7 @@ def next_tests(
             min=0,
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="List to write: .csv, .csv.gz or .parquet.")
-    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help=f"List to write: {options.WRITTEN}.")],
     draw_seed: Annotated[
         int | None,
         typer.Option(
@@ -32,6 +30,7 @@ def next_tests(
             show_default=False,
         ),
     ] = None,
+    query: options.Query = None,
 ) -> None:
     """Give everybody untested a probability of being tested next, and say why.
 
@@ -52,7 +51,11 @@ def next_tests(
     fitted = TableModel.load(model)
     with console.status("reading ...") as status:
         found = next_tests(
-            fitted, table, budget, progress=lambda rows: status.update(f"{rows:,} rows ...")
+            fitted,
+            table,
+            budget,
+            query=query,
+            progress=lambda rows: status.update(f"{rows:,} rows ..."),
         )
     people = found.table
     if draw_seed is not None:

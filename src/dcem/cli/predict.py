@@ -12,9 +12,7 @@ from dcem.cli import _table_options as options
 def predict(
     model: Annotated[Path, typer.Argument(help="Folder that `dcem fit` wrote.")],
     table: options.Table,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Scores to write: .csv, .csv.gz or .parquet.")
-    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help=f"Scores to write: {options.WRITTEN}.")],
     keep: Annotated[
         list[str] | None,
         typer.Option(
@@ -23,6 +21,7 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    query: options.Query = None,
 ) -> None:
     """Score the people of a table of any length with a fitted model.
 
@@ -39,7 +38,7 @@ def predict(
 
     console = Console(highlight=False)
     fitted = TableModel.load(model)
-    columns = read_header(table) if keep == ["all"] else keep
+    columns = read_header(table, query) if keep == ["all"] else keep
     started = time.perf_counter()
     with console.status("reading ...") as status:
         done = predict_file(
@@ -47,6 +46,7 @@ def predict(
             table,
             out,
             keep=columns,
+            query=query,
             progress=lambda rows: status.update(f"{rows:,} rows ..."),
         )
     seconds = time.perf_counter() - started

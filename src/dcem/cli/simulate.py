@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from dcem.cli import _table_options as options
+
 
 class Preset(StrEnum):
     """The process of the published runs, or that of the paper's text."""
@@ -24,7 +26,7 @@ class Stream(StrEnum):
 def simulate(
     output: Annotated[
         Path,
-        typer.Option("--out", "-o", help="Table to write: .csv, .csv.gz or .parquet."),
+        typer.Option("--out", "-o", help=f"Table to write: {options.WRITTEN}."),
     ] = Path("simulated.csv"),
     q_y: Annotated[float, typer.Option(help="P(Y|group 0) / P(Y|group 1).")] = 0.5,
     k: Annotated[float, typer.Option("--k", "-k", help="P(tested) / P(positive).")] = 1.0,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-
 WITHOUT_NETWORKS = (
     "The method ensemble works without, and methods such as tested-only take other learners: "
     "boost, forest or linear."

@@ -35,6 +35,7 @@ from dcem.table import (
     read_header,
     tested_rows,
 )
+from dcem.table.addresses import located
 from dcem.table.messages import InputError
 
 NOTABLE = 0.5  # a measure from here on is a reason
@@ -97,6 +98,7 @@ def next_tests(
     path: str | Path,
     budget: float,
     *,
+    query: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> NextTests:
     """Probabilities of being tested next for the untested rows of a file.
@@ -105,8 +107,8 @@ def next_tests(
     label and tested, everybody counts as untested; without the group, disparity cannot count. If
     the budget is as large as the number of untested rows, all have a probability of 1.
     """
-    path = Path(path)
-    header = read_header(path)
+    path = located(path)
+    header = read_header(path, query)
     checks.require_columns(header, model.encoder.columns, f"{path}: the table")
     notes = _notes(model, header)
     roles = model.roles
@@ -114,7 +116,7 @@ def next_tests(
     parts, rows = [], 0
     needed = list(dict.fromkeys([*extra, *model.encoder.columns]))
     verbatim = () if roles.id is None else (roles.id,)
-    batches = read_batches(path, needed, verbatim=verbatim)
+    batches = read_batches(path, needed, verbatim=verbatim, query=query)
     for part in in_order(lambda batch: _look(model, batch), batches):
         rows += len(part)
         parts.append(part)

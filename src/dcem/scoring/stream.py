@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from dcem.scoring.model import TableModel
 from dcem.table import checks, read_batches, read_header
+from dcem.table.addresses import located
 from dcem.table.messages import InputError
 from dcem.table.write import require_output, writing
 
@@ -59,21 +60,24 @@ def predict_file(
     out: str | Path,
     *,
     keep: Sequence[str] | None = None,
+    query: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Predicted:
-    """Score every row of a .csv, .csv.gz or .parquet file and write the result.
+    """Score every row of a file, or of a folder of Parquet files, and write the result.
 
     Parameters
     ----------
     keep
         Columns to carry over. None: the person's identifier, if the model knows one and the file
         has it; otherwise `row`, the position in the file from 0.
+    query
+        SQL, if the file is a database; or the name of a sheet of a workbook.
     progress
         Called with the number of rows written so far.
     """
-    path, out = Path(path), Path(out)
+    path, out = located(path), Path(out)
     require_output(out, path)
-    header = read_header(path)
+    header = read_header(path, query)
     checks.require_columns(header, model.encoder.columns, f"{path}: the table")
     called = {name: name for name in keep or ()}
     if keep is None and model.roles.id in header:
@@ -90,7 +94,8 @@ def predict_file(
     rows, unlike_tested, unscored, first = 0, 0, 0, 0
     cells = np.zeros((2, len(model.encoder.columns)), np.int64)  # unread, empty
     with writing(out) as write:
-        for scored, strange in _scores(model, read_batches(path, needed, verbatim=keep), called):
+        batches = read_batches(path, needed, verbatim=keep, query=query)
+        for scored, strange in _scores(model, batches, called):
             write(scored)
             like = np.asarray(scored.column("like_tested"))
             unlike_tested += int(len(like) - like.sum())

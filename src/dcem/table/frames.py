@@ -1,4 +1,7 @@
-"""Whatever frame or column a person holds, as pandas or as Arrow."""
+"""Whatever frame or column a person holds, as pandas or as Arrow.
+
+Arrow's stream protocol is the short way; what does not speak it goes through narwhals.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from dcem.table.messages import InputError
 
@@ -13,18 +17,29 @@ _PANDAS = (pd.DataFrame, pd.Series)
 
 
 def as_frame(table: Any) -> pd.DataFrame:
-    """A pandas frame from pandas, polars, or whatever else speaks Arrow's stream protocol."""
-    if isinstance(table, pd.DataFrame):
-        return table
-    if is_arrow(table):
-        import pyarrow
+    """A pandas frame from whatever frame it is."""
+    return table if isinstance(table, pd.DataFrame) else as_table(table).to_pandas()
 
-        return pyarrow.table(table).to_pandas()
-    lazy = " Call .collect() on it first." if hasattr(table, "collect") else ""
-    raise InputError(
-        f"Expected a pandas or polars frame, got {type(table).__name__}.{lazy} "
-        "For arrays there is SelectiveLabels.from_arrays, for files SelectiveLabels.from_file."
-    )
+
+def as_table(frame: Any) -> pa.Table:
+    """An Arrow table of a frame that is not pandas: polars (lazy ones too), Arrow, DuckDB, ..."""
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    import narwhals as nw
+
+    try:
+        if is_arrow(frame):
+            return pa.table(frame)
+        known = nw.from_native(frame)
+    except (TypeError, pa.ArrowInvalid):  # the second of a single column
+        raise InputError(
+            f"Expected a frame (pandas, polars, Arrow, DuckDB or another one that narwhals knows), "
+            f"got {type(frame).__name__}. For arrays there is SelectiveLabels.from_arrays, for "
+            "files read_table."
+        ) from None
+    return (known.collect("pyarrow") if isinstance(known, nw.LazyFrame) else known).to_arrow()
 
 
 def is_arrow(values: Any) -> bool:
@@ -44,11 +59,9 @@ def as_series(values: Any, name: str) -> pd.Series:
     if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
         return values.iloc[:, 0]
     if is_arrow(values):
-        import pyarrow
-
         if hasattr(values, "columns"):
             return as_series(as_frame(values), name)
-        return pyarrow.chunked_array(values).to_pandas()
+        return pa.chunked_array(values).to_pandas()
     if isinstance(values, pd.Index | pd.api.extensions.ExtensionArray):
         return pd.Series(values)
     # A masked array goes to pandas as it is: np.asarray would show what the mask hides.

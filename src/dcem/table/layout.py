@@ -42,10 +42,8 @@ class Layout:
         Lines before the first row of data.
     fields
         A name for every column of the rows, those without one in the header included.
-    kept
-        The columns of the table.
-    repeated
-        Names that the header holds several times.
+    header
+        The names of the columns of the table, some of them perhaps several times.
     must_be_empty
         Fields after the last delimiter of every row; nothing may stand there.
     has_long_cells
@@ -58,8 +56,7 @@ class Layout:
     delimiter: str
     skip: int
     fields: tuple[str, ...]
-    kept: tuple[str, ...]
-    repeated: tuple[str, ...]
+    header: tuple[str, ...]
     must_be_empty: tuple[str, ...]
     has_long_cells: bool
     notes: tuple[str, ...]
@@ -87,14 +84,7 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
     delimiter = _delimiter(lines)
     header, *rows = _records(lines, delimiter)
     names = numbered(header)
-    repeated = several(header)
-    if repeated:
-        shown = ", ".join(repr(name) for name in repeated[:5])
-        notes.append(
-            f"{path.name} has several columns called {shown}. The later ones are called "
-            f"'{repeated[0]} (2)' and so on."
-        )
-    fields, kept, empty = list(names), list(names), []
+    fields, empty = list(names), []
     if rows and all(len(row) == len(header) + 1 for row in rows):
         if all(row[-1].strip() == "" for row in rows):
             fields.append(_free("(after the last)", names))
@@ -112,8 +102,7 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
         delimiter,
         skip,
         tuple(fields),
-        tuple(kept),
-        repeated,
+        tuple(header),
         tuple(empty),
         has_long_cells,
         tuple(notes),

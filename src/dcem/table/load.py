@@ -15,8 +15,10 @@ import pyarrow as pa
 
 from dcem.table import checks, groups, leaks, outcome, values
 from dcem.table import read as reading
+from dcem.table.addresses import located
 from dcem.table.columns import Column, Guess, guess
 from dcem.table.encoder import Encoder
+from dcem.table.frames import as_table
 from dcem.table.labels import SelectiveLabels
 from dcem.table.leaks import Leak
 from dcem.table.messages import DataWarning, InputError, notice
@@ -68,7 +70,7 @@ class UserTable:
         }
 
 
-def read_table(source: Any, roles: Roles) -> UserTable:
+def read_table(source: Any, roles: Roles, query: str | None = None) -> UserTable:
     """Read a table of people, messy as such tables are.
 
     Kinds of columns are guessed from all their values (`UserTable.columns` says how, and what was
@@ -78,23 +80,28 @@ def read_table(source: Any, roles: Roles) -> UserTable:
     Parameters
     ----------
     source
-        The path of a .csv, .csv.gz, .tsv or .parquet file; or a pandas, polars or Arrow frame.
+        The path or address of a file, or of a folder of Parquet files (docs/table.md lists the
+        formats); or a frame: pandas, polars, Arrow, a DuckDB relation, and whatever else narwhals
+        knows.
     roles
         Which column is what.
+    query
+        SQL, if the file is a database; or the name of a sheet of a workbook.
     """
     if not isinstance(source, str | Path):
-        return _read(reading.as_arrow(source), roles, source)
-    path = Path(source)
-    reading.read_header(path)  # whether it can be read at all
+        frame = source if isinstance(source, pd.DataFrame) else as_table(source)
+        return _read(reading.as_arrow(frame), roles, frame)
+    path = located(source)
+    reading.read_header(path, query)  # whether it can be read at all
     with naming(path):
-        for note in reading.notes(path):
+        for note in reading.notes(path, query):
             notice(note)
-        return _read(reading.read_whole(path), roles, path)
+        return _read(reading.read_whole(path, query=query), roles, path, query)
 
 
-def _read(table: pa.Table, roles: Roles, origin: Any) -> UserTable:
+def _read(table: pa.Table, roles: Roles, origin: Any, query: str | None = None) -> UserTable:
     roles = roles.resolved(table.column_names)
-    copies = _copies(table, reading.repeated(origin), roles)
+    twins = _twins(table, reading.repeated(origin, query), roles)
     if table.num_rows == 0:
         raise InputError("The table has a header and no rows.")
     _refuse_unreadable(table, roles)
@@ -112,7 +119,7 @@ def _read(table: pa.Table, roles: Roles, origin: Any) -> UserTable:
     if roles.truth is not None:
         truth = outcome.read_truth(table.column(roles.truth), roles)
     person = _person(table, roles)
-    columns, encoder, found = _understand(table, roles, looked, label, truth, person, copies)
+    columns, encoder, found = _understand(table, roles, looked, label, truth, person, twins)
     coded = {
         column: groups.in_order(values.coded(table.column(column), roles.missing))
         for column in roles.group
@@ -144,7 +151,7 @@ def _read(table: pa.Table, roles: Roles, origin: Any) -> UserTable:
             for column, text in coded.items():
                 attributes.append((column, *groups.check_groups({column: text}, column)))
     is_file = isinstance(origin, Path)
-    digest = reading.file_hash(origin) if is_file else reading.frame_hash(table)
+    digest = reading.file_hash(origin, query) if is_file else reading.frame_hash(table)
     name = origin.name if is_file else "frame"
     source = Source(name, table.num_rows, table.num_columns, digest)
     return UserTable(problem, truth, encoder, columns, roles, source, found, tuple(attributes))
@@ -169,7 +176,7 @@ def _understand(
     label: np.ndarray,
     truth: np.ndarray | None,
     person: pd.Series | None,
-    copies: dict[str, str],
+    twins: dict[str, str],
 ) -> tuple[tuple[Column, ...], Encoder, tuple[Leak, ...]]:
     """Every column's kind, the encoder of those that become features, and their leaks."""
     columns, encodings = [], []
@@ -199,8 +206,8 @@ def _understand(
         column = Column(name, role, found.kind, found.missing, found.distinct, note=found.note)
         if not is_feature:
             column = replace(column, note="" if found.kind != "unknown" else found.note)
-        elif name in copies and role == "feature":
-            column = replace(column, role="left out", note=f"the same as {copies[name]!r}")
+        elif name in twins and role == "feature" and name not in roles.include:
+            column = replace(column, role="left out", note=twins[name])
         elif found.encoding is None:
             column = replace(column, role="left out" if role == "feature" else role)
         else:
@@ -220,8 +227,12 @@ def _understand(
     return tuple(columns), Encoder(tuple(encodings), roles.missing), tuple(found_leaks)
 
 
-def _copies(table: pa.Table, repeated: tuple[str, ...], roles: Roles) -> dict[str, str]:
-    """Columns that repeat the name and the cells of an earlier one, and which."""
+def _twins(table: pa.Table, repeated: tuple[str, ...], roles: Roles) -> dict[str, str]:
+    """Columns that repeat the name of an earlier one and are left out, and why.
+
+    One that differs from the first is a column of its own, unless the first is the label or another
+    role: then it is most likely another version of it, and would give it away.
+    """
     found = {}
     for first in repeated:
         for number in range(2, table.num_columns + 1):
@@ -229,11 +240,11 @@ def _copies(table: pa.Table, repeated: tuple[str, ...], roles: Roles) -> dict[st
             if name not in table.column_names:
                 continue
             if table.column(name).equals(table.column(first)):
-                found[name] = first
+                found[name] = f"the same as {first!r}"
             elif roles.of(first) not in ("feature", "excluded"):
-                raise InputError(
-                    f"There are several columns called {first!r}, and they differ: which is the "
-                    f"{roles.of(first)}? Give each column a name of its own."
+                found[name] = (
+                    f"differs from the first {first!r}, which is the {roles.of(first)}; list it "
+                    "under `include` to keep it"
                 )
     return found
 

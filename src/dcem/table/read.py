@@ -1,5 +1,7 @@
 """Files and frames as Arrow columns: the only reader, whole or batch by batch in bounded memory.
 
+CSV and Parquet files are read here, all others by `dcem.table.formats`.
+
 Every cell of a CSV is read as text. Guessing types while reading would turn a "None" that means
 "never ordered" into a missing value, and "007" into 7, before anybody could say otherwise. How the
 text is laid out (encoding, delimiter, names) is told by `dcem.table.layout`.
@@ -24,11 +26,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dcem.table.frames import as_frame, is_arrow
+from dcem.table import formats
+from dcem.table.frames import as_table
 from dcem.table.layout import Layout, layout_of, numbered, several
 from dcem.table.messages import InputError, require_columns
 
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet")
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet", *formats.SUFFIXES)
 BLOCK_BYTES = 8 << 20  # of CSV text per batch
 BATCH_ROWS = 32_768
 MOST_ROWS = 1 << 20  # of a Parquet file at once
@@ -46,12 +49,15 @@ class Source:
     sha256: str
 
 
-def read_whole(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+def read_whole(
+    path: Path, columns: Sequence[str] | None = None, *, query: str | None = None
+) -> pa.Table:
     """All rows of a file; only `columns`, if given."""
-    batches = list(read_batches(path, columns, verbatim=read_header(path), rows=sys.maxsize))
+    header = read_header(path, query)
+    batches = list(read_batches(path, columns, verbatim=header, rows=sys.maxsize, query=query))
     if batches:
         return pa.Table.from_batches(batches)
-    names = read_header(path) if columns is None else list(columns)
+    names = header if columns is None else list(columns)
     return pa.table({name: pa.array([], pa.string()) for name in names})
 
 
@@ -61,18 +67,35 @@ def read_batches(
     *,
     verbatim: Collection[str] = (),
     rows: int = BATCH_ROWS,
+    query: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows in order, a batch at a time; memory does not grow with the file.
 
     Text in a Parquet file comes as codes into its distinct values, as it is stored, except for the
-    columns in `verbatim`.
+    columns in `verbatim`. `query` is SQL for a database, or the name of a sheet of a workbook.
     """
-    header = read_header(path)
+    header = read_header(path, query)
     with readable(path):
         require_columns(header, columns or ())
-        batches = _parquet if is_parquet(path) else _csv
-        for batch in batches(path, header if columns is None else list(columns), verbatim, rows):
+        wanted = header if columns is None else list(columns)
+        if formats.is_other(path):
+            batches = _other(path, wanted, query, rows)
+        else:
+            batches = (_parquet if is_parquet(path) else _csv)(path, wanted, verbatim, rows)
+        for batch in batches:
             yield plain_types(batch)
+
+
+def _other(
+    path: Path, columns: list[str], query: str | None, rows: int
+) -> Iterator[pa.RecordBatch]:
+    stored = formats.stored(path, query)
+    names = numbered(stored.names)
+    few = columns if names == stored.names else None  # a repeated name is found by its place
+    for batch in stored.batches(few, rows):
+        if batch.num_columns == len(names):
+            batch = batch.rename_columns(names)
+        yield batch.select(columns)
 
 
 def _parquet(
@@ -178,6 +201,8 @@ def plain_types(batch: Any) -> Any:
         target: Any = kind
         if any(is_kind(kind) for is_kind in _TEXT):
             target = pa.string()
+        elif pa.types.is_dictionary(kind) and any(is_kind(kind.value_type) for is_kind in _TEXT):
+            target = pa.dictionary(pa.int32(), pa.string())
         elif pa.types.is_float16(kind):
             target = pa.float32()
         if target != field.type:
@@ -192,49 +217,64 @@ def plain_types(batch: Any) -> Any:
     return type(batch).from_arrays(columns, names=batch.schema.names)
 
 
-def read_header(path: Path) -> list[str]:
+def read_header(path: Path, query: str | None = None) -> list[str]:
     """The names of the columns; a repeated one is numbered: "x", "x (2)"."""
-    if not path.name.lower().endswith(SUFFIXES):
-        raise InputError(f"{path}: unknown kind of file. Allowed: {', '.join(SUFFIXES)}.")
+    names = numbered(stored_names(path, query))
+    return [name for name in names if not INDEX.fullmatch(name)]
+
+
+def stored_names(path: Path, query: str | None = None) -> list[str]:
+    """The names of the columns as the file has them, repeated ones included."""
+    if not path.is_dir() and not path.name.lower().endswith(SUFFIXES):
+        raise InputError(
+            f"{path}: unknown kind of file. Allowed: {', '.join(SUFFIXES)}; or a folder of "
+            "Parquet files."
+        )
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     with readable(path):
+        if formats.is_other(path):
+            return formats.stored(path, query).names
+        formats.refuse_query(path, query)
         if not is_parquet(path):
-            return list(layout_of(path).kept)
+            return list(layout_of(path).header)
         import pyarrow.parquet
 
-        names = numbered(pyarrow.parquet.read_schema(path).names)
-        return [name for name in names if not INDEX.fullmatch(name)]
+        names: list[str] = pyarrow.parquet.read_schema(path).names
+        return names
 
 
-def notes(path: Path) -> tuple[str, ...]:
+def notes(path: Path, query: str | None = None) -> tuple[str, ...]:
     """What a person should know about how the file is laid out."""
-    return () if is_parquet(path) else layout_of(path).notes
+    found: tuple[str, ...] = ()
+    if formats.is_other(path):
+        found = formats.stored(path, query).notes
+    elif not is_parquet(path):
+        found = layout_of(path).notes
+    if twins := several(stored_names(path, query)):
+        shown = ", ".join(repr(name) for name in twins[:5])
+        found += (
+            f"{path.name} has several columns called {shown}. The later ones are called "
+            f"'{twins[0]} (2)' and so on.",
+        )
+    return found
 
 
-def repeated(source: Any) -> tuple[str, ...]:
+def repeated(source: Any, query: str | None = None) -> tuple[str, ...]:
     """Column names that occur several times in a file or frame."""
-    if isinstance(source, Path) and not is_parquet(source):
-        return layout_of(source).repeated
     if isinstance(source, Path):
-        import pyarrow.parquet
-
-        return several(pyarrow.parquet.read_schema(source).names)
+        return several(stored_names(source, query))
     names = getattr(source, "column_names", getattr(source, "columns", ()))
     return several([str(name) for name in names])
 
 
 def as_arrow(frame: Any, columns: Sequence[str] | None = None) -> pa.Table:
     """Columns of whatever frame as an Arrow table; one that is not there is an error."""
-    if isinstance(frame, pa.RecordBatch):
-        frame = pa.Table.from_batches([frame])
-    elif is_arrow(frame) and not isinstance(frame, pa.Table):
-        frame = pa.table(frame)
-    if isinstance(frame, pa.Table):
-        table = frame.rename_columns(numbered(frame.column_names))
+    if not isinstance(frame, pd.DataFrame):
+        table = as_table(frame)
+        table = table.rename_columns(numbered(table.column_names))
         require_columns(table.column_names, columns or ())
         return plain_types(table if columns is None else table.select(list(columns)))
-    frame = as_frame(frame)
     names = numbered([str(name) for name in frame.columns])
     require_columns(names, columns or ())
     place = {name: i for i, name in enumerate(names)}
@@ -251,12 +291,14 @@ def _arrow_column(series: pd.Series) -> pa.Array:
         return pa.Array.from_pandas(series.astype(str).where(series.notna(), None))
 
 
-def file_hash(path: Path) -> str:
-    """SHA-256 of the file's bytes."""
+def file_hash(path: Path, query: str | None = None) -> str:
+    """SHA-256 of the file's bytes, and of the query; of a folder, of its files in order."""
     digest = sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
+    for part in formats.parquet_files(path) if path.is_dir() else [path]:
+        with part.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    digest.update((query or "").encode())
     return digest.hexdigest()
 
 
@@ -280,7 +322,8 @@ def readable(path: Path) -> Iterator[None]:
     A parser quotes the line it stumbled over. That line is somebody's record, so its place is told
     and not its content.
     """
-    kind = "Parquet" if is_parquet(path) else "CSV"
+    is_csv = not is_parquet(path) and not formats.is_other(path)
+    kind = "CSV" if is_csv else "Parquet" if is_parquet(path) or path.is_dir() else path.suffix
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -289,7 +332,7 @@ def readable(path: Path) -> Iterator[None]:
         known = str(error).startswith(str(path))
         raise error if known else InputError(f"{path}: {error}") from None
     except pa.ArrowException as error:
-        why = _first_sentence(error) if is_parquet(path) else _parse_failure(str(error))
+        why = _parse_failure(str(error)) if is_csv else _first_sentence(error)
         raise InputError(f"{path}: not a readable {kind} file: {why}") from None
     except OSError as error:
         if error.filename is not None:

@@ -1,7 +1,7 @@
-"""Tables on their way out: CSV or Parquet, whole or not at all, and safe to open.
+"""Tables on their way out: in the formats they come in, whole or not at all, and safe to open.
 
 A spreadsheet runs what begins with `=`, `+`, `-` or `@`. Text of a CSV that begins so, and is not
-a number, gets an apostrophe in front, which spreadsheets hide; Parquet keeps it as it is.
+a number, gets an apostrophe in front, which spreadsheets hide; files with types keep it as it is.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dcem.extras import extra_needed
 from dcem.files import require_file_place, whole_file
 from dcem.table.messages import InputError
 
-SUFFIXES = (".csv", ".csv.gz", ".parquet")
+STATISTICS = {".dta": "write_dta", ".sav": "write_sav", ".xpt": "write_xport"}  # of pyreadstat
+SUFFIXES = (".csv", ".csv.gz", ".parquet", ".arrow", ".feather", ".xlsx", *STATISTICS)
+SHEET_ROWS = (1 << 20) - 1  # of a workbook, below the header
 RUNS = r"^[=+\-@\t\r]"
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
@@ -28,7 +31,7 @@ NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 def require_output(out: Path, source: Path | None = None) -> None:
     """Refuse before the work is done what would fail after it."""
     if not out.name.lower().endswith(SUFFIXES):
-        raise InputError(f"{out}: the name must end in .csv, .csv.gz or .parquet.")
+        raise InputError(f"{out}: the name must end in one of {', '.join(SUFFIXES)}.")
     require_file_place(out)
     if source is not None and out.exists() and source.exists() and out.samefile(source):
         raise InputError(f"{out} is the table itself. Write the result to another file.")
@@ -37,23 +40,31 @@ def require_output(out: Path, source: Path | None = None) -> None:
 @contextmanager
 def writing(out: Path) -> Iterator[Callable[[pa.RecordBatch], None]]:
     """A function that appends batches to `out`, which appears when all is written, or not."""
-    name = out.name.lower()
     with whole_file(out) as partial, ExitStack() as opened:
         writers: list[Any] = []
 
         def write(batch: pa.RecordBatch) -> None:
-            if not writers and name.endswith(".parquet"):
-                import pyarrow.parquet
-
-                file = pyarrow.parquet.ParquetWriter(partial, batch.schema)
-                writers.append(opened.enter_context(file))
-            elif not writers:
-                packed = "gzip" if name.endswith(".gz") else None
-                file = opened.enter_context(pa.output_stream(partial, compression=packed))
-                writers.append(_PlainCSV(file, batch.schema))
+            if not writers:
+                writers.append(opened.enter_context(_writer(out, partial, batch.schema)))
             writers[0].write_batch(batch)
 
         yield write
+
+
+def _writer(out: Path, partial: Path, schema: pa.Schema) -> Any:
+    """What writes batches of the kind that the name `out` asks for to the file `partial`."""
+    suffix = out.suffix.lower()
+    if suffix == ".parquet":
+        import pyarrow.parquet
+
+        return pyarrow.parquet.ParquetWriter(partial, schema)
+    if suffix in (".arrow", ".feather"):
+        return pa.ipc.new_file(str(partial), schema)
+    if suffix == ".xlsx":
+        return _Workbook(out, partial, schema)
+    if suffix in STATISTICS:
+        return _Statistics(out, partial, schema)
+    return _PlainCSV(partial, schema, "gzip" if suffix == ".gz" else None)
 
 
 def write_frame(frame: pd.DataFrame, out: Path) -> None:
@@ -108,11 +119,17 @@ class _PlainCSV:
     of a line: then that batch is quoted. Both are the same CSV to a reader.
     """
 
-    def __init__(self, file: Any, schema: pa.Schema) -> None:
-        self.file = file
+    def __init__(self, partial: Path, schema: pa.Schema, packed: str | None) -> None:
+        self.file = pa.output_stream(partial, compression=packed)
         header = io.StringIO()
         csv.writer(header, lineterminator="\n").writerow(map(guarded, schema.names))
         self.file.write(header.getvalue().encode())
+
+    def __enter__(self) -> _PlainCSV:
+        return self
+
+    def __exit__(self, *failed: object) -> None:
+        self.file.close()
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         import pyarrow.csv
@@ -129,3 +146,65 @@ class _PlainCSV:
             else:
                 self.file.write(buffer.getvalue())
                 return
+
+
+class _Workbook:
+    """An Excel workbook of one sheet, written row by row; no text in it is run."""
+
+    def __init__(self, out: Path, partial: Path, schema: pa.Schema) -> None:
+        with extra_needed(out.name):
+            import xlsxwriter
+        as_text = dict.fromkeys(
+            ("strings_to_formulas", "strings_to_urls", "strings_to_numbers"), False
+        )
+        self.out, self.rows = out, 0
+        self.book = xlsxwriter.Workbook(
+            str(partial),
+            {"constant_memory": True, "default_date_format": "yyyy-mm-dd hh:mm:ss", **as_text},
+        )
+        self.sheet = self.book.add_worksheet()
+        self.sheet.write_row(0, 0, schema.names)
+
+    def __enter__(self) -> _Workbook:
+        return self
+
+    def __exit__(self, *failed: object) -> None:
+        self.book.close()
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        if self.rows + batch.num_rows > SHEET_ROWS:
+            raise InputError(
+                f"{self.out}: a sheet holds {SHEET_ROWS:,} rows, and there are more. Write a "
+                ".parquet or .csv file."
+            )
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            self.rows += 1
+            self.sheet.write_row(self.rows, 0, row)
+
+
+class _Statistics:
+    """A file of Stata, SPSS or SAS, which is written at the end, all at once."""
+
+    def __init__(self, out: Path, partial: Path, schema: pa.Schema) -> None:
+        with extra_needed(out.name):
+            import pyreadstat
+        self.out, self.partial, self.schema = out, partial, schema
+        self.write = getattr(pyreadstat, STATISTICS[out.suffix.lower()])
+        self.errors = (pyreadstat.PyreadstatError, pyreadstat.ReadstatError)
+        self.batches: list[pa.RecordBatch] = []
+
+    def __enter__(self) -> _Statistics:
+        return self
+
+    def __exit__(self, failed: object, *about: object) -> None:
+        if failed is not None:
+            return
+        frame = pa.Table.from_batches(self.batches, self.schema).to_pandas()
+        yes_no = frame.select_dtypes("bool").columns
+        try:
+            self.write(frame.astype(dict.fromkeys(yes_no, "int8")), str(self.partial))
+        except self.errors as error:
+            raise InputError(f"{self.out} cannot be written: {error}. Try .csv.") from None
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        self.batches.append(batch)

@@ -1,0 +1,329 @@
+"""Files that are neither CSV nor a single Parquet file, as Arrow columns.
+
+A workbook, a file of a statistics package, a database or a folder of Parquet files becomes batches
+of typed columns; what a CSV says in text, these say in types, and the table that comes out is the
+same. Folders, Arrow files and databases are read batch by batch. Workbooks and files of statistics
+packages are read whole: no such file is larger than memory for long.
+"""
+
+from __future__ import annotations
+
+import datetime
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from dcem.extras import extra_needed
+from dcem.table.messages import InputError, did_you_mean, listed
+from dcem.table.values import spell
+
+ARROW = (".arrow", ".feather", ".ipc")
+BOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+STATISTICS = {  # suffix -> function of pyreadstat
+    ".dta": "read_dta",
+    ".sav": "read_sav",
+    ".zsav": "read_sav",
+    ".por": "read_por",
+    ".sas7bdat": "read_sas7bdat",
+    ".xpt": "read_xport",
+}
+DATABASES = (".duckdb", ".sqlite", ".sqlite3", ".db")
+SUFFIXES = (*ARROW, *BOOKS, *STATISTICS, *DATABASES)
+
+Batches = Callable[[list[str] | None, int], Iterator[pa.RecordBatch]]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A file: the names of its columns as stored, a way to its rows, what a person should know.
+
+    `batches(columns, rows)` yields at least the columns asked for (None: all), `rows` at a time.
+    """
+
+    names: list[str]
+    batches: Batches
+    notes: tuple[str, ...] = ()
+
+
+def is_other(path: Path) -> bool:
+    """Whether a file is one of these."""
+    return path.is_dir() or path.name.lower().endswith(SUFFIXES)
+
+
+def stored(path: Path, query: str | None = None) -> Stored:
+    """What is in a file; a whole one is kept for as long as it does not change.
+
+    `query` is SQL for a database, or the name of a sheet of a workbook.
+    """
+    suffix = path.suffix.lower()
+    if path.is_dir():
+        refuse_query(path, query)
+        return _folder(path)
+    if suffix in ARROW:
+        refuse_query(path, query)
+        return _arrow(path)
+    if suffix in DATABASES:
+        return _database(path, query)
+    about = path.stat()
+    return _whole(path, query, about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(maxsize=2)
+def _whole(path: Path, query: str | None, changed: int, size: int) -> Stored:
+    if path.suffix.lower() in BOOKS:
+        return _workbook(path, query)
+    refuse_query(path, query)
+    return _statistics(path)
+
+
+def refuse_query(path: Path, query: str | None) -> None:
+    """Say of a file that is a table by itself that there is nothing to ask."""
+    if query is not None:
+        raise InputError(f"{path} is not a database or a workbook: it takes no `query`.")
+
+
+def _in_memory(table: pa.Table, notes: Sequence[str] = ()) -> Stored:
+    def batches(columns: list[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
+        yield from table.combine_chunks().to_batches(max_chunksize=min(rows, max(len(table), 1)))
+
+    return Stored(table.column_names, batches, tuple(notes))
+
+
+# -- folders and Arrow files -----------------------------------------------------------------------
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """The Parquet files under a folder in order; names that begin with `_` or `.` do not count."""
+    return sorted(
+        path
+        for path in folder.rglob("*.parquet")
+        if path.is_file()
+        and not any(part.startswith(("_", ".")) for part in path.relative_to(folder).parts)
+    )
+
+
+def _folder(folder: Path) -> Stored:
+    """Parquet files as one table; a subfolder called `ward=A` is a column `ward`."""
+    import pyarrow.dataset as ds
+    import pyarrow.fs
+
+    files = parquet_files(folder)
+    if not files:
+        raise InputError(f"{folder}: a folder without .parquet files.")
+    factory = ds.FileSystemDatasetFactory(
+        pyarrow.fs.LocalFileSystem(),
+        [str(file) for file in files],
+        ds.ParquetFileFormat(),
+        ds.FileSystemFactoryOptions(
+            partition_base_dir=str(folder), partitioning=ds.HivePartitioning.discover()
+        ),
+    )
+    # All files are asked: a number that is whole in one of them may not be in the next.
+    schema = factory.inspect(promote_options="permissive", fragments=len(files))
+    dataset = factory.finish(schema)
+
+    def batches(columns: list[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
+        for fragment in dataset.get_fragments():  # in order, and one file at a time
+            yield from fragment.to_batches(
+                schema=schema,
+                columns=columns,
+                batch_size=min(rows, 1 << 20),
+                batch_readahead=1,
+            )
+
+    return Stored(schema.names, batches)
+
+
+def _arrow(path: Path) -> Stored:
+    """An Arrow file (Feather included) or stream."""
+    try:
+        names = pa.ipc.open_file(path).schema.names
+        is_file = True
+    except pa.ArrowInvalid:
+        names = pa.ipc.open_stream(path).schema.names
+        is_file = False
+
+    def batches(columns: list[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
+        with pa.memory_map(str(path)) as source:
+            opened = (pa.ipc.open_file if is_file else pa.ipc.open_stream)(source)
+            read = (
+                (opened.get_batch(i) for i in range(opened.num_record_batches))
+                if is_file
+                else opened
+            )
+            for batch in read:
+                for start in range(0, batch.num_rows, rows):
+                    yield batch.slice(start, rows)
+
+    return Stored(names, batches)
+
+
+# -- workbooks -------------------------------------------------------------------------------------
+
+
+def _workbook(path: Path, sheet: str | None) -> Stored:
+    """A sheet of a workbook, the first one with cells unless it is named."""
+    with extra_needed(f"{path.name}"):
+        import python_calamine
+    try:
+        book = python_calamine.CalamineWorkbook.from_path(str(path))
+        sheets = book.sheet_names
+        if sheet is not None and sheet not in sheets:
+            hint = did_you_mean(sheet, sheets)
+            raise InputError(f"{path} has no sheet {sheet!r}.{hint} It has: {listed(sheets)}.")
+        filled = {}
+        for name in sheets if sheet is None else [sheet]:
+            rows = book.get_sheet_by_name(name).to_python(skip_empty_area=True)
+            if any(cell != "" for row in rows for cell in row):
+                filled[name] = rows
+    except python_calamine.CalamineError as error:
+        raise InputError(f"{path}: not a readable workbook: {error}.") from None
+    if not filled:
+        raise InputError(f"{path}: the workbook is empty.")
+    taken, rows = next(iter(filled.items()))
+    notes = []
+    if len(filled) > 1:
+        notes.append(
+            f"{path.name} has several sheets; {taken!r} is read. Another one: name it with `query`."
+        )
+    header, *cells = [row for row in rows if any(cell != "" for cell in row)]
+    names = [spell(name) for name in header]
+    columns = [
+        (name, objects([None if cell == "" else cell for cell in column]))
+        for name, column in zip(
+            names, zip(*cells, strict=True) if cells else [()] * len(names), strict=True
+        )
+    ]
+    kept = [(name, column) for name, column in columns if name or column.null_count < len(column)]
+    table = pa.Table.from_arrays([column for _, column in kept], names=[name for name, _ in kept])
+    return _in_memory(table, notes)
+
+
+def objects(cells: Sequence[Any]) -> pa.Array:
+    """Cells of Python's types as one Arrow column; of mixed kinds, as text."""
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds <= {int, float} or len(kinds) == 1:
+        try:
+            array = pa.array(cells)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # integers beyond 64 bits
+            pass
+        else:
+            if pa.types.is_timestamp(array.type) and _all_midnight(cells):
+                return array.cast(pa.date32())
+            return array
+    if kinds <= {datetime.date, datetime.datetime}:
+        return pa.array(cells, pa.timestamp("us"))
+    return pa.array([None if cell is None else spell(cell) for cell in cells], pa.string())
+
+
+def _all_midnight(cells: Sequence[Any]) -> bool:
+    return all(cell is None or cell.time() == datetime.time() for cell in cells)
+
+
+# -- statistics packages ---------------------------------------------------------------------------
+
+
+def _statistics(path: Path) -> Stored:
+    """A file of Stata, SPSS or SAS; labels of values take the place of their codes."""
+    with extra_needed(path.name):
+        import pyreadstat
+    read = getattr(pyreadstat, STATISTICS[path.suffix.lower()])
+    try:
+        try:
+            frame, about = read(str(path))
+        except UnicodeDecodeError:
+            frame, about = read(str(path), encoding="LATIN1")
+    except pyreadstat.PyreadstatError as error:
+        raise InputError(f"{path}: not a readable {path.suffix} file: {error}.") from None
+    notes, arrays = [], []
+    for place, name in enumerate(frame.columns):
+        cells = frame.iloc[:, place].astype(object)
+        values = [None if cell is None or cell != cell else cell for cell in cells]
+        labels = about.variable_value_labels.get(name, {})
+        found = set(values) - {None}
+        labelled = found & labels.keys()
+        if labelled and 2 * len(labelled) >= len(found):
+            values = [labels.get(cell, cell) for cell in values]
+        elif labels:
+            shown = ", ".join(
+                f"{spell(code)} ({text})" for code, text in sorted(labels.items())[:3]
+            )
+            notes.append(
+                f"Column {name!r} of {path.name} is read as numbers: labels stand for few of its "
+                f"values ({shown}). If these mean a missing value, list them under `missing`."
+            )
+        arrays.append(objects(values))
+    return _in_memory(pa.Table.from_arrays(arrays, names=list(frame.columns)), notes)
+
+
+# -- databases -------------------------------------------------------------------------------------
+
+TABLES = {
+    "duckdb": "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main'",
+    "sqlite": "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
+    "AND name NOT LIKE 'sqlite_%'",
+}
+
+
+def _database(path: Path, query: str | None) -> Stored:
+    """What a query says, or the only table; the file is opened for reading alone."""
+    with path.open("rb") as file:
+        start = file.read(16)
+    if start.startswith(b"SQLite format 3"):
+        run, kind = _sqlite, "sqlite"
+    elif start[8:12] == b"DUCK":
+        run, kind = _duckdb, "duckdb"
+    else:
+        raise InputError(f"{path}: neither a DuckDB nor an SQLite file.")
+    if query is None:
+        tables = [
+            name for batch in run(path, TABLES[kind], 1000) for name in batch.column(0).to_pylist()
+        ]
+        if len(tables) != 1:
+            raise InputError(
+                f"{path} has {len(tables)} tables ({listed(tables)}): say which rows, as SQL, with "
+                "`query`."
+            )
+        query = f'SELECT * FROM "{tables[0]}"'
+    sql = query.strip().rstrip(";")
+    names = next(iter(run(path, f"SELECT * FROM ({sql}) LIMIT 0", 1))).schema.names
+    return Stored(
+        names, lambda columns, rows: (batch for batch in run(path, sql, rows) if batch.num_rows)
+    )
+
+
+def _duckdb(path: Path, sql: str, rows: int) -> Iterator[pa.RecordBatch]:
+    """The result in batches, after one without rows that has the names."""
+    with extra_needed(path.name):
+        import duckdb
+    try:
+        with closing(duckdb.connect(str(path), read_only=True)) as database:
+            reader = database.sql(sql).to_arrow_reader(min(rows, 1 << 20))
+            yield pa.RecordBatch.from_pylist([], reader.schema)
+            yield from reader
+    except duckdb.Error as error:
+        raise InputError(f"{path}: {_first_line(error)}") from None
+
+
+def _sqlite(path: Path, sql: str, rows: int) -> Iterator[pa.RecordBatch]:
+    """The same; types are those of the cells, since SQLite's columns have none."""
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            found = database.execute(sql)
+            names = [column[0] for column in found.description or ()]
+            yield pa.RecordBatch.from_arrays([pa.array([], pa.null())] * len(names), names=names)
+            while cells := found.fetchmany(min(rows, 1 << 30)):
+                arrays = [objects(column) for column in zip(*cells, strict=True)]
+                yield pa.RecordBatch.from_arrays(arrays, names=names)
+    except sqlite3.Error as error:
+        raise InputError(f"{path}: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
