@@ -112,7 +112,7 @@ def test_presets_count_what_can_exist(inside, tmp_path):
         (("run", "mine.toml", "--out", "x", "-m", "dcem"), "has no method 'dcem'"),
         (("run", "absent.toml", "--out", "x"), "absent.toml: no such file"),
         (("status", "absent"), "No store at absent"),
-        (("export", "out", "-o", "a.docx"), "must end in one of .csv, .csv.gz"),
+        (("export", "out", "-o", "a.xlsx"), "must end in .csv, .csv.gz or .parquet"),
     ],
 )
 def test_slips_get_one_clear_line(inside, finished, arguments, message):

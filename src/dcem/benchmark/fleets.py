@@ -17,8 +17,8 @@ import numpy as np
 from dcem import metrics
 from dcem.benchmark.cells import Cell, estimator_of, task_of
 from dcem.benchmark.machine import device_name, peak_memory, reset_peak
+from dcem.extras import extra_needed
 from dcem.methods import fit_many
-from dcem.methods.fleets import score_many
 from dcem.tasks import Task
 
 Progress = Callable[[int, int], None]
@@ -51,6 +51,8 @@ def run_fleet(
     Cells in `skip` train along, because the checkpoint holds them, but are not measured. If the
     fleet fails, its halves are tried, and their halves: only cells that fail alone have failed.
     """
+    with extra_needed("the benchmark"):
+        from dcem.methods.fleets import score_many
     try:
         tasks = [task_of(cell.task) for cell in cells]
         started = time.perf_counter()

@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-from dcem.cli import _table_options as options
-
 app = typer.Typer(
     name="benchmark",
     no_args_is_help=True,
@@ -131,7 +129,7 @@ def status(store: StoreArgument) -> None:
 def export(
     store: StoreArgument,
     output: Annotated[
-        Path, typer.Option("--out", "-o", help=f"Table to write: {options.WRITTEN}.")
+        Path, typer.Option("--out", "-o", help="Table to write: .csv, .csv.gz or .parquet.")
     ],
     benchmark: Annotated[
         str | None, typer.Option(help="Only this benchmark of the store.", show_default=False)

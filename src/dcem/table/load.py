@@ -80,7 +80,7 @@ def read_table(source: Any, roles: Roles, query: str | None = None) -> UserTable
     Parameters
     ----------
     source
-        The path or address of a file, or of a folder of Parquet files (docs/table.md lists the
+        The path or address of a file, or of a folder of Parquet files (docs/formats.md lists the
         formats); or a frame: pandas, polars, Arrow, a DuckDB relation, and whatever else narwhals
         knows.
     roles
