@@ -3,10 +3,12 @@
 import numpy as np
 from scipy.special import expit
 
-from dcem.compare.judge import Ranks, Scored, seed_variance
+from dcem.compare.judge import Decision, Ranks, Scored, judge, seed_variance
+from dcem.compare.results import Judgement
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles
 from dcem.estimation.nuisances import Nuisances
+from dcem.estimation.results import EVERYBODY
 from dcem.table.labels import SelectiveLabels
 
 
@@ -65,3 +67,46 @@ def test_equal_methods_are_level_and_a_bad_one_is_behind() -> None:
     lenient = Ranks(evaluator, "dr", methods).standing(list(methods), 0.9)
     assert lenient is not None
     assert len(lenient.level_with) == 3
+
+
+def judged(evaluator: Evaluator, scored: Scored) -> Judgement:
+    return judge(
+        evaluator,
+        "truth",
+        "one",
+        scored,
+        Ranks(evaluator, "truth", {"one": scored}),
+        reference="one",
+        reference_group="0",
+        decision=Decision(capacity=0.1),
+        n_resamples=200,
+        random_state=0,
+    )
+
+
+def test_the_luck_of_training_widens_what_is_said_of_groups() -> None:
+    evaluator, x, rng = table(3, 1500)
+    lucky = method(x, rng)
+    assert lucky.without.shape == (5, 3, 1500)
+    assert np.array_equal(lucky.without[0, 0][lucky.fold != 0], lucky.rank[lucky.fold != 0])
+    sure = Scored(lucky.members.mean(axis=0)[None], lucky.rank, lucky.fold)
+    wide, narrow = (judged(evaluator, one) for one in (lucky, sure))
+    assert wide.roc_gap.value == narrow.roc_gap.value
+    assert wide.roc_gap.high > narrow.roc_gap.high
+    assert wide.gap_by_chance > narrow.gap_by_chance
+    for name in ("auc_differences", "auc_against", "group_auc"):
+        for key, found in getattr(wide, name).items():
+            less = getattr(narrow, name)[key]
+            assert found.value == less.value
+            assert found.high - found.low > less.high - less.low
+
+
+def test_net_benefit_of_groups_adds_up_to_that_of_everybody() -> None:
+    evaluator, x, rng = table(0)
+    curves = judged(evaluator, method(x, rng)).decision_curves
+    assert set(curves) == {EVERYBODY, "0", "1"}
+    share = np.bincount(evaluator.problem.group) / len(x)
+    for what in ("net_benefit", "treat_all"):
+        each = [getattr(curves[name], what) for name in "01"]
+        np.testing.assert_allclose(getattr(curves[EVERYBODY], what), share @ each, atol=1e-12)
+    assert (curves["1"].low <= curves["1"].net_benefit).all()

@@ -42,10 +42,10 @@ def test_figures_follow_the_theme_and_are_valid_xml() -> None:
 def test_the_axes_of_a_decision_curve_hold_its_curves() -> None:
     comparison = made_up_comparison(n_methods=1)
     judged = comparison.methods[0].judgements["dr"]
-    judged.decision_curve.net_benefit[-3:] = -0.9  # a score that does much harm
+    judged.decision_curves["everybody"].net_benefit[-3:] = -0.9  # a score that does much harm
     (ax,) = decision_curves(comparison, comparison.target("dr")).figure.axes[:1]
     bottom, top = ax.get_ylim()
-    assert bottom < -0.9 < judged.decision_curve.net_benefit.max() < top
+    assert bottom < -0.9 < judged.decision_curves["everybody"].net_benefit.max() < top
 
 
 def test_words_of_a_field_reach_the_inside_of_a_figure() -> None:

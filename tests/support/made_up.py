@@ -81,13 +81,16 @@ def judgement(target: str, auc: float, rng: np.random.Generator, first: bool) ->
         },
         calibration_curves={EVERYBODY: points(0.9)}
         | {g: points(0.8 + 0.1 * i, 10 if i < 3 else 0) for i, g in enumerate(GROUPS)},
-        decision_curve=DecisionCurve(
-            threshold,
-            benefit,
-            benefit - 0.01,
-            benefit + 0.01,
-            0.2 - 0.8 * threshold / (1 - threshold),
-        ),
+        decision_curves={
+            name: DecisionCurve(
+                threshold,
+                benefit - lower,
+                benefit - lower - 0.01,
+                benefit - lower + 0.01,
+                0.2 - 0.8 * threshold / (1 - threshold),
+            )
+            for name, lower in ((EVERYBODY, 0.0), (GROUPS[0], 0.01))
+        },
     )
 
 

@@ -2,9 +2,10 @@
 
 A number of a ranking is uncertain for two reasons. Other people could have been drawn: each row's
 influence tells by how much. And the model could have started from other random weights: the members
-of its ensemble tell, each fold's AUC being computed again without each of them (a jackknife). The
-second is written as one more influence, that of a person nobody met, so that differences between
-methods and corrections for their number count both without further formulas.
+of its ensemble tell, each fold's AUC being computed again without each of them (a jackknife), and
+each group's ROC curve likewise, for the gap. The second is written as one more influence, that of a
+person nobody met, so that differences between methods and corrections for their number count both
+without further formulas.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from dcem.compare.results import (
 from dcem.estimation import measures
 from dcem.estimation.bins import equal_mass, rates
 from dcem.estimation.evaluator import Evaluator
+from dcem.estimation.folds import percentiles
 from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, together
 from dcem.estimation.outcomes import Masses
 from dcem.estimation.results import EVERYBODY
@@ -73,6 +75,18 @@ class Scored:
         """The ensemble's probability [n]."""
         mean: np.ndarray = self.members.mean(axis=0)
         return mean
+
+    @property
+    def without(self) -> np.ndarray:
+        """Ranks where one fold's ensemble lacks one member [folds, members, n]; none has one."""
+        folds = np.unique(self.fold)
+        n_members, n = self.members.shape
+        if n_members < 2:
+            return np.empty((0, 0, n))
+        total = self.members.sum(axis=0)
+        ranks = np.stack([percentiles(total - one, self.fold) for one in self.members])
+        inside = self.fold == folds[:, None]  # [folds, n]
+        return np.where(inside[:, None], ranks, self.rank)
 
 
 # -- how well people are ranked, and by whom best ------------------------------------------------
@@ -168,16 +182,19 @@ def judge(
     """One method as one target sees it; gains are counted from `reference`."""
     names = evaluator.problem.group_names
     several = len(names) > 1
-    gap, gaps = _gap(evaluator, target, scored.rank, n_resamples, random_state)
+    gap, gaps = _gap(evaluator, target, scored, n_resamples, random_state)
     why = evaluator.lacking(target)
     known = [name for name in names if not evaluator.lacking(target, name)]
+    drawn = {} if why else {EVERYBODY: None, **{name: name for name in known if several}}
+    areas = {g: group_auc(evaluator, target, scored, g) for g in names}
+    present = [g for g in names if evaluator.rows_of(g).any()]
     rank = scored.rank
     return Judgement(
         target=target,
         auc=ranks.auc(name),
-        group_auc={g: evaluator.auc(target, rank, g) for g in names} if several else {},
-        auc_differences=evaluator.auc_differences(target, rank),
-        auc_against=against(evaluator, target, rank, reference_group),
+        group_auc=areas if several else {},
+        auc_differences={(a, b): areas[a].minus(areas[b]) for a, b in combinations(present, 2)},
+        auc_against=against(evaluator, target, scored, reference_group),
         roc_gap=gap,
         gap_pair=None if gaps is None else (known[gaps.pair[0]], known[gaps.pair[1]]),
         gap_by_chance=nan if gaps is None else float(np.quantile(gaps.by_chance, 0.95)),
@@ -202,18 +219,33 @@ def judge(
         },
         auc_gain=None if name == reference else ranks.gain(name, reference),
         roc_curves={g: _curve(evaluator, target, rank, evaluator.rows_of(g)) for g in known},
-        calibration_curves={}
-        if why
-        else {
+        calibration_curves={
             label: _calibration_points(evaluator, target, scored.score, evaluator.rows_of(of))
-            for label, of in [(EVERYBODY, None), *((n, n) for n in known if several)]
+            for label, of in drawn.items()
         },
-        decision_curve=None if why else _decisions(evaluator, target, scored.score),
+        decision_curves={
+            label: _decisions(evaluator, target, scored.score, of) for label, of in drawn.items()
+        },
     )
 
 
+def group_auc(
+    evaluator: Evaluator, target: str, scored: Scored, group: str, level: float | None = None
+) -> Estimate:
+    """The AUC of one group, the luck of initial weights included."""
+    why = evaluator.lacking(target, group)
+    if why:
+        return Estimate(nan, reason=why)
+    plain = evaluator.auc_of(target, scored.rank, group)
+    of = evaluator.masses[target].among(evaluator.rows_of(group))
+    luck = Statistic(plain.value, np.append(plain.influence, np.sqrt(seed_variance(of, scored))))
+    person = np.append(evaluator.person, evaluator.person.max() + 1)
+    behind = evaluator.rarer(target, group)
+    return luck.estimate(person, level or evaluator.level, share=True, behind=behind)
+
+
 def against(
-    evaluator: Evaluator, target: str, rank: np.ndarray, reference: str
+    evaluator: Evaluator, target: str, scored: Scored, reference: str
 ) -> dict[str, Estimate]:
     """AUC of each group minus that of the reference group, with limits for all groups at once."""
     others = [
@@ -226,7 +258,7 @@ def against(
     usable = [name for name in others if not evaluator.lacking(target, name)]
     level = evaluator.level
     if usable and not evaluator.lacking(target, reference):
-        each = {name: evaluator.auc_of(target, rank, name) for name in (*usable, reference)}
+        each = {name: evaluator.auc_of(target, scored.rank, name) for name in (*usable, reference)}
         pairs = {(name, reference): each[name] - each[reference] for name in usable}
         people = People.of(evaluator.problem)
         found = together(people, pairs, level=level)
@@ -237,15 +269,15 @@ def against(
             if people.error(pairs[pair]) > 0
         ]
         level = 2 * float(norm.cdf(max(reaches))) - 1 if reaches else level
-    base = evaluator.auc(target, rank, reference, level=level)
-    return {name: evaluator.auc(target, rank, name, level=level).minus(base) for name in others}
+    base = group_auc(evaluator, target, scored, reference, level)
+    return {name: group_auc(evaluator, target, scored, name, level).minus(base) for name in others}
 
 
 # -- the ROC gap -------------------------------------------------------------------------------
 
 
 def _gap(
-    evaluator: Evaluator, target: str, rank: np.ndarray, n_resamples: int, random_state: int
+    evaluator: Evaluator, target: str, scored: Scored, n_resamples: int, random_state: int
 ) -> tuple[GapEstimate, Gaps | None]:
     problem = evaluator.problem
     present = [name for name in problem.group_names if evaluator.rows_of(name).any()]
@@ -259,7 +291,7 @@ def _gap(
     masses = evaluator.masses[target]
     rows = np.flatnonzero(np.isin(problem.group, codes))
     gaps = compare_curves(
-        rank[rows],
+        scored.rank[rows],
         masses.positive[rows],
         masses.negative[rows],
         np.searchsorted(codes, problem.group[rows]),  # codes rise, as names stand in their order
@@ -267,6 +299,7 @@ def _gap(
         n_replicates=n_resamples,
         level=evaluator.level,
         rng=np.random.default_rng(random_state),
+        rescored=scored.without[..., rows],
     )
     left_out = len(present) - len(known)
     note = f"without {left_out} group{'s' * (left_out > 1)} too small to judge" if left_out else ""
@@ -363,18 +396,19 @@ def _wald(value: Statistic, person: np.ndarray, level: float) -> tuple[float, fl
 # -- decisions and testing ---------------------------------------------------------------------
 
 
-def _decisions(evaluator: Evaluator, target: str, score: np.ndarray) -> DecisionCurve:
-    found = [evaluator.net_benefit(target, score, float(at)) for at in DECISIONS]
-    everybody = [
-        measures.net_benefit(np.ones(len(score)), evaluator.masses[target], float(at)).value
-        for at in DECISIONS
-    ]
+def _decisions(
+    evaluator: Evaluator, target: str, score: np.ndarray, group: str | None
+) -> DecisionCurve:
+    found, everybody = (
+        [evaluator.net_benefit(target, acted_on, float(at), group) for at in DECISIONS]
+        for acted_on in (score, np.ones(len(score)))
+    )
     return DecisionCurve(
         threshold=DECISIONS,
         net_benefit=np.array([one.value for one in found]),
         low=np.array([one.low for one in found]),
         high=np.array([one.high for one in found]),
-        treat_all=np.array(everybody),
+        treat_all=np.array([one.value for one in everybody]),
     )
 
 

@@ -78,7 +78,7 @@ class Judgement:
     auc_gain: Estimate | None  # over the comparison's reference, same people; None for that one
     roc_curves: Mapping[str, Curve]  # by group
     calibration_curves: Mapping[str, CalibrationPoints]  # EVERYBODY, then by group
-    decision_curve: DecisionCurve | None
+    decision_curves: Mapping[str, DecisionCurve]  # EVERYBODY, then by group
 
 
 @dataclass(frozen=True)

@@ -229,10 +229,14 @@ class Evaluator:
             found[group or EVERYBODY] = self._estimate(value, self.lacking(target, group))
         return found
 
-    def net_benefit(self, target: str, score: np.ndarray, threshold: float) -> Estimate:
-        """Net benefit of acting on scores of at least `threshold`, per person."""
-        value = measures.net_benefit(score, self.masses[target], threshold)
-        return self._estimate(value, self.lacking(target))
+    def net_benefit(
+        self, target: str, score: np.ndarray, threshold: float, group: str | None = None
+    ) -> Estimate:
+        """Net benefit of acting on scores of at least `threshold`, per person (of a group)."""
+        of = self.masses[target].among(self.rows_of(group))
+        return self._estimate(
+            measures.net_benefit(score, of, threshold), self.lacking(target, group)
+        )
 
     def precision_at_capacity(self, target: str, rank: np.ndarray, capacity: float) -> Estimate:
         """Share of positives among the `capacity` share of people ranked highest."""

@@ -159,6 +159,7 @@ def compare_curves(
     n_replicates: int,
     level: float,
     rng: np.random.Generator,
+    rescored: np.ndarray | None = None,
 ) -> Gaps:
     """Gaps of all pairs of at least two groups, with intervals and p-values.
 
@@ -176,12 +177,23 @@ def compare_curves(
         Of the intervals; pairs are clear where p < 1 - level.
     rng
         Of the resamples.
+    rescored
+        The same rows as scored by a model of which one part was left out [parts, left out, n]: how
+        far curves move tells the luck of training (a jackknife), which is added to the noise.
     """
     people = People(group, person)
-    rankings = []
-    for code in range(int(group.max()) + 1):
-        rows = np.flatnonzero((group == code) & (positive + negative != 0))
-        rankings.append(Ranking(score[rows], positive[rows], negative[rows], people.of_row[rows]))
+
+    def rank(score: np.ndarray) -> list[Ranking]:
+        chosen = (
+            np.flatnonzero((group == code) & (positive + negative != 0))
+            for code in range(int(group.max()) + 1)
+        )
+        return [
+            Ranking(score[rows], positive[rows], negative[rows], people.of_row[rows])
+            for rows in chosen
+        ]
+
+    rankings = rank(score)
     curves = np.stack([one.curve() for one in rankings])  # [groups, 200]
     precision = np.array([one.information for one in rankings])
     mean = precision @ curves / precision.sum()
@@ -199,6 +211,16 @@ def compare_curves(
         _differences(caution * (np.concatenate(drawn, axis=1) - around), pairs)
         for drawn, around in ((own, curves[:, None]), (null, mean))
     )
+    if rescored is not None and len(rescored):
+        without = np.array(
+            [[[one.curve() for one in rank(again)] for again in part] for part in rescored]
+        )  # [parts, left out, groups, 200]
+        moved = without - without.mean(axis=1, keepdims=True)
+        moved *= np.sqrt(1 - 1 / moved.shape[1])
+        moved = moved.reshape(-1, *curves.shape)  # [parts * left out, groups, 200]
+        luck = np.tensordot(rng.normal(size=(n_replicates, len(moved))), moved, axes=1)
+        luck = _differences(np.moveaxis(luck, 1, 0), pairs)
+        noise, null_noise = noise + luck, null_noise + luck
     there = ~np.isnan(noise + null_noise).any(axis=(0, 2))  # resamples may miss a class
     noise, null_noise = noise[:, there], null_noise[:, there]  # [pairs, replicates, 200]
     chance = absolute.size(null_noise)  # [pairs, replicates]

@@ -175,7 +175,7 @@ _DRAW = {
 def _by_target(comparison: TableComparison, what: str) -> list[Block]:
     """A fold with a view for each target that has this figure."""
     attribute = {"roc": "roc_curves", "calibration": "calibration_curves"}.get(
-        what, "decision_curve"
+        what, "decision_curves"
     )
     views = tuple(
         View(target.name, (Figure(partial(_DRAW[what], comparison, target)),))

@@ -11,7 +11,6 @@ from dcem.report.figures.panels import (
     DASHED,
     Groups,
     diagonal,
-    key,
     line,
     panels,
     plain_marks,
@@ -120,20 +119,28 @@ def calibration(comparison: TableComparison, target: Target) -> Drawing | None:
 
 @in_style
 def decision_curves(comparison: TableComparison, target: Target) -> Drawing | None:
-    """One panel a method: net benefit against the risk at which somebody acts."""
-    judged = _judged(comparison, target, "decision_curve")
-    drawn = [one.decision_curve for one in judged.values() if one.decision_curve is not None]
-    if not drawn:
+    """One panel per method: net benefit against the risk at which somebody acts, by group too."""
+    judged = _judged(comparison, target, "decision_curves")
+    if not judged:
         return None
-    top = max(0.001, *(float(max(c.net_benefit.max(), c.treat_all.max())) for c in drawn))
+    groups = Groups(comparison)
+    drawn = [one.decision_curves[EVERYBODY] for one in judged.values()]
+    by_group = [
+        {name: curve for name, curve in one.decision_curves.items() if name in groups.look}
+        for one in judged.values()
+    ]
+    lines = [*drawn, *(curve for curves in by_group for curve in curves.values())]
+    top = max(0.001, *(float(max(c.net_benefit.max(), c.treat_all.max())) for c in lines))
     # Acting on everybody soon costs more than any axis should hold; the methods must stay on it.
-    bottom = min(-0.1 * top, *(float(c.net_benefit.min()) for c in drawn))
+    bottom = min(-0.1 * top, *(float(c.net_benefit.min()) for c in lines))
     left, right = (f(float(f(c.threshold)) for c in drawn) for f in (min, max))
     reference, *_ = drawn
     figure, axes = panels(list(judged), "risk at which one acts", "net benefit", 2.6)
-    for ax, curve in zip(axes, drawn, strict=True):
+    for ax, curve, parts in zip(axes, drawn, by_group, strict=True):
         x = curve.threshold
         ax.axhline(0, color=FAINT, lw=1)
+        for name, part in parts.items():
+            ax.plot(x, part.net_benefit, **groups.look[name], lw=1.2, alpha=0.9)
         ax.plot(x, curve.treat_all, color=MUTED, lw=1.2, ls=DASHED)
         if curve is not reference:
             ax.plot(reference.threshold, reference.net_benefit, color=MUTED, lw=1.2)
@@ -143,11 +150,12 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
         ax.grid(axis="y", color=GRID)
         plain_marks(ax.xaxis, ax.yaxis)
     entries = [
-        line("the method", color=ACCENT, lw=2.2),
+        line("the method, everybody", color=ACCENT, lw=2.2),
         line(f"{next(iter(judged))}, for reference", color=MUTED, lw=1.2),
         line("act on everybody", color=MUTED, lw=1.2, ls=DASHED),
     ]
-    key(entries, figure)
+    named = {name for curves in by_group for name in curves}
+    groups.key(figure, named, entries)
     return Drawing(
         figure,
         f"decisions-{target.key}",
@@ -156,7 +164,9 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
         f"{number(right, 2)}, beside acting on everybody and on nobody.",
         "Net benefit counts true positives per person and takes off false ones, weighed by the "
         "risk at which one would act. A method helps where its line is above both zero (act on "
-        "nobody) and the dashed line (act on everybody). Shaded: intervals, point by point.",
+        "nobody) and the dashed line (act on everybody). Shaded: intervals, point by point. "
+        "Thin lines: per person of one group; they differ where the outcome is more common in one."
+        + (groups.left_out(named) if named else ""),
     )
 
 
