@@ -233,10 +233,10 @@ class Evaluator:
         self, target: str, score: np.ndarray, threshold: float, group: str | None = None
     ) -> Estimate:
         """Net benefit of acting on scores of at least `threshold`, per person (of a group)."""
-        of = self.masses[target].among(self.rows_of(group))
-        return self._estimate(
-            measures.net_benefit(score, of, threshold), self.lacking(target, group)
-        )
+        of, why = self.masses[target].among(self.rows_of(group)), self.lacking(target, group)
+        if not why and not (of.total != 0)[score >= threshold].any():
+            return Estimate(0.0, 0.0, 0.0)  # nobody is acted on: no benefit, no doubt of it
+        return self._estimate(measures.net_benefit(score, of, threshold), why)
 
     def precision_at_capacity(self, target: str, rank: np.ndarray, capacity: float) -> Estimate:
         """Share of positives among the `capacity` share of people ranked highest."""
