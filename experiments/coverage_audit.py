@@ -2,6 +2,7 @@
 
     python experiments/coverage_audit.py run                    (200 repetitions, all cores)
     python experiments/coverage_audit.py run --repetitions 20 --only steep --jobs 1
+    python experiments/coverage_audit.py run --resume           (after a time limit)
     python experiments/coverage_audit.py show
 
 Worlds whose truth is known, a new sample each repetition. In all of them group, testing and outcome
@@ -130,9 +131,28 @@ def summarise(rows: list[dict[str, Any]]) -> pd.DataFrame:
     return summary.reset_index()
 
 
-def run(out: Path, repetitions: int, jobs: int, only: str, most_rows: int) -> None:
+def together(summaries: list[pd.DataFrame]) -> pd.DataFrame:
+    """Summaries of different repetitions as one."""
+    keys = list(World.__dataclass_fields__)
+    found = []
+    for names, part in pd.concat(summaries).groupby(keys, sort=False):
+        done = part["repetitions"].to_numpy()
+        estimated = done * (1 - part["refused"].to_numpy())
+        row = {**dict(zip(keys, names, strict=True)), "repetitions": done.sum()}
+        for column in part.columns.drop(list(row)):
+            weight = estimated if column in ("coverage", "error", "width") else done
+            values = part[column].fillna(0).to_numpy()
+            row[column] = weight @ values / weight.sum() if weight.any() else np.nan
+        found.append(row)
+    return pd.DataFrame(found)
+
+
+def run(
+    out: Path, repetitions: int, jobs: int, only: str, most_rows: int, before: list[pd.DataFrame]
+) -> None:
     worlds = [world for world in WORLDS if only in world.name and world.rows <= most_rows]
-    tasks = [(world, seed) for seed in range(repetitions) for world in worlds]
+    first = int(before[0]["repetitions"].min()) if before else 0
+    tasks = [(world, seed) for seed in range(first, repetitions) for world in worlds]
     begin, rows = time.perf_counter(), []
     os.environ["OMP_NUM_THREADS"] = "1"  # read by the workers: one core each
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
@@ -142,10 +162,11 @@ def run(out: Path, repetitions: int, jobs: int, only: str, most_rows: int) -> No
                 # written as it goes: what a time limit ends is a run with fewer repetitions
                 record(
                     "coverage_audit",
-                    summarise(rows).to_dict("records"),
+                    together([*before, summarise(rows)]).to_dict("records"),
                     out,
                     time.perf_counter() - begin,
                     workers=jobs,
+                    first_repetition=first,
                 )
 
 
@@ -161,10 +182,19 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", default="", help="only worlds whose name contains this")
     parser.add_argument("--most-rows", type=int, default=40_000, help="only worlds of so many rows")
+    parser.add_argument("--resume", action="store_true", help="go on after the recorded ones")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     if options.action == "run":
-        run(options.out, options.repetitions, options.jobs, options.only, options.most_rows)
+        before = [pd.read_csv(options.out / "coverage_audit.csv")] if options.resume else []
+        run(
+            options.out,
+            options.repetitions,
+            options.jobs,
+            options.only,
+            options.most_rows,
+            before,
+        )
     show(options.out)
 
 
