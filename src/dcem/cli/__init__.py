@@ -45,6 +45,10 @@ COMMANDS = {
         "dcem.cli.next_tests:next_tests",
         "Give everybody untested a probability of being tested next, and say why.",
     ),
+    "report": Entry(
+        "dcem.cli.report:report",
+        "Make the page of a saved audit or comparison again, in any format and words.",
+    ),
     "methods": Entry(
         "dcem.cli.methods:methods",
         "List the methods, or explain one: its idea, assumption, failures and parameters.",

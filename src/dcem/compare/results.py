@@ -202,6 +202,7 @@ class TableComparison(ShowsItself):
     configuration: Mapping[str, str]
     versions: Mapping[str, str]
     data: Mapping[str, str] = field(default_factory=dict)  # file, hash, roles
+    shown: tuple[Mapping[str, Any], ...] = ()  # counts as they may be shown, of a saved comparison
 
     def target(self, key: str) -> Target:
         """The target of that key."""

@@ -88,7 +88,7 @@ def _facts(audit: Audit, data: Mapping[str, str]) -> dict[str, str]:
         **data,
         **audit.configuration,
         "learners": "; ".join(f"{what}: {who}" for what, who in audit.learners.items()),
-        "versions": ", ".join([f"Python {python_version()}", *packages]),
+        "versions": data.get("versions") or ", ".join([f"Python {python_version()}", *packages]),
     }
 
 

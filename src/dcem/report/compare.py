@@ -76,7 +76,11 @@ def compare_document(
         footer=f"Made with dcem {comparison.versions['dcem']}. It shows sums over people; no row "
         "or score of a person is on it.",
         names=frozenset(group.name for group in comparison.groups),
-        data={"made": facts, **vars(comparison), "groups": shown_groups(comparison)},
+        data={
+            "made": facts,
+            **{name: value for name, value in vars(comparison).items() if name != "shown"},
+            "groups": shown_groups(comparison),
+        },
     )
 
 

@@ -40,6 +40,8 @@ def main_pair(comparison: TableComparison) -> tuple[str, str] | None:
 def shown_groups(comparison: TableComparison) -> list[dict[str, int | str]]:
     """Counts of every group, then of all together, small ones hidden."""
     groups = comparison.groups
+    if comparison.shown:
+        return [dict(row) for row in comparison.shown]
     known = all(group.positives is not None for group in groups)
     kinds = ["people", "tested", "positives_seen"] + ["positives"] * known
     rests = [("people", "tested"), ("tested", "positives_seen")]

@@ -26,6 +26,7 @@ def to_json(document: doc.Document, words: str = "general") -> str:
         ]
     told |= to_plain(document.data)
     if document.findings is not None:
+        told["conclusions"] = told.get("findings", [])  # one by one, as values
         told["findings"] = to_plain(document.findings.items)
     return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
 

@@ -1,0 +1,116 @@
+"""A saved result read again, so that its page can be written anew: the way back of `to_json`.
+
+What a value is, is told by the result's own fields: `Audit` and `TableComparison` say which of
+them are estimates, arrays or mappings. Numbers come back with the six digits that were written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from math import inf, nan
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from dcem.audit.results import Audit
+from dcem.compare.results import TableComparison
+from dcem.metrics.estimate import Estimate
+from dcem.report.audit import audit_document
+from dcem.report.compare import compare_document
+from dcem.report.document import Document
+from dcem.table.disclosure import SMALL, WITHHELD
+from dcem.table.messages import InputError
+
+ESTIMATE = {"value", "low", "high", "reason"}
+BETWEEN = " minus "  # the names of a pair, as a key
+ENDLESS = {"infinity": inf, "-infinity": -inf}
+
+
+def read_result(path: str | Path) -> Document:
+    """The document of an audit or comparison that was saved as JSON."""
+    path = Path(path)
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a readable JSON file: {error}.") from None
+    kind = _kind(saved)
+    if kind is None:
+        raise InputError(
+            f"{path}: neither an audit nor a comparison. What can be made a page again is what "
+            "`dcem audit` writes as JSON, and the comparison.json of `dcem compare`."
+        )
+    saved["findings"] = saved.get("conclusions", ())
+    try:
+        if kind is Audit:
+            found = _read(Audit, saved)
+            return audit_document(found, str(saved["title"]), saved["made"], small_cells=True)
+        saved["shown"] = saved["groups"]
+        groups = saved["shown"][:-1] or saved["shown"]  # the last row is all together
+        saved["groups"] = [
+            {name: 0 if value in (SMALL, WITHHELD) else value for name, value in group.items()}
+            for group in groups
+        ]
+        return compare_document(_read(TableComparison, saved), str(saved["title"]))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"{path}: not a result of this version of dcem ({type(error).__name__}: {error}). Make "
+            "it again from the table."
+        ) from None
+
+
+def _kind(saved: Any) -> type | None:
+    for kind in (Audit, TableComparison):
+        needed = {item.name for item in fields(kind) if _required(item)}
+        if isinstance(saved, dict) and needed <= saved.keys():
+            return kind
+    return None
+
+
+def _required(item: Any) -> bool:
+    return item.default is MISSING and item.default_factory is MISSING
+
+
+def _read(kind: Any, plain: Any) -> Any:
+    """A plain value as the type that a field declares."""
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        if plain is None and NoneType in inside:
+            return None
+        return _read(next(one for one in inside if one is not NoneType), plain)
+    if origin is tuple:
+        each = [inside[0]] * len(plain) if inside[-1] is ... else inside
+        return tuple(_read(one, item) for one, item in zip(each, plain, strict=True))
+    if origin is not None and issubclass(origin, Mapping):
+        return {_key(inside[0], key): _read(inside[1], item) for key, item in plain.items()}
+    if is_dataclass(kind):
+        return _object(kind, plain)
+    if kind is float:
+        return nan if plain is None else float(ENDLESS.get(plain, plain))
+    if kind is np.ndarray:
+        return np.array([_read(float, item) for item in plain], dtype=float)
+    if kind is Any and isinstance(plain, dict) and plain.keys() == ESTIMATE:
+        return _object(Estimate, plain)
+    return plain
+
+
+def _object(kind: Any, plain: Mapping[str, Any]) -> Any:
+    hints = get_type_hints(kind)
+    named = {
+        item.name: _read(hints[item.name], plain[item.name])
+        for item in fields(kind)
+        if get_origin(hints[item.name]) is not ClassVar and item.name in plain
+    }
+    return kind(**named)
+
+
+def _key(kind: Any, key: str) -> Any:
+    if kind is float:
+        return float(key)
+    if get_origin(kind) is tuple:
+        first, _, second = key.partition(BETWEEN)
+        return (first, second)
+    return key

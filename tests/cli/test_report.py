@@ -1,0 +1,39 @@
+"""`dcem report`: a page from saved numbers."""
+
+import json
+
+import pytest
+from made_up import made_up_comparison
+
+from dcem.report.compare import compare_document
+from dcem.report.to_json import to_json
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "comparison.json"
+    path.write_text(to_json(compare_document(made_up_comparison())), encoding="utf-8")
+    return path
+
+
+def test_every_format_from_a_folder(saved, inside) -> None:
+    places = [saved.parent / name for name in ("page.html", "page.md", "page.json")]
+    told = [word for place in places for word in ("--out", place)]
+    done = inside("report", saved.parent, *told, "--words", "credit")
+    assert done.returncode == 0
+    assert places[0].read_text().startswith("<!doctype html>")
+    assert "approved" in places[1].read_text()
+    numbers = [json.loads(path.read_text())["methods"] for path in (saved, places[2])]
+    assert numbers[0] == numbers[1]
+
+
+def test_a_page_beside_the_result_by_default(saved, inside) -> None:
+    assert inside("report", saved).returncode == 0
+    assert saved.with_suffix(".html").exists()
+
+
+@pytest.mark.parametrize("out", ["page.pdf", "comparison.json"])
+def test_what_cannot_be_written_is_refused_first(saved, inside, out) -> None:
+    before = saved.read_text()
+    assert inside("report", saved, "--out", saved.parent / out).returncode == 2
+    assert saved.read_text() == before
