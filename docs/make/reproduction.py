@@ -13,14 +13,13 @@ import numpy as np
 import pandas as pd
 
 from dcem.paper import EXHIBITS, Recorded, agreement, published
-from dcem.paper.analyses import claims, robustness
-from dcem.paper.analyses import summary as summaries
-from dcem.paper.analyses.claim_tests import Evidence, temperature_gap
 from dcem.paper.drawing import fraction, write
-from dcem.paper.exhibits import calibration, sensitivity
+from dcem.paper.exhibits import calibration, claims, robustness, sensitivity
+from dcem.paper.exhibits import summary as summaries
 from dcem.paper.exhibits import tables as appendix
 from dcem.paper.exhibits import tradeoff as tradeoffs
 from dcem.paper.exhibits.catalogue import ELSEWHERE, find
+from dcem.paper.exhibits.claim_tests import Evidence, temperature_gap
 from dcem.paper.exhibits.points import brackets
 from dcem.paper.published import METHOD_NAMES, METRIC_NAMES
 from dcem.paper.sources import Found

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from dcem.files import write_text
+from dcem.paper import theory
 from dcem.paper.exhibits.sensitivity import m_step_contours, unit_ticks
-from dcem.paper.theory import discrete_model
-from dcem.paper.theory import m_step as theory
 from dcem.report.style import FAINT, GRID, MUTED, RC, WARN, group_colour, new_figure
 
 # Two kinds of patient and two groups; the second group is tested half as often.
-EXAMPLE = discrete_model.DiscreteModel.censored(
+EXAMPLE = theory.DiscreteModel.censored(
     p_xa=np.array([[0.3, 0.3], [0.2, 0.2]]),
     p_y_given_x=np.array([0.1, 0.5]),
     p_t_given_xa=np.array([[0.2, 0.1], [0.6, 0.3]]),
@@ -59,10 +58,9 @@ def what_em_reaches() -> Any:
     starts = {"½ everywhere": np.full(2, 0.5), "the truth": EXAMPLE.p_y[:, 0]}
     for reg, name in ((0.0, "exact EM"), (1.0, "DCEM's M-step")):
         for (start, f0), dashes in zip(starts.items(), ("-", (0, (2, 1.5))), strict=True):
-            path = discrete_model.em(EXAMPLE, f0, 25, reg)
+            path = theory.em(EXAMPLE, f0, 25, reg)
             value = [
-                discrete_model.conditional_log_likelihood(EXAMPLE, EXAMPLE.with_outcome(f))
-                for f in path
+                theory.conditional_log_likelihood(EXAMPLE, EXAMPLE.with_outcome(f)) for f in path
             ]
             left.plot(value, color=colours[reg], lw=1.8, ls=dashes, label=f"{name}, from {start}")
     left.legend(loc="lower right", fontsize=9.5)

@@ -6,7 +6,7 @@ import torch
 
 from dcem.engine import Rows
 from dcem.methods.mstep import mstep_loss, mstep_rows
-from dcem.paper.theory.m_step import m_step_optimum, m_step_row_loss
+from dcem.paper.theory import m_step_optimum, m_step_row_loss
 
 N = 200
 

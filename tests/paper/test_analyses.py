@@ -7,8 +7,7 @@ from scipy import stats
 
 from dcem.benchmark.file import load
 from dcem.paper import EXHIBITS
-from dcem.paper.analyses import claim_tests, claims, robustness, summary
-from dcem.paper.exhibits import tradeoff
+from dcem.paper.exhibits import claim_tests, claims, robustness, summary, tradeoff
 from dcem.paper.sources import Recorded, Runs, narrowed
 from dcem.paper.spread import Spread, complete, other_parameters, our_rows
 
@@ -331,7 +330,7 @@ def test_the_rule_of_a_claim_is_the_one_that_is_applied():
     assert (
         claim_tests.first("auc", "median", at_most=4).rule == "at most 3 others better (no margin)"
     )
-    assert claim_tests.ahead("self", at_least=0.05).rule == "by more than .05"
+    assert claim_tests.ahead("self", 0.05).rule == "by more than .05"
     for apart, holds in ((0.0099, True), (0.0101, False)):
         start = {
             (row, metric): Spread.of([value])

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dcem.paper.theory.m_step import m_step_row_loss
+from dcem.paper.theory import m_step_row_loss
 
 from . import plain_dcem as plain
 

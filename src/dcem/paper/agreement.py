@@ -26,7 +26,7 @@ import pandas as pd
 
 from dcem.benchmark.read import FREE_PARAMETERS, SETTING
 from dcem.paper import published
-from dcem.paper.published import SINGLE_STAGE, TABLES, at, each
+from dcem.paper.published import SINGLE_STAGE, TABLES, at, each, groups
 from dcem.table.checks import DataWarning, InputError, require_columns
 from dcem.tasks.sinusoid.make import DEGREES
 
@@ -175,7 +175,7 @@ def _at_published_phases(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compare_figures(results: pd.DataFrame) -> Iterator[list[Any]]:
-    for (q_y, k, q_t), figure in _groups(published.figures(), ["q_y", "k", "q_t"]):
+    for (q_y, k, q_t), figure in groups(published.figures(), ["q_y", "k", "q_t"]):
         here = results[at(results, q_y=q_y, k=k, q_t=q_t)]
         owed = set(results["method"][results["benchmark"].isin(here["benchmark"])])
         setting = f"q_y {q_y:g}, k {k:g}, q_t {q_t:g}"
@@ -297,11 +297,6 @@ def _median(values: np.ndarray) -> float:
 
 def _lacking(points: np.ndarray) -> str:
     return f"{len(points)} of {len(DEGREES)} phases" if len(points) < len(DEGREES) else ""
-
-
-def _groups(frame: pd.DataFrame, by: list[str]) -> Iterator[tuple[Any, pd.DataFrame]]:
-    """The rows of each setting, in the order of the table."""
-    return iter(frame.groupby(by, sort=False))
 
 
 def _points(ours: pd.DataFrame, metric: str, over: str, what: str) -> np.ndarray:

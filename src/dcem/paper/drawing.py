@@ -52,14 +52,6 @@ class Exhibit:
         return self.id if self.id == self.name else f"{self.id}-{self.name}"
 
 
-def in_style(draw: Callable[[], Any]) -> Any:
-    """Draw with the look of the package, whatever the user's own settings are."""
-    import matplotlib
-
-    with matplotlib.rc_context(RC):
-        return draw()
-
-
 def tick(value: float, _: Any = None) -> str:
     """A number at an axis: .175, -.1, 0, 1; no more digits than it has."""
     text = f"{value:.3f}".rstrip("0").rstrip(".")
@@ -76,6 +68,11 @@ def look(method: str) -> tuple[str, str]:
     """Colour and marker of a method."""
     code, marker = METHODS[method].look
     return group_colour(code), marker
+
+
+def heading(figure: Any, title: str, size: float | str = 12.5) -> None:
+    """The title of a picture, above its left edge."""
+    figure.suptitle(title, x=0.01, ha="left", fontsize=size, fontweight="bold")
 
 
 def watermark(ax: Any, x: float = 0.5, size: float = 22) -> None:
@@ -138,13 +135,16 @@ def reproduce(
     drawn
         Called after each exhibit.
     """
+    import matplotlib
+
     for ending in formats:
         if ending not in FORMATS:
             raise InputError(f"Pictures come as {', '.join(FORMATS)}; not as {ending!r}.")
     results = []
     for exhibit in exhibits:
         found = [source.rows(need) for need in exhibit.needs]
-        picture: Picture = exhibit.draw(*found)
+        with matplotlib.rc_context(RC):  # whatever the user's own settings are
+            picture: Picture = exhibit.draw(*found)
         files = write(picture, Path(out), exhibit.stem, formats)
         origins = tuple(dict.fromkeys(one.origin for one in found if one.origin))
         notes = tuple(dict.fromkeys(picture.notes))

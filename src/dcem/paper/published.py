@@ -93,6 +93,11 @@ def at(table: pd.DataFrame, **setting: float) -> pd.Series:
     return same
 
 
+def groups(table: pd.DataFrame, by: list[str]) -> Iterator[tuple[Any, pd.DataFrame]]:
+    """The rows of each group, in the order in which they come."""
+    return iter(table.groupby(by, sort=False))
+
+
 def each(table: pd.DataFrame) -> Iterator[Any]:
     """The rows as named tuples; their fields have the types of the columns."""
     return iter(table.itertuples())

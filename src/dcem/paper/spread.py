@@ -38,14 +38,11 @@ class Spread:
             return NOTHING
         return cls(float(np.median(points)), float(points.min()), float(points.max()), points)
 
-    def worst(self, metric: str) -> float:
-        """The least AUC, the greatest gap."""
-        return self.low if BETTER[metric] > 0 else self.high
-
-    @property
-    def range(self) -> float:
-        """From the least to the greatest."""
-        return self.high - self.low
+    def numbers(self, metric: str) -> dict[str, float]:
+        """By name; the worst is the least AUC, the greatest gap."""
+        ends = {"median": self.median, "min": self.low, "max": self.high}
+        worst = self.low if BETTER[metric] > 0 else self.high
+        return ends | {"worst": worst, "range": self.high - self.low}
 
 
 NOTHING = Spread(np.nan, np.nan, np.nan)
@@ -68,15 +65,12 @@ def other_parameters(rows: pd.DataFrame) -> dict[str, str]:
     if rows.empty or "params" not in rows:
         return {}
     changed = rows[_changed(rows["params"])]
-    return {str(name): " ".join(sorted(set(part))) for name, part in _by_method(changed)}
+    by_method = changed.groupby("method", sort=False)["params"]
+    return {str(name): " ".join(sorted(set(part))) for name, part in by_method}
 
 
 def _changed(params: pd.Series) -> pd.Series:
     return params.notna() & ~params.isin(["", "{}"])
-
-
-def _by_method(rows: pd.DataFrame) -> Iterable[tuple[Any, Iterable[str]]]:
-    return ((name, part) for name, part in rows.groupby("method", sort=False)["params"])
 
 
 def complete(rows: pd.DataFrame, over: str = "phase") -> pd.DataFrame:
@@ -132,13 +126,7 @@ def comparison_table(published: Spreads, ours: Spreads, names: Iterable[str]) ->
                 continue
             row: dict[str, Any] = {"method": name, "metric": metric}
             for side, spread in (("published", theirs), ("ours", mine)):
-                row |= {
-                    f"{side}_median": spread.median,
-                    f"{side}_min": spread.low,
-                    f"{side}_max": spread.high,
-                    f"{side}_worst": spread.worst(metric),
-                    f"{side}_range": spread.range,
-                }
+                row |= {f"{side}_{name}": v for name, v in spread.numbers(metric).items()}
             row["ours_n"] = len(mine.values)
             row["difference"] = mine.median - theirs.median
             rows.append(row)
@@ -157,10 +145,9 @@ def points_table(
         for value in published.get((name, metric), NOTHING).values
     ]
     mine = rows[rows[by].isin(names)] if len(rows) else rows
-    for metric in METRICS if len(mine) else ():
-        for name, place, value in zip(mine[by], mine[over], mine[metric], strict=True):
-            parts.append(
-                {"source": "ours", "method": name, "metric": metric, over: place, "value": value}
-            )
-    columns = ["source", "method", "metric", over, "value"]
-    return pd.DataFrame(parts, columns=columns)
+    parts += [
+        {"source": "ours", "method": name, "metric": metric, over: place, "value": value}
+        for metric in (METRICS if len(mine) else ())
+        for name, place, value in zip(mine[by], mine[over], mine[metric], strict=True)
+    ]
+    return pd.DataFrame(parts, columns=["source", "method", "metric", over, "value"])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.paper.drawing import Picture, in_style
+from dcem.paper.drawing import Picture, heading
 from dcem.paper.sources import Found
 from dcem.report.style import FAINT, GRID, group_colour, new_figure
 from dcem.text import number
@@ -109,7 +109,7 @@ def calibration(found: Found) -> Picture:
         return Picture(None, {}, caption, notes)
     table = table.assign(group=table["group"].astype(str))
     summary = errors(table)
-    figure = in_style(lambda: _draw(table, summary))
+    figure = _draw(table, summary)
     return Picture(figure, {"": table, "errors": summary}, caption, notes)
 
 
@@ -141,5 +141,5 @@ def _draw(table: pd.DataFrame, summary: pd.DataFrame) -> Any:
         ax.grid(color=GRID)
     axes[0].set_ylabel("share tested")
     title = "Calibration of the testing probability, with its expected error (q_y 1/2, k 1, q_t 2)"
-    figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
+    heading(figure, title)
     return figure

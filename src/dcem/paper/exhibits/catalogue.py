@@ -6,9 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from dcem.paper.analyses import claims, robustness, summary
 from dcem.paper.drawing import Exhibit, fraction
-from dcem.paper.exhibits import calibration, points, sensitivity, tables, tradeoff
+from dcem.paper.exhibits import (
+    calibration,
+    claims,
+    points,
+    robustness,
+    sensitivity,
+    summary,
+    tables,
+    tradeoff,
+)
 from dcem.paper.published import SELECTED
 from dcem.paper.sources import Need
 from dcem.table.checks import InputError, nearest

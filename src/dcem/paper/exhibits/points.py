@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dcem.paper import published
-from dcem.paper.drawing import Picture, fraction, in_style, tick, watermark
+from dcem.paper.drawing import Picture, fraction, heading, tick, watermark
 from dcem.paper.published import BASELINES, METHOD_NAMES, METRIC_NAMES, METRICS, ORACLE, SELECTED
 from dcem.paper.sources import Found
 from dcem.paper.spread import (
@@ -85,7 +85,7 @@ def _points(
     if other:
         notes.append(cut_short(other))
     labels = METHOD_NAMES | {name: f"{METHOD_NAMES[name]} *" for name in other}
-    figure = in_style(lambda: side_by_side(title, names, labels, theirs, ours, found))
+    figure = side_by_side(title, names, labels, theirs, ours, found)
     numbers = {
         "": comparison_table(theirs, ours, names).assign(
             ours_params=lambda frame: frame["method"].map(other)
@@ -146,7 +146,7 @@ def side_by_side(
     )
     for text, name in zip(panels[0].get_yticklabels(), names, strict=True):
         text.set_fontweight("bold" if "dcem" in name else "normal")
-    figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
+    heading(figure, title)
     starred = any(labels.get(name, name).endswith("*") for name in names)
     partial = any((name, "auc") not in ours for name in names)
     key = _key(theirs, ours, artificial=found.artificial, partial=partial, starred=starred)
@@ -166,7 +166,9 @@ def _lane(ax: Any, metric: str, spread: Spread, y: float, colour: str, *, hollow
         )  # fmt: skip
     ax.plot([spread.median] * 2, [y - 0.16, y + 0.16], color=colour, lw=2.4, zorder=3)
     triangle = "<" if metric == "auc" else ">"
-    ax.plot(spread.worst(metric), y, triangle, ms=6.5, mfc=face, mec=colour, mew=1, zorder=4)
+    ax.plot(
+        spread.numbers(metric)["worst"], y, triangle, ms=6.5, mfc=face, mec=colour, mew=1, zorder=4
+    )
 
 
 def _write_numbers(

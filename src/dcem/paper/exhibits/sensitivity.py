@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.paper import published
-from dcem.paper.drawing import WATERMARK, Picture, in_style, look, tick, watermark
+from dcem.paper import published, theory
+from dcem.paper.drawing import WATERMARK, Picture, heading, look, tick, watermark
 from dcem.paper.exhibits.points import ARTIFICIAL, STAR, cut_short
 from dcem.paper.published import METHOD_NAMES, METRIC_NAMES, METRICS
 from dcem.paper.sources import Found
@@ -20,7 +20,6 @@ from dcem.paper.spread import (
     published_spreads,
     table_spreads,
 )
-from dcem.paper.theory import m_step as theory
 from dcem.report.style import GRID, INK, MUTED, PAPER, new_figure
 
 SLOPE = 30.0  # of the testing decision in every other figure
@@ -33,7 +32,7 @@ def overlap(found: Found) -> Picture:
     """Causal estimators and DCEM as the testing decision gets steeper, which is less overlap."""
     table = table_spreads(published.tables(), "causal-estimators")
     frame = overlap_numbers(found.rows)
-    figure = in_style(lambda: _draw_overlap(frame, table))
+    figure = _draw_overlap(frame, table)
     caption = (
         "Overlap at q_y 1/2, k 1, q_t 2: median over 12 boundaries (line) and range (whisker) as "
         "the slope of the testing decision goes from a quarter to four times its value; steeper "
@@ -62,20 +61,12 @@ def overlap_numbers(rows: pd.DataFrame) -> pd.DataFrame:
         for factor, points in part.groupby("slope_factor") if len(part) else ():
             for metric in METRICS:
                 theirs = table.get((method, metric)) if factor == 1 else None
-                numbers.append(
-                    {"method": method, "metric": metric, "slope_factor": factor}
-                    | _numbers("ours", Spread.of(points[metric]))
-                    | (_numbers("published", theirs) if theirs else {})
-                )
+                row = {"method": method, "metric": metric, "slope_factor": factor}
+                for side, one in (("ours", Spread.of(points[metric])), ("published", theirs)):
+                    told = one.numbers(metric) if one else {}
+                    row |= {f"{side}_{n}": told[n] for n in ("median", "min", "max") if told}
+                numbers.append(row)
     return pd.DataFrame(numbers)
-
-
-def _numbers(side: str, spread: Spread) -> dict[str, float]:
-    return {
-        f"{side}_median": spread.median,
-        f"{side}_min": spread.low,
-        f"{side}_max": spread.high,
-    }
 
 
 def _draw_overlap(frame: pd.DataFrame, table: Spreads) -> Any:
@@ -110,10 +101,7 @@ def _draw_overlap(frame: pd.DataFrame, table: Spreads) -> Any:
         if not len(frame):
             ax.text(0.4, 0.5, "ours is not recorded", transform=ax.transAxes, ha="center")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=9)
-    figure.suptitle(
-        "Less overlap, to the right (q_y 1/2, k 1, q_t 2)", x=0.01, ha="left", fontsize=12.5,
-        fontweight="bold",
-    )  # fmt: skip
+    heading(figure, "Less overlap, to the right (q_y 1/2, k 1, q_t 2)")
     return figure
 
 
@@ -124,7 +112,7 @@ def salience(found: Found) -> Picture:
     theirs = published_spreads(published.sepsis_figures(), k=4.0, q_t=1.5)
     other = other_parameters(rows)
     labels = METHOD_NAMES | {name: f"{METHOD_NAMES[name]} *" for name in other}
-    figure = in_style(lambda: _draw_salience(rows, theirs, found, labels))
+    figure = _draw_salience(rows, theirs, found, labels)
     numbers = []
     for method in BIMODAL:
         for metric in METRICS:
@@ -200,7 +188,7 @@ def _draw_salience(
     title = "Which feature the testers look at (sepsis, k 4, q_t 3/2)"
     title += f"     {WATERMARK}" if found.artificial else ""
     title += f"     {STAR}" if labels != METHOD_NAMES else ""
-    figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
+    heading(figure, title)
     return figure
 
 
@@ -220,7 +208,7 @@ def m_step() -> Picture:
         "Left, the paper's figure: the prediction that the M-step wants for an untested person "
         "with pseudo-label Q and testing probability t̂. Right: how far that is below Q."
     )
-    return Picture(in_style(m_step_contours), {"": frame}, caption)
+    return Picture(m_step_contours(), {"": frame}, caption)
 
 
 def m_step_contours() -> Any:

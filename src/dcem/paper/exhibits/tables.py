@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from dcem.paper import published
-from dcem.paper.drawing import Picture, in_style
+from dcem.paper.drawing import Picture
 from dcem.paper.exhibits.points import side_by_side
 from dcem.paper.published import METHOD_NAMES
 from dcem.paper.sources import Found
@@ -89,7 +89,7 @@ def table(found: Found, name: str) -> Picture:
         notes.append(f"Ours is not recorded: {found.origin} has no rows of benchmark {name!r}.")
     labels = {row: row_name(name, row) for row in names}
     title = f"{TITLES[name]} (q_y 1/2, k 1, q_t 2)"
-    figure = in_style(lambda: side_by_side(title, names, labels, theirs, ours, found, written=True))
+    figure = side_by_side(title, names, labels, theirs, ours, found, written=True)
     numbers = {
         "": comparison_table(theirs, ours, names).rename(columns={"method": "row"}),
         "points": points_table(of_table(found.rows, name), "phase", {}, names, by="label"),

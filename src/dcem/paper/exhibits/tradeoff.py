@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.paper.drawing import Picture, in_style, look, tick
+from dcem.paper.drawing import Picture, heading, look, tick
 from dcem.paper.published import METHOD_NAMES, METRIC_NAMES
 from dcem.paper.sources import Found
 from dcem.report.style import GRID, MUTED, new_figure
@@ -129,7 +129,7 @@ def _tradeoff(
         notes = (*notes, f"{found.origin} has no fits of {names} on common independent draws.")
     if rows.empty:
         return Picture(None, {}, caption, notes)
-    figure = in_style(lambda: _draw(title, rows, means, by, of, edges, methods))
+    figure = _draw(title, rows, means, by, of, edges, methods)
     return Picture(figure, {"": means, "points": _plain(rows, methods)}, caption, notes)
 
 
@@ -183,7 +183,7 @@ def _draw(
     axes[0].set_ylabel("share of fits")
     _key(figure, printed=bool(means["published_mean"].notna().any()))
     figure.supxlabel(METRIC_NAMES[of], fontsize=10, color=MUTED)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
+    heading(figure, title)
     return figure
 
 

@@ -10,15 +10,15 @@ nobody could find wrong ("competitive", "may") are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from dcem.paper import published
-from dcem.paper.analyses import summary
-from dcem.paper.analyses.claim_tests import (
+from dcem.paper.drawing import Picture, heading
+from dcem.paper.exhibits import sensitivity, summary, tables, tradeoff
+from dcem.paper.exhibits.claim_tests import (
     SIMILAR_TREND,
     Evidence,
     Test,
@@ -37,9 +37,6 @@ from dcem.paper.analyses.claim_tests import (
     tight_ranges,
     top_window,
 )
-from dcem.paper.drawing import Picture, in_style
-from dcem.paper.exhibits import sensitivity, tables, tradeoff
-from dcem.paper.published import METRIC_NAMES
 from dcem.paper.sources import Found
 from dcem.paper.spread import our_rows, published_spreads, spreads_of
 from dcem.report.style import GRID, INK, MUTED, WARN, group_colour, new_figure
@@ -56,128 +53,73 @@ class Claim:
     on_defaults: bool = False  # ours has package defaults there: an answer, but no replication
 
 
-def _claims() -> Iterator[Claim]:
-    main, pool, others = "5.1, Figure 2", "5.1, Figure 3", "5.1, other settings"
-    yield Claim(main, "lowest median ROC gap", "DCEM .030, SELF .034", first("roc_gap", "median"))
-    yield Claim(
-        main, "lowest worst-case ROC gap", "DCEM .060, tested-only .083", first("roc_gap", "worst")
-    )
-    yield Claim(
-        main, "highest worst-case AUC", "DCEM .768, tested-only .623", first("auc", "worst")
-    )
-    yield Claim(
-        main, "tightest range of the ROC gap", "DCEM .048, tested-only .063",
-        first("roc_gap", "range"),
-    )  # fmt: skip
-    yield Claim(
-        main, "tightest range of the AUC", "DCEM .055, DragonNet .199", first("auc", "range")
-    )
-    yield Claim(
-        main, "median AUC second only to tested-only", "DCEM .787, tested-only .815",
-        first("auc", "median", at_most=2),
-    )  # fmt: skip
-    yield Claim(main, "far above y-obs in AUC", "+.130", ahead("y-obs", at_least=0.05))
-    yield Claim(main, "far above SELF in AUC", "+.110", ahead("self", at_least=0.05))
-    yield Claim(
-        others, "lowest median gap where q_t ≥ 1, k from 1/3 to 2", "“similar trends”",
-        everywhere(
-            "roc_gap", lambda at: at[2] >= 1 and 0.33 < at[1] <= 2, margin=SIMILAR_TREND
-        ),
-    )  # fmt: skip
-    yield Claim(
-        others, "smaller median gap than y-obs where q_t < 1",
-        "“mitigates bias compared to the default approach (y-obs model)”",
-        everywhere("roc_gap", lambda at: at[2] < 1, rival="y-obs"),
-    )  # fmt: skip
-    yield Claim(
-        others, "median AUC at most second where k is 1/2 to 2", "“trends are similar”",
-        everywhere("auc", lambda at: 0.5 <= at[1] <= 2, at_most=2, margin=SIMILAR_TREND),
-    )  # fmt: skip
-    yield Claim(
-        "5.1, causal", "other causal estimators have AUCs like tested-only's",
-        "“similar discriminative performance”", like_tested_only,
-    )  # fmt: skip
-    yield Claim(
-        pool, "smaller mean gap than tested-only at every AUC below .875",
-        ".028 / .050 at .825 to .875", every_window("auc", "tested-only", 0.875, higher=False),
-        on_defaults=True,
-    )  # fmt: skip
-    yield Claim(pool, "similar gaps above an AUC of .875", "", top_window, on_defaults=True)
-    yield Claim(
-        "E.2, ablation", "lowest median gap of the ablation", "DCEM .031, next .056",
-        first("roc_gap", "median", table="ablation"),
-    )  # fmt: skip
-    yield Claim(
-        "E.2, ablation", "highest median AUC of the ablation", "DCEM .791, next .767",
-        first("auc", "median", table="ablation"),
-    )  # fmt: skip
-    yield Claim(
-        "E.3, causal", "lowest median gap of the causal estimators", "DCEM .031, IPW .048",
-        first("roc_gap", "median", table="causal-estimators"),
-    )  # fmt: skip
-    yield Claim(
-        "E.3, causal", "tightest range of AUC of the causal estimators", "DCEM .057",
-        first("auc", "range", table="causal-estimators"),
-    )  # fmt: skip
-    for metric in ("auc", "roc_gap"):
-        yield Claim(
-            "E.3, overlap", f"{METRIC_NAMES[metric]} suffers least from less overlap", "",
-            overlap_drop(metric),
-        )  # fmt: skip
-    yield Claim(
-        "E.3, overlap", "ranges stay as tight at every overlap", "“similarly tight”", tight_ranges
-    )
-    yield Claim(
-        "E.3, overlap", "ranges of causal estimators widen with less overlap", "“widens”",
-        causal_ranges_widen,
-    )  # fmt: skip
-    yield Claim(
-        "E.4, temperature", "τ away from 1 tends to give larger gaps",
-        "“tend to”: .051 .025 .031 .051 .071",
-        temperature_gap,
-    )  # fmt: skip
-    yield Claim("E.4, temperature", "τ = 1 has the best worst-case AUC", ".763", temperature_worst)
-    yield Claim("E.5, start", "the start changes medians trivially", "", same_start)
-    yield Claim(
-        "E.6, SELF", "higher mean AUC than SELF at gaps below .04", "",
-        every_window("gap", "self", 0.04, higher=True), on_defaults=True,
-    )  # fmt: skip
-    yield Claim(
-        "E.6, SELF", "mean AUC like SELF's at gaps above .04", "“similar AUCs”",
-        similar_windows("self", 0.04), on_defaults=True,
-    )  # fmt: skip
-    sepsis = "5.2, Figure 4"
-    yield Claim(
-        sepsis, "highest median AUC", "DCEM .620, DragonNet .593",
-        first("auc", "median", sepsis=True),
-    )  # fmt: skip
-    yield Claim(
-        sepsis, "median gap below five of eight baselines", "DCEM .105",
-        first("roc_gap", "median", at_most=4, sepsis=True),
-    )  # fmt: skip
-    yield Claim(
-        sepsis, "group peer loss, DragonNet and group 0 have smaller median gaps",
-        "DCEM .105; .070, .088, .082", three_fairer,
-    )  # fmt: skip
-    yield Claim(
-        sepsis, "lowest worst-case gap", "DCEM .133, DragonNet .144",
-        first("roc_gap", "worst", sepsis=True),
-    )  # fmt: skip
-    yield Claim(
-        sepsis, "highest worst-case AUC", "DCEM .584, DragonNet .574",
-        first("auc", "worst", sepsis=True),
-    )  # fmt: skip
-    yield Claim(
-        sepsis, "tightest range of the gap", "DCEM .094, next .102",
-        first("roc_gap", "range", sepsis=True),
-    )  # fmt: skip
-    yield Claim(
-        sepsis, "second-tightest range of AUC", "DCEM .065, DragonNet .018",
-        first("auc", "range", at_most=2, sepsis=True),
-    )  # fmt: skip
-
-
-CLAIMS = tuple(_claims())
+MAIN, OTHERS, POOL = "5.1, Figure 2", "5.1, other settings", "5.1, Figure 3"
+SELF, SEPSIS = "E.6, SELF", "5.2, Figure 4"
+# fmt: off
+CLAIMS = (
+    Claim(MAIN, "lowest median ROC gap", "DCEM .030, SELF .034", first("roc_gap", "median")),
+    Claim(MAIN, "lowest worst-case ROC gap", "DCEM .060, tested-only .083",
+          first("roc_gap", "worst")),
+    Claim(MAIN, "highest worst-case AUC", "DCEM .768, tested-only .623", first("auc", "worst")),
+    Claim(MAIN, "tightest range of the ROC gap", "DCEM .048, tested-only .063",
+          first("roc_gap", "range")),
+    Claim(MAIN, "tightest range of the AUC", "DCEM .055, DragonNet .199", first("auc", "range")),
+    Claim(MAIN, "median AUC second only to tested-only", "DCEM .787, tested-only .815",
+          first("auc", "median", at_most=2)),
+    Claim(MAIN, "far above y-obs in AUC", "+.130", ahead("y-obs", 0.05)),
+    Claim(MAIN, "far above SELF in AUC", "+.110", ahead("self", 0.05)),
+    Claim(OTHERS, "lowest median gap where q_t ≥ 1, k from 1/3 to 2", "“similar trends”",
+          everywhere("roc_gap", lambda at: at[2] >= 1 and 0.33 < at[1] <= 2,
+                     margin=SIMILAR_TREND)),
+    Claim(OTHERS, "smaller median gap than y-obs where q_t < 1",
+          "“mitigates bias compared to the default approach (y-obs model)”",
+          everywhere("roc_gap", lambda at: at[2] < 1, rival="y-obs")),
+    Claim(OTHERS, "median AUC at most second where k is 1/2 to 2", "“trends are similar”",
+          everywhere("auc", lambda at: 0.5 <= at[1] <= 2, at_most=2, margin=SIMILAR_TREND)),
+    Claim("5.1, causal", "other causal estimators have AUCs like tested-only's",
+          "“similar discriminative performance”", like_tested_only),
+    Claim(POOL, "smaller mean gap than tested-only at every AUC below .875",
+          ".028 / .050 at .825 to .875", every_window("tested-only", 0.875, gap=False),
+          on_defaults=True),
+    Claim(POOL, "similar gaps above an AUC of .875", "", top_window, on_defaults=True),
+    Claim("E.2, ablation", "lowest median gap of the ablation", "DCEM .031, next .056",
+          first("roc_gap", "median", table="ablation")),
+    Claim("E.2, ablation", "highest median AUC of the ablation", "DCEM .791, next .767",
+          first("auc", "median", table="ablation")),
+    Claim("E.3, causal", "lowest median gap of the causal estimators", "DCEM .031, IPW .048",
+          first("roc_gap", "median", table="causal-estimators")),
+    Claim("E.3, causal", "tightest range of AUC of the causal estimators", "DCEM .057",
+          first("auc", "range", table="causal-estimators")),
+    Claim("E.3, overlap", "AUC suffers least from less overlap", "", overlap_drop("auc")),
+    Claim("E.3, overlap", "ROC gap suffers least from less overlap", "", overlap_drop("roc_gap")),
+    Claim("E.3, overlap", "ranges stay as tight at every overlap", "“similarly tight”",
+          tight_ranges),
+    Claim("E.3, overlap", "ranges of causal estimators widen with less overlap", "“widens”",
+          causal_ranges_widen),
+    Claim("E.4, temperature", "τ away from 1 tends to give larger gaps",
+          "“tend to”: .051 .025 .031 .051 .071", temperature_gap),
+    Claim("E.4, temperature", "τ = 1 has the best worst-case AUC", ".763", temperature_worst),
+    Claim("E.5, start", "the start changes medians trivially", "", same_start),
+    Claim(SELF, "higher mean AUC than SELF at gaps below .04", "",
+          every_window("self", 0.04, gap=True), on_defaults=True),
+    Claim(SELF, "mean AUC like SELF's at gaps above .04", "“similar AUCs”",
+          similar_windows("self", 0.04), on_defaults=True),
+    Claim(SEPSIS, "highest median AUC", "DCEM .620, DragonNet .593",
+          first("auc", "median", sepsis=True)),
+    Claim(SEPSIS, "median gap below five of eight baselines", "DCEM .105",
+          first("roc_gap", "median", at_most=4, sepsis=True)),
+    Claim(SEPSIS, "group peer loss, DragonNet and group 0 have smaller median gaps",
+          "DCEM .105; .070, .088, .082", three_fairer),
+    Claim(SEPSIS, "lowest worst-case gap", "DCEM .133, DragonNet .144",
+          first("roc_gap", "worst", sepsis=True)),
+    Claim(SEPSIS, "highest worst-case AUC", "DCEM .584, DragonNet .574",
+          first("auc", "worst", sepsis=True)),
+    Claim(SEPSIS, "tightest range of the gap", "DCEM .094, next .102",
+          first("roc_gap", "range", sepsis=True)),
+    Claim(SEPSIS, "second-tightest range of AUC", "DCEM .065, DragonNet .018",
+          first("auc", "range", at_most=2, sepsis=True)),
+)
+# fmt: on
 
 
 def published_evidence() -> Evidence:
@@ -226,7 +168,7 @@ def check(theirs: Evidence, ours: Evidence) -> pd.DataFrame:
 def claims(main: Found, shown: Found, grid: Found, studies: Found, sepsis: Found) -> Picture:
     """All claims, and on which side they hold."""
     table = check(published_evidence(), our_evidence(main, shown, grid, studies, sepsis))
-    figure = in_style(lambda: _draw(table))
+    figure = _draw(table)
     caption = (
         "Claims of the paper's text about DCEM, put to the points of its own figures and tables, "
         "and to our runs; in grey, when a claim is taken to hold. A dash: that side has no "
@@ -262,7 +204,7 @@ def _draw(table: pd.DataFrame) -> Any:
     ax.text(0.53, len(table) - 0.2, "holds if", fontsize=9, fontweight="bold")
     ax.set(xlim=(0, 0.98), ylim=(-0.6, len(table) + 0.5))
     ax.axis("off")
-    figure.suptitle("What the text says of DCEM", x=0.01, ha="left", fontweight="bold")
+    heading(figure, "What the text says of DCEM", "large")
     figure.supxlabel(
         "✓ holds     ✗ does not     – no numbers on that side     "
         "( ) with this package's defaults, no replication", fontsize=9, color=MUTED,

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import xlogy
 
-from dcem.paper.theory import discrete_model as world
-from dcem.paper.theory.discrete_model import DiscreteModel
-from dcem.paper.theory.m_step import m_step_row_loss, saturated_fixed_point
+from dcem.paper import theory as world
+from dcem.paper.theory import DiscreteModel, m_step_row_loss, saturated_fixed_point
 
 SEEDS = range(8)
 N_X, N_A = 4, 3

@@ -19,13 +19,12 @@ import numpy as np
 import pandas as pd
 
 from dcem.paper import published
-from dcem.paper.drawing import Picture, fraction, in_style
+from dcem.paper.drawing import Picture, fraction, heading
 from dcem.paper.exhibits.tradeoff import pooled
-from dcem.paper.published import BASELINES, BETTER, METRIC_NAMES
+from dcem.paper.published import BASELINES, BETTER, METRIC_NAMES, groups
 from dcem.paper.sources import Found
 from dcem.paper.spread import (
     SETTING,
-    Spread,
     Spreads,
     complete,
     our_rows,
@@ -57,18 +56,14 @@ def says(metric: str, q_y: float, k: float, q_t: float) -> tuple[str, ...]:
 
 def judge(spreads: Spreads, metric: str, statistic: str) -> dict[str, Any] | None:
     """DCEM against the best baseline of one setting; None if either is absent."""
-
-    def value(spread: Spread) -> float:
-        return spread.median if statistic == "median" else spread.worst(metric)
-
     others = {
-        name: value(spread)
+        name: spread.numbers(metric)[statistic]
         for (name, one), spread in spreads.items()
         if one == metric and name in BASELINES and not np.isnan(spread.median)
     }
     if ("dcem", metric) not in spreads or not others:
         return None
-    dcem = value(spreads["dcem", metric])
+    dcem = spreads["dcem", metric].numbers(metric)[statistic]
     best = max(others, key=lambda name: BETTER[metric] * others[name])
     lead = BETTER[metric] * (dcem - others[best])
     verdict = "best" if lead > MARGIN else "worse" if lead < -MARGIN else "similar"
@@ -123,7 +118,7 @@ def settings_of(rows: pd.DataFrame) -> dict[tuple[float, float, float], Spreads]
         return {}
     return {
         (float(place[0]), round(float(place[1]), 4), float(place[2])): spreads_of(part)
-        for place, part in _groups(complete(rows))
+        for place, part in groups(complete(rows).sort_values(SETTING, kind="stable"), SETTING)
     }
 
 
@@ -134,10 +129,6 @@ def grid_settings(rows: pd.DataFrame) -> dict[tuple[float, float, float], Spread
     """
     pool = pooled(rows, every_k=True)
     return settings_of(pool[pool["k"] < 4 - 1e-3]) if len(pool) else {}
-
-
-def _groups(rows: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
-    return iter(rows.groupby(SETTING))
 
 
 def published_settings() -> dict[tuple[float, float, float], Spreads]:
@@ -153,7 +144,7 @@ def summary(shown: Found, grid: Found) -> Picture:
     """The verdicts at the settings of the figures, drawn; those of the whole grid, as numbers."""
     checked = check({"published": published_settings(), "ours": settings_of(our_rows(shown.rows))})
     over_grid = check({"ours": grid_settings(grid.rows)})
-    figure = in_style(lambda: _draw(checked))
+    figure = _draw(checked)
     numbers = {"": checked, "statements": statements(checked)}
     notes = list(shown.notes)
     if len(over_grid):
@@ -215,7 +206,7 @@ def _draw(checked: pd.DataFrame) -> Any:
         "red frame: not what the paper's summary says     hollow: it says nothing of this setting"
         "     blank: no numbers at hand", fontsize=9, color=MUTED,
     )  # fmt: skip
-    figure.suptitle("When DCEM is best (q_y 1/2)", x=0.01, ha="left", fontweight="bold")
+    heading(figure, "When DCEM is best (q_y 1/2)", "large")
     return figure
 
 

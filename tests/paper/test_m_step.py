@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dcem.paper.theory import m_step as theory
+from dcem.paper import theory
 
 EDGE_TO_EDGE = np.linspace(0, 1, 201)
 Q, T = np.meshgrid(EDGE_TO_EDGE, EDGE_TO_EDGE, indexing="ij")  # both [201, 201], rows are Q

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.paper.analyses.summary import published_settings, settings_of
-from dcem.paper.drawing import Picture, fraction, in_style, look, tick
+from dcem.paper.drawing import Picture, fraction, heading, look, tick
+from dcem.paper.exhibits.summary import published_settings, settings_of
 from dcem.paper.published import BETTER, METHOD_NAMES, METRIC_NAMES, METRICS, ORACLE
 from dcem.paper.sources import Found
 from dcem.paper.spread import SETTING, complete, our_rows
@@ -36,12 +36,11 @@ def spread_table(rows: pd.DataFrame) -> pd.DataFrame:
     for side, settings in (("published", published_settings()), ("ours", settings_of(rows))):
         for (q_y, k, q_t), spreads in settings.items():
             for (method, metric), one in spreads.items():
-                found.append(
-                    {"side": side, "q_y": q_y, "k": k, "q_t": q_t, "method": method}
-                    | {"metric": metric, "median": one.median, "worst": one.worst(metric)}
-                    | {"range": one.range, "min": one.low, "max": one.high, "n": len(one.values)}
-                )
-    return pd.DataFrame(found)
+                place = {"side": side, "q_y": q_y, "k": k, "q_t": q_t, "method": method}
+                told = one.numbers(metric) | {"n": len(one.values)}
+                found.append(place | {"metric": metric} | told)
+    columns = ["side", *SETTING, "method", "metric", "median", "worst", "range", "min", "max", "n"]
+    return pd.DataFrame(found, columns=columns)
 
 
 def paired_differences(
@@ -165,12 +164,9 @@ def independent(rows: pd.DataFrame) -> pd.DataFrame:
 def robustness(shown: Found, seeds: Found) -> Picture:
     """Differences to DCEM over all settings, with ranks; and the medians over seeds."""
     rows = our_rows(shown.rows)
-    paired, order, draws = (
-        paired_differences(rows),
-        ranks(rows),
-        over_seeds(independent(seeds.rows)),
-    )
-    figure = in_style(lambda: _draw(paired, order, draws))
+    paired, order = paired_differences(rows), ranks(rows)
+    draws = over_seeds(independent(seeds.rows))
+    figure = _draw(paired, order, draws)
     numbers = {"": spread_table(rows), "paired": paired, "ranks": order, "seeds": draws}
     settings = 0 if rows.empty else len(rows.groupby(SETTING))
     caption = (
@@ -193,7 +189,7 @@ def _draw(paired: pd.DataFrame, order: pd.DataFrame, draws: pd.DataFrame) -> Any
     for column, metric in enumerate(METRICS):
         _draw_paired(axes[0, column], metric, paired, order, names, label=column == 0)
         _draw_seeds(axes[1, column], metric, draws, settings, models, label=column == 0)
-    figure.suptitle("How sure is it?", x=0.01, ha="left", fontweight="bold")
+    heading(figure, "How sure is it?", "large")
     handles = _intervals() if names else []
     handles += axes[1, 0].get_legend_handles_labels()[0]
     if handles:

@@ -1,1 +1,0 @@
-"""What follows from the exhibits: claims, ranks, robustness."""

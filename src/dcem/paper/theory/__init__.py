@@ -1,1 +1,0 @@
-"""The paper's theorems as code, and their figures."""
