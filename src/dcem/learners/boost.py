@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
 
@@ -86,3 +87,10 @@ class Boost(TreeLearner):
     def arrays(self) -> dict[str, np.ndarray]:
         """All that was learnt."""
         return {"squared": np.array([float(self.squared)])} | super().arrays()
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> Self:
+        """The inverse of `arrays`."""
+        made = super().from_arrays(arrays, n_features)
+        made.squared = bool(arrays["squared"].any())
+        return made

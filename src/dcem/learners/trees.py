@@ -219,7 +219,7 @@ class TreeLearner(LearnerBase):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> Self:
         """The inverse of `arrays`."""
-        made = cls(squared=bool(np.any(arrays.get("squared", 0))))
+        made = cls()
         made.n_features = n_features
         made.preprocessor = Preprocessor.from_arrays(arrays, n_features)
         made._set(Trees.from_arrays(arrays, made._n_inputs))

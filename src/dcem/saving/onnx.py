@@ -9,7 +9,6 @@ disagrees is not kept. Needs the extra: `pip install 'dcem[onnx]'`.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcem import __version__
 from dcem.extras import extra_needed
+from dcem.files import whole_file
 from dcem.table.checks import InputError
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def export_onnx(estimator: SelectiveClassifier, path: str | Path) -> None:
         )
     path = Path(path)
     example = _probes(estimator)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with whole_file(path) as temporary:
         if hasattr(estimator, "fleet_"):
             from dcem.saving.onnx_networks import write_networks
 
@@ -68,9 +67,6 @@ def export_onnx(estimator: SelectiveClassifier, path: str | Path) -> None:
                 f"the exported file differs from predict_proba by {off:.1e} (at most {TOLERANCE} "
                 f"is allowed): {type(estimator).__name__} cannot be exported"
             )
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _probes(estimator: SelectiveClassifier) -> np.ndarray:

@@ -10,9 +10,9 @@ import numpy as np
 
 from dcem.table import checks
 from dcem.table.checks import InputError
-from dcem.table.labels import SelectiveLabels, Truth
+from dcem.table.labels import SelectiveLabels
 from dcem.tasks.policy import LinearPolicy
-from dcem.tasks.task import SPLITS, Task, seed_from
+from dcem.tasks.task import Task, seed_from
 
 
 def make_censored(
@@ -95,22 +95,12 @@ def make_censored(
     )
     luck = for_testing.random(len(full))  # one number per row, whatever the policy
     tested = luck < process.testing_probability(full.X, full.group)
-    train, validation, test = (_censor(part, tested[part.row]) for part in parts)
+    parts = [_censor(part, tested[part.row]) for part in parts]
+    train = parts[0]
     checks.check_learnable(train.y_obs, train.tested, "y", "tested")
     checks.warn_limits(train.X, train.tested, train.group, train.feature_names, train.group_names)
-    return Task(
-        train=train,
-        validation=validation,
-        test=test,
-        truth=Truth({name: truth[part.row] for name, part in zip(SPLITS, parts, strict=True)}),
-        kind="censored",
-        params={
-            "policy": policy.as_dict(),
-            "shares": tuple(float(share) for share in shares),
-            "random_state": seed,
-        },
-        process=process,
-    )
+    given = {"policy": policy.as_dict(), "shares": tuple(float(share) for share in shares)}
+    return Task.of(parts, truth, "censored", given | {"random_state": seed}, process)
 
 
 def _fully_labelled(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.table.checks import InputError
-from dcem.table.labels import SelectiveLabels
+from dcem.table.labels import SelectiveLabels, Truth
 
 SPLITS = ("train", "validation", "test")
 
@@ -41,6 +41,19 @@ class Task:
     kind: str
     params: dict[str, Any] = field(default_factory=dict)
     process: Any = None
+
+    @classmethod
+    def of(
+        cls,
+        parts: Sequence[SelectiveLabels],
+        truth: np.ndarray,
+        kind: str,
+        params: dict[str, Any],
+        process: Any = None,
+    ) -> Task:
+        """From three splits whose `row` says where in `truth [n]` theirs is."""
+        known = {name: truth[part.row] for name, part in zip(SPLITS, parts, strict=True)}
+        return cls(*parts, truth=Truth(known), kind=kind, params=params, process=process)
 
     def split(self, name: str) -> SelectiveLabels:
         """The split called "train", "validation" or "test"."""

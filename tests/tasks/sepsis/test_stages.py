@@ -128,4 +128,4 @@ def test_every_query_asks_one_question() -> None:
 
 
 def test_nothing_is_left_unfinished(finished: Path) -> None:
-    assert not list(finished.rglob("*.part"))
+    assert not list(finished.rglob("*.partial"))

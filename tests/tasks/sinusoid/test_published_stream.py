@@ -126,7 +126,7 @@ def test_everybody_is_tested_at_k_4_whatever_q_t():
 
 
 def test_a_border_of_the_published_search_is_reported():
-    with pytest.warns(DataWarning, match=r"group 0 misses its testing rate of 0\.025"):
+    with pytest.warns(DataWarning, match=r"group [01] misses its testing rate of 0\.025"):
         make_sinusoid(k=0.1, q_t=1.0, group_share=0.5, testing_slope=4.0)
 
 

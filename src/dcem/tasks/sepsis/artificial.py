@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dcem.files import whole_file, write_text
 from dcem.table.checks import InputError
 from dcem.tasks.sepsis.sources import ARTIFICIAL_MARK
 
@@ -129,7 +129,7 @@ def write_artificial(
     mark = {"artificial": True, "kind": kind, "made_by": "dcem sepsis artificial"}
     if kind == "cohort":
         mark |= {"stays": stays, "random_state": random_state}
-    (target / ARTIFICIAL_MARK).write_text(json.dumps(mark, indent=2), encoding="utf-8")
+    write_text(target / ARTIFICIAL_MARK, json.dumps(mark, indent=2))
     for table, frame in tables.items():
         _write_table(target, table, frame, layout, upper_case)
     return target
@@ -173,13 +173,12 @@ def _write_table(
     import pandas as pd
 
     name = table.upper() if upper_case else table
-    path = folder / f"{name}.{layout}"
-    unfinished = path.with_name(path.name + ".part")
     if upper_case:
         frame = frame.rename(columns=str.upper)
-    if layout == "parquet":
-        frame.convert_dtypes().to_parquet(unfinished, index=False)
-    else:
+    with whole_file(folder / f"{name}.{layout}") as unfinished:
+        if layout == "parquet":
+            frame.convert_dtypes().to_parquet(unfinished, index=False)
+            return
         times = frame.select_dtypes("datetime").columns
         text = frame.assign(**{c: frame[c].dt.strftime("%Y-%m-%d %H:%M:%S") for c in times})
         whole = [c for c in text if _is_whole(text[c])]
@@ -189,7 +188,6 @@ def _write_table(
             header = (f'"{c}"' if upper_case else c for c in text.columns)
             file.write(",".join(header) + "\n")
             text.to_csv(file, header=False, index=False)
-    os.replace(unfinished, path)
 
 
 def _is_whole(column: pd.Series) -> bool:
@@ -230,11 +228,8 @@ class _People:
 
     def __init__(self, n: int, rng: np.random.Generator) -> None:
         self.n, self.rng = n, rng
-        number = np.arange(n)
         self.subject, self.admission, self.stay = (
-            10_000 + number,
-            100_000 + number,
-            200_000 + number,
+            first + np.arange(n) for first in (10_000, 100_000, 200_000)
         )
         minutes = rng.integers(0, 95 * 365 * 24 * 60, n)
         self.intime = np.datetime64("2101-01-01", "s") + minutes.astype("timedelta64[m]")
@@ -320,9 +315,11 @@ class _People:
         low = self.septic & ~liver
         platelets = np.where(low, rng.uniform(25, 95, n), rng.uniform(120, 380, n))
         creatinine = np.exp(0.35 * self.severity + rng.normal(-0.2, 0.3, n))
-        parts = []
-        for item, value in ((50885, bilirubin), (51265, platelets), (50912, creatinine)):
-            parts.append(self._numbers("labevents", np.arange(n), item, 1.5, value))
+        values = {50885: bilirubin, 51265: platelets, 50912: creatinine}
+        parts = [
+            self._numbers("labevents", np.arange(n), item, 1.5, value)
+            for item, value in values.items()
+        ]
         return self._join("labevents", parts)
 
     def charts(self) -> pd.DataFrame:

@@ -7,12 +7,13 @@ describes, on MetaVision stays of MIMIC-III v1.4. Each criterion is one query in
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dcem.files import whole_file
 from dcem.table.checks import InputError, nearest, notice
 from dcem.table.disclosure import hide_small
 from dcem.tasks.sepsis.features import FEATURE_NAMES
@@ -160,7 +161,7 @@ def _write_all(
     flow: dict[str, Any],
     quality: dict[str, Any],
 ) -> None:
-    """Write everything under temporary names, then rename: an earlier output is lost by nothing."""
+    """Write everything beside its place; all appear at the end, or none: nothing old is lost."""
     copies = {
         out: (
             f"SELECT {', '.join(COHORT_COLUMNS)} FROM (SELECT *, sepsis3::INT AS y, "
@@ -175,15 +176,15 @@ def _write_all(
             "FORMAT csv, HEADER, NULLSTR '', TIMESTAMPFORMAT '%Y-%m-%d %H:%M:%S'",
         )
     texts = {out.with_suffix(".flow.json"): flow, out.with_suffix(".quality.json"): quality}
-    unfinished = {path: path.with_name(path.name + ".part") for path in (*copies, *texts)}
-    for path, (sql, how) in copies.items():
-        stages.connection.execute(
-            f"COPY ({sql} ORDER BY icustay_id) TO {quoted(unfinished[path])} ({how})"
-        )
-    for path, content in texts.items():
-        unfinished[path].write_text(json.dumps(content, indent=2), encoding="utf-8")
-    for path, temporary in unfinished.items():
-        os.replace(temporary, path)
+    with ExitStack() as places:
+        for path, content in texts.items():
+            unfinished = places.enter_context(whole_file(path))
+            unfinished.write_text(json.dumps(content, indent=2), encoding="utf-8")
+        for path, (sql, how) in copies.items():
+            unfinished = places.enter_context(whole_file(path))
+            stages.connection.execute(
+                f"COPY ({sql} ORDER BY icustay_id) TO {quoted(unfinished)} ({how})"
+            )
 
 
 def _stay_columns() -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from dcem.files import write_text
+from dcem.files import whole_file, write_text
 from dcem.table.messages import InputError
 from dcem.tasks.sepsis.sources import Mimic, quoted, readable_failure
 
@@ -170,11 +169,10 @@ class Stages:
             if name == _SCAN:
                 return self._scan(sql)
             path = self.work / f"{name}.parquet"
-            unfinished = path.with_suffix(".part")
-            self.connection.execute(
-                f"COPY ({sql}) TO {quoted(unfinished)} (FORMAT parquet, COMPRESSION zstd)"
-            )
-            os.replace(unfinished, path)
+            with whole_file(path) as unfinished:
+                self.connection.execute(
+                    f"COPY ({sql}) TO {quoted(unfinished)} (FORMAT parquet, COMPRESSION zstd)"
+                )
             counted = f"SELECT count(*) FROM read_parquet({quoted(path)})"
             return {"rows": self._number(counted), "files": {path.name: path.stat().st_size}}
         except duckdb.OutOfMemoryException:
@@ -190,28 +188,25 @@ class Stages:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        kept_path = self.work / f"{_SCAN}.parquet"
-        first_path = self.work / f"{_SCAN_ALSO}.parquet"
-        kept_part, first_part = kept_path.with_suffix(".part"), first_path.with_suffix(".part")
+        paths = [self.work / f"{name}.parquet" for name in (_SCAN, _SCAN_ALSO)]
         reader = self.connection.sql(sql).to_arrow_reader(_BATCH_ROWS)
         stored = pa.schema([field for field in reader.schema if field.name != "kept"])
         read = kept = 0
         firsts: pa.Table | None = None
-        with pq.ParquetWriter(kept_part, stored, compression="zstd") as writer:
-            for batch in reader:
-                rows = pa.Table.from_batches([batch])
-                read += rows.num_rows
-                firsts = _earliest(rows if firsts is None else _stack(firsts, rows))
-                wanted = rows.filter(rows["kept"]).select(stored.names)
-                kept += wanted.num_rows
-                writer.write_table(wanted)
-        if firsts is None:
-            name = self.mimic.sources["chartevents"].path.name
-            raise InputError(f"{name} has no rows. Load the table again.")
-        pq.write_table(firsts.rename_columns(["icustay_id", "first_charttime"]), first_part)
-        os.replace(kept_part, kept_path)
-        os.replace(first_part, first_path)
-        files = {path.name: path.stat().st_size for path in (kept_path, first_path)}
+        with whole_file(paths[0]) as kept_part, whole_file(paths[1]) as first_part:
+            with pq.ParquetWriter(kept_part, stored, compression="zstd") as writer:
+                for batch in reader:
+                    rows = pa.Table.from_batches([batch])
+                    read += rows.num_rows
+                    firsts = _earliest(rows if firsts is None else _stack(firsts, rows))
+                    wanted = rows.filter(rows["kept"]).select(stored.names)
+                    kept += wanted.num_rows
+                    writer.write_table(wanted)
+            if firsts is None:
+                name = self.mimic.sources["chartevents"].path.name
+                raise InputError(f"{name} has no rows. Load the table again.")
+            pq.write_table(firsts.rename_columns(["icustay_id", "first_charttime"]), first_part)
+        files = {path.name: path.stat().st_size for path in paths}
         return {"rows": kept, "rows_read": read, "files": files}
 
     def _number(self, sql: str) -> int:

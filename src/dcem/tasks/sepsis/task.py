@@ -32,10 +32,10 @@ import numpy as np
 import pandas as pd
 
 from dcem.table.checks import InputError, require_columns, rows_text
-from dcem.table.labels import SelectiveLabels, Truth
+from dcem.table.labels import SelectiveLabels
 from dcem.tasks.rates import rates_of_testing
 from dcem.tasks.sepsis.features import FEATURE_NAMES
-from dcem.tasks.task import SPLITS, Task
+from dcem.tasks.task import Task
 
 BETAS: tuple[float, ...] = tuple(round(0.1 * i, 1) for i in range(11))
 K_VALUES: tuple[float, ...] = (1 / 4, 1 / 3, 1 / 2, 1, 2, 3, 4, 5, 10)
@@ -138,9 +138,7 @@ def load_sepsis(
     params = {"k": k, "q_t": q_t, "beta": beta, "sign": sign, "missing": missing}
     params |= {"thresholds": tuple(float(t) for t in thresholds), "target_rates": rates}
     params |= {"cohort": build, "artificial": bool(build.get("artificial", False))}
-    train, validation, test = (everyone.subset(part) for part in rows)
-    truth = Truth({name: y[part] for name, part in zip(SPLITS, rows, strict=True)})
-    return Task(train, validation, test, truth, kind="sepsis", params=params)
+    return Task.of([everyone.subset(part) for part in rows], y, "sepsis", params)
 
 
 def read_cohort(cohort: str | Path | pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
