@@ -95,7 +95,7 @@ def make_censored(
     )
     luck = for_testing.random(len(full))  # one number per row, whatever the policy
     tested = luck < process.testing_probability(full.X, full.group)
-    parts = [_censor(part, tested[part.row]) for part in parts]
+    parts = tuple(_censor(part, tested[part.row]) for part in parts)
     train = parts[0]
     checks.check_learnable(train.y_obs, train.tested, "y", "tested")
     checks.warn_limits(train.X, train.tested, train.group, train.feature_names, train.group_names)

@@ -53,7 +53,8 @@ class Task:
     ) -> Task:
         """From three splits whose `row` says where in `truth [n]` theirs is."""
         known = {name: truth[part.row] for name, part in zip(SPLITS, parts, strict=True)}
-        return cls(*parts, truth=Truth(known), kind=kind, params=params, process=process)
+        train, validation, test = parts
+        return cls(train, validation, test, Truth(known), kind, params, process)
 
     def split(self, name: str) -> SelectiveLabels:
         """The split called "train", "validation" or "test"."""

@@ -5,8 +5,9 @@ Every test carries its rule in words, which is printed beside the verdict.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -64,7 +65,7 @@ def _values(spreads: Spreads, metric: str, statistic: str = "median") -> dict[st
     return {name: one.numbers(metric)[statistic] for name, one in chosen.items()}
 
 
-def _told(values: dict[str, float]) -> str:
+def _told(values: Mapping[Any, float]) -> str:
     return ", ".join(f"{METHOD_NAMES[name]} {number(value)}" for name, value in values.items())
 
 
@@ -351,7 +352,7 @@ def causal_ranges_widen(evidence: Evidence) -> Answer:
     if both[0].empty:
         return NO_ANSWER
     text = ", ".join(
-        f"{METHOD_NAMES[name]} {number(wide.iloc[0])} to {number(wide.iloc[-1])}"
+        f"{METHOD_NAMES[str(name)]} {number(wide.iloc[0])} to {number(wide.iloc[-1])}"
         for name, wide in both[0].items()
     )
     widen = all((wide.iloc[-1] > wide.iloc[0]).all() for wide in both)
