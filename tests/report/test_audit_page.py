@@ -84,13 +84,11 @@ def test_small_group_is_withheld_everywhere(page, document, found) -> None:
     table = next(b for b in section(document, "testing").blocks if isinstance(b, Table))
     row = next(row for row in table.rows if row[0] == Name("<tiny>"))
     assert row[1] == WITHHELD
-    shown = plain(page)
-    assert not re.search(r"\b917\b", shown)
-    assert "About 900 rows" in shown
+    assert "917 rows" in plain(page)
     told = json.loads(to_json(document))
-    assert told["total"]["rows"] % 100 == 0
-    assert next(c for c in told["counts"] if c["group"] == "<tiny>")["rows"] == -1
-    assert not re.search(r"\b917\b", to_json(document))
+    rows = {count["group"]: count["rows"] for count in told["counts"]}
+    assert rows["<tiny>"] == -1
+    assert sorted(rows.values())[1] == -1  # and another, or the difference from 917 would be 3
     open_data = audit_document(found, small_cells=True)
     assert WITHHELD not in set(cells(open_data))
 

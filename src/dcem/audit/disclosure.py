@@ -1,191 +1,129 @@
 """An audit that can be shared: small counts hidden, and the rates that would give them away.
 
-Counts of rows, tested, untested, positive and negative of each group are hidden together by
-`dcem.table.disclosure`. A rate is withheld with its count: 3 positives of 40 tested can be read off
-"7.5 %" as well. Where a group's count is hidden, totals are rounded to hundreds, so that
-subtracting the other groups from them shows nothing. Histograms and curves are computed without
-bins of under ten people from the start.
+Counts of rows, tested and positive of each group and of everybody are hidden together by
+`dcem.table.disclosure`. A plain rate is withheld unless both of its counts are shown: 3 positives
+of 40 tested can be read off "7.5 %" as well. Of a group with a small count nothing else is told
+either; of one whose count is withheld for another's sake, what rests on models stays. Histograms
+and curves are computed without bins of under ten people from the start.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from math import nan
+from typing import Any, TypeVar
 
 from dcem.audit.advice import conclude
-from dcem.audit.results import HIDDEN, Audit, GroupCounts, TestingRate
-from dcem.estimation.results import EVERYBODY, Overlap
+from dcem.audit.results import HIDDEN, Audit, GroupCounts, Prevalence, TestingRate, Yield
+from dcem.estimation.results import Overlap
 from dcem.metrics.estimate import Estimate
-from dcem.table.disclosure import THRESHOLD, Shown, hide_small
+from dcem.table.disclosure import THRESHOLD, Shown, hide_groups
 
 WITHHELD = Estimate(nan, reason=f"withheld: it would show a count under {THRESHOLD}")
+CELLS = ("rows", "tested", "positive")
 
-
-def shown_counts(audit: Audit, *, show_all: bool = False) -> dict[str, dict[str, Shown]]:
-    """Group -> rows, tested, positive (and untested, negative) as a page may show them."""
-    counts: dict[str, int] = {}
-    sums: list[tuple[str, tuple[str, ...]]] = []
-    for item in audit.counts:
-        name = item.group
-        counts |= {f"{name}\0{key}": value for key, value in _cells(item).items()}
-        sums.append((f"{name}\0rows", (f"{name}\0tested", f"{name}\0untested")))
-        sums.append((f"{name}\0tested", (f"{name}\0positive", f"{name}\0negative")))
-    shown = hide_small(counts, sums, show_all=show_all)
-    return {
-        item.group: {key: shown[f"{item.group}\0{key}"] for key in _cells(item)}
-        for item in audit.counts
-    }
+Item = TypeVar("Item", TestingRate, Yield, Prevalence)
 
 
 def without_small_cells(audit: Audit) -> Audit:
     """The same audit; what would show a count under ten is NaN with the reason."""
-    shown = shown_counts(audit)
-
-    exact = {item.group: _cells(item) for item in audit.counts}
+    items = {item.group: item for item in (*audit.counts, audit.total)}
+    exact = {name: {cell: getattr(item, cell) for cell in CELLS} for name, item in items.items()}
+    found = hide_groups(
+        [exact[item.group] for item in audit.counts], [item.few for item in items.values()]
+    )
+    shown = dict(zip(items, found, strict=True))
 
     def hidden(group: str, *cells: str) -> bool:
-        # An empty cell is nobody's: a rate of exactly 0 or 1 may be told. Everybody is not a group.
+        # An empty cell is nobody's: a rate of exactly 0 or 1 may be told.
         return group in shown and any(
             isinstance(shown[group][cell], str) and exact[group][cell] > 0 for cell in cells
         )
 
-    def testing_of(rate: TestingRate) -> TestingRate:
-        if not hidden(rate.group, "rows", "tested", "untested"):
-            return rate
-        return replace(
-            rate,
-            crude=_withheld(rate.crude),
-            equal=_withheld(rate.equal),
-            others=_withheld(rate.others),
-            difference=_withheld(rate.difference),
-            ratio=_withheld(rate.ratio),
-            p_value=nan,
-            each={},
-        )
+    def few(group: str, *cells: str) -> bool:
+        return group in items and not items[group].few.isdisjoint(cells)
 
-    outcome = ("tested", "positive", "negative")
-    withheld = tuple(
-        item.group for item in audit.counts if hidden(item.group, "rows", "untested", *outcome)
+    def testing_of(rate: TestingRate) -> TestingRate:
+        if few(rate.group, "rows", "tested", "untested"):
+            return replace(_without(rate, *_estimates(rate)), p_value=nan, each={})
+        return _without(rate, *["crude"] * hidden(rate.group, "rows", "tested"))
+
+    def yield_of(item: Yield) -> Yield:
+        if few(item.group, "rows", "tested", "positive", "negative"):
+            return replace(_without(item, *_estimates(item)), p_value=nan, p_value_equal=nan)
+        others = hidden(item.group, *outcome) or hidden(
+            audit.reference or audit.total.group, *outcome
+        )
+        return _without(item, *["rate"] * hidden(item.group, *outcome), *["difference"] * others)
+
+    def prevalence_of(item: Prevalence) -> Prevalence:
+        if few(item.group, *CELLS, "untested", "negative"):
+            item = _without(item, *_estimates(item))
+        elif hidden(item.group, *CELLS):
+            item = _without(item, "recorded", "tested_only", "hidden")
+        else:
+            return item
+        return replace(item, bounds=(nan, nan), limits=(nan, nan))
+
+    outcome = ("tested", "positive")
+    withheld = tuple(item.group for item in audit.counts if hidden(item.group, *CELLS))
+    a, b, c = (
+        audit.testing_sensitivity,
+        audit.prevalence_sensitivity,
+        audit.performance_sensitivity,
     )
-    b, c = audit.prevalence_sensitivity, audit.performance_sensitivity
     masked = replace(
         audit,
         testing=tuple(map(testing_of, audit.testing)),
-        yields=tuple(
-            replace(
-                item,
-                rate=WITHHELD,
-                difference=_withheld(item.difference),
-                at_equal_probability=_withheld(item.at_equal_probability),
-                marginal=_withheld(item.marginal),
-                p_value=nan,
-                p_value_equal=nan,
-            )
-            if hidden(item.group, *outcome)
-            else item
-            for item in audit.yields
+        yields=tuple(map(yield_of, audit.yields)),
+        prevalence=tuple(map(prevalence_of, audit.prevalence)),
+        # Shares of all parts of a group add up to its own.
+        risk_curves=tuple(
+            item for item in audit.risk_curves if not hidden(item.group, "rows", "tested")
         ),
-        prevalence=tuple(
-            replace(
-                item,
-                recorded=WITHHELD,
-                tested_only=_withheld(item.tested_only),
-                weighted=_withheld(item.weighted),
-                doubly_robust=_withheld(item.doubly_robust),
-                hidden=_withheld(item.hidden),
-                bounds=(nan, nan),
-                within=_withheld(item.within),
-                limits=(nan, nan),
-            )
-            if hidden(item.group, "rows", "untested", *outcome)
-            else item
-            for item in audit.prevalence
-        ),
+        testing_sensitivity=None if a and few(a.group, "rows", "tested", "untested") else a,
         # Margins of a hidden cell would give it away: what rests on models stays, counts do not.
         by_attribute={
             name: tuple(replace(rate, crude=WITHHELD) for rate in rates) if withheld else rates
             for name, rates in audit.by_attribute.items()
         },
-        needed=tuple(
-            item for item in audit.needed if not hidden(item.group, "rows", "untested", *outcome)
-        ),
-        counts=tuple(_masked(item, shown) for item in audit.counts),
-        total=_rounded(audit.total) if withheld else audit.total,
-        configuration={**audit.configuration, **_about(audit.total)}
-        if withheld
-        else audit.configuration,
+        needed=tuple(item for item in audit.needed if not hidden(item.group, *CELLS)),
+        counts=tuple(_masked(item, shown[item.group], bool(withheld)) for item in audit.counts),
+        total=_masked(audit.total, shown[audit.total.group], False),
         overlap={
             name: _without_shares(item, everything=hidden(name, "rows"))
             if hidden(name, "rows", "tested")
-            else _without_few(item, exact.get(name, _cells(audit.total))["rows"], bool(withheld))
+            else item.shareable(exact.get(name, exact[audit.total.group])["rows"])
             for name, item in audit.overlap.items()
         },
         # The limits of a group's curve are its recorded rate, and that plus its untested.
         prevalence_sensitivity=b
-        and replace(
-            b, curves={n: v for n, v in b.curves.items() if not hidden(n, "untested", *outcome)}
-        ),
+        and replace(b, curves={n: v for n, v in b.curves.items() if not hidden(n, *CELLS)}),
         performance_sensitivity=c
         and replace(c, auc={n: v for n, v in c.auc.items() if not hidden(n, *outcome)}),
-        withheld=withheld,
+        withheld=withheld or (audit.total.group,) * hidden(audit.total.group, *CELLS),
     )
     return conclude(masked)
 
 
-def _withheld(estimate: Estimate) -> Estimate:
-    """Withheld, unless there was nothing to withhold."""
-    return WITHHELD if estimate.estimable else estimate
+def _estimates(item: Any) -> list[str]:
+    return [name for name, value in vars(item).items() if isinstance(value, Estimate)]
 
 
-def _cells(item: GroupCounts) -> dict[str, int]:
-    return {
-        "rows": item.rows,
-        "tested": item.tested,
-        "untested": item.rows - item.tested,
-        "positive": item.positive,
-        "negative": item.tested - item.positive,
-    }
+def _without(item: Item, *names: str) -> Item:
+    """Without these estimates, unless there was nothing to withhold."""
+    lost: Any = {name: WITHHELD for name in names if getattr(item, name).estimable}
+    return replace(item, **lost)
 
 
-def _masked(item: GroupCounts, shown: dict[str, dict[str, Shown]]) -> GroupCounts:
-    """Counts with `HIDDEN` in place of the hidden ones; `people` follows the rows."""
-    cells = shown[item.group]
+def _masked(item: GroupCounts, cells: dict[str, Shown], some: bool) -> GroupCounts:
+    """Counts with `HIDDEN` in place of the hidden ones.
 
-    def number(key: str) -> int:
-        value = cells[key]
-        return value if isinstance(value, int) else HIDDEN
-
-    rows = number("rows")
-    enough = rows >= 0 and item.people >= THRESHOLD
-    people = item.people if enough else HIDDEN
-    return GroupCounts(item.group, rows, people, number("tested"), number("positive"))
-
-
-def _rounded(total: GroupCounts) -> GroupCounts:
-    numbers = (total.rows, total.people, total.tested, total.positive)
-    return GroupCounts(total.group, *map(_hundreds, numbers))
-
-
-def _hundreds(number: int) -> int:
-    return max(round(number, -2), 100)
-
-
-def _about(total: GroupCounts) -> dict[str, str]:
-    rounded = _rounded(total)
-    return {"rows": f"about {rounded.rows:,}", "people": f"about {rounded.people:,}"}
-
-
-def _without_few(overlap: Overlap, rows: int, rounded: bool) -> Overlap:
-    """Shares of fewer than ten people withheld; of everybody, what follows a rounded total."""
-    under = {
-        level: nan if 0 < share * rows < THRESHOLD else share
-        for level, share in overlap.under.items()
-    }
-    if overlap.group != EVERYBODY or not rounded or overlap.tested <= 0:
-        return replace(overlap, under=under)
-    tested = _hundreds(overlap.tested)
-    effective = overlap.effective * tested / overlap.tested  # the share it is of the tests stays
-    return replace(overlap, under=under, tested=tested, effective=effective)
+    `people` is another count of the rows; where they differ, it is told if nothing is withheld.
+    """
+    numbers: Any = {name: HIDDEN if isinstance(cell, str) else cell for name, cell in cells.items()}
+    people = numbers["rows"] if item.people == item.rows else HIDDEN if some else item.people
+    return replace(item, people=people, few=frozenset(), **numbers)
 
 
 def _without_shares(overlap: Overlap, *, everything: bool) -> Overlap:

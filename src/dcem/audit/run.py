@@ -30,6 +30,7 @@ from dcem.estimation.overlap import BIN_EDGES
 from dcem.estimation.residuals import left_over
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
+from dcem.table.disclosure import few_people
 from dcem.table.labels import SelectiveLabels
 
 
@@ -179,21 +180,24 @@ def audit_labels(
 
 
 def _count(problem: SelectiveLabels, people: People) -> tuple[tuple[GroupCounts, ...], GroupCounts]:
-    def of(name: str, mine: np.ndarray) -> GroupCounts:
+    few = few_people(problem)
+
+    def of(name: str, mine: np.ndarray, code: int) -> GroupCounts:
         return GroupCounts(
             name,
             int(mine.sum()),
             people.count(mine),
             int(problem.tested[mine].sum()),
             int((problem.y_obs[mine] == 1).sum()),
+            few[code],
         )
 
     groups = tuple(
-        of(name, problem.group == code)
+        of(name, problem.group == code, code)
         for code, name in enumerate(problem.group_names)
         if (problem.group == code).any()
     )
-    return groups, of(EVERYBODY, np.ones(len(problem), bool))
+    return groups, of(EVERYBODY, np.ones(len(problem), bool), -1)
 
 
 def _of_attribute(

@@ -163,8 +163,9 @@ def missing_by_testing(
     gaps = {}
     for number, source in enumerate(sources):
         missing = np.isnan(problem.X[:, number]).astype(float)
-        cells = np.bincount(2 * problem.tested + missing.astype(int), minlength=4)
-        few = ((cells > 0) & (cells < FEWEST_TESTED)).any()  # a share would give a count away
+        cells = 2 * problem.tested + missing.astype(int)
+        # a share would give a count away
+        few = any(0 < people.count(cells == cell) < FEWEST_TESTED for cell in range(4))
         if missing.any() and not few and (source, "") not in gaps:
             gaps[source, ""] = people.mean(missing, problem.tested * 1.0) - people.mean(
                 missing, ~problem.tested * 1.0

@@ -122,6 +122,6 @@ def _marginal(people: People, y: np.ndarray, here: np.ndarray, p: np.ndarray | N
     if p is None:
         return Estimate(nan, reason="testing does not vary")
     least = here & (p <= np.quantile(p[here], 0.2))
-    if least.sum() < FEWEST_TESTED:
-        return Estimate(nan, reason=f"fewer than {FEWEST_TESTED} such tests")
+    if any(0 < people.count(least & (y == value)) < FEWEST_TESTED for value in (0, 1)):
+        return Estimate(nan, reason=f"fewer than {FEWEST_TESTED} positive or negative such tests")
     return people.proportion(y, least)

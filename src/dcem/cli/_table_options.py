@@ -121,15 +121,12 @@ def _parameter(role: Any, said: str, label_needed: bool) -> inspect.Parameter:
     )
 
 
-def describe(table: UserTable, rows: str | None = None) -> dict[str, str]:
-    """The file, its hash and the roles that were given, for the end of a report.
-
-    `rows` is what is said of their number where the exact one would give a hidden count away.
-    """
+def describe(table: UserTable) -> dict[str, str]:
+    """The file, its hash and the roles that were given, for the end of a report."""
     told = {
         "file": table.source.name,
         "SHA-256": table.source.sha256,
-        "rows": rows or f"{table.source.rows:,}",
+        "rows": f"{table.source.rows:,}",
         "columns": str(table.source.columns),
     }
     for name, value in table.roles.to_plain().items():
@@ -159,7 +156,7 @@ def show_columns(table: UserTable, console: Any) -> None:
             side: Any = "right" if heading == "missing" else "left"
             grid.add_column(heading, justify=side, no_wrap=heading != "note")
     for column in table.columns:
-        missing = "" if column.missing == 0 else _share(column.missing)
+        missing = "" if column.missing == 0 else _share(column.missing, source.rows)
         note = "[yellow]see below[/yellow]" if column.flag else escape(spelled(column.note))
         dim = column.role in ("excluded", "left out")
         what = (column.role, column.kind) if wide else (_part_of(column),)
@@ -184,8 +181,13 @@ def _part_of(column: Any) -> str:
     return str(column.kind if column.role == "feature" else column.role)
 
 
-def _share(missing: float) -> str:
-    return "<0.1 %" if missing < 0.001 else f"{missing:.1%}".replace("%", " %")
+def _share(missing: float, rows: int) -> str:
+    """A share of the rows; one of fewer than ten, or of all but fewer than ten, is not told."""
+    from dcem.table.disclosure import THRESHOLD
+
+    if min(missing, 1 - missing) * rows < THRESHOLD - 0.5:
+        return "few" if missing < 0.5 else "all" if missing == 1 else "nearly all"
+    return f"{missing:.1%}".replace("%", " %")
 
 
 def _becomes(column: Any) -> str:

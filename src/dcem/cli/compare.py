@@ -96,7 +96,7 @@ def compare(
         read = read_table(table, roles, query)
     options.show_columns(read, console)
     console.print()
-    console.print(read.problem.summary(), markup=False)
+    console.print(read.problem.summary(small_cells=False), markup=False)
     console.print()
     begun = time.perf_counter()
     with console.status("starting ...") as status:

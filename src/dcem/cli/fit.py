@@ -70,7 +70,7 @@ def fit(
         read = read_table(table, roles, query)
     options.show_columns(read, console)
     console.print()
-    console.print(read.problem.summary(), markup=False)
+    console.print(read.problem.summary(small_cells=False), markup=False)
     console.print()
     started = time.perf_counter()
     chosen: str | Choice = method

@@ -141,7 +141,8 @@ def about_testing(groups: Sequence[GroupCounts]) -> list[Finding]:
     if not rates:
         return []
     (least, low), *_, (most, high) = [*rates.items()] * 2
-    sentence = f"{percent(low)} of the rows were tested."
+    whose = "of the rows" if least == "all" else f"of group {least}"
+    sentence = f"{percent(low)} {whose} were tested."
     if len(rates) > 1:
         sentence = (
             f"In group {least}, {percent(low)} were tested; in group {most}, {percent(high)}."

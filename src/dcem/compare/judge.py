@@ -10,7 +10,7 @@ without further formulas.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import nan
@@ -31,7 +31,7 @@ from dcem.estimation.bins import equal_mass, rates
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles
 from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, together
-from dcem.estimation.outcomes import Masses
+from dcem.estimation.outcomes import POPULATION, Masses
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics import absolute
 from dcem.metrics.estimate import Estimate, GapEstimate
@@ -374,10 +374,7 @@ def _calibration_points(
     n_bins = int(np.clip(len(np.unique(person[behind])) // 50, 2, BINS))
     bins = equal_mass(score, masses.total, n_bins)
     points = []
-    for number in range(n_bins):
-        here = rows & (bins == number)
-        if len(np.unique(person[here & behind])) < FEWEST_TESTED:
-            continue
+    for here in _large_enough(evaluator, target, [rows & (bins == i) for i in range(n_bins)]):
         part = masses.among(here)
         risk = measures.prevalence(part)
         low, high = _wald(risk, person, evaluator.level)
@@ -386,6 +383,26 @@ def _calibration_points(
         points.append((predicted, risk.value, low, high, share))
     columns = np.array(points).reshape(-1, 5).T
     return CalibrationPoints(*columns)
+
+
+def _large_enough(
+    evaluator: Evaluator, target: str, bins: list[np.ndarray]
+) -> Iterator[np.ndarray]:
+    """Bins (masks [n], from low scores to high) joined until ten people are on every side.
+
+    Behind an estimate for everybody that is ten tested people; behind a plain share, ten positives
+    and ten negatives, or none. What is left over at the end is not shown.
+    """
+    plain, everybody = target not in POPULATION, evaluator.truth if target == "truth" else None
+    known = evaluator.problem.y_obs if everybody is None else everybody
+    joined = np.zeros(len(known), bool)
+    for mask in bins:
+        joined = joined | mask
+        sides = [joined & (known == value) for value in (0, 1)]
+        people = [len(np.unique(evaluator.person[side])) for side in sides]
+        if (min(people) if plain else sum(people)) >= FEWEST_TESTED:
+            yield joined
+            joined = np.zeros(len(known), bool)
 
 
 def _wald(value: Statistic, person: np.ndarray, level: float) -> tuple[float, float]:

@@ -128,6 +128,7 @@ class GroupCounts:
     positives_seen: int
     positives: int | None = None
     place: int | None = None  # among the groups of the whole table, some of which may be empty here
+    few: frozenset[str] = frozenset()  # counts that 1 to 9 people stand behind (`few_people`)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from dcem.compare import findings
+from dcem.compare.disclosure import withheld_groups, without_small_cells
 from dcem.compare.fitting import (
     Part,
     Progress,
@@ -43,6 +44,7 @@ from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles, person_folds
 from dcem.methods.registry import MEMBERS, make
 from dcem.table import checks
+from dcem.table.disclosure import few_people
 from dcem.table.labels import SelectiveLabels
 
 MAX_ROWS = 10_000
@@ -159,6 +161,7 @@ def compare_methods(
     groups = _counts(problem, judged_truth if test is None else known.get("train"))
     largest = judged_by.group_names[int(np.bincount(judged_by.group).argmax())]
     reference_group = problem.reference_group or largest
+    withheld = withheld_groups(groups)
     decision = Decision(threshold, None if threshold is not None else capacity)
     ranks = {target: Ranks(evaluator, target, scored) for target in evaluator.masses}
     results = [
@@ -166,21 +169,28 @@ def compare_methods(
             name=name,
             what_it_does=describe(name),
             judgements={
-                target: judge(
-                    evaluator,
-                    target,
-                    name,
-                    scored[name],
-                    ranks[target],
-                    reference=reference,
-                    reference_group=reference_group,
-                    decision=decision,
-                    n_resamples=resamples,
-                    random_state=random_state,
+                target: without_small_cells(
+                    judge(
+                        evaluator,
+                        target,
+                        name,
+                        scored[name],
+                        ranks[target],
+                        reference=reference,
+                        reference_group=reference_group,
+                        decision=decision,
+                        n_resamples=resamples,
+                        random_state=random_state,
+                    ),
+                    withheld,
                 )
                 for target in evaluator.masses
             },
-            testing_by_score=testing_by_score(evaluator, one.score),
+            testing_by_score={
+                group: curve
+                for group, curve in testing_by_score(evaluator, one.score).items()
+                if group not in withheld
+            },
             pseudo_labels=overlap.histogram(one.score, judged_by, ~judged_by.tested)
             if one.fills_in
             else None,
@@ -209,8 +219,9 @@ def compare_methods(
             params=params,
             progress=progress,
         )
+    open_groups = [group for group in groups if group.name not in withheld]
     told = findings.conclude(
-        results, evaluator.targets, groups, standings, reference, reference_group, floor
+        results, evaluator.targets, open_groups, standings, reference, reference_group, floor
     )
     warned = findings.warn(
         evaluator.overlap,
@@ -231,7 +242,7 @@ def compare_methods(
         floor=floor,
         targets=evaluator.targets,
         groups=groups,
-        overlap=evaluator.overlap,
+        overlap=evaluator.overlap.shareable(len(judged_by)),
         probability=overlap.histogram(
             evaluator.nuisances.testing, judged_by, np.ones(len(judged_by), bool)
         ),
@@ -285,7 +296,7 @@ def within_budget(problem: SelectiveLabels, max_rows: int | None, random_state: 
 
 
 def _counts(problem: SelectiveLabels, truth: np.ndarray | None) -> tuple[GroupCounts, ...]:
-    counted = []
+    counted, few = [], few_people(problem, truth)
     for code, name in enumerate(problem.group_names):
         here = problem.group == code
         if here.any():
@@ -297,6 +308,7 @@ def _counts(problem: SelectiveLabels, truth: np.ndarray | None) -> tuple[GroupCo
                     positives_seen=int(problem.y_imputed[here].sum()),
                     positives=None if truth is None else int(truth[here].sum()),
                     place=code,
+                    few=few[code],
                 )
             )
     return tuple(counted)

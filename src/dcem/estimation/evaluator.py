@@ -32,7 +32,7 @@ import numpy as np
 
 from dcem.estimation import measures
 from dcem.estimation.folds import person_folds
-from dcem.estimation.influence import Statistic
+from dcem.estimation.influence import FEWEST_TESTED, Statistic
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import POPULATION, TARGETS, Masses, masses
 from dcem.estimation.overlap import assess, too_few
@@ -206,6 +206,8 @@ class Evaluator:
             for key, measure in measures.WHEN_ACTING.items():
                 behind = self._behind(target, name, acted, key)
                 few = why or ("" if behind else "nobody to estimate it from")
+                by = key != "share_acted_on"
+                few = few or self._too_few_on_a_side(target, acted, rows, by_outcome=by)
                 found[key][name] = self._estimate(
                     measure.value(acted, of), few, share=True, behind=behind
                 )
@@ -233,16 +235,44 @@ class Evaluator:
         self, target: str, score: np.ndarray, threshold: float, group: str | None = None
     ) -> Estimate:
         """Net benefit of acting on scores of at least `threshold`, per person (of a group)."""
-        of, why = self.masses[target].among(self.rows_of(group)), self.lacking(target, group)
+        rows = self.rows_of(group)
+        of, why = self.masses[target].among(rows), self.lacking(target, group)
         if not why and not (of.total != 0)[score >= threshold].any():
             return Estimate(0.0, 0.0, 0.0)  # nobody is acted on: no benefit, no doubt of it
-        return self._estimate(measures.net_benefit(score, of, threshold), why)
+        few = self._too_few_on_a_side(target, score >= threshold, rows)
+        return self._estimate(measures.net_benefit(score, of, threshold), why or few)
 
     def precision_at_capacity(self, target: str, rank: np.ndarray, capacity: float) -> Estimate:
         """Share of positives among the `capacity` share of people ranked highest."""
         value = measures.precision_at_capacity(rank, self.masses[target], capacity)
         behind = round(capacity * len(np.unique(self.person[self.masses[target].total > 0])))
-        return self._estimate(value, self.lacking(target), share=True, behind=behind)
+        few = self._too_few_on_a_side(target, rank > 1 - capacity)
+        return self._estimate(value, self.lacking(target) or few, share=True, behind=behind)
+
+    def _too_few_on_a_side(
+        self,
+        target: str,
+        acted: np.ndarray,
+        rows: np.ndarray | None = None,
+        *,
+        by_outcome: bool = True,
+    ) -> str:
+        """Why a plain share by who is acted on (a mask [n]) is not told, or an empty text.
+
+        Among the tested, and against the truth, it would tell how many of 1 to 9 people there are
+        on a side; weighted or doubly robust it does not.
+        """
+        if target in POPULATION:
+            return ""
+        known = self._known(target)
+        among = ~np.isnan(known) if rows is None else ~np.isnan(known) & rows
+        side = 2 * acted + (known == 1) if by_outcome else 1 * acted
+        seen = np.zeros((4, int(self.person.max()) + 1), bool)
+        seen[side[among], self.person[among]] = True
+        people = seen.sum(axis=1)
+        if ((people > 0) & (people < FEWEST_TESTED)).any():
+            return f"fewer than {FEWEST_TESTED} people on a side of the decision"
+        return ""
 
     def prevalence_of(self, target: str, rows: np.ndarray) -> Statistic:
         """Share of positives among some rows (a mask), with its influences."""
@@ -255,8 +285,12 @@ class Evaluator:
 
     def _people(self, target: str, group: str | None, positive: bool) -> int:
         """How many people are known to be positive (or not) behind a target."""
-        known = self.problem.y_obs if target != "truth" or self.truth is None else self.truth
+        known = self._known(target)
         return len(np.unique(self.person[self.rows_of(group) & (known == int(positive))]))
+
+    def _known(self, target: str) -> np.ndarray:
+        """The outcomes behind a target [n], NaN where there are none."""
+        return self.problem.y_obs if target != "truth" or self.truth is None else self.truth
 
     def _estimate(
         self, value: Statistic, why: str, *, share: bool = False, behind: int = 0

@@ -40,6 +40,7 @@ from scipy.stats import chi2
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People, kish
 from dcem.estimation.nuisances import FLOOR
 from dcem.estimation.results import EVERYBODY, Histogram, Overlap
+from dcem.table.disclosure import in_tens
 from dcem.table.labels import SelectiveLabels
 
 RARE = 0.1  # of the mean rate: people tested more seldom, and by few tests, are out of reach
@@ -161,7 +162,7 @@ def _describe(
         tested=int((problem.tested & mine).sum()),
         effective=effective,
         heaviest=float(heavy / weights.sum()) if len(weights) else float("nan"),
-        histogram=np.where(counted >= FEWEST_TESTED, shares, 0.0),
+        histogram=shares * in_tens(counted) / np.maximum(counted, 1),
         reason=reason,
     )
 
@@ -172,21 +173,20 @@ def too_few(problem: SelectiveLabels, rows: np.ndarray, truth: np.ndarray | None
     y, seen = (problem.y_obs, "tested ") if truth is None else (truth, "")
     for value, name in ((1, "positive"), (0, "negative")):
         people = len(np.unique(person[rows & (y == value)]))
-        if people < FEWEST_TESTED:
-            count = "nobody is" if people == 0 else f"fewer than {FEWEST_TESTED} people are"
-            return f"{count} {seen}{name}"
+        if people < FEWEST_TESTED:  # not even that it is nobody: a group may be one person
+            return f"fewer than {FEWEST_TESTED} people are {seen}{name}"
     return ""
 
 
 def histogram(
     values: np.ndarray, problem: SelectiveLabels, rows: np.ndarray, n_bins: int = 20
 ) -> Histogram:
-    """Shares of the rows by a probability, group by group; bins of under ten are shown empty."""
+    """Shares of the rows by a probability, group by group; counted in tens (`in_tens`)."""
     edges = np.linspace(0, 1, n_bins + 1)
     shares = {}
     for code, name in enumerate(problem.group_names):
         mine = values[rows & (problem.group == code)]
         counts = np.histogram(mine, edges)[0]
         if counts.sum() >= FEWEST_TESTED:
-            shares[name] = np.where(counts >= FEWEST_TESTED, counts, 0) / counts.sum()
+            shares[name] = in_tens(counts) / counts.sum()
     return Histogram(edges, shares)

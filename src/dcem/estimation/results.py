@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import ceil, nan
 
 import numpy as np
+
+from dcem.table.disclosure import THRESHOLD
 
 EVERYBODY = "everybody"  # the key of curves and estimates that are not of one group
 
@@ -23,7 +26,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Histogram:
-    """Shares of people by a probability; bins of under ten people are shown as empty (0)."""
+    """Shares of people by a probability; counted in tens, fewer than ten as none."""
 
     edges: np.ndarray  # [bins + 1] from 0 to 1
     share: Mapping[str, np.ndarray]  # by group -> [bins], of that group's people counted
@@ -40,7 +43,7 @@ class Overlap:
     tested: int
     effective: float  # Kish effective sample size of the inverse-probability weights
     heaviest: float  # share of the weight on the heaviest hundredth of the tested
-    histogram: np.ndarray  # [bins] share of the group's rows in each bin of `overlap.BIN_EDGES`
+    histogram: np.ndarray  # [bins] share of the group's rows by `overlap.BIN_EDGES`, in tens
     reason: str = ""  # why nothing is estimated here, or nothing
 
     @property
@@ -52,6 +55,15 @@ class Overlap:
     def complete(self) -> bool:
         """Whether estimates are about everybody."""
         return self.estimable and self.reach >= 0.98
+
+    def shareable(self, rows: int) -> Overlap:
+        """Of so many rows: shares of under ten people, or of all but so few, are NaN."""
+        under = {
+            level: nan if 0 < min(share, 1 - share) * rows < THRESHOLD else share
+            for level, share in self.under.items()
+        }
+        lost = THRESHOLD * ceil((1 - self.reach) * rows / THRESHOLD - 1e-9)
+        return replace(self, under=under, reach=max(0.0, 1 - lost / rows))
 
     @property
     def effective_share(self) -> float:

@@ -20,7 +20,9 @@ class Preprocessor:
 
     A column that training rows never missed but a later row does gets the median without an
     indicator. Of a column that fewer than ten people have, only the indicator is used: its median
-    would tell what they have. `identity` passes numbers through, as the published runs do.
+    would tell what they have. A column in which fewer than ten people differ from all others is not
+    used: its mean would tell how many they are, or what they have. `identity` passes numbers
+    through, as the published runs do.
 
     Attributes
     ----------
@@ -71,7 +73,10 @@ class Preprocessor:
                 told[column] = len(np.unique(everybody[~missing])) >= FEWEST
                 present = present if told[column] else present[:0]
             median[column] = np.median(present) if len(present) else 0.0
-            if ever[column]:
+            other = ~missing & (values != median[column])
+            if told[column] and len(everybody) >= 2 * FEWEST and other.sum() <= BLOCK:
+                told[column] = len(np.unique(everybody[other])) >= FEWEST
+            if ever[column] or not told[column]:
                 values = np.where(missing | ~told[column], median[column], values)
             mean[column], scale[column] = values.mean(), values.std()
         constant = scale <= 1e-12 * np.maximum(1.0, np.abs(mean))

@@ -13,10 +13,11 @@ import pandas as pd
 import pyarrow as pa
 from sklearn.base import clone
 
-from dcem.methods.support import Support, people_of
+from dcem.methods.support import Support
 from dcem.methods.tables import Table, hold_out
 from dcem.table import checks
 from dcem.table.columns import guess
+from dcem.table.disclosure import few_people
 from dcem.table.encoder import Encoder, Encoding, as_arrow
 from dcem.table.labels import SelectiveLabels
 
@@ -183,29 +184,10 @@ def prepare(
         rows, watched_rows = hold_out(problem, estimator.validation_fraction, seeds[0])
         validation, watched_truth = problem, truth
     estimator.training_counts_ = problem.counts()
-    estimator.training_people_ = _people(problem)
+    estimator.training_few_ = few_people(problem)
     estimator.group_names_ = problem.group_names
     estimator.preprocessor_ = estimator._preprocessor(problem, rows)
     return Prepared(estimator, problem, truth, rows, validation, watched_truth, watched_rows, seeds)
-
-
-def _people(problem: SelectiveLabels) -> pd.DataFrame:
-    """How many different people are behind each count of `training_counts_`, and its rest."""
-    person, untested = problem.person, ~problem.tested
-    parts = {
-        "rows": np.ones(len(problem), bool),
-        "tested": problem.tested,
-        "positive": problem.y_obs == 1,
-        "untested": untested,
-        "negative": problem.y_obs == 0,
-    }
-    return pd.DataFrame(
-        {
-            name: people_of(problem.group[mask], person[mask], problem.n_groups)
-            for name, mask in parts.items()
-        },
-        index=problem.counts().index,
-    )
 
 
 def _aligned(validation: SelectiveLabels, problem: SelectiveLabels) -> SelectiveLabels:

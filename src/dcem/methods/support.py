@@ -68,11 +68,10 @@ class Support:
                 break
         _, distance = _nearest(rows, centers)
         radius = (float(np.quantile(distance, 0.99)) if len(centers) else 0.0) or 1.0
-        everybody = np.arange(len(group)) if person is None else person
         sizes = np.bincount(group, minlength=n_groups)
-        few = people_of(group, everybody, n_groups) < SMALLEST
-        sizes[(sizes > 0) & few] = SMALLEST  # a saved share tells no small count
-        return cls(centers, radius, sizes / sizes.sum())
+        # in tens, since exact shares would tell a small count
+        shares = np.where(sizes > 0, np.maximum(np.round(sizes / SMALLEST), 1), 0)
+        return cls(centers, radius, shares / shares.sum())
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What is not a single number, by name, for a file."""

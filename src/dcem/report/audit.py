@@ -81,8 +81,7 @@ def audit_document(
 
 
 def _facts(audit: Audit, data: Mapping[str, str]) -> dict[str, str]:
-    """What made this audit. Its own count of rows stands for that of the file: it may be rounded
-    to hide a small one."""
+    """What made this audit."""
     packages = [f"{name} {version(name)}" for name in ("dcem", "numpy", "scikit-learn", "scipy")]
     return {
         **data,
@@ -96,9 +95,9 @@ def lead(audit: Audit) -> str:
     """What was looked at, in one line."""
     total = audit.total
     groups = f" in {len(audit.counts)} groups" if audit.grouped else ""
-    about = "About " if audit.withheld else ""
+    tested = "" if total.tested == HIDDEN else f", {count(total.tested)} tested"
     hidden = " Counts under ten are withheld, and what would give them away." * bool(audit.withheld)
-    return f"{about}{count(total.rows)} rows{groups}, {count(total.tested)} tested.{hidden}"
+    return f"{count(total.rows)} rows{groups}{tested}.{hidden}"
 
 
 def _figure(make: Callable[[Audit], object], audit: Audit) -> Figure:

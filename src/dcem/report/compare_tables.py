@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dcem.compare.disclosure import shown_counts
 from dcem.compare.results import MethodResult, TableComparison, estimates
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.report.document import (
@@ -24,7 +25,6 @@ from dcem.report.document import (
     estimate,
     table,
 )
-from dcem.table.disclosure import hide_small
 from dcem.text import percent
 
 
@@ -42,29 +42,9 @@ def shown_groups(comparison: TableComparison) -> list[dict[str, int | str]]:
     groups = comparison.groups
     if comparison.shown:
         return [dict(row) for row in comparison.shown]
-    known = all(group.positives is not None for group in groups)
-    kinds = ["people", "tested", "positives_seen"] + ["positives"] * known
-    rests = [("people", "tested"), ("tested", "positives_seen")]
-    rests += [("positives", "positives_seen")] * known
-    everyone = len(groups)  # rows of the table are groups by position; the last row is their sum
-    counts: dict[str, int] = {}
-    sums = []
-    for kind in kinds:
-        parts = [getattr(group, kind) for group in groups]
-        for row, value in enumerate([*parts, sum(parts)]):
-            counts[f"{row}:{kind}"] = value
-        sums.append((f"{everyone}:{kind}", tuple(f"{row}:{kind}" for row in range(everyone))))
-    for row in range(everyone + 1):
-        for whole, part in rests:  # what a reader can subtract is a count too
-            rest = f"{row}:{whole} but {part}"
-            counts[rest] = counts[f"{row}:{whole}"] - counts[f"{row}:{part}"]
-            sums.append((f"{row}:{whole}", (f"{row}:{part}", rest)))
-    shown = hide_small(counts, sums)
     names = [*(group.name for group in groups), *["all together"] * (len(groups) > 1)]
-    return [
-        {"name": name, **{kind: shown[f"{row}:{kind}"] for kind in kinds}}
-        for row, name in enumerate(names)
-    ]
+    counts = shown_counts(groups)
+    return [{"name": name, **shown} for name, shown in zip(names, counts, strict=False)]
 
 
 def groups_table(comparison: TableComparison) -> Table:

@@ -42,8 +42,10 @@ def to_plain(thing: Any) -> Any:
         return {_key(key): to_plain(value) for key, value in thing.items()}
     if isinstance(thing, np.ndarray):
         return [to_plain(item) for item in thing.tolist()]
-    if isinstance(thing, list | tuple):
-        return [to_plain(item) for item in thing]
+    if isinstance(thing, list | tuple | frozenset):
+        return [
+            to_plain(item) for item in (sorted(thing) if isinstance(thing, frozenset) else thing)
+        ]
     if isinstance(thing, float | np.floating):
         number = float(thing)
         if isfinite(number):

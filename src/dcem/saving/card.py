@@ -11,42 +11,20 @@ import numpy as np
 import pandas as pd
 
 from dcem import __version__
+from dcem.table.disclosure import THRESHOLD, hide_groups
 
 if TYPE_CHECKING:
     from dcem.methods.base import SelectiveClassifier
 
-SMALLEST_CELL = 10
-
-
-def without_small_cells(counts: pd.DataFrame, people: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Counts of rows per group with NaN in place of those that could point at a person.
-
-    A count is withheld if fewer than ten people are behind it, or behind the rest of the count that
-    it is a part of: the difference is a small cell too. `people` counts the different people of
-    each cell, and of the rest (`untested`, `negative`); None says that every row is a person.
-    """
-    shown = counts.astype(float).copy()
-    if people is None:
-        people = shown.assign(
-            untested=shown["rows"] - shown["tested"], negative=shown["tested"] - shown["positive"]
-        )
-
-    def small(cell: str) -> pd.Series:
-        return ~(people[cell] >= SMALLEST_CELL)  # what was withheld before stays so
-
-    def part(cell: str, rest: str) -> pd.Series:
-        return shown[cell].mask(small(cell) | (small(rest) & ~(people[rest] == 0)))
-
-    shown["rows"] = shown["rows"].mask(small("rows"))
-    shown["tested"] = part("tested", "untested")
-    shown["positive"] = part("positive", "negative").mask(shown["tested"].isna())
-    return shown
-
 
 def shown_counts(estimator: SelectiveClassifier) -> pd.DataFrame:
-    """The training counts of a model that anybody may see."""
-    people = getattr(estimator, "training_people_", None)
-    return without_small_cells(estimator.training_counts_, people)
+    """The training counts of a model that anybody may see; NaN in place of the others."""
+    counts = estimator.training_counts_
+    if counts.isna().to_numpy().any():  # of a model that was loaded: hidden before
+        return counts
+    shown = hide_groups(counts.to_dict(orient="records"), getattr(estimator, "training_few_", None))
+    plain = pd.DataFrame(shown[:-1], index=counts.index)
+    return plain.apply(pd.to_numeric, errors="coerce").astype(float)
 
 
 def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame, about_table: str = "") -> str:
@@ -73,7 +51,7 @@ def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame, about_table
         "",
         f"{estimator.n_features_in_} features{named}. Rows per group, those tested among them, and "
         "positives among the tested, rows held out for stopping included. Counts under "
-        f"{SMALLEST_CELL}, and counts from which one could be computed, are withheld.",
+        f"{THRESHOLD}, and counts from which one could be computed, are withheld.",
         "",
         "| group | rows | tested | positive |",
         "|---|---:|---:|---:|",

@@ -32,7 +32,7 @@ SETTINGS = {cls.__name__: cls for cls in (PropensitySettings,)}
 ROWS = {"train_rows_", "pseudo_labels_", "propensity_", "pseudo_outcome_"}
 NAMES = {"classes_", "feature_names_in_"}
 # Fitted attributes with a place of their own in the description.
-PLACED = {"preprocessor_", "support_", "training_counts_", "training_people_", "encoder_"}
+PLACED = {"preprocessor_", "support_", "training_counts_", "training_few_", "encoder_"}
 ARRAYS = "bifuUO"  # kinds of arrays that a description may hold
 LARGEST = 10**6  # of a number that says how large a network is
 DEEPEST = 8  # estimators within estimators

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from dcem.methods.choosing import Choice, choose, choose_from
 from dcem.methods.registry import MEMBERS, delivered
 from dcem.saving import ModelFileError
 from dcem.saving import load_model as load_estimator
-from dcem.saving.card import shown_counts
 from dcem.saving.folder import read_table_description, save
 from dcem.table import Encoder, Roles, Source, UserTable
 from dcem.table.checks import InputError
@@ -189,15 +188,11 @@ class TableModel:
         return self.estimator._propensity
 
     def save(self, folder: str | Path) -> None:
-        """Write the model folder, encoder and roles included.
-
-        Where the size of a group is withheld, the rows of the table are rounded to hundreds:
-        the other groups subtracted from their exact number would show it.
-        """
+        """Write the model folder, encoder and roles included."""
         described = {
             "encoder": self.encoder.to_plain(),
             "roles": self.roles.to_plain(),
-            "source": asdict(_shareable(self.source, self.estimator)),
+            "source": asdict(self.source),
             "missing": dict(self.missing),
             "why": self.why,
         }
@@ -327,29 +322,9 @@ def require_method(name: str, learner: Any = None) -> None:
     raise InputError(f"{name!r} {why}. Choose one of: {', '.join(usable)}.")
 
 
-def _shareable(source: Source, estimator: SelectiveClassifier) -> Source:
-    """The table as a saved model may describe it, next to counts without small cells.
-
-    Rounded is what the groups shown add up to, not what all do: near the edge between two hundreds
-    the second would still narrow a hidden size down.
-    """
-    withheld = shown_counts(estimator)["rows"].isna()
-    if not withheld.any():
-        return source
-    hidden = int(
-        estimator.training_counts_["rows"][withheld].sum()
-    )  # 0 of a model that was loaded: rounded already
-    return replace(source, rows=round((source.rows - hidden) / 100) * 100)
-
-
 def _section(model: TableModel) -> str:
     """The model card's section about the table."""
     source, roles = model.source, model.roles
-    shown = _shareable(source, model.estimator)
-    rows = f"{source.rows:,} rows"
-    if shown_counts(model.estimator)["rows"].isna().any():
-        about = f"about {shown.rows:,}" if shown.rows else "fewer than 100"
-        rows = f"{about} rows (rounded, since the size of a group is withheld)"
     means = {
         "label": roles.label,
         "tested": " or ".join(roles.tested) or f"where `{roles.label}` is known",
@@ -374,7 +349,8 @@ def _section(model: TableModel) -> str:
             *([chosen, ""] if model.why else []),
             "## The table",
             "",
-            f"`{source.name}`: {rows}, {source.columns} columns; SHA-256 `{source.sha256}`.",
+            f"`{source.name}`: {source.rows:,} rows, {source.columns} columns; "
+            f"SHA-256 `{source.sha256}`.",
             "",
             *(f"- {role}: {what}" for role, what in means.items() if what),
             "",

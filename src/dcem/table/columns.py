@@ -244,7 +244,7 @@ def _constant(n: int, absent: int, counts: np.ndarray, found: Any) -> str | None
     if differ == 0:
         return f"{value} in every row"
     if differ < FEWEST and n >= SMALL_TABLE:
-        return f"{value} in all but {differ} row{'s' * (differ > 1)}"
+        return f"{value} in nearly all rows"
     return None
 
 
@@ -281,8 +281,15 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
     people = counts if person is None else _people(text, person)
     chosen = [i for i in order if people[i] >= FEWEST]
     levels = tuple(sorted(text.values[i] for i in chosen))
-    rest = present - int(counts[chosen].sum())
-    encoding = Encoding(name, "category", levels, other=rest >= FEWEST, missing=absent >= FEWEST)
+    rest = np.ones(distinct + 1, bool)  # the last is what the code -1 of a missing value finds
+    rest[[*chosen, -1]] = False
+    encoding = Encoding(
+        name,
+        "category",
+        levels,
+        other=_how_many(rest[text.codes], person) >= FEWEST,
+        missing=_how_many(text.codes < 0, person) >= FEWEST,
+    )
     notes = []
     if not levels:
         who = "rows" if person is None else "people"
@@ -296,6 +303,11 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
     if doubtful := [v for v in text.values if v.casefold() in values.NOT_A_NUMBER - {"-", "."}]:
         notes.append(f"{doubtful[0]!r} is a level; list it under `missing` if it is none")
     return Guess("category", share, distinct, encoding, "; ".join(notes))
+
+
+def _how_many(rows: np.ndarray, person: np.ndarray | None) -> int:
+    """People behind these rows (a mask [n])."""
+    return int(rows.sum()) if person is None else len(np.unique(person[rows]))
 
 
 def _people(text: values.Coded, person: np.ndarray) -> np.ndarray:

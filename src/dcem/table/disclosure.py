@@ -10,14 +10,22 @@ A zero is shown as small like any other, but nothing else is hidden for its sake
 works out that it was zero has learnt of nobody. This protects against subtraction. It does not
 protect against a reader who knows some patients already, nor against comparing two pages built
 from different inputs.
+
+`hide_groups` is the rule for a table of people in groups. Audit, comparison and model card all use
+it, totals included: pages that each hid something else would together hide nothing. Totals stay if
+they can; a rate may be shown where both of its counts are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from dcem.table.labels import SelectiveLabels
 
 THRESHOLD = 10
 SMALL = f"<{THRESHOLD}"  # shown in place of a count under the threshold
@@ -28,19 +36,102 @@ _ENDLESS = 1e12  # more than any count; infinity would make nonsense of differen
 Sum = tuple[str, tuple[str, ...]]  # the name of a total, and the names of its parts
 Shown = int | str
 
+# What is left of a count once a part of it is taken away: whoever sees both can subtract.
+RESTS = {
+    "untested": ("rows", "tested"),
+    "negative": ("tested", "positive"),
+    "unseen": ("positive in truth", "positive"),
+    "negative in truth": ("rows", "positive in truth"),
+}
+
+
+def hide_groups(
+    groups: Sequence[Mapping[str, int]], few: Sequence[Collection[str]] | None = None
+) -> list[dict[str, Shown]]:
+    """Counts of every group and, last, of all together, as everybody may see them.
+
+    Parameters
+    ----------
+    groups
+        Of each group its `rows`, those `tested` and `positive` among them, and `positive in truth`
+        where that is known.
+    few
+        What `few_people` found; None: every row is a person.
+    """
+    together = {key: sum(group[key] for group in groups) for key in groups[0]}
+    counts: dict[str, int] = {}
+    sums: list[Sum] = []
+    rests = [rest for rest, parts in RESTS.items() if set(parts) <= together.keys()]
+    for place, group in enumerate((together, *groups)):
+        counts |= {f"{place}:{key}": value for key, value in group.items()}
+        for rest in rests:
+            whole, part = RESTS[rest]
+            counts[f"{place}:{rest}"] = group[whole] - group[part]
+            sums.append((f"{place}:{whole}", (f"{place}:{part}", f"{place}:{rest}")))
+    places = range(1, len(groups) + 1)
+    sums += [
+        (f"0:{key}", tuple(f"{place}:{key}" for place in places)) for key in (*together, *rests)
+    ]
+    behind = [] if few is None else [few[-1], *few[:-1]]
+    shown = hide_small(
+        counts,
+        sums,
+        unseen=[name for name in counts if name.partition(":")[2] in rests],
+        few={f"{place}:{key}" for place, keys in enumerate(behind) for key in keys},
+        important=[f"0:{key}" for key in together],
+    )
+    return [{key: shown[f"{place}:{key}"] for key in together} for place in (*places, 0)]
+
+
+def few_people(problem: SelectiveLabels, truth: np.ndarray | None = None) -> list[frozenset[str]]:
+    """Of each group, and last of all together: the counts behind which 1 to 9 people stand.
+
+    Ten visits of one person are ten rows, and one person to protect.
+    """
+    cells = {
+        "rows": np.ones(len(problem), bool),
+        "tested": problem.tested,
+        "untested": ~problem.tested,
+        "positive": problem.y_obs == 1,
+        "negative": problem.y_obs == 0,
+    }
+    if truth is not None:
+        cells |= {"positive in truth": truth == 1, "negative in truth": truth == 0}
+        cells["unseen"] = (truth == 1) & ~cells["positive"]
+    masks = [problem.group == code for code in range(problem.n_groups)]
+    people = problem.person
+    return [
+        frozenset(
+            key
+            for key, cell in cells.items()
+            if 0 < len(np.unique(people[mask & cell])) < THRESHOLD
+        )
+        for mask in (*masks, np.ones(len(problem), bool))
+    ]
+
+
+def in_tens(counts: np.ndarray) -> np.ndarray:
+    """Counts [bins] to the nearest ten, those under ten as 0.
+
+    Exact ones add up to all but the hidden, and so tell how many these are.
+    """
+    return np.where(counts < THRESHOLD, 0, np.round(counts / THRESHOLD) * THRESHOLD)
+
 
 def hide_small(
     counts: Mapping[str, int],
     sums: Sequence[Sum],
     *,
     unseen: Collection[str] = (),
+    few: Collection[str] = (),
     important: Sequence[str] = (),
     show_all: bool = False,
 ) -> dict[str, Shown]:
     """Every count, or in its place `SMALL` or `WITHHELD`.
 
     `sums` lists what a reader knows to add up. `unseen` names counts that are on no page, but that
-    a reader could form: they must not give a small one away, and hiding them costs nothing.
+    a reader could form: they must not give a small one away, and hiding them costs nothing. `few`
+    names counts of rows behind which fewer than ten people stand: as secret as small ones.
     `important` names counts to be withheld last, the most important first; among the others, and
     among equals, the smallest is withheld first.
     """
@@ -54,7 +145,7 @@ def hide_small(
         for part in parts:
             relations[row, place[part]] = -1.0
     value = np.array([counts[name] for name in names], dtype=float)
-    small = value < THRESHOLD
+    small = (value < THRESHOLD) | np.isin(names, list(few))
     rank = {name: len(important) - i for i, name in enumerate(important)}
     # Order in which counts are withheld; of equals the last, since totals are named first.
     order = sorted(range(len(names)), key=lambda i: (rank.get(names[i], 0), value[i], -i))
@@ -64,6 +155,7 @@ def hide_small(
         cost=np.argsort(order),
         hidden=small | np.isin(names, list(unseen)),
         unseen=np.isin(names, list(unseen)),
+        secret=small & (value > 0),
     )
     while reveals := page.what_reveals():
         page.hidden[list(reveals)] = True
@@ -73,7 +165,7 @@ def hide_small(
             page.hidden[count] = bool(page.what_reveals())
     hidden = page.hidden
     return {
-        name: (SMALL if small[i] else WITHHELD) if hidden[i] else counts[name]
+        name: (SMALL if value[i] < THRESHOLD else WITHHELD) if hidden[i] else counts[name]
         for i, name in enumerate(names)
     }
 
@@ -87,6 +179,7 @@ class _Page:
     cost: np.ndarray  # [counts], of withholding
     hidden: np.ndarray  # [counts]
     unseen: np.ndarray  # [counts], hidden from the start: not even known to be small
+    secret: np.ndarray  # [counts], of somebody and fewer than ten people
 
     def what_reveals(self) -> set[int]:
         """Shown counts to withhold, since a small one follows from them; none if nothing follows.
@@ -96,8 +189,8 @@ class _Page:
         it is made of); and to find its only possible value by the marks, too: two of "<10" that
         add up to 18 are nines.
         """
-        hidden, small = self.hidden, self.value < THRESHOLD
-        somebody = hidden & small & (self.value > 0)
+        hidden = self.hidden
+        somebody = hidden & self.secret
         found = set()
         for count, recipe in _worked_out(self.relations[:, hidden]):
             if somebody[hidden][count]:

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.table import checks
+from dcem.table.disclosure import few_people, hide_groups
 from dcem.table.messages import InputError, did_you_mean, listed
 from dcem.table.roles import assign_roles, check_features_have_no_role
 
@@ -351,8 +352,8 @@ class SelectiveLabels:
             index=pd.Index(self.group_names, name="group"),
         )
 
-    def summary(self, most: int = 20) -> str:
-        """A readable account: sizes, who is tested, what was found; at most `most` groups."""
+    def summary(self, most: int = 20, *, small_cells: bool = True) -> str:
+        """Sizes, who is tested, what was found; at most `most` groups, or without small cells."""
         people = "" if self.id is None else f" of {_count(len(np.unique(self.person)), 'person')}"
         gaps = int(np.isnan(self.X).any(axis=0).sum())
         lines = [
@@ -362,14 +363,20 @@ class SelectiveLabels:
         ]
         counts = self.counts()
         total = counts.sum().to_frame("all").T
-        shown = pd.concat([counts.iloc[:most], total]) if self.n_groups > 1 else total
+        shown = pd.concat([counts, total])
+        if not small_cells:
+            records: Any = counts.to_dict(orient="records")
+            hidden = hide_groups(records, few_people(self))
+            shown = pd.DataFrame(hidden, index=shown.index, dtype=object)
+        first = range(min(most, self.n_groups)) if self.n_groups > 1 else ()
+        shown = shown.iloc[[*first, -1]]
         width = max(len("group"), *(len(str(name)) for name in shown.index))
         lines.append(
             f"{'group':<{width}}  {'rows':>10}  {'tested':>18}  {'positive of tested':>18}"
         )
         for name, rows, tested, positive in shown.itertuples():
             lines.append(
-                f"{name:<{width}}  {rows:>10,}  {_part(tested, rows):>18}  "
+                f"{name:<{width}}  {_number(rows):>10}  {_part(tested, rows):>18}  "
                 f"{_part(positive, tested):>18}"
             )
         if self.n_groups > most:
@@ -427,8 +434,14 @@ def _listed(columns: str | Sequence[str] | None) -> list[str]:
     return [columns] if isinstance(columns, str) else list(columns or ())
 
 
-def _part(some: int, whole: int) -> str:
+def _part(some: int | str, whole: int | str) -> str:
+    if isinstance(some, str) or isinstance(whole, str):
+        return _number(some)
     return f"{some:,} ({some / whole:.1%})" if whole else f"{some:,} (-)"
+
+
+def _number(count: int | str) -> str:
+    return count if isinstance(count, str) else f"{count:,}"
 
 
 def _count(number: int, noun: str) -> str:
