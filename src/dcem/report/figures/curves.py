@@ -130,9 +130,9 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
         for one in judged.values()
     ]
     lines = [*drawn, *(curve for curves in by_group for curve in curves.values())]
-    top = max(0.001, *(float(max(c.net_benefit.max(), c.treat_all.max())) for c in lines))
+    top = max(0.001, *(float(np.nanmax([c.net_benefit, c.treat_all])) for c in lines))
     # Acting on everybody soon costs more than any axis should hold; the methods must stay on it.
-    bottom = min(-0.1 * top, *(float(c.net_benefit.min()) for c in lines))
+    bottom = min(-0.1 * top, *(float(np.nanmin([*c.net_benefit, 0.0])) for c in lines))
     left, right = (f(float(f(c.threshold)) for c in drawn) for f in (min, max))
     reference, *_ = drawn
     figure, axes = panels(list(judged), "risk at which one acts", "net benefit", 2.6)
