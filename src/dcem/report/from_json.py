@@ -84,6 +84,8 @@ def _read(kind: Any, plain: Any) -> Any:
     if origin is tuple:
         each = [inside[0]] * len(plain) if inside[-1] is ... else inside
         return tuple(_read(one, item) for one, item in zip(each, plain, strict=True))
+    if origin is frozenset:
+        return frozenset(plain)
     if origin is not None and issubclass(origin, Mapping):
         return {_key(inside[0], key): _read(inside[1], item) for key, item in plain.items()}
     if is_dataclass(kind):
