@@ -45,7 +45,7 @@ def test_an_unknown_field_is_refused_with_the_known_ones() -> None:
 @pytest.mark.parametrize("field", sorted(set(FIELDS) - {"general", "medicine"}))
 def test_no_word_of_testing_is_left_in_a_report_of_another_field(field) -> None:
     """On the page and inside its figures; methods keep their names."""
-    document = compare_document(made_up_comparison())
+    document = compare_document(made_up_comparison(n_methods=2))
     for text in (to_markdown(document, field), to_html(document, field)):
         assert "tested people" not in text
         assert "share tested" not in text

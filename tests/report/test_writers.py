@@ -48,7 +48,8 @@ def small() -> doc.Document:
         "How to read it.",
         "the others",
     )  # fmt: skip
-    finding = doc.Finding("tested-less", "serious", f"{NASTY} is tested less", "Text.", "Look.")
+    finding = doc.Finding("tested-less", "serious", "testing", headline=f"{NASTY} is tested less",
+                          text="Text.", remedy="Look.")  # fmt: skip
     return doc.Document(
         title="A <title>",
         lead="What it is.",
@@ -99,7 +100,7 @@ def squeezed(text: str) -> str:
 
 
 @pytest.mark.parametrize("write", [page, markdown, terminal], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("make", [small, lambda: compare_document(made_up_comparison())])
+@pytest.mark.parametrize("make", [small, lambda: compare_document(made_up_comparison(n_methods=2))])
 def test_every_value_is_in_every_output(make, write) -> None:
     document = make()
     text = squeezed(write(document))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+KEY: Any = {"key": True}  # marks fields that are looked up, not read: they are never reworded
 SEVERITIES = ("serious", "caution", "note", "fine")
 FIRST = ("leak",)  # keys that stand before all others: the rest cannot be trusted beside them
 
@@ -19,11 +20,14 @@ class Finding:
     in the paper. *Note*: worth knowing. *Fine*: it was looked for and not found.
     """
 
-    key: str  # stable: "leak", "overlap", "tested-less", ...
-    severity: str  # one of SEVERITIES
-    about: str  # the part of a report it belongs to: testing, overlap, outcome, ...
-    groups: tuple[str, ...] = ()  # whom it is about
-    values: Mapping[str, Any] = field(default_factory=dict)  # the numbers behind it, by name
+    # stable: "leak", "overlap", "tested-less", ...
+    key: str = field(metadata=KEY)
+    severity: str = field(metadata=KEY)  # one of SEVERITIES
+    # the part of a report it belongs to: testing, overlap, outcome, ...
+    about: str = field(metadata=KEY)
+    groups: tuple[str, ...] = field(default=(), metadata=KEY)  # whom it is about
+    # the numbers behind it, by name
+    values: Mapping[str, Any] = field(default_factory=dict, metadata=KEY)
     headline: str = ""
     text: str = ""
     remedy: str = ""  # what to do about it

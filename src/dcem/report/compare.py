@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from dcem.compare.results import TableComparison
-from dcem.estimation.findings import Finding as Found
-from dcem.estimation.findings import in_order
+from dcem.estimation.findings import Finding, in_order
 from dcem.report.cells import plain
 from dcem.report.compare_opening import opening, shown_targets
 from dcem.report.compare_tables import (
@@ -107,13 +106,13 @@ def _sections(
     )
 
 
-def _urgent(comparison: TableComparison) -> list[Found]:
+def _urgent(comparison: TableComparison) -> list[Finding]:
     """What a reader must know first; all else is said in short."""
     found = [one for one in comparison.findings if one.severity in ("serious", "caution")]
     return [*comparison.warnings, *found]
 
 
-def _said(findings: Sequence[Found]) -> tuple[str, ...]:
+def _said(findings: Sequence[Finding]) -> tuple[str, ...]:
     """Findings as points of a list."""
     return tuple(one.headline for one in findings)
 

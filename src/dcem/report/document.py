@@ -17,10 +17,8 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from math import isnan
 from typing import Any
 
+from dcem.estimation.findings import KEY, Finding
 from dcem.metrics.estimate import Estimate
-
-KEY: Any = {"key": True}  # marks fields that are looked up, not read: they are never reworded
-SEVERITIES = ("serious", "caution", "note", "fine")
 
 
 # ------------------------------------------------------------------------------------- cells
@@ -129,17 +127,6 @@ class Figure:
 
     draw: Callable[[], Any] = field(metadata=KEY)  # -> style.Drawing, or None
     say: Callable[[str], str] = field(default=str, metadata=KEY)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something a reader should know, how serious it is, and what to do about it."""
-
-    key: str = field(metadata=KEY)
-    severity: str = field(metadata=KEY)
-    headline: str
-    text: str
-    remedy: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ A table of eight groups has one finding "three groups are tested less", not thre
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from dcem.estimation.findings import SEVERITIES
-from dcem.estimation.findings import Finding as Found
+from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.metrics.estimate import Estimate
-from dcem.report.document import Finding, Findings
+from dcem.report.document import Findings
 from dcem.text import listed, points
 
 # Key -> what is said of several groups at once, and after their numbers.
@@ -46,20 +46,19 @@ TOGETHER = {
 }
 
 
-def listed_findings(found: Iterable[Found]) -> Findings:
+def listed_findings(found: Iterable[Finding]) -> Findings:
     """Findings of one key as one, in the order of the worst of them."""
-    by_key: dict[str, list[Found]] = {}
+    by_key: dict[str, list[Finding]] = {}
     for finding in found:
         key = finding.key if finding.key in TOGETHER else str(len(by_key))
         by_key.setdefault(key, []).append(finding)
     return Findings(tuple(_one(alike) for alike in by_key.values()))
 
 
-def _one(alike: list[Found]) -> Finding:
+def _one(alike: list[Finding]) -> Finding:
     first = alike[0]
     if len(alike) == 1:
-        headline = first.headline.removesuffix(".")
-        return Finding(first.key, first.severity, headline, first.text, first.remedy)
+        return replace(first, headline=first.headline.removesuffix("."))
     headline, after = TOGETHER[first.key]
     groups = [name for finding in alike for name in finding.groups]
     worst = min((finding.severity for finding in alike), key=SEVERITIES.index)
@@ -72,7 +71,8 @@ def _one(alike: list[Found]) -> Finding:
         others=f"group {reference}" if reference else "others",
     )
     text = f"Percentage points, with 95 % intervals: {numbers}. {after}"
-    return Finding(first.key, worst, said[0].upper() + said[1:], text, first.remedy)
+    headline = said[0].upper() + said[1:]
+    return replace(first, severity=worst, groups=tuple(groups), headline=headline, text=text)
 
 
 def _points(found: Estimate) -> str:

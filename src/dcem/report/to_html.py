@@ -240,7 +240,7 @@ def _(what: doc.Figure) -> str:
     drawing = what.draw()
     if drawing is None:
         return ""
-    drawing = drawing.in_words(what.say)
+    drawing = drawing if what.say is str else drawing.in_words(what.say)
     return (
         f'<figure>\n<div class="picture" role="group" tabindex="0" '
         f'aria-label="{escape(drawing.title)}">\n{inline_svg(drawing)}\n</div>\n'

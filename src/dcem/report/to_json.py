@@ -27,7 +27,9 @@ def to_json(document: doc.Document, words: str = "general") -> str:
     told |= to_plain(document.data)
     if document.findings is not None:
         told["conclusions"] = told.get("findings", [])  # one by one, as values
-        told["findings"] = to_plain(document.findings.items)
+        shown = ("key", "severity", "headline", "text", "remedy")
+        items = document.findings.items
+        told["findings"] = [{name: getattr(one, name) for name in shown} for one in items]
     return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
 
 
