@@ -20,7 +20,7 @@ from dcem.audit.testing import missing_by_testing, risk_curves, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
 from dcem.audit.yields import yields
 from dcem.estimation.candidates import candidates
-from dcem.estimation.cross_fitting import ROW_BUDGET, Features, Learners
+from dcem.estimation.cross_fitting import ROW_BUDGET, Features, Learners, modelling
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
@@ -77,7 +77,7 @@ def audit_labels(
     random_state
         Seed or generator of folds, subsamples and shuffles.
     progress
-        Called with a few words before each step.
+        Called with a few words before each step (`audit_steps` lists them).
     """
     rng = np.random.default_rng(random_state)
     people = People.of(problem)
@@ -177,6 +177,33 @@ def audit_labels(
             ),
         )
     return conclude(found)
+
+
+def audit_steps(
+    problem: SelectiveLabels, attributes: Mapping[str, SelectiveLabels] | None = None
+) -> dict[str, float]:
+    """What `audit_labels` will tell its `progress`, in order, and each step's part of the work.
+
+    Models cost as much as they have rows and classes; all else is a part of that.
+    """
+    rates = problem.tested.mean()
+    folds = usual_folds(problem)
+    found = _models(folds, {"who is tested": 1.0, "what a test would show": 0.2 + 0.8 * rates})
+    if problem.n_groups > 1:
+        found |= _models(folds, {"the group": problem.n_groups - 1.0})
+    found["estimating"] = 0.3 * folds
+    for name, alone in (attributes or {}).items():
+        both = _models(folds, {"who is tested": 1.0, "the group": alone.n_groups - 1.0})
+        found |= {f"{name}: {step}": part for step, part in both.items()}
+    return found | {"asking what drives testing": 0.5 * folds, "trying what nobody measured": 1.0}
+
+
+def _models(folds: int, parts: Mapping[str, float]) -> dict[str, float]:
+    return {
+        modelling(name, number, folds): part
+        for name, part in parts.items()
+        for number in range(1, folds + 1)
+    }
 
 
 def _count(problem: SelectiveLabels, people: People) -> tuple[tuple[GroupCounts, ...], GroupCounts]:

@@ -24,6 +24,10 @@ COMMANDS = {
         "dcem.cli.init:init",
         "Look at a table, propose what its columns mean, and write that to dcem.toml.",
     ),
+    "check": Entry(
+        "dcem.cli.check:check",
+        "Is the table ready? Roles, leaks, overlap, and how long each step will take, in seconds.",
+    ),
     "audit": Entry(
         "dcem.cli.audit:audit",
         "Is my labelling biased? Who is tested, at equal features, and what could overturn the "

@@ -20,7 +20,7 @@ from dcem.table.settings import NAME, Settings, find_settings, read_settings, se
 
 # Commands that read the file; their sections in it bear their names.
 READERS = ("audit", "compare", "fit", "predict", "next-tests", "check", "report")
-SHARED = ("words", "seed")  # choices that may stand outside all sections
+SHARED = ("words", "seed", "query")  # choices that may stand outside all sections
 SHOWN = 3  # entries of a list, where what was taken is told
 PANEL = "Settings"
 
@@ -117,7 +117,7 @@ def _chosen(settings: Settings, command: Any, path: Path | None) -> dict[str, An
             hint = _AS_ROLE if name in Roles.settable() else " It belongs to a command."
             raise InputError(
                 f"{path}: {name!r} stands before all sections, where only table, "
-                f"{' and '.join(SHARED)} do.{hint}"
+                f"{', '.join(SHARED)} do.{hint}"
             )
     return {**settings.roles, **shared, **own}
 

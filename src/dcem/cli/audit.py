@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from dcem.cli import _table_options as options
+from dcem.cli._progress import telling
 
 
 @options.takes_roles(without=("group_as_feature",))
@@ -44,7 +45,7 @@ def audit(
     """
     from rich.console import Console
 
-    from dcem import audit as audits
+    from dcem.audit.run import audit_labels, audit_steps
     from dcem.files import write_text
     from dcem.report.audit import audit_document
     from dcem.report.to_html import to_html
@@ -61,19 +62,20 @@ def audit(
     if report is not None and not report.is_dir():
         markdown = markdown or report.with_suffix(".md")
     require_places(table, [path for path in (report, markdown, json) if path is not None])
-    with Console(stderr=True).status("reading the table ...") as status:
+    aside = Console(stderr=True, highlight=False)
+    with aside.status("reading the table ..."):
         user_table = read_table(table, roles, query)
-        status.stop()
-        options.show_columns(user_table, console)
-        status.start()
-        found = audits.audit_labels(
+    options.show_columns(user_table, console)
+    attributes = user_table.by_attribute()
+    with telling(audit_steps(user_table.problem, attributes), aside) as progress:
+        found = audit_labels(
             user_table.problem,
             sources=user_table.encoder.sources,
             suspicious=options.suspicious(user_table),
-            attributes=user_table.by_attribute(),
+            attributes=attributes,
             row_budget=max_rows,
             random_state=seed,
-            progress=lambda text: status.update(f"{text} ..."),
+            progress=progress,
         )
     document = audit_document(
         found,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcem.cli import _table_options as options
+from dcem.cli._progress import telling
 
 if TYPE_CHECKING:
     from dcem.compare.results import TableComparison
@@ -99,13 +100,7 @@ def compare(
     console.print(read.problem.summary(small_cells=False), markup=False)
     console.print()
     begun = time.perf_counter()
-    with console.status("starting ...") as status:
-
-        def progress(doing: str) -> None:
-            status.update(f"{doing} ... ({time.perf_counter() - begun:.0f} s)")
-            if not console.is_terminal:
-                console.print(f"  {time.perf_counter() - begun:4.0f} s  {doing}", markup=False)
-
+    with telling({}, Console(stderr=True, highlight=False)) as progress:
         comparison = compare_methods(
             read.problem,
             names,

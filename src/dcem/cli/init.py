@@ -16,6 +16,7 @@ def init(
         Path | None,
         typer.Option("--out", "-o", help="The file. Default: dcem.toml beside the table."),
     ] = None,
+    query: options.Query = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace the file if there is one.")
     ] = False,
@@ -29,10 +30,12 @@ def init(
 
     from dcem.files import require_file_place, write_text
     from dcem.table import propose_roles
+    from dcem.table.addresses import is_fetched
     from dcem.table.messages import InputError
     from dcem.table.settings import NAME, Settings, settings_text
 
-    path = out or table.parent / NAME
+    beside = None if is_fetched(table) else table
+    path = out or (Path(NAME) if beside is None else table.parent / NAME)
     if path.exists() and not replace:
         raise InputError(
             f"{path} is there already. Edit it, write elsewhere with `out`, or replace it with "
@@ -41,11 +44,11 @@ def init(
     require_file_place(path)
     console = Console(highlight=False)
     with Console(stderr=True).status(f"looking at {table} ..."):
-        proposal = propose_roles(table, **roles)
+        proposal = propose_roles(table, query, **roles)
     show(proposal, console)
     reasons = {(one.role, one.value): one.reason for one in proposal.suggestions}
-    text = settings_text(Settings(table, proposal.roles), reasons=reasons, doubts=proposal.doubts)
-    write_text(path, text)
+    found = Settings(beside, proposal.roles, {"": {"query": query} if query else {}})
+    write_text(path, settings_text(found, reasons=reasons, doubts=proposal.doubts))
     then = f"dcem check {table}" if "label" in proposal.roles else "name the label in it"
     console.print(f"\nWrote [bold]{path}[/bold]. Read it, change what is wrong, then: {then}")
 

@@ -169,7 +169,7 @@ def cross_fit(
     own: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]] = {}
     folds = np.unique(fold)
     for count, number in enumerate(folds, start=1):
-        progress(f"modelling {name}, part {count} of {len(folds)}")
+        progress(modelling(name, count, len(folds)))
         seed = int(rng.integers(2**31))
         rows = _in_random_order(np.flatnonzero(seen & (fold != number)), person, most, rng)
         X, y, w = features.take(rows), target[rows], weight[rows]
@@ -190,6 +190,11 @@ def cross_fit(
     mixed = np.asarray(sum(share * guesses[kind] for kind, share in shares.items()))
     report = _report(name, shares, guesses, mixed, target[rows], weight[rows])
     return CrossFit(shares, fold, models, report)
+
+
+def modelling(name: str, part: int, parts: int) -> str:
+    """What is said before a fold is left out and the others are learnt from."""
+    return f"modelling {name}, part {part} of {parts}"
 
 
 def fit(model: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Any:

@@ -22,6 +22,11 @@ def located(source: str | Path) -> Path:
     return _fetched(address)
 
 
+def is_fetched(path: Path) -> bool:
+    """Whether it lies where fetched tables do, which is nowhere to keep anything."""
+    return bool(_scratch.cache_info().currsize) and path.is_relative_to(_scratch().name)
+
+
 @cache  # an address is fetched once
 def _fetched(address: str) -> Path:
     with extra_needed(address):

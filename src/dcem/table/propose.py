@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from dcem.table import hints, values
 from dcem.table import read as reading
+from dcem.table.addresses import located
 from dcem.table.candidates import FEW, candidates, why_tested
+from dcem.table.frames import as_table
 from dcem.table.hints import Seen
 from dcem.table.load import UserTable, naming, read_table
 from dcem.table.messages import DataWarning, InputError, listed, require_columns
@@ -72,22 +75,25 @@ class Proposal:
         return found
 
 
-def propose_roles(source: Any, **known: Any) -> Proposal:
+def propose_roles(source: Any, query: str | None = None, **known: Any) -> Proposal:
     """Propose the roles of a table's columns by looking at it.
 
     Parameters
     ----------
     source
-        The path of a .csv, .csv.gz, .tsv or .parquet file; or a pandas, polars or Arrow frame. Of
-        a long table the first 50,000 rows are looked at.
+        A path, an address or a frame, as for `dcem.read_table`. Of a long table the first 50,000
+        rows are looked at.
+    query
+        SQL, if the file is a database; or the name of a sheet of a workbook.
     known
         Roles that need no proposing, as arguments of `Roles`.
     """
     if isinstance(source, str | Path):
-        path = Path(source)
+        path = located(source)
         with naming(path):
-            return _propose(*_first_rows(path), known)
-    whole = reading.as_arrow(source)
+            return _propose(*_first_rows(path, query), known)
+    frame = source if isinstance(source, pd.DataFrame) else as_table(source)
+    whole = reading.as_arrow(frame)
     return _propose(whole.slice(0, SAMPLE_ROWS), whole.num_rows > SAMPLE_ROWS, known)
 
 
@@ -131,9 +137,10 @@ def _given(known: Mapping[str, Any], columns: Sequence[str]) -> list[Suggestion]
     return found
 
 
-def _first_rows(path: Path) -> tuple[pa.Table, bool]:
+def _first_rows(path: Path, query: str | None) -> tuple[pa.Table, bool]:
     batches, rows = [], 0
-    for batch in reading.read_batches(path, verbatim=reading.read_header(path)):
+    header = reading.read_header(path, query)
+    for batch in reading.read_batches(path, verbatim=header, query=query):
         batches.append(batch)
         rows += batch.num_rows
         if rows > SAMPLE_ROWS:

@@ -1,0 +1,111 @@
+"""`dcem check`: in seconds, whether a table is ready, and what each step will take."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dcem.cli import _table_options as options
+
+if TYPE_CHECKING:
+    from dcem.compare.first_look import FirstLook
+
+STEPS = {  # command -> what to write
+    "audit": "--report audit.html",
+    "compare": "--report comparison.html",
+    "fit": "--out model",
+}
+
+
+@options.takes_roles(partly=True)
+def check(table: options.Table, roles: dict[str, Any], query: options.Query = None) -> None:
+    """Is the table ready? Roles, leaks, overlap, and how long each step will take, in seconds.
+
+    Without roles, those that `dcem init` would propose are taken, and said. A few thousand rows
+    are looked at: overlap is judged for good by `dcem audit`.
+    """
+    from rich.console import Console
+
+    from dcem.cli.init import show
+    from dcem.compare.first_look import first_look
+    from dcem.table import Roles, propose_roles, read_table
+    from dcem.table.messages import InputError
+    from dcem.table.settings import find_settings
+
+    console, aside = Console(highlight=False), Console(stderr=True, highlight=False)
+    proposed = "label" not in roles
+    if proposed:
+        with aside.status(f"looking at {table} ..."):
+            proposal = propose_roles(table, query, **roles)
+        console.print("[bold]Proposed roles[/bold], since no label was given:")
+        show(proposal, console)
+        if "label" not in proposal.roles:
+            raise InputError("Without a label there is nothing to check: give it as `label`.")
+        roles = {**roles, **proposal.roles}
+        console.print()
+    with aside.status("reading the table ..."):
+        read = read_table(table, Roles(**roles), query)
+    options.show_columns(read, console)
+    if not read.leaks:
+        console.print("No feature looks as if it had been recorded after the decision to test.")
+    console.print()
+    console.print(read.problem.summary(), markup=False)
+    with aside.status("looking at a few thousand rows ..."):
+        look = first_look(read.problem)
+    _show_overlap(look, console)
+    known = not proposed and find_settings(table) is not None
+    given = {} if known else {**roles, **({"query": query} if query else {})}
+    _show_times(look, spelled(given), table, console)
+
+
+def _show_overlap(look: FirstLook, console: Any) -> None:
+    from rich.markup import escape
+
+    from dcem.text import percent
+
+    console.print()
+    if not look.overlap:
+        console.print("Everybody is tested, or nobody: there is no overlap to look at.")
+        return
+    console.print(
+        f"Who is tested can be predicted with an AUC of {look.predictable:.2f} "
+        f"(a quick model of {look.rows:,} rows; .5: by chance alone)."
+    )
+    for name, one in look.overlap.items():
+        if one.reason:
+            console.print(f"[yellow]overlap, {escape(name)}:[/yellow] {escape(one.reason)}")
+        elif not one.complete:
+            console.print(
+                f"[yellow]overlap, {escape(name)}:[/yellow] the tests speak for "
+                f"{percent(one.reach)} of the people; the others are like nobody tested."
+            )
+    if all(one.complete for one in look.overlap.values()):
+        console.print("Overlap: the tested seem to speak for everybody.")
+
+
+def _show_times(look: FirstLook, roles: str, table: Path, console: Any) -> None:
+    from rich.markup import escape
+
+    from dcem.text import duration
+
+    console.print("\nWhat each step will take on this machine, if nothing else runs on it:")
+    for name, write in STEPS.items():
+        seconds = look.seconds[name]
+        low, high = duration(seconds / look.unsure), duration(seconds * look.unsure)
+        line = " ".join(filter(None, ["dcem", name, shlex.quote(str(table)), roles, write]))
+        console.print(f"  [bold]{name:8}[/bold] {low} to {high}")
+        console.print(f"    {escape(line)}", soft_wrap=True)
+
+
+def spelled(given: dict[str, Any]) -> str:
+    """Roles and choices as options, to be pasted into a shell."""
+    words: list[str] = []
+    for name, value in given.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(option)
+            continue
+        for entry in [value] if isinstance(value, str) else value:
+            words += [option, str(entry)]
+    return shlex.join(words)

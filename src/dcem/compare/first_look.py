@@ -1,0 +1,89 @@
+"""What can be known of a table in seconds: overlap by quick models, and how long the rest takes.
+
+The models of who is tested, and of who belongs to which group, are fitted to a few thousand rows.
+That says whether the tested can speak for the others, as far as few rows can say; and how fast this
+machine is with this table, from which the time of each command follows by proportions that were
+measured (`speed/bench_steps.py`). Other programs on the machine slow it down, so a time is told as
+a range.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcem.compare.run import MAX_ROWS, within_budget
+from dcem.estimation import overlap
+from dcem.estimation.cross_fitting import CELLS, ROW_BUDGET
+from dcem.estimation.folds import person_folds, usual_folds
+from dcem.estimation.nuisances import fit_nuisances
+from dcem.estimation.results import Overlap
+from dcem.table.labels import SelectiveLabels
+
+ROWS = 4000
+FOLDS = 2
+UNSURE = 2.0
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """Overlap and times, from a few thousand rows.
+
+    Attributes
+    ----------
+    rows
+        Rows that were looked at.
+    overlap
+        Of everybody and of each group; empty where all or none are tested.
+    predictable
+        AUC of who is tested, out of fold; near 1 the untested resemble nobody tested.
+    seconds
+        What `audit`, `compare` and `fit` will take, about.
+    unsure
+        A time may be so many times as long, or as short.
+    """
+
+    rows: int
+    overlap: Mapping[str, Overlap]
+    predictable: float
+    seconds: Mapping[str, float]
+    unsure: float = UNSURE
+
+
+def first_look(problem: SelectiveLabels, random_state: int = 0) -> FirstLook:
+    """Look at a few thousand rows of a table."""
+    some = problem.subset(within_budget(problem, ROWS, random_state))
+    fold = person_folds(some, FOLDS, random_state)
+    warm = some.subset(np.arange(min(len(some), 300)))
+    fit_nuisances(warm, person_folds(warm, FOLDS, 0), outcomes=False)  # libraries are loaded
+    begun = time.perf_counter()
+    found = fit_nuisances(some, fold, random_state, groups=True, outcomes=False)
+    unit = time.perf_counter() - begun
+    varies = bool(some.tested.any() and not some.tested.all())
+    reach = None
+    if varies:
+        reach = overlap.assess(some, found.testing, found.testing_each.values(), known=found.known)
+    testing = [report.auc for report in found.reports if report.name == "who is tested"]
+    return FirstLook(
+        len(some),
+        reach.overlap if reach else {},
+        testing[0] if testing else float("nan"),
+        seconds(problem, unit / len(some)),
+    )
+
+
+def seconds(problem: SelectiveLabels, unit: float) -> dict[str, float]:
+    """What each command takes, from the seconds per row that the quick models took."""
+    n, width = problem.X.shape
+    most = min(ROW_BUDGET, CELLS // max(width, 1))
+    folds = usual_folds(problem)
+    fitted = folds * min(n * (folds - 1) / folds, most)  # rows that models are fitted to, in all
+    usual = ROWS * unit
+    return {
+        "audit": 1.6 * unit * fitted + 0.5 * usual,
+        "compare": 30 * usual + 10 * unit * min(n, MAX_ROWS),
+        "fit": 3 * usual + 0.3 * unit * n,
+    }

@@ -1,0 +1,63 @@
+"""`dcem check`: what can be known in seconds, and the line to paste."""
+
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dcem.cli.check import spelled
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    draw = np.random.default_rng(0)
+    n = 600
+    x = draw.normal(size=n).round(3)
+    tested = draw.random(n) < 1 / (1 + np.exp(-x))
+    path = tmp_path_factory.mktemp("check") / "my visits.csv"
+    pd.DataFrame(
+        {
+            "x": x,
+            "ward, floor": draw.choice(["a", "b"], n),
+            "race": draw.choice(["a", "b"], n),
+            "tested": tested.astype(int),
+            "outcome": pd.Series(draw.integers(0, 2, n)).where(tested),
+            "titre": pd.Series(draw.normal(size=n).round(2)).where(tested),
+        }
+    ).to_csv(path, index=False)
+    return path
+
+
+def test_roles_leaks_overlap_and_times(table, inside) -> None:
+    done = inside("check", table, "--label", "outcome", "--tested", "tested", "--group", "race")
+    assert done.returncode == 0
+    assert "'titre' may have been recorded" in done.stdout
+    assert "AUC of" in done.stdout
+    assert "race" in done.stdout
+    for command in ("audit", "compare", "fit"):
+        assert f"dcem {command} " in done.stdout
+
+
+def test_without_roles_they_are_proposed_and_the_line_can_be_pasted(table, inside) -> None:
+    done = inside("check", table)
+    assert done.returncode == 0
+    line = next(line for line in done.stdout.splitlines() if "dcem fit" in line)
+    words = shlex.split(line)
+    assert words[words.index("--exclude") + 1] == "titre"
+    ran = inside(*words[1:-1], table.parent / "m", "--method", "tested-only:linear")
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_nothing_to_check_without_a_label(tmp_path, inside) -> None:
+    pd.DataFrame({"a": np.arange(50) / 7, "b": np.arange(50) % 7}).to_csv(tmp_path / "x.csv")
+    done = inside("check", tmp_path / "x.csv")
+    assert done.returncode == 2
+    assert "--label" in done.stderr
+
+
+def test_options_are_spelled_for_a_shell() -> None:
+    given = {"label": "it's", "exclude": ["a b", "$c"], "group_as_feature": True}
+    assert shlex.split(spelled(given)) == [
+        *("--label", "it's", "--exclude", "a b", "--exclude", "$c", "--group-as-feature"),
+    ]
