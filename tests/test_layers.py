@@ -29,6 +29,7 @@ LAYERS = [
     {"benchmark"},
     {"report"},
     {"paper"},
+    {"app"},
     {"cli"},
 ]
 ORDER = {part: height for height, layer in enumerate(LAYERS) for part in layer}

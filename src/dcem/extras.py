@@ -18,6 +18,8 @@ EXTRAS = {
     "ray": "ray",
     "starlette": "app",
     "uvicorn": "app",
+    "jinja2": "app",
+    "python_multipart": "app",
 }
 
 

@@ -106,7 +106,7 @@ def remove_abandoned(place: Path) -> None:
     """Remove what runs that no longer exist left beside `place` on their way to it."""
     for path in place.parent.glob(f".{place.name}.*"):
         number, _, kind = path.name.removeprefix(f".{place.name}.").partition(".")
-        if number.isdigit() and kind in ("tmp", "old", "partial") and not _is_running(int(number)):
+        if number.isdigit() and kind in ("tmp", "old", "partial") and not is_running(int(number)):
             if kind == "old" and not place.exists():  # ended between two renames: the only one
                 os.rename(path, place)
             elif path.is_dir():
@@ -116,7 +116,8 @@ def remove_abandoned(place: Path) -> None:
                     path.unlink()
 
 
-def _is_running(process: int) -> bool:
+def is_running(process: int) -> bool:
+    """Whether there is a process of this number."""
     if os.name == "nt":  # where asking would end it
         return True
     try:

@@ -4,6 +4,7 @@ import re
 from itertools import pairwise
 
 import pytest
+from legible import contrast
 
 PAGES = [
     "demo",
@@ -26,27 +27,6 @@ BOXES = """() =>
     const scrolls = e.parentElement.closest(".picture, .wide, .scroll");
     return { what: e.tagName + "." + e.getAttribute("class"), left: b.left, right: b.right,
              width: b.width, height: b.height, scrolls: scrolls !== null }; })"""
-
-# Contrast of every piece of text with what lies behind it (WCAG 2.2, relative luminance).
-CONTRAST = """() => {
-  const parse = c => (c.match(/[\\d.]+/g) || []).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
-    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = e => { for (; e; e = e.parentElement) {
-    const c = parse(getComputedStyle(e).backgroundColor);
-    if (c.length === 3 || c[3] > 0) return c; } return [255, 255, 255]; };
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
-  while (walker.nextNode()) {
-    const text = walker.currentNode.textContent.trim(), e = walker.currentNode.parentElement;
-    if (!text || e.closest("script, style, title, desc, noscript, option") ||
-        !e.checkVisibility({ visibilityProperty: true })) continue;
-    const style = getComputedStyle(e), svg = e.closest("svg");
-    const ink = parse(svg ? style.fill : style.color), paper = behind(svg ?? e);
-    const [a, b] = [light(ink), light(paper)].sort((x, y) => y - x);
-    found.push({ text, ratio: (a + 0.05) / (b + 0.05) });
-  }
-  return found; }"""
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -140,7 +120,7 @@ def test_headings_and_names_for_those_who_listen(name, pages, show) -> None:
 def test_text_is_legible(name, dark, pages, show) -> None:
     """WCAG AA, 4.5 to 1, for every letter on the page, those in figures included."""
     page = show(pages(name), dark=dark).page
-    texts = page.evaluate(CONTRAST)
+    texts = contrast(page)
     assert len(texts) > 20
     faint = [t for t in texts if t["ratio"] < 4.5 and t["text"] not in DECORATION]
     assert faint == []

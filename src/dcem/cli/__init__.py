@@ -20,6 +20,10 @@ COMMANDS = {
         "dcem.cli.demo:demo",
         "Simulate biased labelling, fit and compare methods, write a report.",
     ),
+    "app": Entry(
+        "dcem.cli.app_:app",
+        "Click through it in the browser: a table, its columns, audit, comparison, model, scores.",
+    ),
     "init": Entry(
         "dcem.cli.init:init",
         "Look at a table, propose what its columns mean, and write that to dcem.toml.",

@@ -1,0 +1,200 @@
+"""A choice made in the pages, as the command and as the Python that do the same.
+
+The only place where either is written. What a page shows is what is run: `Recipe.words` goes to the
+process as it stands, and to the screen quoted for a shell.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dcem.app.work import Study
+from dcem.table.settings import NAME as SETTINGS
+
+WIDE = 76  # columns of a shown command before it is broken
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to do a step without these pages.
+
+    Attributes
+    ----------
+    words
+        The command, without `dcem` before it.
+    python
+        The same in Python.
+    result
+        The file that is written last, in the folder of the run.
+    """
+
+    words: tuple[str, ...]
+    python: str
+    result: str = ""
+
+    @property
+    def shell(self) -> str:
+        """The command as one would type it, a long one over several lines."""
+        lines, line = [], "dcem"
+        for word in map(shlex.quote, self.words):
+            starts = word.startswith("-") or len(line) + len(word) > WIDE
+            if starts and len(shlex.join(("dcem", *self.words))) > WIDE:
+                lines.append(line + " \\")
+                line = "   "
+            line += f" {word}"
+        return "\n".join([*lines, line])
+
+
+def words(command: str, *places: str, **options: Any) -> tuple[str, ...]:
+    """A command: its places, then `max_rows=5` as the option of that name."""
+    said = [command, *places]
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            said.append(option)
+        elif isinstance(value, list | tuple):
+            for one in value:
+                said += [option, str(one)]
+        elif value not in (None, False, ""):
+            said += [option, str(value)]
+    return tuple(said)
+
+
+def call(function: str, *places: str, **arguments: Any) -> str:
+    """A call in Python, over several lines if it is long; what was not chosen is left out."""
+    given = [*places]
+    for name, value in arguments.items():
+        if value not in (None, False, "", (), []):
+            given.append(f"{name}={value if isinstance(value, Code) else repr(value)}")
+    line = f"{function}({', '.join(given)})"
+    if len(line) <= WIDE:
+        return line
+    return f"{function}(\n" + "".join(f"    {one},\n" for one in given) + ")"
+
+
+class Code(str):
+    """Python that stands for itself."""
+
+
+def opened() -> Recipe:
+    """The first screen."""
+    return Recipe(("app",), _proposed("table.csv"))
+
+
+def looked(study: Study) -> Recipe:
+    """The preview, and the proposal."""
+    table = study.shown(study.table)
+    return Recipe(words("init", table), _proposed(table))
+
+
+def _proposed(table: str) -> str:
+    return (
+        "from dcem.table import propose_roles\n\n"
+        f"proposal = propose_roles({table!r})\n"
+        "for one in proposal.suggestions:\n    print(one.role, one.value, one.reason)"
+    )
+
+
+def checked(study: Study) -> Recipe:
+    """The roles."""
+    if study.roles is None:
+        return looked(study)
+    return Recipe(
+        words("check", study.shown(study.table), config=study.shown(study.folder / SETTINGS)),
+        _table(study) + "\nprint(table.problem.summary())",
+    )
+
+
+def audited(study: Study, out: Path) -> Recipe:
+    """The audit."""
+    page, data = (study.shown(out / f"audit.{ending}") for ending in ("html", "json"))
+    audit = call(
+        "dcem.audit_labels",
+        "table.problem",
+        sources=Code("table.encoder.sources"),
+        attributes=Code("table.by_attribute()"),
+        suspicious=Code("{c.name: c.flag for c in table.columns if c.flag}"),
+    )
+    python = f"{_table(study)}\naudit = {audit}\n{_written(study, 'audit', page)}"
+    return Recipe(_said(study, "audit", out, report=page, json=data), python, "audit.json")
+
+
+def compared(study: Study, out: Path, methods: Sequence[str], **how: Any) -> Recipe:
+    """The comparison; `how` are options that were set."""
+    page = study.shown(out / "comparison.html")
+    comparison = call(
+        "dcem.compare_methods",
+        "table.problem",
+        *([repr(list(methods))] if methods else []),
+        truth=Code("table.truth") if study.roles and study.roles.truth else None,
+        **how,
+    )
+    python = f"{_table(study)}\ncomparison = {comparison}\n{_written(study, 'comparison', page)}"
+    said = _said(
+        study, "compare", out, method=list(methods), **how, report=page, out=study.shown(out)
+    )
+    return Recipe(said, python, "comparison.json")
+
+
+def fitted(study: Study, out: Path, method: str, comparison: Path | None = None) -> Recipe:
+    """The model; with a comparison, `auto` goes by it."""
+    folder = study.shown(out / "model")
+    named = None if method == "auto" else method
+    by = study.shown(comparison) if comparison and not named else None
+    chosen = repr(method)
+    python = _table(study)
+    if by:
+        python += f"\nchoice = dcem.scoring.choice_for(table, Path({by!r}))"
+        python = "from pathlib import Path\n\n" + python
+        chosen = "choice"
+    python += f"\nmodel = dcem.scoring.fit_table(table, {chosen})\nmodel.save({folder!r})"
+    python = python.replace("import dcem\n", "import dcem\nimport dcem.scoring\n", 1)
+    said = _said(study, "fit", out, method=named, comparison=by, out=folder)
+    return Recipe(said, python, "model")
+
+
+def scored(study: Study, model: Path, table: Path, out: Path) -> Recipe:
+    """The scores of a file."""
+    places = study.shown(model), study.shown(table)
+    written = study.shown(out / "scores.csv")
+    python = (
+        "import dcem\nfrom dcem.scoring import predict_file\n\n"
+        f"model = dcem.load_model({places[0]!r})\n"
+        + call("predict_file", "model", repr(places[1]), repr(written))
+    )
+    return Recipe(words("predict", *places, out=written), python, "scores.csv")
+
+
+def next_tested(study: Study, model: Path, table: Path, out: Path, budget: int) -> Recipe:
+    """Whom to test next."""
+    places = study.shown(model), study.shown(table)
+    written = study.shown(out / "next-tests.csv")
+    python = (
+        "import dcem\nfrom dcem.scoring import next_tests\n\n"
+        f"model = dcem.load_model({places[0]!r})\n"
+        f"found = next_tests(model, {places[1]!r}, {budget})\n"
+        f"found.table.to_csv({written!r}, index=False)"
+    )
+    said = words("next-tests", *places, budget=budget, out=written)
+    return Recipe(said, python, "next-tests.csv")
+
+
+def _said(study: Study, command: str, run: Path, **options: Any) -> tuple[str, ...]:
+    """A command that reads the table, with the roles that were kept for its run."""
+    config = study.shown(run / SETTINGS)
+    return words(command, study.shown(study.table), config=config, **options)
+
+
+def _table(study: Study) -> str:
+    given = call("dcem.Roles", **study.settings.roles)
+    table = study.shown(study.table)
+    return f"import dcem\n\nroles = {given}\ntable = dcem.read_table({table!r}, roles)\n"
+
+
+def _written(study: Study, result: str, page: str) -> str:
+    spoken = None if study.words == "general" else study.words
+    return call(f"{result}.to_html", repr(page), words=spoken)

@@ -1,0 +1,431 @@
+"""What is shown: plain addresses, each of which can be opened again, bookmarked and gone back to.
+
+A form is answered by a redirect to such an address, so that going back or reloading
+repeats nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import zipfile
+from collections.abc import Awaitable, Callable
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from dcem.app import choosing, commands, steps
+from dcem.app.forms import SECRET, Posted, posted
+from dcem.app.guard import REPORT_POLICY, Keys
+from dcem.app.look import look
+from dcem.app.runs import Run, next_folder, runs, start
+from dcem.app.work import Study, Work
+from dcem.methods.choosing import DEFAULT
+from dcem.report.to_html import prose, style_sheet, template
+from dcem.report.words import FIELDS
+from dcem.table.messages import InputError
+from dcem.table.read import SUFFIXES
+from dcem.table.settings import NAME as SETTINGS
+from dcem.text import count, duration, percent
+
+STEPS = {  # in the order of the work: what a link says
+    "preview": "Preview",
+    "roles": "Columns",
+    "audit": "Audit",
+    "compare": "Compare",
+    "fit": "Fit",
+    "score": "Score",
+    "next-tests": "Next tests",
+}
+SHOWN_ROWS = 10
+
+
+class Pages:
+    """Every page, for one start of the app."""
+
+    def __init__(self, work: Work, keys: Keys) -> None:
+        self.work, self.keys = work, keys
+
+    def routes(self) -> list[Route]:
+        """Addresses and what answers them."""
+        get, post = self._shown, self._posted
+        study = "/t/{study}"
+        return [
+            Route("/", get(self.home)),
+            Route("/open", post(self.open), methods=["POST"]),
+            Route("/style.css", lambda request: Response(style(), media_type="text/css")),
+            Route("/script.js", lambda request: Response(script(), media_type="text/javascript")),
+            Route(f"{study}", get(self.preview)),
+            Route(f"{study}/roles", get(self.roles)),
+            Route(f"{study}/roles", post(self.set_roles), methods=["POST"]),
+            Route(f"{study}/check", get(self.check)),
+            Route(f"{study}/leave-out", post(self.leave_out), methods=["POST"]),
+            Route(f"{study}/bundle.zip", get(self.bundle)),
+            Route(f"{study}/runs/{{run}}/state", get(self.state)),
+            Route(f"{study}/runs/{{run}}/cancel", post(self.cancel), methods=["POST"]),
+            Route(f"{study}/runs/{{run}}/{{file:path}}", get(self.file)),
+            Route(f"{study}/{{step}}", get(self.step)),
+            Route(f"{study}/{{step}}", post(self.begin), methods=["POST"]),
+        ]
+
+    # ------------------------------------------------------------------------------ the way in
+    def _shown(self, page: Callable[[Request], Response]) -> Callable[..., Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            try:
+                return await run_in_threadpool(page, request)
+            except LookupError:
+                raise HTTPException(404) from None
+            except (InputError, OSError) as error:
+                return self.problem(request, said(error), 422)
+
+        return answer
+
+    def _posted(
+        self, action: Callable[[Request, Posted], str]
+    ) -> Callable[..., Awaitable[Response]]:
+        """An action that returns the address to go to."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                form = await posted(request, self.keys, self.work.uploads)
+                return RedirectResponse(await run_in_threadpool(action, request, form), 303)
+            except LookupError:
+                raise HTTPException(404) from None
+            except (InputError, OSError) as error:
+                return self.problem(request, said(error), 422)
+
+        return answer
+
+    def problem(self, request: Request, message: str, status: int) -> Response:
+        """What went wrong, and the way back."""
+        return self.page("problem.html", "Something is wrong", status, message=message)
+
+    def page(self, name: str, title: str, status: int = 200, **shown: Any) -> Response:
+        """A page from its template."""
+        shown |= {"title": title, "secret": self.keys.form, "secret_name": SECRET, "STEPS": STEPS}
+        study: Study | None = shown.setdefault("study", None)
+        if study is not None:
+            latest = {step: runs(study.folder, step)[:1] for step in steps.TITLES}
+            shown["states"] = {step: found[0].state for step, found in latest.items() if found}
+        shown.setdefault("recipe", None)
+        return HTMLResponse(environment().get_template(name).render(shown), status)
+
+    # ---------------------------------------------------------------------------------- a table
+    def home(self, request: Request) -> Response:
+        """Choose a table, or go on with one."""
+        folder = self.work.inside(request.query_params.get("folder", str(self.work.start)))
+        folders, tables = self.work.listing(folder)
+        going = [
+            (study, [run for run in runs(study.folder) if run.state == "running"])
+            for study in self.work.studies()
+        ]
+        inside = folder not in self.work.folders
+        return self.page(
+            "home.html",
+            "Choose a table",
+            work=self.work,
+            folder=folder,
+            parent=folder.parent if inside else None,
+            folders=folders,
+            tables=tables,
+            going=going,
+            recipe=commands.opened(),
+        )
+
+    def open(self, request: Request, form: Posted) -> str:
+        """Take a table that was handed over or named, for a study of its own or for a step."""
+        named = form.get("path").strip()
+        if form.file is None and not named:
+            raise InputError("No file was chosen.")
+        path = form.file or self.work.inside(named)
+        if form.get("study") and form.get("step") in ("score", "next-tests"):
+            study = self.work.study(form.get("study"))
+            look(path)  # what cannot be read is said at once
+            study.leave(people=str(path))
+            return f"/t/{study.name}/{form.get('step')}"
+        study = self.work.open(path)
+        return f"/t/{study.name}"
+
+    def preview(self, request: Request) -> Response:
+        """The first rows, and what each column seems to be."""
+        study = self._study(request)
+        return self.page(
+            "preview.html",
+            study.table.name,
+            study=study,
+            current="preview",
+            seen=look(study.table),
+            size=study.table.stat().st_size,
+            recipe=commands.looked(study),
+        )
+
+    def roles(self, request: Request) -> Response:
+        """What the columns mean: a proposal, or what was said before."""
+        study = self._study(request)
+        proposed = choosing.proposal(study.table)
+        plain = study.left.get("draft") or study.settings.roles or choosing.told(study.table)
+        plain = plain or proposed.roles
+        seen = look(study.table)
+        chosen = {
+            column: role
+            for role in choosing.CLICKED
+            for column in choosing.as_list(plain.get(role))
+        }
+        names = {column.name for column in seen.columns}
+        typed = {role: choosing.as_list(plain.get(role)) for role in choosing.TYPED}
+        typed["exclude"] = [one for one in typed["exclude"] if one not in names]  # else clicked
+        groups = choosing.as_list(plain.get("group"))
+        return self.page(
+            "roles.html",
+            "What do the columns mean?",
+            study=study,
+            current="roles",
+            seen=seen,
+            chosen=chosen,
+            typed=typed,
+            plain=plain,
+            columns=choosing.digest([column.name for column in seen.columns]),
+            clicked=choosing.CLICKED,
+            rare=choosing.RARE,
+            reasons={one.value: one.reason for one in proposed.suggestions},
+            doubts=[] if study.roles else proposed.doubts,
+            values=[
+                (value, number, choosing.meaning(value, plain))
+                for value, number in choosing.label_values(study.table, plain)
+            ],
+            levels=choosing.values_of(study.table, groups[0]) if len(groups) == 1 else (),
+            fields=list(FIELDS),
+            error=study.left.get("error"),
+            recipe=commands.checked(study),
+        )
+
+    def set_roles(self, request: Request, form: Posted) -> str:
+        """Keep roles that the table can have; what it cannot is shown beside them."""
+        study = self._study(request)
+        words = form.get("words") if form.get("words") in FIELDS else "general"
+        plain: dict[str, Any] = study.left.get("draft", {})
+        try:
+            plain = choosing.clicked(form, study.table)
+            asks = plain.get("label") and plain["label"] != form.get("values_of")
+            if asks and choosing.needs_meaning(study.table, plain):
+                study.leave(draft=plain, error=None)
+                return f"/t/{study.name}/roles#values"
+            choosing.checked(plain, study.table)
+        except InputError as error:
+            study.leave(draft=plain, error=str(error))
+            return f"/t/{study.name}/roles"
+        reasons = choosing.proposal(study.table).suggestions
+        study.say(plain, words, {(one.role, one.value): one.reason for one in reasons})
+        study.leave(draft=None, error=None)
+        return f"/t/{study.name}/check"
+
+    def check(self, request: Request) -> Response:
+        """What the roles make of the table, before anything is computed from it."""
+        study, roles = self._with_roles(request)
+        found = choosing.tried(study.table, roles)
+        return self.page(
+            "check.html",
+            "Is this right?",
+            study=study,
+            current="roles",
+            found=found,
+            counts=found.table.problem.counts(),
+            clicked=choosing.CLICKED,
+            flagged=[column for column in found.table.columns if column.flag],
+            recipe=commands.checked(study),
+        )
+
+    def leave_out(self, request: Request, form: Posted) -> str:
+        """Leave a column out that seems to have been recorded after the decision."""
+        study, roles = self._with_roles(request)
+        plain = {**study.settings.roles, "exclude": [*roles.exclude, form.get("column")]}
+        choosing.checked(plain, study.table)
+        study.say(plain, study.words)
+        return f"/t/{study.name}/check"
+
+    # ----------------------------------------------------------------------------------- a step
+    def step(self, request: Request) -> Response:
+        """A step: its latest run, or the one that is asked for, and the form for another."""
+        step = request.path_params["step"]
+        if step not in steps.TITLES:
+            raise LookupError(step)
+        study, _ = self._with_roles(request)
+        found = runs(study.folder, step)
+        wanted = request.query_params.get("run")
+        run = next((one for one in found if one.name == wanted), None) if wanted else None
+        if wanted and run is None:
+            raise LookupError(wanted)
+        run = run or next(iter(found), None)
+        done = run if run is not None and run.state == "done" else None
+        return self.page(
+            "step.html",
+            steps.TITLES[step],
+            study=study,
+            current=step,
+            step=step,
+            run=run,
+            older=[one for one in found if one != run],
+            verdict=_verdict(done),
+            rows=_first_rows(done),
+            card=_card(done),
+            options=steps.options(study, step),
+            recipe=run_recipe(run) if run else steps.recipe(study, step, Posted()),
+            default=DEFAULT,
+        )
+
+    def begin(self, request: Request, form: Posted) -> str:
+        """Start the run; one of this step that is still going on is shown instead."""
+        step = request.path_params["step"]
+        if step not in steps.TITLES:
+            raise LookupError(step)
+        study, _ = self._with_roles(request)
+        if not any(run.state == "running" for run in runs(study.folder, step)):
+            recipe = steps.recipe(study, step, form)
+            folder = next_folder(study.folder, step)
+            settings = (study.folder / SETTINGS).read_text(encoding="utf-8")
+            files = {SETTINGS: settings, "same.py": recipe.python + "\n"}
+            start(folder, recipe.words, recipe.result, study.start, files)
+        return f"/t/{study.name}/{step}"
+
+    def state(self, request: Request) -> Response:
+        """How far a run is, for the script of its page."""
+        run = self._run(request)
+        return JSONResponse(
+            {"state": run.state, **run.progress, "since": duration(run.seconds), "log": run.log}
+        )
+
+    def cancel(self, request: Request, form: Posted) -> str:
+        """End a run."""
+        run = self._run(request)
+        run.cancel()
+        return f"/t/{request.path_params['study']}/{run.job['step']}?run={run.name}"
+
+    # ------------------------------------------------------------------------------------ files
+    def file(self, request: Request) -> Response:
+        """A file that a run wrote: a report in its sandbox, anything else to be kept."""
+        run = self._run(request)
+        wanted = Path(request.path_params["file"])
+        if wanted not in run.files():
+            raise LookupError(wanted)
+        path = run.folder / wanted
+        if path.suffix == ".html" and "download" not in request.query_params:
+            return FileResponse(path, headers={"Content-Security-Policy": REPORT_POLICY})
+        return FileResponse(path, filename=path.name, media_type="application/octet-stream")
+
+    def bundle(self, request: Request) -> Response:
+        """Everything that was computed, with the commands; not the table itself."""
+        study = self._study(request)
+        number, place = tempfile.mkstemp(dir=self.work.uploads, suffix=".zip")
+        with open(number, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
+            bundle.writestr(f"{study.name}/commands.sh", steps.script(study))
+            for run in reversed(runs(study.folder)):
+                if run.state == "done":
+                    for one in run.files():
+                        bundle.write(run.folder / one, f"{study.name}/{run.name}/{one}")
+        return Temporary(place, filename=f"{study.name}.zip", media_type="application/zip")
+
+    # ------------------------------------------------------------------------------------ small
+    def _study(self, request: Request) -> Study:
+        return self.work.study(request.path_params["study"])
+
+    def _with_roles(self, request: Request) -> tuple[Study, Any]:
+        study = self._study(request)
+        if study.roles is None:
+            raise InputError("First say what the columns mean.")
+        return study, study.roles
+
+    def _run(self, request: Request) -> Run:
+        study = self._study(request)
+        for run in runs(study.folder):
+            if run.name == request.path_params["run"]:
+                return run
+        raise LookupError(request.path_params["run"])
+
+
+class Temporary(FileResponse):
+    """A file that is removed once it was sent, or once nobody waits for it."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Send it and remove it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            Path(self.path).unlink(missing_ok=True)
+
+
+def said(error: Exception) -> str:
+    """An error as a sentence."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{Path(str(error.filename)).name}: {(error.strerror or '').lower()}"
+    return str(error)
+
+
+def run_recipe(run: Run) -> commands.Recipe:
+    """What a run did, as it was started."""
+    same = run.folder / "same.py"
+    python = same.read_text(encoding="utf-8") if same.is_file() else ""
+    return commands.Recipe(tuple(run.job["command"]), python.rstrip())
+
+
+def _verdict(run: Run | None) -> dict[str, Any] | None:
+    """The answer of a report, to be read before it is opened."""
+    if run is None or run.result.suffix != ".json":
+        return None
+    found = json.loads(run.result.read_text(encoding="utf-8"))
+    return found.get("verdict")
+
+
+def _first_rows(run: Run | None) -> tuple[list[str], list[tuple[str, ...]]] | None:
+    """The first rows of a list of people."""
+    if run is None or run.result.suffix != ".csv":
+        return None
+    seen = look(run.result)
+    return [column.name for column in seen.columns], list(seen.rows[:SHOWN_ROWS])
+
+
+def _card(run: Run | None) -> str | None:
+    """The card of a model."""
+    if run is None or not (run.result / "MODEL_CARD.md").is_file():
+        return None
+    return (run.result / "MODEL_CARD.md").read_text(encoding="utf-8")
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """The templates; whatever is put into them is text, never markup."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("dcem.app"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals["SUFFIXES"] = SUFFIXES
+    made.filters["prose"] = lambda text: Markup(prose(text))
+    made.filters |= {"count": count, "percent": percent, "duration": duration}
+    return made
+
+
+@cache
+def style() -> str:
+    """The look of the reports, and a few rules for forms."""
+    return style_sheet() + _own("app.css")
+
+
+@cache
+def script() -> str:
+    """What the reports do, and what makes waiting easier."""
+    return template("page.js") + _own("app.js")
+
+
+def _own(name: str) -> str:
+    return (resources.files("dcem.app") / "templates" / name).read_text(encoding="utf-8")

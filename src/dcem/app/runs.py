@@ -1,0 +1,218 @@
+"""A command in a process of its own, with a folder that tells everything about it.
+
+    job.json     step, command, when it began, which file says that it is done
+    dcem.toml    the roles, where it needs them; same.py: the Python that would do the same
+    log.txt      what it said
+    progress     what it is doing, a line of JSON each
+    process      its number, and a lock that it holds for as long as it lives
+    ended.json   how it ended, if somebody was there to see it
+
+A closed tab, or an app that ended, loses nothing: the folder is read again. By its lock a run that
+was killed is never taken for one that goes on, though another process may have its number by then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dcem.files import write_text
+
+try:
+    import fcntl
+except ImportError:  # elsewhere than on Linux and macOS: the end of the app is the end of its runs
+    fcntl = None  # type: ignore[assignment]
+
+PATIENCE = 3.0  # seconds that a process has to end by itself
+INTERNAL = ("job.json", "ended.json", "progress", "process")
+SHOWN = 16_000  # characters of the end of a log
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, read from its folder."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """Its name in addresses: the step and a number."""
+        return self.folder.name
+
+    @property
+    def job(self) -> dict[str, Any]:
+        """What was asked for."""
+        return _read(self.folder / "job.json")
+
+    @property
+    def result(self) -> Path:
+        """The file, or folder, that is written last."""
+        return self.folder / self.job["result"]
+
+    @property
+    def ended(self) -> dict[str, Any]:
+        """How it ended: `code`, `cancelled`; empty if it goes on or nobody saw it end."""
+        return _read(self.folder / "ended.json")
+
+    @property
+    def state(self) -> str:
+        """One of "running", "done", "cancelled", "failed" (and says why), "killed" (unawares)."""
+        ended = self.ended
+        if not ended and self._is_locked():
+            return "running"
+        code = ended.get("code")
+        if self.result.exists() and code in (0, None):
+            return "done"
+        if ended.get("cancelled"):
+            return "cancelled"
+        return "killed" if code is None or code < 0 else "failed"
+
+    @property
+    def seconds(self) -> float:
+        """How long it took, or has taken so far."""
+        return float(self.ended.get("time", time.time())) - float(self.job["time"])
+
+    @property
+    def progress(self) -> dict[str, Any]:
+        """What it did last: `doing`, and if known `share` of the whole and `left` in seconds."""
+        for line in reversed(_tail(self.folder / "progress").splitlines()):
+            with suppress(ValueError):
+                return dict(json.loads(line))
+        said = [line.strip() for line in self.log.splitlines() if line.strip()]
+        return {"doing": said[-1] if said else "starting"}
+
+    @property
+    def log(self) -> str:
+        """The end of what it said."""
+        return _tail(self.folder / "log.txt")
+
+    def files(self) -> list[Path]:
+        """What it wrote, relative to its folder; its log, roles and Python too."""
+        found = (path for path in self.folder.rglob("*") if path.is_file())
+        inside = sorted(path.relative_to(self.folder) for path in found)
+        return [path for path in inside if path.name[0] != "." and path.name not in INTERNAL]
+
+    def _is_locked(self) -> bool:
+        if fcntl is None:
+            return True  # its end is seen by the app that began it, or by nobody
+        try:
+            with (self.folder / "process").open() as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        return False
+
+    def cancel(self) -> None:
+        """End it and all processes that it started."""
+        if self.state != "running":
+            return
+        number = int((self.folder / "process").read_text())
+        _note_end(self.folder, cancelled=True)
+        _end(number, signal.SIGTERM)
+        until = time.monotonic() + PATIENCE
+        while self._is_locked() and time.monotonic() < until:
+            time.sleep(0.05)
+        if self._is_locked():
+            _end(number, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def start(
+    folder: Path, words: Sequence[str], result: str, where: Path, files: Mapping[str, str]
+) -> Run:
+    """Begin a run in a new folder, `STEP-NUMBER`: `dcem` with these words, in the folder `where`.
+
+    `files` are put into the folder first. A folder that is there already belongs to another run,
+    which somebody began at the same moment: it is left alone.
+    """
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        return Run(folder)
+    step = folder.name.rpartition("-")[0]
+    job = {"step": step, "command": list(words), "result": result, "time": time.time()}
+    for name, text in files.items():
+        write_text(folder / name, text)
+    surroundings = {**os.environ, "DCEM_PROGRESS": str(folder / "progress"), "COLUMNS": "100"}
+    with (folder / "log.txt").open("wb") as log, (folder / "process").open("w") as lock:
+        kept: tuple[int, ...] = ()
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            kept = (lock.fileno(),)  # the lock is the child's when this one closes it
+        write_text(folder / "job.json", json.dumps(job, indent=1, ensure_ascii=False))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dcem.cli", *words],
+            cwd=where,
+            env=surroundings,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            pass_fds=kept,
+            start_new_session=True,  # a group of its own, to be ended as one
+        )
+        lock.write(str(process.pid))
+    threading.Thread(target=_wait, args=(process, folder), daemon=True).start()
+    return Run(folder)
+
+
+def next_folder(parent: Path, step: str) -> Path:
+    """Where the next run of a step will be."""
+    number = 1
+    while (parent / f"{step}-{number}").exists():
+        number += 1
+    return parent / f"{step}-{number}"
+
+
+def runs(parent: Path, step: str = "*") -> list[Run]:
+    """The runs of a step, the latest first."""
+
+    def place(folder: Path) -> int:
+        return -int(folder.name.rpartition("-")[2])
+
+    found = (path for path in parent.glob(f"{step}-*") if (path / "job.json").is_file())
+    return [Run(path) for path in sorted(found, key=place)]
+
+
+def _wait(process: subprocess.Popen[bytes], folder: Path) -> None:
+    _note_end(folder, code=process.wait())
+
+
+def _note_end(folder: Path, **how: Any) -> None:
+    """Note the end, unless it was noted before."""
+    if folder.is_dir() and not (folder / "ended.json").exists():
+        write_text(folder / "ended.json", json.dumps({**how, "time": time.time()}))
+
+
+def _end(number: int, how: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(number, how)
+        else:
+            os.kill(number, how)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def _tail(file: Path) -> str:
+    """The end of a text, from a whole line on."""
+    try:
+        with file.open("rb") as opened:
+            opened.seek(max(0, file.stat().st_size - SHOWN))
+            text = opened.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return text if len(text) < SHOWN else text.partition("\n")[2]

@@ -1,0 +1,105 @@
+"""The steps that compute something: what can be chosen, and the command that a choice makes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dcem import methods
+from dcem.app import commands
+from dcem.app.commands import Recipe
+from dcem.app.forms import Posted
+from dcem.app.runs import next_folder, runs
+from dcem.app.work import Study
+from dcem.compare.fitting import default_methods
+from dcem.table.messages import InputError
+
+TITLES = {
+    "audit": "Is the labelling biased?",
+    "compare": "Which method?",
+    "fit": "Fit a model",
+    "score": "Score people",
+    "next-tests": "Whom to test next?",
+}
+ROWS, FOLDS, PLANTED, BUDGET = 10_000, 5, 3, 100
+MOST = 1_000_000_000
+
+
+def recipe(study: Study, step: str, form: Posted) -> Recipe:
+    """The command for the next run of a step; without a form, with what is proposed."""
+    out = next_folder(study.folder, step)
+    if step == "audit":
+        return commands.audited(study, out)
+    if step == "compare":
+        chosen = [name for name in form.fields.get("method", ()) if name in comparable()]
+        if form.fields and not chosen:
+            raise InputError("No method was chosen. Choose one or more to compare.")
+        how = {
+            "folds": form.whole("folds", FOLDS, 2, 50),
+            "max_rows": form.whole("max_rows", ROWS, 100, MOST),
+            "planted": form.whole("planted", PLANTED, 0, 100),
+        }
+        usual = {"folds": FOLDS, "max_rows": ROWS, "planted": PLANTED}
+        changed = {name: value for name, value in how.items() if value != usual[name]}
+        named = [] if set(chosen) == set(default_methods()) else chosen
+        return commands.compared(study, out, named, **changed)
+    if step == "fit":
+        method = form.get("method", "auto")
+        if method != "auto" and method not in fittable():
+            raise InputError(f"There is no method {method!r} to be fitted.")
+        return commands.fitted(study, out, method, latest(study, "compare"))
+    model = latest(study, "fit")
+    if model is None:
+        raise InputError("Fit a model first.")
+    if step == "score":
+        return commands.scored(study, model, people(study), out)
+    budget = form.whole("budget", BUDGET, 0, MOST)
+    return commands.next_tested(study, model, people(study), out, budget)
+
+
+def options(study: Study, step: str) -> dict[str, Any]:
+    """What the form of a step offers."""
+    offered: dict[str, dict[str, Any]] = {
+        "compare": {
+            "methods": {name: name in default_methods() for name in comparable()},
+            "rows": ROWS,
+            "folds": FOLDS,
+            "planted": PLANTED,
+        },
+        "fit": {"methods": fittable(), "compared": latest(study, "compare") is not None},
+        "score": {"people": people(study)},
+        "next-tests": {"people": people(study), "budget": BUDGET},
+    }
+    return offered.get(step, {})
+
+
+def comparable() -> list[str]:
+    """Methods that can be compared without the truth, the usual ones first."""
+    return list(dict.fromkeys([*default_methods(), *fittable()]))
+
+
+def fittable() -> list[str]:
+    """Methods that learn without the truth and score without the group."""
+    return [name for name in methods.names(usable=True) if not methods.make(name).needs_group]
+
+
+def latest(study: Study, step: str) -> Path | None:
+    """What the latest run of a step that ended well has written last."""
+    return next((run.result for run in runs(study.folder, step) if run.state == "done"), None)
+
+
+def people(study: Study) -> Path:
+    """The table whose people are scored: the one that was chosen, if it is still there."""
+    chosen = Path(study.left.get("people", study.table))
+    return chosen if chosen.is_file() else study.table
+
+
+def script(study: Study) -> str:
+    """All commands that were run to an end, in their order."""
+    done = sorted((run for run in runs(study.folder) if run.state == "done"), key=_begun)
+    lines = [Recipe(tuple(run.job["command"]), "").shell for run in done]
+    return "\n\n".join(["#!/bin/sh", *lines, ""])
+
+
+def _begun(run: Any) -> float:
+    return float(run.job["time"])

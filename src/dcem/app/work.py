@@ -1,0 +1,211 @@
+"""Which files may be read, and where what was computed is kept.
+
+A *study* is one table with the roles of its columns and the runs on it: a folder under the work
+folder, readable without the app. Tables stay where they are; one that was handed over through the
+browser lies in a private folder that is removed when the app ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dcem.files import is_running, write_text
+from dcem.table.messages import InputError, did_you_mean
+from dcem.table.read import SUFFIXES
+from dcem.table.roles import Roles
+from dcem.table.settings import NAME as SETTINGS
+from dcem.table.settings import Reasons, Settings, read_settings, settings_text
+
+UPLOADS = "dcem-app-"  # and the number of the process: what a killed one left behind is removed
+SAVING = threading.Lock()  # two tabs may post at once
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
+
+
+@dataclass(frozen=True)
+class Study:
+    """One table, the roles of its columns, and a folder for what is computed from it.
+
+    Attributes
+    ----------
+    folder
+        Where its runs are.
+    table
+        The file.
+    start
+        The folder in which the app was started: commands run there, and paths are shown from there.
+    settings
+        Roles and words: the `dcem.toml` of the study.
+    left
+        What a person left on the pages: `draft` and `error` of roles that do not fit, `people`, the
+        table to be scored.
+    """
+
+    folder: Path
+    table: Path
+    start: Path
+    settings: Settings
+    left: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Its name in addresses."""
+        return self.folder.name
+
+    @property
+    def roles(self) -> Roles | None:
+        """The roles, once they were said."""
+        return Roles.from_plain(self.settings.roles) if self.settings.roles else None
+
+    @property
+    def words(self) -> str:
+        """The field whose words reports use."""
+        return str(self.settings.choices.get("", {}).get("words", "general"))
+
+    def shown(self, path: Path) -> str:
+        """A path as one would type it in the folder of the start."""
+        inside = path.is_relative_to(self.start)
+        text = str(path.relative_to(self.start) if inside else path)
+        return f"./{text}" if text.startswith("-") else text
+
+    def say(self, roles: dict[str, Any], words: str, reasons: Reasons | None = None) -> None:
+        """Write roles and words to `dcem.toml`."""
+        choices = {"": {"words": words}} if words != "general" else {}
+        text = settings_text(Settings(None, roles, choices), reasons=reasons)
+        write_text(self.folder / SETTINGS, text)
+
+    def leave(self, **what: Any) -> None:
+        """Remember what was left on the pages; None forgets it."""
+        kept = {name: value for name, value in {**self.left, **what}.items() if value}
+        plain = {"table": str(self.table), **kept}
+        with SAVING:
+            write_text(self.folder / "study.json", json.dumps(plain, indent=1, ensure_ascii=False))
+
+
+@dataclass(frozen=True)
+class Work:
+    """All studies, and the folders whose tables may be read.
+
+    Attributes
+    ----------
+    folders
+        Resolved. Nothing outside is read, also not through a link.
+    out
+        The work folder: a folder for each study.
+    uploads
+        Private, and removed at the end.
+    """
+
+    folders: tuple[Path, ...]
+    out: Path
+    uploads: Path
+
+    @property
+    def start(self) -> Path:
+        """Where commands run."""
+        return self.folders[0]
+
+    def inside(self, given: str) -> Path:
+        """The file or folder that was meant, if it may be read; otherwise an error that helps."""
+        try:
+            path = (self.start / Path(given.strip()).expanduser()).resolve()
+            allowed = any(path.is_relative_to(one) for one in (*self.folders, self.uploads))
+            exists = allowed and path.exists()
+        except (OSError, ValueError, RuntimeError):
+            raise InputError(f"{given!r} cannot be the name of a file.") from None
+        if not allowed:
+            raise InputError(
+                f"{given!r} is outside the folders that these pages may read: "
+                f"{', '.join(map(str, self.folders))}. Start `dcem app` with its folder, or drop "
+                "the file here."
+            )
+        if not exists:
+            near = [one.name for one in path.parent.glob("*")] if path.parent.is_dir() else []
+            raise InputError(f"There is no file {given!r}.{did_you_mean(path.name, near)}")
+        return path
+
+    def listing(self, folder: Path) -> tuple[list[Path], list[Path]]:
+        """Folders in a folder, and tables."""
+        found = sorted(folder.iterdir(), key=lambda one: one.name.casefold())
+        shown = [one for one in found if not one.name.startswith(".") and one != self.out]
+        tables = [one for one in shown if is_table(one) and one.is_file()]
+        return [one for one in shown if one.is_dir()], tables
+
+    def studies(self) -> list[Study]:
+        """Those whose table is still there, the latest first."""
+        files = sorted(self.out.glob("*/study.json"), key=lambda f: -f.stat().st_mtime)
+        found = [self._read(file) for file in files]
+        return [study for study in found if study is not None and study.table.is_file()]
+
+    def study(self, name: str) -> Study:
+        """The study of this name."""
+        found = self._read(self.out / name / "study.json") if NAME.fullmatch(name) else None
+        if found is None or not found.table.is_file():
+            raise LookupError(name)
+        return found
+
+    def _read(self, file: Path) -> Study | None:
+        """A study as it was left; None if its file is damaged or its table may not be read."""
+        try:
+            plain = json.loads(file.read_text(encoding="utf-8"))
+            table = self.inside(plain.pop("table"))
+            settings = file.parent / SETTINGS
+            said = read_settings(settings) if settings.exists() else Settings()
+        except (OSError, ValueError, TypeError, AttributeError, KeyError):
+            return None
+        return Study(file.parent, table, self.start, said, plain)
+
+    def open(self, table: Path) -> Study:
+        """The study of a table: the one there is, or a new one."""
+        if not table.is_file() or not is_table(table):
+            raise InputError(
+                f"{table.name!r} is not a table. Tables end with {', '.join(SUFFIXES)}."
+            )
+        for study in self.studies():
+            if study.table == table:
+                return study
+        folder = self._new_folder(table)
+        study = Study(folder, table, self.start, Settings(), {})
+        study.leave()
+        return study
+
+    def _new_folder(self, table: Path) -> Path:
+        stem = re.sub(r"[^A-Za-z0-9_]+", "-", table.name.partition(".")[0]).strip("-_")[:50]
+        self.out.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for number in range(1, 10_000):
+            folder = self.out / ((stem or "table") + (f"-{number}" if number > 1 else ""))
+            try:
+                folder.mkdir(mode=0o700)
+                return folder
+            except FileExistsError:
+                continue
+        raise InputError(f"{self.out} holds too many studies of {table.name!r}.")
+
+
+def is_table(path: Path) -> bool:
+    """Whether the name says that it can be read."""
+    return path.name.lower().endswith(SUFFIXES)
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """A folder that only this user can enter, removed at the end; also what earlier ones left."""
+    for left in Path(tempfile.gettempdir()).glob(f"{UPLOADS}*"):
+        number = left.name.removeprefix(UPLOADS).partition("-")[0]
+        owner = getattr(os, "getuid", lambda: None)()
+        if number.isdigit() and not is_running(int(number)) and left.lstat().st_uid == owner:
+            shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{UPLOADS}{os.getpid()}-")).resolve()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
