@@ -17,13 +17,11 @@ The engine knows rows, weights and losses. What the rows mean is for `dcem.metho
 """
 
 from dcem.engine.architectures import FromModule
-from dcem.engine.chunks import in_chunks
-from dcem.engine.fit import Patience, Trainer, supervised
-from dcem.engine.fleet import Fleet, Rows, resolve_device
+from dcem.engine.fit import Patience, Replay, Trainer, supervised
+from dcem.engine.fleet import Fleet, Rows, in_chunks, resolve_device
 from dcem.engine.losses import cross_entropy
 from dcem.engine.mlp import MLP
 from dcem.engine.optimizers import SGD, Adam
-from dcem.engine.replay import Replay
 
 __all__ = [
     "MLP",

@@ -2,7 +2,7 @@
 
 An *objective* maps parameters `[M, P]` and rows to one loss per network `[M]`. The sum of the
 losses is differentiated once: since network m appears in loss m alone, that gives every network its
-own gradient. On CUDA the step is captured as a graph and replayed (see `replay`).
+own gradient. On CUDA the step is captured as a graph and replayed (see `Replay`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from torch import Tensor
 
 from dcem.engine.fleet import Architecture, Fleet, Rows
 from dcem.engine.optimizers import Optimizer
-from dcem.engine.replay import Replay
 
 Objective = Callable[[Tensor, Rows], Tensor]
 Loss = Callable[[Tensor, Rows], Tensor]
@@ -25,6 +24,8 @@ Progress = Callable[[int, int], None]
 # Checks between two questions of the host whether any network is still training: on CUDA the answer
 # waits for all that was queued.
 ASK_EVERY = 50
+# Runs of a piece of work before it is captured: kernels get compiled, workspaces made. They count.
+WARM_UP = 3
 
 
 def supervised(architecture: Architecture, loss: Loss) -> Objective:
@@ -127,6 +128,42 @@ class Patience:
         """Go on from a checkpoint, in place."""
         for name, tensor in self.state().items():
             tensor.copy_(state[name])
+
+
+class Replay:
+    """Does one piece of work again and again; on CUDA captured as a graph after a few times.
+
+    The host then launches one graph instead of dozens of small kernels. The work must read and
+    write the same tensors each time, in place, and must not look at their values on the host.
+    `device` is where these are: anywhere but on CUDA the work is just done.
+    """
+
+    def __init__(self, device: torch.device):
+        self._device, self._runs = device, 0
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self, work: Callable[[], None]) -> None:
+        """Do `work`, which must be the same one every time."""
+        if self._device.type != "cuda":
+            work()
+        elif self._graph is not None:
+            self._graph.replay()
+        else:
+            self._run_and_perhaps_capture(work)
+
+    def _run_and_perhaps_capture(self, work: Callable[[], None]) -> None:
+        self._runs += 1
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            work()
+        torch.cuda.current_stream().wait_stream(stream)
+        if self._runs < WARM_UP:
+            return
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            work()
+        self._graph = graph
 
 
 class Trainer:

@@ -14,9 +14,15 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from dcem.table.disclosure import SMALL, THRESHOLD, WITHHELD, Sum, hide_small
+from dcem.tasks.sepsis.account import (
+    FORMED,
+    IMPORTANT,
+    STEPS,
+    Counts,
+    count_flow,
+    count_quality,
+)
 from dcem.tasks.sepsis.cohort import build_cohort
-from dcem.tasks.sepsis.flow import FORMED, IMPORTANT, STEPS, count_flow
-from dcem.tasks.sepsis.quality import count_quality
 
 
 def test_a_small_step_of_a_flow() -> None:
@@ -176,7 +182,9 @@ def test_the_page_of_the_demo_gives_nothing_away_and_withholds_nothing_in_vain(
 ) -> None:
     build_cohort(demo, tmp_path / "cohort.parquet", work=tmp_path / "work")
     study = pd.read_parquet(tmp_path / "work" / "study.parquet")
-    counts, sums = count_flow(study)
+    told = Counts()
+    count_flow(told, study)
+    counts, sums = dict(told.counts), list(told.sums)
     unseen = {name for name in counts if name.startswith(FORMED)}
     shown = hide_small(counts, sums, unseen=unseen, important=IMPORTANT)
     reader = Reader(list(counts), sums)
@@ -189,7 +197,7 @@ def test_the_page_of_the_demo_gives_nothing_away_and_withholds_nothing_in_vain(
     assert lefts == [136, 100, 90, WITHHELD, WITHHELD, 40, 40, WITHHELD, WITHHELD, 16]
     # The whole page, with the features' missing values among its counts.
     final = study[study["left_out_because"].isna()]
-    more, more_sums = count_quality(final, pd.DataFrame(columns=["measure", "verdict", "n"]))
-    counts, sums = counts | more, sums + more_sums
+    count_quality(told, final, pd.DataFrame(columns=["measure", "verdict", "n"]))
+    counts, sums = told.counts, told.sums
     shown = hide_small(counts, sums, unseen=unseen, important=IMPORTANT)
     assert Reader(list(counts), sums).learns(counts, shown, unseen) == []

@@ -15,10 +15,8 @@ from typing import Any
 
 from dcem.files import whole_file
 from dcem.table.checks import InputError, nearest, notice
-from dcem.table.disclosure import hide_small
+from dcem.tasks.sepsis.account import EXCLUSIONS, account
 from dcem.tasks.sepsis.features import FEATURE_NAMES
-from dcem.tasks.sepsis.flow import EXCLUSIONS, FORMED, IMPORTANT, count_flow, describe_flow
-from dcem.tasks.sepsis.quality import count_quality, describe_quality
 from dcem.tasks.sepsis.sources import (
     RELEASE_ROWS,
     Mimic,
@@ -136,19 +134,7 @@ def build_cohort(
             "artificial": tables.artificial,
             "small_cells": "shown" if show_small_cells else "hidden",
         }
-        final = study[study["left_out_because"].isna()]
-        counts, sums = count_flow(study)
-        more_counts, more_sums = count_quality(final, verdicts)
-        counts |= more_counts
-        shown = hide_small(
-            counts,
-            sums + more_sums,
-            unseen={name for name in counts if name.startswith(FORMED)},
-            important=IMPORTANT,
-            show_all=show_small_cells,
-        )
-        flow = describe_flow(shown, about)
-        quality = describe_quality(final, shown, about, show_all=show_small_cells)
+        flow, quality = account(study, verdicts, about, show_all=show_small_cells)
         _write_all(stages, out, stays, about, flow, quality)
     return CohortBuild(out, Path(stays) if stays else None, found, flow, quality)
 
