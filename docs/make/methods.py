@@ -53,7 +53,8 @@ held-out rows, the best weights instead of the last; DCEM and its ablations: the
 """
 
 NOTES = {
-    "ipw": "weights clipped and normalised: better, above all at the worst boundary",
+    "ipw": "weights clipped and normalised: better, above all at the worst boundary (recorded "
+    "before the propensity was cross-fitted)",
     "dragonnet": "effect on testing instead of on the record, for everybody: lower AUC",
     "peer-loss": "the peer term has a gradient, so this is no longer y-obs; hardly better",
     "group-peer-loss": "likewise, with noise rates estimated instead of read off the truth",

@@ -64,12 +64,26 @@ def tensors(rows: SelectiveLabels) -> tuple[torch.Tensor, ...]:
     return X, torch.cat([X, X * a, a], 1), t, y
 
 
+def halves(rows: SelectiveLabels, seed: int) -> torch.Tensor:
+    device = torch.device("cpu")
+    table = Table.of(rows, None, None)
+    return _halves(FleetData(stack([table], 1, device), None, [seed], 2, device, None))[0]
+
+
 @pytest.mark.parametrize("variant", ["published", "corrected"])
 def test_ipw_is_a_weighted_fit_to_tested_rows(variant: str) -> None:
     rows = problem()
     X, Xa, t, y = tensors(rows)
-    propensity = train(network(5), lambda f: nn.functional.cross_entropy(f(Xa), t.long()))
-    e = positive(propensity, Xa)[t]
+    half = halves(rows, seed=3)
+    e = torch.empty(len(rows))
+    for side in (0, 1):  # corrected: of one half by a network of the other
+        learns = half != side if variant == "corrected" else torch.ones(len(rows), dtype=bool)
+        propensity = train(
+            network(5),
+            lambda f, rows=learns: nn.functional.cross_entropy(f(Xa[rows]), t[rows].long()),
+        )
+        e[half == side] = positive(propensity, Xa)[half == side]
+    e = e[t]
     weight = 1 / e
     if variant == "corrected":
         weight = 1 / e.clamp_min(0.45)
@@ -113,9 +127,7 @@ def test_dr_learner_is_cross_fitted_regression_of_the_pseudo_outcome() -> None:
     rows = problem()
     X, Xa, t, y = tensors(rows)
     learner = DoublyRobustClassifier(clip=0.45, **PLAIN).fit_problem(rows)
-    table = Table.of(rows, learner.preprocessor_, None)
-    device = torch.device("cpu")
-    half = _halves(FleetData(stack([table], 1, device), None, [3], 2, device, None))[0]
+    half = halves(rows, seed=3)
     scores, outcomes = [], torch.empty(len(rows))
     for side in (0, 1):
         own, other = half == side, half != side

@@ -42,14 +42,13 @@ class InversePropensityClassifier(LearnerClassifier):
     given features, weighting changes what a flexible network learns only where it has to
     compromise; on the simulation it is close to tested-only.
 
-    With a learner that is not a network, nobody's weight comes from a model of testing that saw
-    whether she was tested: it is cross-fitted in five folds.
-
-    *Variants.* "corrected" clips the probability from below and normalises the weights to mean 1.
-    "published" does neither. (The released class trains on all rows, untested ones as negatives,
-    with a propensity fitted to the wrong split; the published row cannot come from it. This is
-    what the paper describes, and does not give that row either: AUC .796 [.662, .864] against the
-    published .829 [.598, .874], ROC gap .045 against .048; near, not equal.)
+    *Variants.* "corrected" clips the probability from below, normalises the weights to mean 1, and
+    nobody's weight comes from a model of testing that saw whether she was tested: networks are
+    fitted to either half of the rows, other learners in five folds. "published" does none of it.
+    (The released class trains on all rows, untested ones as negatives, with a propensity fitted to
+    the wrong split; the published row cannot come from it. This is what the paper describes, and
+    does not give that row either: AUC .796 [.662, .864] against the published .829 [.598, .874],
+    ROC gap .045 against .048; near, not equal.)
 
     Parameters
     ----------
@@ -65,7 +64,8 @@ class InversePropensityClassifier(LearnerClassifier):
     Attributes
     ----------
     propensity_, propensity_model_
-        P(tested) of each training row, unclipped, and the network behind it.
+        P(tested) of each training row, unclipped, from a model that did not see it, and the
+        networks of both halves ("published": one network of all rows).
 
     References
     ----------
@@ -199,8 +199,8 @@ def halves(
     np.maximum.at(of_person, person, of_row)  # a person is as informative as her best row
     if (of_person > 1).sum() < 2:
         raise checks.InputError(
-            "dr-learner fits models to either half of the rows and needs at least two tested "
-            "people; gather more labels, or choose another method."
+            "ipw and dr-learner fit models to either half of the rows and need at least two "
+            "tested people; gather more labels, or choose another method."
         )
     draw = np.random.default_rng(seed).random(len(of_person))
     half_of_person = np.empty_like(of_person)

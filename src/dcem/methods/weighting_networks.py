@@ -28,42 +28,43 @@ PUBLISHED, EARLY_STOPPED = SCHEDULES["published"][1], SCHEDULES["fast"][1]
 def train_ipw(
     method: InversePropensityClassifier, data: FleetData, train_network: Callable[..., Trained]
 ) -> Trained:
-    """P(tested) first, as a column `e` of the rows; then the outcome networks."""
-    settings = PUBLISHED if method.variant == "published" else EARLY_STOPPED
+    """P(tested) first, as a column `e` of the rows; then the outcome networks.
+
+    Corrected: of each half of the rows by a network of the other half, so that nobody's weight
+    comes from a model that saw whether she was tested. Published: by one network of all rows.
+    """
+    published = method.variant == "published"
+    both, half, learns = (data, None, None) if published else _by_halves(data)
     model = fit_propensity(
-        data.train,
-        data.validation,
-        method.propensity_settings or settings,
+        both.train if learns is None else select(both.train, learns),
+        both.validation,
+        method.propensity_settings or (PUBLISHED if published else EARLY_STOPPED),
         n_groups=data.n_groups,
-        seeds=data.seeds,
+        seeds=both.seeds,
         batch_size=data.batch_size,
     )
 
-    def with_propensity(part: Rows) -> Rows:
-        e = torch.sigmoid(log_odds(model, part, data.n_groups))  # [M, N]
+    def with_propensity(part: Rows, rows: Rows, unseen: bool) -> Rows:
+        e = torch.sigmoid(log_odds(model, rows, data.n_groups))  # [M, N], or [2M, N]
+        if half is not None:
+            e = _of_other_half(half, e) if unseen else (e[0::2] + e[1::2]) / 2
         return Rows(part.X, dict(part.columns) | {"e": e[0] if len(e) == 1 else e})
 
-    train = with_propensity(data.train)
-    validation = None if data.validation is None else with_propensity(data.validation)
+    train, validation = with_propensity(data.train, both.train, True), None
+    if data.validation is not None and both.validation is not None:
+        validation = with_propensity(data.validation, both.validation, False)
     trained = train_network(replace(data, train=train, validation=validation))
     e = np.atleast_2d(train["e"].cpu().numpy())
+    size = len(both.seeds) // len(data.seeds)
     for m, attributes in enumerate(trained.attributes):
-        attributes |= {"propensity_": e[m], "propensity_model_": _one(model, slice(m, m + 1))}
+        own = _one(model, slice(size * m, size * (m + 1)))
+        attributes |= {"propensity_": e[m], "propensity_model_": own}
     return trained
 
 
 def train_doubly_robust(method: DoublyRobustClassifier, data: FleetData) -> Trained:
     """Nuisances of either half, pseudo-outcomes of the other, and a network for each."""
-    half = _halves(data)  # [M, N]
-    # two networks a member, one for each half that its models learn from
-    both = replace(
-        data,
-        train=_twice(data.train),
-        validation=None if data.validation is None else _twice(data.validation),
-        seeds=[seed for seed in data.seeds for _ in range(2)],
-    )
-    side = torch.tensor([[0], [1]], device=data.device).repeat(len(half), 1)
-    learns = half.repeat_interleave(2, dim=0) == side  # [2M, N]
+    both, half, learns = _by_halves(data)
     e, m, propensity = _nuisances(method, both, learns)
     architecture = method._architecture(data.n_inputs)
     fleet = both.fleet(architecture)
@@ -81,13 +82,10 @@ def train_doubly_robust(method: DoublyRobustClassifier, data: FleetData) -> Trai
         both,
         fleet,
         supervised(architecture, squared_error),
-        select(rows, (~learns).to(rows.X.dtype)),
+        select(rows, 1 - learns),
         validation,
     )
-    unseen = [
-        torch.where(half == 0, values[1::2], values[0::2]).cpu().numpy()
-        for values in (outcome, e[0])
-    ]
+    unseen = [_of_other_half(half, values).cpu().numpy() for values in (outcome, e[0])]
     attributes = [
         {
             "n_iter_": max(kept[2 * number : 2 * number + 2]),
@@ -104,7 +102,7 @@ def _nuisances(
     method: DoublyRobustClassifier, both: FleetData, learns: Tensor
 ) -> tuple[list[Tensor], list[Tensor], Fleet]:
     """P(tested) and the tested-only prediction, `[2M, N]`, of training and validation rows."""
-    own = select(both.train, learns.to(both.train.X.dtype))
+    own = select(both.train, learns)
     settings = PUBLISHED if method.patience is None else EARLY_STOPPED
     propensity = fit_propensity(
         own,
@@ -137,6 +135,28 @@ def squared_error(logits: Tensor, rows: Rows) -> Tensor:
 def _tested(part: Rows) -> Rows:
     kept = select(part, part["tested"])
     return Rows(kept.X, {"target": kept["y"], "weight": kept["weight"]})
+
+
+def _by_halves(data: FleetData) -> tuple[FleetData, Tensor, Tensor]:
+    """Two networks per member, one for each half that it learns from.
+
+    The rows for all of them; each row's half `[M, N]`; and 1 where a network learns `[2M, N]`.
+    """
+    half = _halves(data)
+    both = replace(
+        data,
+        train=_twice(data.train),
+        validation=None if data.validation is None else _twice(data.validation),
+        seeds=[seed for seed in data.seeds for _ in range(2)],
+    )
+    side = torch.tensor([[0], [1]], device=data.device).repeat(len(half), 1)
+    learns = half.repeat_interleave(2, dim=0) == side
+    return both, half, learns.to(data.train.X.dtype)
+
+
+def _of_other_half(half: Tensor, values: Tensor) -> Tensor:
+    """Of `[2M, N]`, what the network that did not learn from a row says of it `[M, N]`."""
+    return torch.where(half == 0, values[1::2], values[0::2])
 
 
 def _twice(rows: Rows) -> Rows:
