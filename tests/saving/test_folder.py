@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import sys
 import warnings
 
 import numpy as np
@@ -227,16 +228,7 @@ def test_all_files_have_the_permissions_of_a_new_file(table, tmp_path):
 
 
 def test_onnx_without_the_extra_says_what_to_install(table, tmp_path, monkeypatch):
-    import importlib
-
-    real = importlib.import_module
-
-    def missing(name, *args):
-        if name == "onnxruntime":
-            raise ImportError(name)
-        return real(name, *args)
-
-    monkeypatch.setattr(importlib, "import_module", missing)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ImportError, match=r"pip install 'dcem\[onnx\]'"):
         fit(table).export_onnx(tmp_path / "m.onnx")
 
