@@ -146,4 +146,4 @@ def _is_positive(candidate: Candidate) -> np.ndarray:
     text = candidate.column.text
     if candidate.positive:
         return text.take(np.array([v in candidate.positive for v in text.values]), False)
-    return text.take(np.array([values.yes_no(v) == 1 for v in text.values]), False)
+    return text.take(values.yes_no(text.values) == 1, False)

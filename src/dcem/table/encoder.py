@@ -80,7 +80,7 @@ class Encoding:
             out[:, 0], unread = values.days_and_unread(column, self.date_format, missing)
         elif self.kind == "boolean":
             text = values.coded(column, missing)
-            meant = np.array([values.yes_no(v) for v in text.values], dtype=float)
+            meant = values.yes_no(text.values)
             out[:, 0] = text.take(meant, np.nan)
             unread = values.unread(text, meant)
         else:

@@ -28,7 +28,6 @@ from math import lgamma, log
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 AUC_LIMIT = 0.9
 LABEL_AUC_LIMIT = 0.98
@@ -223,7 +222,7 @@ def levels(codes: np.ndarray, names: tuple[str, ...]) -> Cells:
 
 def _auc(score: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> float:
     """AUC of cells with this score that hold so many positives and negatives; ties count half."""
-    cells = pd.DataFrame({"p": positives, "n": negatives}).groupby(score, sort=True).sum()
-    p, n = cells["p"].to_numpy(), cells["n"].to_numpy()
+    place = np.unique(score, return_inverse=True)[1]
+    p, n = np.bincount(place, positives), np.bincount(place, negatives)
     below = np.cumsum(n) - n
     return float((p * (below + n / 2)).sum() / (p.sum() * n.sum()))

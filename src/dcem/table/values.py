@@ -292,17 +292,18 @@ def limits_parsed(values: Sequence[str]) -> np.ndarray:
 
 def yes_or_no(values: Sequence[str]) -> np.ndarray | None:
     """1 for yes and 0 for no, if every value plainly says one of them; else None."""
-    said = np.array([yes_no(value) for value in values], dtype=float)
+    said = yes_no(values)
     return None if len(said) == 0 or np.isnan(said).any() else said
 
 
-def yes_no(value: str) -> float:
-    """1 for yes, 0 for no, NaN for anything else."""
-    text = value.casefold()
-    if text in YES or text in NO:
-        return float(text in YES)
-    number = parsed([value])[0]
-    return float(number) if number in (0.0, 1.0) else np.nan
+def yes_no(values: Sequence[str]) -> np.ndarray:
+    """1 for yes, 0 for no, NaN for anything else, of each value."""
+    said = parsed(values)
+    said[~np.isin(said, (0, 1))] = np.nan
+    for i, text in enumerate(value.casefold() for value in values):
+        if text in YES or text in NO:
+            said[i] = text in YES
+    return said
 
 
 def date_format(values: Sequence[str]) -> str | None:
