@@ -133,7 +133,7 @@ def _meanings(form: Posted, path: Path, roles: dict[str, Any]) -> dict[str, list
 
 def usual_meaning(value: str) -> str:
     """What a value of the label means if nothing is said: "yes", "no", or "" (it must be said)."""
-    return {1.0: "yes", 0.0: "no"}.get(yes_no(value), "")
+    return {1.0: "yes", 0.0: "no"}.get(float(yes_no([value])[0]), "")
 
 
 def meaning(value: str, roles: dict[str, Any]) -> str:
