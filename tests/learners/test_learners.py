@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from dcem.learners import LEARNERS, from_plain, make_learner, to_plain
 from dcem.learners.learner import smallest_leaf
+from dcem.learners.preprocess import Preprocessor
 from dcem.learners.trees import Scorer, Trees
 from dcem.table.checks import InputError
 
@@ -206,3 +207,14 @@ def test_a_classifier_of_others_is_cloned_and_not_written(rows):
         make_learner(object(), 0)
     with pytest.raises(InputError, match="Did you mean 'boost'"):
         make_learner("bost", 0)
+
+
+def test_a_column_in_which_few_people_differ_tells_nothing():
+    """Nine people with a rare trait, thirty visits each: the mean would tell how many they are."""
+    person = np.repeat(np.arange(200), 30)
+    X = np.stack([np.random.default_rng(0).normal(size=6000), person < 9, person < 12], axis=1)
+    made = Preprocessor.fit(X, "standard", person=person)
+    assert made.mean[1] == 0
+    assert made.scale[1] == np.inf
+    assert made.mean[2] == pytest.approx(12 / 200)
+    assert (made.transform(X)[:, 1] == 0).all()

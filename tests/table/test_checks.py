@@ -99,6 +99,7 @@ def test_all_unreadable_features_are_named_at_once() -> None:
 
 TABLE_MISTAKES = [
     (lambda: table().iloc[:0], {}, "no rows"),
+    (lambda: table().assign(sex=["everybody", "F"] * 20), {}, "called 'everybody', which is what"),
     (lambda: table().assign(cultured=0, sepsis=0), {}, "Nobody is tested: 'cultured' is 0"),
     (lambda: table().assign(sepsis=0), {}, "one class .* 'sepsis' is 0 in all 20 tested rows"),
     (lambda: table().assign(sepsis=table().cultured), {}, "'sepsis' is 1 in all 20"),
@@ -128,8 +129,7 @@ TABLE_MISTAKES = [
     (lambda: table().assign(w=0), {"weight": "w"}, "'w' is zero in all 40 rows"),
     (lambda: table().assign(g=np.arange(N) / 4), {"group": ["sex", "g"]}, "30 of 40 .*pandas.cut"),
     (lambda: table().assign(g=np.inf), {"group": ["sex", "g"]}, "infinities in 40 of 40"),
-    (lambda: [1, 2], {}, "Expected a pandas or polars frame, got list"),
-    (lambda: pl.from_pandas(table()).lazy(), {}, r"Call \.collect\(\)"),
+    (lambda: [1, 2], {}, r"Expected a frame .*, got list"),
 ]
 
 

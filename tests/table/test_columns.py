@@ -48,6 +48,13 @@ NUMBERS = RNG.normal(size=N).round(2)
         ("iso", pd.date_range("2020", periods=N, freq="h").strftime("%Y-%m-%d %H:%M:%S"), "date"),
         ("us", pd.date_range("2020", periods=N, freq="D").strftime("%m/%d/%Y"), "date"),
         ("german", pd.date_range("2020", periods=N, freq="D").strftime("%d.%m.%Y"), "date"),
+        ("sas", pd.date_range("2020", periods=N, freq="D").strftime("%d%b%Y"), "date"),
+        ("sas time", pd.date_range("2020", periods=N).strftime("%d%b%Y:%H:%M:%S"), "date"),
+        ("excel", pd.date_range("2020", periods=N).strftime("%m/%d/%Y %I:%M:%S %p"), "date"),
+        ("change", [f"−{i % 50}.5" for i in range(N)], "number"),
+        ("price", [f"${i:,}.50" for i in range(N)], "number"),
+        ("share", [f"{i % 100} %" for i in range(N)], "number"),
+        ("mixed share", [f"{i % 40} %" if i % 2 else f"0.{i % 40}" for i in range(N)], "category"),
         ("constant", ["x"] * N, "constant"),
         ("nearly constant", ["x"] * (N - 3) + ["y"] * 3, "constant"),
         ("empty", [""] * N, "constant"),
@@ -115,6 +122,21 @@ def test_present_or_not_is_what_counts_where_there_is_one_value():
 def test_a_level_of_nine_people_is_not_written_down():
     values = ["a"] * 500 + ["b"] * 300 + ["nine"] * 9
     assert guess("c", text(values)).encoding.levels == ("a", "b")
+
+
+def test_other_and_missing_need_ten_people_not_rows():
+    """Two people with many visits, pooled or without a value, have no indicator."""
+    values = ["a"] * 500 + ["b"] * 300 + ["c", "d"] * 20 + [None] * 40
+    person = np.r_[np.arange(800), [900, 901] * 20, [902, 903] * 20]
+    own = guess("c", text(values), person=person).encoding
+    assert (own.levels, own.other, own.missing) == (("a", "b"), False, False)
+    assert guess("c", text(values)).encoding.missing
+
+
+def test_marks_of_a_number_are_read_alike_later():
+    encoding = guess("x", text([f"$ {7 * (i % 300):,}" for i in range(2000)])).encoding
+    later = ["$ 1,500", "€2", "−3", "4 %", "<5", "pos"]
+    np.testing.assert_array_equal(encode(encoding, later).ravel(), [1500, 2, -3, 4, 5, np.nan])
 
 
 def test_user_spellings_of_missing_hold_everywhere():

@@ -160,3 +160,14 @@ def test_leaks_of_a_table_are_values(rng):
     }
     flagged = {column.name for column in table.columns if column.flag}
     assert flagged == {"label_again", "ordered", "level", "antibiotic"}
+
+
+@pytest.mark.parametrize(("errors", "found"), [(0.03, True), (0.08, True), (0.2, False)])
+def test_a_copy_with_errors_is_found(rng, errors, found):
+    tested, ill = rng.random(N) < 0.4, rng.random(N) < 0.3
+    label = np.where(tested, ill.astype(float), np.nan)
+    copy = np.where(rng.random(N) < errors, ~ill, ill).astype(float)
+    assert ("label" in of_number(copy, tested, label)) == found
+    assert ("label" in of_text(np.where(copy == 1, "pos", "neg"), tested, label)) == found
+    noisy = ill + rng.normal(0, 0.3 if found else 0.9, N)  # a sum of the label and noise
+    assert ("label" in of_number(noisy, tested, label)) == found

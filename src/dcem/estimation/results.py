@@ -9,8 +9,7 @@ from math import ceil, nan
 import numpy as np
 
 from dcem.table.disclosure import THRESHOLD
-
-EVERYBODY = "everybody"  # the key of curves and estimates that are not of one group
+from dcem.table.groups import EVERYBODY as EVERYBODY  # the key of what is not of one group
 
 
 @dataclass(frozen=True)

@@ -147,6 +147,9 @@ def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray,
     if len(bad) == len(text.values) or any(c.isdigit() for word in words for c in word):
         return None
     limits = [v for v in text.values if values.LIMIT.match(v)]
+    shares = {v.endswith("%") for v in text.values if v not in bad}
+    if len(shares) > 1:  # is 0.45 the same as 45 %? Nobody knows
+        return None
     in_words, in_limits, said = (
         sum(count for v, count in zip(text.values, counts.tolist(), strict=True) if counted(v))
         for counted in (
@@ -161,8 +164,9 @@ def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray,
     note = f"{shown} counts as missing" if bad else ""
     if limits:
         note = "; ".join(filter(None, [note, f"{limits[0]!r} is read as its limit"]))
-    if grouped := next((v for v in text.values if values.THOUSANDS.match(v)), None):
-        read = values.spell(float(values.parsed([grouped])[0]))
+    marks = (values.THOUSANDS.match, values.UNIT.search)
+    if grouped := next((v for v in text.values if any(mark(v) for mark in marks)), None):
+        read = values.spell(float(values.limits_parsed([grouped])[0]))
         note = "; ".join(filter(None, [note, f"{grouped!r} is read as {read}"]))
     return numbers, note
 

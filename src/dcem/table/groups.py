@@ -19,6 +19,8 @@ from dcem.table.values import Coded
 
 MISSING_LEVEL = "(missing)"
 """The level of rows whose group is not recorded: people too, and rarely missing at random."""
+EVERYBODY = "everybody"
+"""What all groups together are called in results; no group may be."""
 
 
 def check_groups(
@@ -45,6 +47,11 @@ def check_groups(
     crossed, all_names = cross(named)
     present, codes = np.unique(crossed, return_inverse=True)
     names = tuple(all_names[p] for p in present)
+    if EVERYBODY in names:
+        raise InputError(
+            f"A group of {name!r} is called {EVERYBODY!r}, which is what results call all groups "
+            "together. Rename it."
+        )
     if levels is not None:
         codes, names = _match(codes, names, tuple(map(str, levels)), name, labels)
     return codes.astype(np.int64), names

@@ -8,8 +8,9 @@ has no clock, but it gives hints, each about one column alone. The kinds of a `L
   What drives testing in practice (symptoms, age, the ward) stays below; results of the test do not;
 * ``"only-tested"``: some of its values hardly ever occur without the test, or it is hardly ever
   filled in without it: the test filled them in;
-* ``"label"``: among the tested, the column nearly determines the label; its AUC is .98 or more.
-  Risk factors do not reach that; the label in other words does;
+* ``"label"``: among the tested, the column nearly determines the label; its AUC is .95 or more, or
+  .9 of a column with two values. Risk factors do not reach that; the label in other words does,
+  also if it was copied with errors;
 * ``"implies-label"``: under some of its values everybody tested is positive, and these cover a
   good part of the positives: a diagnosis, a treatment, a code that follows a positive result;
 * ``"truth"``: the column nearly determines the true outcome of everybody, where that is known.
@@ -30,7 +31,8 @@ from typing import NamedTuple
 import numpy as np
 
 AUC_LIMIT = 0.9
-LABEL_AUC_LIMIT = 0.98
+LABEL_AUC_LIMIT = 0.95
+TWO_VALUES_AUC_LIMIT = 0.9  # no yes-or-no risk factor tells nine in ten of both apart
 LABEL_FEWEST = 20  # positives, and negatives, among the tested: cells cannot fit so many by chance
 EXACT = 0.9999
 BINS = 20
@@ -78,16 +80,17 @@ class Leak:
     def sentence(self) -> str:
         """What was seen, to follow the name of the column."""
         which = ", ".join(map(repr, self.values))
+        says = "says" if self.strength >= 0.98 else "nearly says"
         if self.kind == "tested":
             if self.strength > EXACT:
                 return "it says exactly who was tested (it may be the decision itself)"
             return f"it alone predicts who was tested with an AUC of {self.strength:.2f}"
         return {
             "only-tested": f"{which} hardly ever occurs without the test",
-            "label": f"among the tested it says the label itself (AUC {self.strength:.2f})",
+            "label": f"among the tested it {says} the label itself (AUC {self.strength:.2f})",
             "implies-label": f"everybody tested with {which} is positive, which covers "
             f"{self.strength:.0%} of the positives",
-            "truth": f"it says the true outcome (AUC {self.strength:.2f})",
+            "truth": f"it {says} the true outcome (AUC {self.strength:.2f})",
         }[self.kind]
 
 
@@ -150,7 +153,8 @@ def _about_outcome(column: str, kind: str, cells: Cells, positive: np.ndarray) -
     share = cases / np.maximum(rows, 1)
     area = _auc(share, cases, rows - cases)
     enough = min(ill, well) >= LABEL_FEWEST
-    if (area >= LABEL_AUC_LIMIT and enough) or (area > EXACT and _beyond_chance(rows, ill)):
+    limit = TWO_VALUES_AUC_LIMIT if (rows > 0).sum() == 2 else LABEL_AUC_LIMIT
+    if (area >= limit and enough) or (area > EXACT and _beyond_chance(rows, ill)):
         yield Leak(column, kind, area)
         return
     implies = (cases >= FEWEST_POSITIVE) & (share >= NEARLY_ALL)
@@ -202,7 +206,9 @@ def bands(values: np.ndarray) -> Cells:
         edges = np.unique(np.quantile(rest, np.linspace(0, 1, BINS + 1)))
         band = np.clip(np.searchsorted(edges, found, side="right") - 1, 0, max(len(edges) - 2, 0))
         place = np.where(frequent, place, len(names) + band)
-        names += [f"{low:g} to {high:g}" for low, high in itertools.pairwise(edges)] or ["others"]
+        names += [f"{low:.3g} to {high:.3g}" for low, high in itertools.pairwise(edges)] or [
+            "others"
+        ]
     out = np.full(len(values), len(names))
     out[~absent] = place[codes]
     return Cells(out, [*names, NO_VALUE], single)

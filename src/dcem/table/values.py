@@ -48,9 +48,17 @@ DATE_FORMATS = (
     "%d.%m.%Y %H:%M",
     "%d-%b-%Y",
     "%d %b %Y",
+    "%d%b%Y",  # as SAS writes them
+    "%d%b%Y:%H:%M:%S",
+    "%m/%d/%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M:%S",
+    "%m/%d/%Y %I:%M:%S %p",
 )
+DATE_LIKE = re.compile(r"[-/. ]|^\d{1,2}[A-Za-z]{3}\d{4}")
 LIMIT = re.compile(r"^[<>]=?\s*(?=[\d.])")  # "<0.5": a laboratory's limit of detection
 THOUSANDS = re.compile(r"^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$")  # "1,234,567.8"
+UNIT = re.compile(r"[$€£¥]\s*(?=[\d.])|\s*[%€]$")  # "$12", "12 %": of a measurement
 WHOLE = re.compile(r"^-?(0|[1-9]\d*)\.0+$")  # "3.0", as floats are written
 CODE = re.compile(r"^0\d")  # "007": digits, but not a quantity
 LARGEST = 1e30  # a number beyond it is a slip or a mark for missing, and overflows what follows
@@ -271,8 +279,8 @@ def _cast(column: pa.ChunkedArray, missing: Collection[str]) -> np.ndarray | Non
 
 
 def parsed(values: Iterable[str]) -> np.ndarray:
-    """Each text as a number, NaN where it is none: "3.5", "1e3", "1,234"."""
-    texts = list(values)
+    """Each text as a number, NaN where it is none: "3.5", "1e3", "1,234", "−2"."""
+    texts = [text.replace("\N{MINUS SIGN}", "-") for text in values]
     found = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
     array = found.to_numpy(np.float64, copy=True)
     for i in np.flatnonzero(np.isnan(array)).tolist():
@@ -282,11 +290,12 @@ def parsed(values: Iterable[str]) -> np.ndarray:
 
 
 def limits_parsed(values: Sequence[str]) -> np.ndarray:
-    """`parsed`, where "<0.5" is 0.5: of measurements, never of names."""
+    """`parsed`, where "<0.5" is 0.5 and "$12" is 12: of measurements, never of names."""
     found = parsed(values)
-    limits = [i for i in np.flatnonzero(np.isnan(found)).tolist() if LIMIT.match(values[i])]
-    if limits:
-        found[limits] = parsed(LIMIT.sub("", values[i]) for i in limits)
+    lost = np.flatnonzero(np.isnan(found)).tolist()
+    marked = [i for i in lost if LIMIT.match(values[i]) or UNIT.search(values[i])]
+    if marked:
+        found[marked] = parsed(UNIT.sub("", LIMIT.sub("", values[i])) for i in marked)
     return found
 
 
@@ -309,7 +318,7 @@ def yes_no(values: Sequence[str]) -> np.ndarray:
 def date_format(values: Sequence[str]) -> str | None:
     """The format in which (nearly) all values are dates, or None."""
     candidates = [value for value in values if value.casefold() not in NOT_A_NUMBER]
-    if not candidates or not all(any(mark in v for mark in "-/. ") for v in candidates[:20]):
+    if not candidates or not all(map(DATE_LIKE.search, candidates[:20])):
         return None
     for known in DATE_FORMATS:
         # A sample first: most formats fail on it already.
