@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dcem.audit.findings import clear_disparities
-from dcem.audit.results import Audit, TestingRate
+from dcem.audit.results import Audit, Prevalence, TestingRate
 from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.overlap import HARDLY
 from dcem.estimation.results import EVERYBODY
@@ -164,10 +164,16 @@ def _bar(audit: Audit, rate: TestingRate) -> list[str]:
     ]
 
 
+def _everybody(audit: Audit) -> Prevalence | None:
+    """How common the outcome is among everybody, if anything is recorded of it."""
+    every = (p for p in audit.prevalence if p.group == EVERYBODY and p.recorded.estimable)
+    return next(every, None)
+
+
 def _record(audit: Audit) -> list[str]:
     """What the record hides, of everybody."""
-    every = next((p for p in audit.prevalence if p.group == EVERYBODY), None)
-    if every is None or not every.recorded.estimable:
+    every = _everybody(audit)
+    if every is None:
         return []
     if not every.doubly_robust.estimable:
         return [
@@ -204,8 +210,8 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
                 "features",
             )
         )
-    every = next((p for p in audit.prevalence if p.group == EVERYBODY), None)
-    if every is not None and every.recorded.estimable:
+    every = _everybody(audit)
+    if every is not None:
         found.append(
             KeyNumber(
                 estimate(every.doubly_robust, "percent"),
@@ -270,8 +276,8 @@ def picture(audit: Audit) -> Dots | None:
 
 
 def _prevalences(audit: Audit) -> Dots | None:
-    every = next((p for p in audit.prevalence if p.group == EVERYBODY), None)
-    if every is None or not every.recorded.estimable:
+    every = _everybody(audit)
+    if every is None:
         return None
     kinds = {
         "recorded: the untested count as negative": every.recorded,

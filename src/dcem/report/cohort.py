@@ -26,7 +26,7 @@ from dcem.report.document import (
     estimate,
     table,
 )
-from dcem.report.style import FAINT, INK, MUTED, PAPER, RC, Drawing, group_colour, new_figure
+from dcem.report.style import FAINT, INK, MUTED, PAPER, Drawing, group_colour, in_style, new_figure
 from dcem.table.disclosure import WITHHELD
 from dcem.text import decimal
 
@@ -100,14 +100,12 @@ def draw_flow(flow: Mapping[str, Any]) -> Drawing:
     )
 
 
+@in_style
 def draw_distributions(quality: Mapping[str, Any]) -> Drawing:
     """Each feature's distribution in both groups, in shares of the group per unit of the axis."""
-    import matplotlib
-
     features = quality["features"]
     figure = new_figure(9.6, 9.2)
-    with matplotlib.rc_context(RC):
-        axes = figure.subplots(5, 3).ravel()
+    axes = figure.subplots(5, 3).ravel()
     for ax, (name, feature) in zip(axes, features.items(), strict=False):
         for code, group in enumerate(_GROUPS):
             shown = feature["distribution"].get(group)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from dcem.compare.results import TableComparison
 from dcem.estimation.findings import Finding, in_order
+from dcem.estimation.results import Target
 from dcem.report.cells import plain
 from dcem.report.compare_opening import opening, shown_targets
 from dcem.report.compare_tables import (
@@ -37,6 +38,7 @@ from dcem.report.document import (
 )
 from dcem.report.figures import curves, people
 from dcem.report.findings import listed_findings
+from dcem.report.style import Drawing
 from dcem.text import count
 
 CARE = (
@@ -89,12 +91,8 @@ def _sections(
     yield "short", "In short", [Text(_said(comparison.findings), bullets=True)]
     yield "tested", "Who is tested, and what is seen", [*about_data, *_tested(comparison)]
     yield "side", "Methods side by side", [*_side_by_side(comparison)]
-    for key, heading, what in (
-        ("curves", "How well each group is ranked", "roc"),
-        ("calibration", "Can the risks be taken at their word?", "calibration"),
-        ("decisions", "Would acting on the scores help?", "decisions"),
-    ):
-        yield key, heading, _by_target(comparison, what)
+    for key, heading, name, draw in CURVES:
+        yield key, heading, _by_target(comparison, name, draw)
     if comparison.planted is not None:
         yield "planted", "Which method recovers planted outcomes?", [*_planted(comparison)]
     yield "inside", "Inside the methods", [*_inside(comparison)]
@@ -168,25 +166,30 @@ def _side_by_side(comparison: TableComparison) -> Iterator[Block]:
     yield Fold("What the methods do, and what the numbers assume", (Terms(told), targets))
 
 
-_DRAW = {
-    "roc": curves.roc_curves,
-    "calibration": curves.calibration,
-    "decisions": curves.decision_curves,
-}
+Draw = Callable[[TableComparison, Target], Drawing | None]
+
+# Section of curves -> its heading, what they are called, and who draws them.
+CURVES: tuple[tuple[str, str, str, Draw], ...] = (
+    ("curves", "How well each group is ranked", "ROC curves", curves.roc_curves),
+    (
+        "calibration",
+        "Can the risks be taken at their word?",
+        "Calibration curves",
+        curves.calibration_curves,
+    ),
+    ("decisions", "Would acting on the scores help?", "Decision curves", curves.decision_curves),
+)
 
 
-def _by_target(comparison: TableComparison, what: str) -> list[Block]:
-    """A fold with a view for each target that has this figure."""
-    attribute = {"roc": "roc_curves", "calibration": "calibration_curves"}.get(
-        what, "decision_curves"
-    )
+def _by_target(comparison: TableComparison, name: str, draw: Draw) -> list[Block]:
+    """A fold with a view for each target that has these curves."""
     views = tuple(
-        View(target.name, (Figure(partial(_DRAW[what], comparison, target)),))
+        View(target.name, (Figure(partial(draw, comparison, target)),))
         for target in shown_targets(comparison)
-        if any(getattr(m.judgements[target.key], attribute) for m in comparison.methods)
+        if any(getattr(m.judgements[target.key], draw.__name__) for m in comparison.methods)
     )
-    name = {"roc": "ROC curves", "calibration": "Calibration curves"}.get(what, "Decision curves")
-    return [Fold(f"{name} by method and group", (Views(what, name, views),))] if views else []
+    where = draw.__name__.replace("_", "-")
+    return [Fold(f"{name} by method and group", (Views(where, name, views),))] if views else []
 
 
 def _planted(comparison: TableComparison) -> Iterator[Block]:

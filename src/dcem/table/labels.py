@@ -234,18 +234,9 @@ class SelectiveLabels:
 
     @classmethod
     def from_file(
-        cls,
-        path: str | Path,
-        *,
-        label: str,
-        tested: str | None = None,
-        group: str | Sequence[str] | None = None,
-        id: str | None = None,
-        weight: str | None = None,
-        features: Sequence[str] | None = None,
-        group_names: Sequence[str] | None = None,
+        cls, path: str | Path, *, features: Sequence[str] | None = None, **roles: Any
     ) -> SelectiveLabels:
-        """From a CSV, gzipped CSV or Parquet file, with the roles of `from_frame`.
+        """From a file of any format that is read, with the roles of `from_frame`.
 
         The `id` and the `group` are names: leading zeros survive.
         """
@@ -253,23 +244,15 @@ class SelectiveLabels:
         from dcem.table.read import notes, read_header, read_whole
 
         path = Path(path)
-        roles = assign_roles(label=label, tested=tested, id=id, weight=weight, group=_listed(group))
         header = read_header(path)
         for note in notes(path):
             checks.notice(note)
         with naming(path):
-            wanted = list(dict.fromkeys([*roles, *(features or ())])) if features else header
-            checks.require_columns(header, [*roles, *wanted])
-            return cls.from_frame(
-                read_whole(path, wanted).to_pandas(),
-                label=label,
-                tested=tested,
-                group=group,
-                id=id,
-                weight=weight,
-                features=features,
-                group_names=group_names,
-            )
+            named = {role: _listed(roles.get(role)) for role in ("label", *_PARTS)}
+            needed = [column for columns in named.values() for column in columns]
+            wanted = header if features is None else list(dict.fromkeys([*needed, *features]))
+            checks.require_columns(header, [*needed, *wanted])
+            return cls.from_frame(read_whole(path, wanted).to_pandas(), features=features, **roles)
 
     def __len__(self) -> int:
         return len(self.X)

@@ -71,7 +71,7 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
 
 
 @in_style
-def calibration(comparison: TableComparison, target: Target) -> Drawing | None:
+def calibration_curves(comparison: TableComparison, target: Target) -> Drawing | None:
     """One panel a method: estimated against predicted risk, for everybody and for each group."""
     judged = _judged(comparison, target, "calibration_curves")
     if not judged:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dcem.report.style import ACCENT, FAINT, INK, RC, WARN, Drawing, group_colour, new_figure
+from dcem.report.style import ACCENT, FAINT, INK, WARN, Drawing, group_colour, in_style, new_figure
 from dcem.table.checks import InputError
 from dcem.tasks import SinusoidProcess, Task
 from dcem.text import percent
@@ -14,6 +14,7 @@ from dcem.text import percent
 _DOTS = 1_500  # of a group in one panel; more would hide each other
 
 
+@in_style
 def draw_task(task: Task, split: str = "train", random_state: int = 0) -> Drawing:
     """One row per group, three columns: the truth, who was tested, and what the table then shows.
 
@@ -26,8 +27,6 @@ def draw_task(task: Task, split: str = "train", random_state: int = 0) -> Drawin
     InputError
         For a task whose law is not known in two features.
     """
-    import matplotlib
-
     if not isinstance(task.process, SinusoidProcess):
         raise InputError(
             f"Only simulated tasks with two features can be drawn; this one is a {task.kind!r} "
@@ -35,36 +34,35 @@ def draw_task(task: Task, split: str = "train", random_state: int = 0) -> Drawin
         )
     problem, ill = task.split(split), task.truth[split] == 1
     rng = np.random.default_rng(random_state)
-    with matplotlib.rc_context(RC):
-        figure = new_figure(9.6, 3.1 * problem.n_groups + 0.6)
-        axes = figure.subplots(problem.n_groups, 3, sharex=True, sharey=True, squeeze=False)
-        low, high = np.percentile(problem.X, [0.3, 99.7], axis=0)
-        said = []
-        for code, name in enumerate(problem.group_names):
-            here = np.flatnonzero(problem.group == code)
-            shown = rng.permutation(here)[:_DOTS]
-            positives, tested = ill[here].sum(), problem.tested[here].sum()
-            seen = (ill & problem.tested)[here].sum()
-            titles = [
-                f"Truth: {percent(positives / len(here))} positive",
-                f"Tested: {percent(tested / len(here))}",
-                f"Seen: {percent(seen / len(here))} positive",
-            ]
-            said.append(f"Group {name}: " + ", ".join(t.lower() for t in titles) + ".")
-            x, truth, looked = problem.X[shown], ill[shown], problem.tested[shown]
-            colour = group_colour(code)
-            for ax, title in zip(axes[code], titles, strict=True):
-                ax.set_title(title, fontsize=10.5)
-                ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-            _dots(axes[code][0], x, truth, colour)
-            _dots(axes[code][1], x, looked, colour)
-            _seen(axes[code][2], x, truth, looked, colour)
-            for ax in axes[code]:
-                _boundaries(ax, task.process, code)
-            axes[code][0].set_ylabel(f"group {name}\nx₁", color=colour)
-        for ax in axes[-1]:
-            ax.set_xlabel("x₀")
-        figure.legend(handles=_key(), loc="outside lower center", ncols=3, fontsize=9.5)
+    figure = new_figure(9.6, 3.1 * problem.n_groups + 0.6)
+    axes = figure.subplots(problem.n_groups, 3, sharex=True, sharey=True, squeeze=False)
+    low, high = np.percentile(problem.X, [0.3, 99.7], axis=0)
+    said = []
+    for code, name in enumerate(problem.group_names):
+        here = np.flatnonzero(problem.group == code)
+        shown = rng.permutation(here)[:_DOTS]
+        positives, tested = ill[here].sum(), problem.tested[here].sum()
+        seen = (ill & problem.tested)[here].sum()
+        titles = [
+            f"Truth: {percent(positives / len(here))} positive",
+            f"Tested: {percent(tested / len(here))}",
+            f"Seen: {percent(seen / len(here))} positive",
+        ]
+        said.append(f"Group {name}: " + ", ".join(t.lower() for t in titles) + ".")
+        x, truth, looked = problem.X[shown], ill[shown], problem.tested[shown]
+        colour = group_colour(code)
+        for ax, title in zip(axes[code], titles, strict=True):
+            ax.set_title(title, fontsize=10.5)
+            ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        _dots(axes[code][0], x, truth, colour)
+        _dots(axes[code][1], x, looked, colour)
+        _seen(axes[code][2], x, truth, looked, colour)
+        for ax in axes[code]:
+            _boundaries(ax, task.process, code)
+        axes[code][0].set_ylabel(f"group {name}\nx₁", color=colour)
+    for ax in axes[-1]:
+        ax.set_xlabel("x₀")
+    figure.legend(handles=_key(), loc="outside lower center", ncols=3, fontsize=9.5)
     return Drawing(
         figure,
         f"task-{split}",
