@@ -21,6 +21,7 @@ from dcem.table.settings import NAME, Settings, find_settings, read_settings, se
 # Commands that read the file; their sections in it bear their names.
 READERS = ("audit", "compare", "fit", "predict", "next-tests", "check", "report")
 SHARED = ("words", "seed", "query")  # choices that may stand outside all sections
+EITHER = ("threshold", "capacity")  # one of them on the command line stands for both
 SHOWN = 3  # entries of a list, where what was taken is told
 PANEL = "Settings"
 
@@ -80,6 +81,8 @@ def prepare(command: Any, ctx: Any, args: list[str]) -> None:
         settings = read_settings(path)
     here = {param.name: param for param in command.params if given.get(param.name) is None}
     values = _chosen(settings, command, path)
+    if any(given.get(name) is not None for name in EITHER):
+        values = {name: value for name, value in values.items() if name not in EITHER}
     if settings.table is not None:
         values["table"] = str(settings.table)
     if sum(param.param_type_name == "argument" for param in command.params) > 1:

@@ -1,8 +1,9 @@
 """`dcem predict`: scores for the people of a table, however long."""
 
+import json
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +22,24 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Act on scores of at least this: adds the column `flagged`.",
+            show_default=False,
+        ),
+    ] = None,
+    capacity: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Act on so many, the highest scores first: a share up to 1, else a number of "
+            "rows. Adds the column `flagged`.",
+            show_default=False,
+        ),
+    ] = None,
     query: options.Query = None,
 ) -> None:
     """Score the people of a table of any length with a fitted model.
@@ -28,15 +47,22 @@ def predict(
     Reads in batches, so that memory stays bounded. The table needs the feature columns; no group,
     no label. Adds `score` (`risk` once calibrated), its spread (disagreement of the members),
     `distance` (from those who were tested; above 1: unlike all of them) and `like_tested`, in the
-    order of the rows.
+    order of the rows. With a threshold or a capacity also `flagged`, whom to act on; what that
+    comes to, and for each group where the table has it, is printed and written beside the scores
+    (OUT.decisions.json).
     """
     from rich.console import Console
     from rich.markup import escape
 
+    from dcem.files import write_text
     from dcem.scoring import TableModel, predict_file
+    from dcem.scoring.decisions import Rule
     from dcem.table import read_header
 
     console = Console(highlight=False)
+    rule = None
+    if threshold is not None or capacity is not None:
+        rule = Rule(threshold, capacity)
     fitted = TableModel.load(model)
     columns = read_header(table, query) if keep == ["all"] else keep
     started = time.perf_counter()
@@ -47,6 +73,7 @@ def predict(
             out,
             keep=columns,
             query=query,
+            rule=rule,
             progress=lambda rows: status.update(f"{rows:,} rows ..."),
         )
     seconds = time.perf_counter() - started
@@ -62,3 +89,42 @@ def predict(
             "false): their scores are extrapolation."
         )
     console.print(f"  {out}", style="bold", soft_wrap=True)
+    if done.decisions is not None:
+        told: dict[str, Any] = {"table": table.name, "score": fitted.score_name}
+        told |= {"fitted to": fitted.source.sha256}
+        told |= {"rule": {"threshold": threshold, "capacity": capacity}}
+        record = out.with_name(out.name + ".decisions.json")
+        write_text(record, json.dumps(told | done.decisions.to_plain(), indent=1) + "\n")
+        console.print(f"  {record}", style="bold", soft_wrap=True)
+        show_decisions(done.decisions, fitted.score_name, console)
+
+
+def show_decisions(decisions: Any, score: str, console: Any) -> None:
+    """Print whom a rule flags, by group."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    console.print(
+        f"\nFlagged: {decisions.flagged:,} of {decisions.rows:,} rows "
+        f"({decisions.flagged / decisions.rows:.1%}), those with a {score} of at least "
+        f"{decisions.threshold:.3g}."
+    )
+    if decisions.tied:
+        console.print(
+            f"{decisions.tied:,} more rows have that same {score}; there was no room for them, and "
+            "the first in the table were taken."
+        )
+    if not decisions.by_group:
+        console.print("The table does not say the group, so that shares by group are not known.")
+        return
+    grid = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("group", "rows", "flagged", "share"):
+        grid.add_column(heading, justify="left" if heading == "group" else "right")
+    for name, found in decisions.shown().items():
+        share = "withheld" if found["share"] is None else f"{found['share']:.1%}"
+        grid.add_row(escape(name), *(_counted(found[what]) for what in ("rows", "flagged")), share)
+    console.print(grid)
+
+
+def _counted(shown: Any) -> str:
+    return f"{shown:,}" if isinstance(shown, int) else str(shown)

@@ -20,8 +20,9 @@ import numpy as np
 import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
+from dcem.scoring.decisions import FLAGGED, Decider, Decisions, Rule
 from dcem.scoring.model import TableModel
-from dcem.table import checks, read_batches, read_header
+from dcem.table import checks, group_codes, read_batches, read_header
 from dcem.table.addresses import located
 from dcem.table.messages import InputError
 from dcem.table.write import require_output, writing
@@ -46,12 +47,15 @@ class Predicted:
         and rows that could not be scored, if there are any.
     unscored
         Rows whose score is empty, since it would not be a number.
+    decisions
+        What the rule came to, if one was given.
     """
 
     rows: int
     unlike_tested: int
     notes: tuple[str, ...] = ()
     unscored: int = 0
+    decisions: Decisions | None = None
 
 
 def predict_file(
@@ -61,6 +65,7 @@ def predict_file(
     *,
     keep: Sequence[str] | None = None,
     query: str | None = None,
+    rule: Rule | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Predicted:
     """Score every row of a file, or of a folder of Parquet files, and write the result.
@@ -72,6 +77,8 @@ def predict_file(
         has it; otherwise `row`, the position in the file from 0.
     query
         SQL, if the file is a database; or the name of a sheet of a workbook.
+    rule
+        Whom to act on: adds the column `flagged`, and counts by group where the file has it.
     progress
         Called with the number of rows written so far.
     """
@@ -84,19 +91,25 @@ def predict_file(
         called = {model.roles.id: own_name(model.roles.id, added(model))}
     keep = tuple(called)
     checks.require_columns(header, keep, f"{path}: the table")
-    clash = sorted(set(called.values()) & set(added(model)))
+    new = (*added(model), *([FLAGGED] if rule else []))
+    clash = sorted(set(called.values()) & set(new))
     if clash:
         raise InputError(
             f"{path}: the column {clash[0]!r} would be carried over and added. Rename it, or leave "
             "it out of `keep`."
         )
-    needed = list(dict.fromkeys([*keep, *model.encoder.columns]))
+    groups = model.roles.group if rule and set(model.roles.group) <= set(header) else ()
+    needed = list(dict.fromkeys([*keep, *groups, *model.encoder.columns]))
     rows, unlike_tested, unscored, first = 0, 0, 0, 0
     cells = np.zeros((2, len(model.encoder.columns)), np.int64)  # unread, empty
     with writing(out) as write:
         batches = read_batches(path, needed, verbatim=keep, query=query)
-        for scored, strange in _scores(model, batches, called):
-            write(scored)
+        decide = Decider(rule, model.score_name, write) if rule else None
+        for scored, strange, of in _scores(model, batches, called, bool(groups)):
+            if decide:
+                decide(scored, of)
+            else:
+                write(scored)
             like = np.asarray(scored.column("like_tested"))
             unlike_tested += int(len(like) - like.sum())
             absent = scored.column(model.score_name).is_null().to_numpy(zero_copy_only=False)
@@ -109,6 +122,7 @@ def predict_file(
                 progress(rows)
         if rows == 0:
             raise InputError(f"{path}: the table has no rows.")
+        decisions = decide.finish() if decide else None
     notes = model.strange_columns(cells[0], cells[1], rows)
     if unscored:
         notes += (
@@ -116,7 +130,7 @@ def predict_file(
             f"{model.score_name}: their values are too large to compute with. Look for cells that "
             "stand for something else, such as a missing value.",
         )
-    return Predicted(rows, unlike_tested, notes, unscored)
+    return Predicted(rows, unlike_tested, notes, unscored, decisions)
 
 
 def score_batches(
@@ -137,7 +151,7 @@ def score_batches(
     calibrated model), its spread, `distance` and `like_tested`.
     """
     called = {name: name for name in keep}
-    for scored, _ in _scores(model, (_record_batch(batch) for batch in batches), called):
+    for scored, *_ in _scores(model, (_record_batch(batch) for batch in batches), called):
         yield scored
 
 
@@ -156,10 +170,19 @@ def added(model: TableModel) -> tuple[str, ...]:
 
 
 def _scores(
-    model: TableModel, batches: Iterable[pa.RecordBatch], called: Mapping[str, str]
-) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
-    """Scored batches in order, and the cells of each that were unread and empty `[2, columns]`."""
-    yield from in_order(lambda item: _scored(model, item[1], called, item[0]), _numbered(batches))
+    model: TableModel,
+    batches: Iterable[pa.RecordBatch],
+    called: Mapping[str, str],
+    grouped: bool = False,
+) -> Iterator[tuple[pa.RecordBatch, np.ndarray, Any]]:
+    """Scored batches in order, their unread and empty cells `[2, columns]`, and their groups."""
+    yield from in_order(
+        lambda item: (
+            *_scored(model, item[1], called, item[0]),
+            group_codes(item[1], model.roles) if grouped else None,
+        ),
+        _numbered(batches),
+    )
 
 
 def own_name(identifier: str, added: Sequence[str]) -> str:

@@ -1,0 +1,34 @@
+"""`dcem predict` with a rule: decisions, shares by group, and a record of both."""
+
+import json
+
+import numpy as np
+import pandas as pd
+
+
+def test_decisions_are_written_printed_and_recorded(tmp_path, inside) -> None:
+    draw = np.random.default_rng(0)
+    n = 600
+    tested = draw.random(n) < 0.5
+    x = draw.normal(size=n)
+    y = pd.Series((draw.random(n) < 1 / (1 + np.exp(-2 * x))) * 1.0).where(tested)
+    race = draw.choice(["north", "south"], n)
+    pd.DataFrame({"x": x, "race": race, "y": y}).to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "dcem.toml").write_text(
+        '[roles]\nlabel = "y"\ngroup = "race"\n[predict]\ncapacity = 0.25\n'
+    )
+    fit = ("fit", "a.csv", "--out", "m", "--method", "tested-only:linear")
+    assert inside(*fit, cwd=tmp_path).returncode == 0
+    done = inside("predict", "m", "a.csv", "--out", "s.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Flagged: 150 of 600 rows (25.0%)" in done.stdout
+    told = json.loads((tmp_path / "s.csv.decisions.json").read_text())
+    flagged = pd.read_csv(tmp_path / "s.csv")["flagged"]
+    assert told["flagged"] == flagged.sum() == 150
+    for group, found in told["by_group"].items():
+        assert found["flagged"] == flagged[race == group].sum()
+    other = ("predict", "m", "a.csv", "--out", "t.csv", "--threshold", "0.5")
+    assert inside(*other, cwd=tmp_path).returncode == 0  # counts more than the file's capacity
+    scores = pd.read_csv(tmp_path / "t.csv")
+    assert (scores["flagged"] == (scores.iloc[:, 1] >= 0.5)).all()
+    assert inside(*other, "--capacity", "0.5", cwd=tmp_path).returncode == 2

@@ -1,0 +1,76 @@
+"""Whom to act on: a threshold, a share, a number; never more than asked for."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dcem.scoring import predict_file
+from dcem.scoring.decisions import Decisions, Rule
+from dcem.table.messages import InputError
+
+from .conftest import visits
+
+
+@pytest.fixture
+def decide(model, tmp_path, monkeypatch):
+    monkeypatch.setattr("dcem.table.read.BLOCK_BYTES", 4096)  # many batches
+
+    def run(frame, **rule):
+        frame.to_csv(tmp_path / "people.csv", index=False)
+        done = predict_file(
+            model, tmp_path / "people.csv", tmp_path / "out.parquet", rule=Rule(**rule)
+        )
+        return done.decisions, pd.read_parquet(tmp_path / "out.parquet")
+
+    return run
+
+
+def test_a_threshold(decide, model) -> None:
+    frame = visits(2000, seed=4)
+    cut = float(np.quantile(model.score(frame).score, 0.8))
+    found, out = decide(frame, threshold=cut)
+    np.testing.assert_array_equal(out["flagged"], out["score"] >= np.float32(cut))
+    assert found.flagged == out["flagged"].sum()
+    group = frame[model.roles.group[0]].astype(str)
+    assert {name: n for name, (n, _) in found.by_group.items()} == group.value_counts().to_dict()
+    for name, (_, flagged) in found.by_group.items():
+        assert flagged == out["flagged"][(group == name).to_numpy()].sum()
+
+
+@pytest.mark.parametrize(("capacity", "many"), [(0.1, 200), (37, 37), (1.0, 2000), (9999, 2000)])
+def test_a_capacity_takes_the_highest(decide, capacity, many) -> None:
+    found, out = decide(visits(2000, seed=5), capacity=capacity)
+    assert found.flagged == out["flagged"].sum() == many
+    if many < 2000:
+        assert out["score"][out["flagged"]].min() >= out["score"][~out["flagged"]].max()
+
+
+def test_ties_do_not_exceed_the_capacity(decide) -> None:
+    frame = pd.concat([visits(1, seed=6)] * 50, ignore_index=True)
+    found, out = decide(frame, capacity=7)
+    assert out["flagged"].tolist() == [True] * 7 + [False] * 43
+    assert (found.flagged, found.tied) == (7, 43)
+
+
+def test_without_the_group_nothing_is_said_of_groups(decide, model) -> None:
+    found, _ = decide(visits(300, seed=7).drop(columns=list(model.roles.group)), capacity=0.5)
+    assert found.by_group == {}
+    assert found.flagged == 150
+
+
+def test_small_counts_are_hidden_from_the_record() -> None:
+    plain = Decisions(0.5, 1000, 203, {"a": (900, 200), "b": (100, 3)}).to_plain()
+    assert json.loads(json.dumps(plain))["by_group"]["b"]["share"] is None
+    shown = [plain["by_group"][name]["flagged"] for name in "ab"]
+    assert not any(isinstance(count, int) for count in shown)  # one would give the other away
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [{}, {"threshold": 0.5, "capacity": 0.1}, {"threshold": 2}, {"capacity": 0}, {"capacity": 2.5}],
+)
+def test_rules_that_mean_nothing(rule) -> None:
+    with pytest.raises(InputError):
+        Rule(**rule)
