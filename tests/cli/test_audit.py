@@ -59,7 +59,7 @@ def test_wrong_column_writes_nothing(inside, table, tmp_path) -> None:
         (("--report", "."), "is a folder"),
         (("--report", "a.html", "--json", "a.html"), "place of another output"),
         (("--report", "a.html", "--json", "a.md"), "place of another output"),
-        (("--json", "people.csv"), "the table itself"),
+        (("--json", "people.csv"), "the file that is read"),
         (("--report", "people.csv/a.html"), "not a folder"),
     ],
 )

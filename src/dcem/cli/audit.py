@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dcem.cli import _table_options as options
+from dcem.cli._outputs import Outputs
 from dcem.cli._progress import telling
 
 
@@ -46,22 +45,13 @@ def audit(
     from rich.console import Console
 
     from dcem.audit.run import audit_labels, audit_steps
-    from dcem.files import write_text
     from dcem.report.audit import audit_document
-    from dcem.report.to_html import to_html
-    from dcem.report.to_json import to_json
-    from dcem.report.to_markdown import to_markdown
-    from dcem.report.to_terminal import to_terminal
-    from dcem.report.words import speak
     from dcem.table import read_table
-    from dcem.text import duration
 
     console = Console(highlight=False)
-    speak(words)  # refuses words it does not know, before the work
-    started = time.perf_counter()
     if report is not None and not report.is_dir():
         markdown = markdown or report.with_suffix(".md")
-    require_places(table, [path for path in (report, markdown, json) if path is not None])
+    outputs = Outputs([(report, "html"), (markdown, "md"), (json, "json")], table, words)
     aside = Console(stderr=True, highlight=False)
     with aside.status("reading the table ..."):
         user_table = read_table(table, roles, query)
@@ -83,24 +73,4 @@ def audit(
         options.describe(user_table),
         small_cells=show_small_cells,
     )
-    to_terminal(document, console, words)
-    for path, write in ((report, to_html), (markdown, to_markdown), (json, to_json)):
-        if path is not None:
-            write_text(path, write(document, words))
-    console.print(f"\nDone in {duration(time.perf_counter() - started)}.")
-    for path in (report, markdown, json):
-        if path is not None:
-            console.print(f"  {path}", style="bold", soft_wrap=True)
-
-
-def require_places(table: Path, places: Sequence[Path]) -> None:
-    """Refuse before the work is done what would fail, or overwrite something, after it."""
-    from dcem.files import require_file_place
-    from dcem.table.checks import InputError
-
-    taken = {table.resolve(): "the table itself"}
-    for path in places:
-        require_file_place(path)
-        if path.resolve() in taken:
-            raise InputError(f"{path} is {taken[path.resolve()]}. Write to another file.")
-        taken[path.resolve()] = "already the place of another output"
+    outputs.write(document, console)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dcem.cli import _table_options as options
+from dcem.cli._outputs import Outputs
 from dcem.cli._progress import telling
-
-if TYPE_CHECKING:
-    from dcem.compare.results import TableComparison
-    from dcem.report.document import Document
 
 
 @options.takes_roles()
@@ -83,15 +79,19 @@ def compare(
 
     from dcem.compare import compare_methods
     from dcem.compare.fitting import check_methods, default_methods
+    from dcem.files import require_folder_place
     from dcem.report.compare import compare_document
-    from dcem.report.to_terminal import to_terminal
-    from dcem.report.words import speak
     from dcem.table import read_table
-    from dcem.text import duration
+    from dcem.table.write import csv_text
 
     console = Console(highlight=False)
-    speak(words)  # refuses words it does not know, before the work
-    require_places(report, out)
+    files: list[tuple[Path | None, str]] = [(report, "html")]
+    if report is not None:
+        files.append((report.with_suffix(".md"), "md"))
+    if out is not None:
+        require_folder_place(out)
+        files += [(out / "comparison.md", "md"), (out / "comparison.json", "json")]
+    outputs = Outputs(files, table, words)
     names = check_methods(options.listed(method) if method else default_methods())
     with console.status(f"reading {table} ..."):
         read = read_table(table, roles, query)
@@ -99,7 +99,6 @@ def compare(
     console.print()
     console.print(read.problem.summary(small_cells=False), markup=False)
     console.print()
-    begun = time.perf_counter()
     with telling({}, Console(stderr=True, highlight=False)) as progress:
         comparison = compare_methods(
             read.problem,
@@ -118,52 +117,5 @@ def compare(
             progress=progress,
         )
     document = compare_document(comparison)
-    to_terminal(document, console, words)
-    written = write(document, comparison, words, report, out)
-    console.print(f"\nDone in {duration(time.perf_counter() - begun)}.")
-    for path in written:
-        console.print(f"  {path}", style="bold", soft_wrap=True)
-
-
-def require_places(report: Path | None, out: Path | None) -> None:
-    """Refuse at once what could not be written in the end."""
-    from dcem.files import require_file_place, require_folder_place
-    from dcem.table.checks import InputError
-
-    if report is not None:
-        if report.suffix.lower() == ".md":
-            raise InputError(
-                f"{report}: the report is an HTML page, and its Markdown version is written beside "
-                f"it. Name the page {report.with_suffix('.html').name}."
-            )
-        require_file_place(report)
-        require_file_place(report.with_suffix(".md"))
-    if out is not None:
-        require_folder_place(out)
-
-
-def write(
-    document: Document,
-    comparison: TableComparison,
-    words: str,
-    report: Path | None,
-    out: Path | None,
-) -> list[Path]:
-    """Write what was asked for, each file whole; returns the paths."""
-    from dcem.files import write_text
-    from dcem.report.to_html import to_html
-    from dcem.report.to_json import to_json
-    from dcem.report.to_markdown import to_markdown
-    from dcem.table.write import csv_text
-
-    files: dict[Path, str] = {}
-    if report is not None:
-        files[report] = to_html(document, words)
-        files[report.with_suffix(".md")] = to_markdown(document, words)
-    if out is not None:
-        files[out / "comparison.csv"] = csv_text(comparison.to_frame())
-        files[out / "comparison.md"] = to_markdown(document, words)
-        files[out / "comparison.json"] = to_json(document, words)
-    for path, text in files.items():
-        write_text(path, text)
-    return list(files)
+    table_of_all = {} if out is None else {out / "comparison.csv": csv_text(comparison.to_frame())}
+    outputs.write(document, console, table_of_all)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dcem.cli._outputs import Outputs
+
 if TYPE_CHECKING:
     from dcem.compare.results import TableComparison
     from dcem.tasks import Task
@@ -41,18 +43,13 @@ def demo(
     """
     from rich.console import Console
 
-    from dcem.files import write_text
     from dcem.report.compare import compare_document
     from dcem.report.document import Figure
     from dcem.report.figures.task import draw_task
-    from dcem.report.to_html import to_html
-    from dcem.report.to_markdown import to_markdown
-    from dcem.report.to_terminal import to_terminal
     from dcem.tasks import make_sinusoid
-    from dcem.text import duration
 
     console = Console(highlight=False)
-    started = time.perf_counter()
+    outputs = Outputs([(out / "report.html", "html"), (out / "report.md", "md")], out)
     n = 4_000 if quick else 20_000
     console.print(f"Simulating {n:,} people to learn from, {n:,} to validate, {n:,} to judge by.")
     task = (
@@ -62,17 +59,9 @@ def demo(
     )
     comparison = compare(task, seed, 100 if quick else 300, console)
     document = compare_document(comparison, TITLE, LEAD, [Figure(lambda: draw_task(task))])
-    to_terminal(document, console)
-    files = {
-        "report.html": to_html(document),
-        "report.md": to_markdown(document),
-        "comparison.csv": comparison.to_frame().to_csv(index=False),
-    }
-    for name, text in files.items():
-        write_text(out / name, text)
-    console.print(f"\nDone in {duration(time.perf_counter() - started)}. Open the report:")
-    console.print(f"  {out / 'report.html'}", style="bold", soft_wrap=True)
-    console.print(f"  beside it: {', '.join(list(files)[1:])}")
+    outputs.write(
+        document, console, {out / "comparison.csv": comparison.to_frame().to_csv(index=False)}
+    )
 
 
 def compare(task: Task, seed: int, resamples: int, console: Any) -> TableComparison:

@@ -1,0 +1,63 @@
+"""What a command writes: places are refused before the work, files written and listed after it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dcem.report.document import Document
+
+
+class Outputs:
+    """The files that a command was asked for; made before the work, so that it can refuse them.
+
+    `files` are places (None: not asked for) with what each is to hold, "html", "md" or "json";
+    `source` is what the command reads, which none of them may overwrite.
+    """
+
+    def __init__(
+        self, files: Sequence[tuple[Path | None, str]], source: Path, words: str = "general"
+    ) -> None:
+        from dcem.files import require_file_place
+        from dcem.report.words import speak
+        from dcem.table.messages import InputError
+
+        speak(words)  # refuses words it does not know
+        self.words, self.begun = words, time.perf_counter()
+        self.files = {path: kind for path, kind in files if path is not None}
+        taken = {source.resolve(): "read"}
+        for path, kind in files:
+            if path is None:
+                continue
+            if kind == "html" and path.suffix.lower() == ".md":
+                raise InputError(
+                    f"{path}: the report is an HTML page, and its Markdown version is written "
+                    f"beside it. Name the page {path.with_suffix('.html').name}."
+                )
+            require_file_place(path)
+            if (other := taken.setdefault(path.resolve(), kind)) != kind:
+                what = "the file that is read" if other == "read" else "the place of another output"
+                raise InputError(f"{path} is {what}. Write to another file.")
+
+    def write(
+        self, document: Document, console: Any, more: Mapping[Path, str] | None = None
+    ) -> None:
+        """Print the document, write every file whole, `more` texts too, and say where they are."""
+        from dcem.files import write_text
+        from dcem.report.to_html import to_html
+        from dcem.report.to_json import to_json
+        from dcem.report.to_markdown import to_markdown
+        from dcem.report.to_terminal import to_terminal
+        from dcem.text import duration
+
+        to_terminal(document, console, self.words)
+        writers = {"html": to_html, "md": to_markdown, "json": to_json}
+        texts = {path: writers[kind](document, self.words) for path, kind in self.files.items()}
+        for path, text in (texts | dict(more or {})).items():
+            write_text(path, text)
+        console.print(f"\nDone in {duration(time.perf_counter() - self.begun)}.")
+        for path in texts | dict(more or {}):
+            console.print(f"  {path}", style="bold", soft_wrap=True)
