@@ -235,3 +235,17 @@ def test_what_cannot_be_is_refused() -> None:
     one_person = np.where(rows.tested, 0, 1 + np.arange(120))
     with pytest.raises(InputError, match="at least two tested people"):
         DoublyRobustClassifier(**PLAIN).fit_problem(problem(id=one_person))
+
+
+@pytest.mark.parametrize("options", [{"learner": "linear"}, PLAIN], ids=["linear", "network"])
+@pytest.mark.parametrize("method", [InversePropensityClassifier, DoublyRobustClassifier])
+def test_probabilities_of_a_design_take_the_place_of_the_model(method: type, options: dict) -> None:
+    chance = np.linspace(0.2, 0.9, 240)  # unrelated to the features: no model would find it
+    tested = np.random.default_rng(1).random(240) < chance
+    rows = problem(240, tested=tested, testing_probability=chance)
+    fitted = method(**options).fit_problem(rows)
+    modelled = method(**options).fit_problem(problem(240, tested=tested))
+    known = chance.round(4)
+    assert np.isin(fitted.propensity_.round(4), known).all()  # of the rows it learnt from
+    assert np.isin(modelled.propensity_.round(4), known).mean() < 0.5
+    assert not np.allclose(fitted.predict_proba(rows.X), modelled.predict_proba(rows.X))

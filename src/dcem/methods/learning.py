@@ -95,7 +95,10 @@ def propensities(
     whole = fitted(np.ones(len(train), bool))
     if len(np.unique(fold)) == 1:
         e = whole.predict_proba(X)[:, 1]
-    return e, None if held is None else whole.predict_proba(held[0])[:, 1], whole
+    e_held = None if held is None else whole.predict_proba(held[0])[:, 1]
+    if train.chance is not None:  # tests were drawn by a known design
+        e, e_held = train.chance, None if watched is None else watched.chance
+    return e, e_held, whole
 
 
 def fit_doubly_robust(method: DoublyRobustClassifier, data: Prepared) -> None:
@@ -129,7 +132,10 @@ def fit_doubly_robust(method: DoublyRobustClassifier, data: Prepared) -> None:
             parts = [train, *([] if watched is None else [watched])]
             features = [part.X for part in parts]
             testing, risk = model(tests, "tested", learns), model(features, "y", known)
-            e = [testing.predict_proba(X)[:, 1] for X in tests]
+            e = [
+                testing.predict_proba(X)[:, 1] if part.chance is None else part.chance
+                for part, X in zip(parts, tests, strict=True)
+            ]
             m = [risk.predict_proba(X)[:, 1] for X in features]
             phi = [
                 method._pseudo_outcome(part, *both) for part, *both in zip(parts, e, m, strict=True)

@@ -28,6 +28,7 @@ class Table:
     weight: np.ndarray
     truth: np.ndarray | None = None
     person: np.ndarray | None = None  # codes from 0; None where every row is a person of its own
+    chance: np.ndarray | None = None  # of a test, where tests were drawn by a known design
 
     @classmethod
     def of(
@@ -47,6 +48,7 @@ class Table:
         if problem.id is not None:
             person = np.unique(problem.id[chosen], return_inverse=True)[1]
         weight = problem.weight if problem.weight is not None else np.ones(len(problem))
+        chance = problem.testing_probability
         X = problem.X[chosen]
         if preprocessor is not None:
             X = preprocessor.transform(problem.X, dtype, rows)
@@ -58,12 +60,13 @@ class Table:
             weight=np.asarray(weight[chosen], dtype=dtype),
             truth=None if truth is None else np.asarray(truth[chosen], dtype=dtype),
             person=person,
+            chance=None if chance is None else np.asarray(chance[chosen], dtype=dtype),
         )
 
     def columns(self) -> dict[str, np.ndarray]:
         """Everything but the features, by the name the methods use."""
         named = {"y": self.y, "tested": self.tested, "group": self.group, "weight": self.weight}
-        optional = {"truth": self.truth, "person": self.person}
+        optional = {"truth": self.truth, "person": self.person, "chance": self.chance}
         return named | {name: column for name, column in optional.items() if column is not None}
 
     def __getitem__(self, name: str) -> np.ndarray:

@@ -1,8 +1,9 @@
 """Methods that correct for who was tested by the probability of being tested.
 
 Both learn from tested rows, whose labels are the truth, and let a row that was unlikely to be
-tested speak for the many like it that were not. They need *overlap*: a positive chance of a test
-everywhere. Sharp testing rules break that, and the weights explode.
+tested speak for the many like it that were not. Where tests were drawn by a known design (the role
+`testing_probability`), its probabilities take the place of modelled ones. They need *overlap*: a
+positive chance of a test everywhere. Sharp testing rules break that, and the weights explode.
 """
 
 from __future__ import annotations

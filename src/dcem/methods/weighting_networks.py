@@ -48,6 +48,7 @@ def train_ipw(
         e = torch.sigmoid(log_odds(model, rows, data.n_groups))  # [M, N], or [2M, N]
         if half is not None:
             e = _of_other_half(half, e) if unseen else (e[0::2] + e[1::2]) / 2
+            e = _as_designed(part, e)
         return Rows(part.X, dict(part.columns) | {"e": e[0] if len(e) == 1 else e})
 
     train, validation = with_propensity(data.train, both.train, True), None
@@ -123,7 +124,10 @@ def _nuisances(
         None if both.validation is None else _tested(both.validation),
     )
     parts = [part for part in (both.train, both.validation) if part is not None]
-    e = [torch.sigmoid(log_odds(propensity, part, both.n_groups)) for part in parts]
+    e = [
+        _as_designed(part, torch.sigmoid(log_odds(propensity, part, both.n_groups)))
+        for part in parts
+    ]
     return e, [outcome.predict(part.X) for part in parts], propensity
 
 
@@ -152,6 +156,12 @@ def _by_halves(data: FleetData) -> tuple[FleetData, Tensor, Tensor]:
     side = torch.tensor([[0], [1]], device=data.device).repeat(len(half), 1)
     learns = half.repeat_interleave(2, dim=0) == side
     return both, half, learns.to(data.train.X.dtype)
+
+
+def _as_designed(part: Rows, e: Tensor) -> Tensor:
+    """The probabilities of the design by which tests were drawn, if known, else of the model."""
+    known = part.columns.get("chance")
+    return e if known is None else known.expand_as(e)
 
 
 def _of_other_half(half: Tensor, values: Tensor) -> Tensor:
