@@ -9,13 +9,14 @@ from scipy.special import expit
 
 from dcem.audit import audit_labels
 from dcem.audit.independence import check_independence
+from dcem.audit.testing import testing_rates
 from dcem.audit.unmeasured import _left, benchmark_bounds, measured_strength
 from dcem.audit.yields import yields
 from dcem.estimation import Evaluator
 from dcem.estimation.candidates import SplineLogistic
 from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import People
-from dcem.estimation.nuisances import fit_nuisances
+from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.residuals import left_over
 from dcem.estimation.results import EVERYBODY
 from dcem.table.labels import SelectiveLabels
@@ -78,6 +79,44 @@ def test_a_steep_policy_is_not_fine() -> None:
     assert 0.5 < judge.overlap.reach < 0.9
     found = judge.prevalence("dr")
     assert found.low < expit(x[judge.reach.within, 0]).mean() < found.high
+
+
+def test_a_hole_in_which_nobody_is_tested_is_out_of_reach() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4000, 3))
+    hole = (x[:, 0] > 0) & (x[:, 1] > -0.25)  # 30 % of the people
+    truth = rng.random(4000) < expit(-1 + x[:, 0])
+    tested = (rng.random(4000) < 0.3) & ~hole
+    judge = Evaluator(SelectiveLabels.from_arrays(x, np.where(tested, truth, np.nan)))
+    assert not judge.overlap.complete
+    assert 0.55 < judge.overlap.reach < 0.75
+    assert judge.reach.within[hole].mean() < 0.1
+    assert judge.reach.within[~hole].mean() > 0.85
+
+
+def test_six_fair_groups_seldom_have_one_that_stands_out() -> None:
+    called, uncorrected = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        group, tested = rng.integers(6, size=900), rng.random(900) < 0.4
+        problem = SelectiveLabels.from_arrays(
+            rng.normal(size=(900, 1)),
+            np.where(tested, rng.random(900) < 0.5, np.nan),
+            group=group,
+        )
+        rate, share = np.full(900, 0.4), np.full((900, 6), 1 / 6)
+        known = Nuisances(
+            rate,
+            rate,
+            membership=share,
+            testing_alone=rate,
+            testing_as=np.full((900, 6), 0.4),
+        )
+        rates = testing_rates(problem, People.of(problem), known)
+        called.append(any(rate.p_value < 0.05 for rate in rates))
+        uncorrected.append(any(rate.difference.excludes(0) for rate in rates))
+    assert np.mean(called) <= 0.1
+    assert np.mean(uncorrected) > 0.15
 
 
 def test_audit_and_comparison_say_the_same_of_one_table() -> None:
