@@ -1,6 +1,6 @@
 """The default on the whole grid of simulated settings, against dcem and its own twin of the tested.
 
-    python experiments/default_grid.py run [--workers 15] [--minutes 8] [--least 0.5]
+    python experiments/default_grid.py run [--workers 15] [--minutes 8] [--least 0.5]  # goes on
     python experiments/default_grid.py show
 
 The data sets are those of `results/grid.csv`, which has `dcem`: q_y, k and q_t, 12 boundaries each.
@@ -31,6 +31,7 @@ from grid_summary import BETTER, QUESTIONS, SETTING
 
 TOLERANCE = 0.005
 EVERYBODY = 4.0  # k at which all are tested
+PHASES = (0, 270, 210, 60, 150, 330, 120, 30, 240, 90, 300, 180)  # the order of fitting
 
 
 def settings(least: float) -> list[tuple[float, float, float, int]]:
@@ -39,8 +40,8 @@ def settings(least: float) -> list[tuple[float, float, float, int]]:
     grid = grid[(grid["k"] >= least) & ((grid["k"] < EVERYBODY) | (grid["q_t"] == 1))]
     rows = grid[[*SETTING, "phase"]].drop_duplicates()
     # whole boundaries one after the other: what a run that ends early leaves can be compared
-    order = rows["phase"].map(lambda phase: (phase % 90, phase))
-    return list(rows.loc[order.sort_values().index].itertuples(index=False, name=None))
+    order = rows["phase"].map(PHASES.index).sort_values(kind="stable")
+    return list(rows.loc[order.index].itertuples(index=False, name=None))
 
 
 def run_one(setting: tuple[float, float, float, int]) -> list[dict[str, Any]]:
@@ -66,14 +67,19 @@ def run_one(setting: tuple[float, float, float, int]) -> list[dict[str, Any]]:
 
 
 def run(out: Path, workers: int, minutes: float, least: float) -> None:
-    begun, rows, specs = time.time(), [], settings(least)
+    """Fit what is not recorded yet, until the time is up."""
+    begun, rows = time.time(), []
+    if (out / "default_grid.csv").exists():
+        rows = pd.read_csv(out / "default_grid.csv").to_dict("records")
+    done = {tuple(row[key] for key in (*SETTING, "phase")) for row in rows}
+    specs = [spec for spec in settings(least) if spec not in done]
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         waiting = pool.imap(run_one, specs)
-        for done in range(len(specs)):
+        for number in range(len(specs)):
             try:
                 rows += waiting.next(timeout=max(1.0, begun + 60 * minutes - time.time()))
             except multiprocessing.TimeoutError:
-                print(f"{done} of {len(specs)} data sets in time", flush=True)
+                print(f"{number} of {len(specs)} data sets in time", flush=True)
                 break
         pool.terminate()
     record("default_grid", rows, out, time.time() - begun)

@@ -2,17 +2,21 @@
 
 Fits `ensemble` to random people, a quarter of them tested, with some numbers of threads, and
 reports wall time inside `fit`, after imports. Times of one run compare with each other: the ratio
-of two numbers of threads, or of two table sizes, means more than a second here or there.
+of two numbers of threads, or of two table sizes, means more than a second here or there. `--busy 4`
+fits once more beside four processes that never rest; `fair` is how much longer that would take if
+all threads shared the cores evenly.
+`largest_difference` is that of scores from those with the first number of threads.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
+import multiprocessing
 import time
 
 import numpy as np
+from joblib import cpu_count
 
 
 def people(n_rows: int, n_columns: int):
@@ -28,26 +32,58 @@ def people(n_rows: int, n_columns: int):
     return SelectiveLabels.from_arrays(X, np.where(tested, truth, np.nan), group=group)
 
 
+def spin() -> None:
+    """Never rest."""
+    while True:
+        sum(range(10_000))
+
+
+def fitted(problem, threads: int) -> tuple[float, np.ndarray]:
+    """Seconds of a fit, and some of its scores."""
+    from dcem.methods import make
+
+    begun = time.perf_counter()
+    model = make("ensemble", n_jobs=threads, random_state=0).fit_problem(problem)
+    seconds = time.perf_counter() - begun
+    return seconds, model.predict_proba(problem.X[:5000])[:, 1]
+
+
+def beside(problem, threads: int, busy: int) -> float:
+    """Seconds of a fit while others are busy."""
+    others = [multiprocessing.Process(target=spin, daemon=True) for _ in range(busy)]
+    for one in others:
+        one.start()
+    seconds, _ = fitted(problem, threads)
+    for one in others:
+        one.kill()
+    return seconds
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="20000x2,20000x40")
-    parser.add_argument("--threads", default=f"1,{min(2, os.cpu_count() or 1)}")
+    parser.add_argument("--threads", default=f"1,{min(2, cpu_count())}")
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--busy", type=int, default=0)
     given = parser.parse_args()
-    from dcem.methods import make
-
-    make("ensemble", steps=20, random_state=0).fit_problem(people(2000, 2))  # imports
-    found = []
+    fitted(people(2000, 2), 1)  # imports
     for size in given.sizes.split(","):
         problem = people(*map(int, size.split("x")))
+        first = None
         for threads in map(int, given.threads.split(",")):
-            seconds = []
-            for _ in range(given.repeat):
-                begun = time.perf_counter()
-                make("ensemble", n_jobs=threads, random_state=0).fit_problem(problem)
-                seconds.append(time.perf_counter() - begun)
-            found.append({"size": size, "threads": threads, "seconds": round(min(seconds), 2)})
-            print(json.dumps(found[-1]), flush=True)
+            runs = [fitted(problem, threads) for _ in range(given.repeat)]
+            seconds, scores = min(run[0] for run in runs), runs[0][1]
+            first = scores if first is None else first
+            found = {
+                "size": size, "threads": threads, "seconds": round(seconds, 2),
+                "largest_difference": float(np.abs(scores - first).max()),
+            }  # fmt: skip
+            if given.busy:
+                shared = cpu_count() * threads / (threads + given.busy)
+                fair = max(min(threads, cpu_count()) / shared, 1.0)
+                times = beside(problem, threads, given.busy) / seconds
+                found |= {"busy": given.busy, "times": round(times, 2), "fair": round(fair, 2)}
+            print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":

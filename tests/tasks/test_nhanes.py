@@ -1,6 +1,7 @@
 """The survey as a task, from made-up people under NHANES's names and codes."""
 
 import os
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,77 @@ def survey(tmp_path):
     path = tmp_path / "nhanes.csv"
     frame.to_csv(path, index=False)
     return frame, path
+
+
+def xport(frame: pd.DataFrame) -> bytes:
+    """The numbers of a frame as a SAS transport file of version 5, the format of the CDC."""
+
+    def card(text: str) -> bytes:
+        return text.ljust(80).encode()
+
+    def ibm(value: float) -> bytes:
+        """A sign, a power of 16 from 64 on, and 56 bits; a point stands for what is missing."""
+        if np.isnan(value):
+            return b"." + bytes(7)
+        if value == 0:
+            return bytes(8)
+        fraction, power = np.frexp(abs(value))
+        shift = -power % 4
+        mantissa = int(fraction * 2.0 ** (56 - shift))
+        return bytes([(value < 0) << 7 | 64 + (power + shift) // 4]) + mantissa.to_bytes(7, "big")
+
+    def named(number: int, name: str) -> bytes:
+        whole = struct.pack(">hhhh8s", 1, 0, 8, number + 1, name.ljust(8).encode())
+        whole += b" " * 40 + struct.pack(
+            ">8shhh2s8shhl", b" " * 8, 0, 0, 0, b"", b" " * 8, 0, 0, 8 * number
+        )
+        return whole.ljust(140, b"\0")
+
+    def padded(blocks: bytes) -> bytes:
+        return blocks.ljust(-(-len(blocks) // 80) * 80)
+
+    zeros = "000000000000000000000000000000"
+    head = "HEADER RECORD*******{:<8}HEADER RECORD!!!!!!!{}"
+    member = head.format("MEMBER", "000000000000000001600000000140")
+    names = b"".join(named(i, name) for i, name in enumerate(frame))
+    return b"".join(
+        [
+            card(head.format("LIBRARY", zeros)),
+            card("SAS     SAS     SASLIB  9.4     Linux".ljust(64) + "01JAN20:00:00:00"),
+            card("01JAN20:00:00:00"),
+            card(member),
+            card(head.format("DSCRPTR", zeros)),
+            card("SAS     PEOPLE  SASDATA 9.4     Linux".ljust(64) + "01JAN20:00:00:00"),
+            card("01JAN20:00:00:00"),
+            card(head.format("NAMESTR", f"000000{frame.shape[1]:04d}00000000000000000000")),
+            padded(names),
+            card(head.format("OBS", zeros)),
+            padded(b"".join(ibm(value) for value in frame.to_numpy(float).ravel())),
+        ]
+    )
+
+
+def test_the_files_of_the_cdc_are_read_as_the_merged_table_is(survey, tmp_path):
+    frame, path = survey
+    of_file = {"DEMO": ["RIDAGEYR", "RIAGENDR", "RIDRETH1", "SDMVSTRA", "SDMVPSU", "INDFMPIR"]}
+    of_file["DEMO"] += ["DMDEDUC2", "DMDMARTL", "DMDBORN2", "WTMEC2YR", "WTMECPRP"]
+    of_file |= {"DIQ": ["DIQ010", "DIQ180"], "GHB": ["LBXGH"], "HIQ": ["HIQ011"]}
+    of_file |= {"BMX": ["BMXBMI", "BMXWAIST", "BMXHT", "BMXWT"], "BPQ": ["BPQ020", "BPQ080"]}
+    of_file |= {"HUQ": ["HUQ010", "HUQ030", "HUQ050", "HUQ051"]}
+    folder = tmp_path / "cdc"
+    folder.mkdir()
+    for stem, columns in of_file.items():
+        for cycle, name in (("2005-2006", f"{stem}_D.XPT"), ("2017-2020", f"p_{stem.lower()}.xpt")):
+            rows = frame[frame["cycle"] == cycle]
+            rows = rows[rows["LBXGH"].notna()] if stem == "GHB" else rows  # not everybody is there
+            shuffled = rows.sample(frac=1, random_state=len(stem))
+            (folder / name).write_bytes(xport(shuffled[["SEQN", *columns]]))
+    merged, people = read_nhanes(path), read_nhanes(folder).sort_values("SEQN")
+    people = people.reset_index(drop=True)[merged.columns]
+    pd.testing.assert_frame_equal(people, merged, check_dtype=False)
+    pd.testing.assert_frame_equal(nhanes_features(people), nhanes_features(merged))
+    with pytest.raises(dcem.InputError, match="files of the survey"):
+        read_nhanes(tmp_path / "cdc" / "..")
 
 
 def test_who_is_in_it(survey):

@@ -96,7 +96,7 @@ class PlantedTask:
     risk: np.ndarray  # of the test part: P(Y=1 | x), the best score there is
 
 
-def plant(
+def planting(
     problem: SelectiveLabels,
     nuisances: Nuisances,
     methods: Sequence[str],
@@ -108,8 +108,10 @@ def plant(
     random_state: int = 0,
     params: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-) -> Planted:
-    """Plant outcomes, censor them by the fitted policy, and see which method recovers them.
+) -> Callable[[], Planted]:
+    """Plant outcomes, censor them by the fitted policy, and begin to fit: the answer when called.
+
+    The fits go on in other processes meanwhile, where there is enough to fit.
 
     Parameters
     ----------
@@ -150,13 +152,34 @@ def plant(
         for seed in seeds
         for family in FAMILIES
     ]
-    if progress:
-        progress(f"planted outcomes: fitting {', '.join(methods)} to {len(tasks)} tables")
     parts = [Part(task.train, task.test) for task in tasks]
     fits = fit_and_score(methods, parts, random_state, params, members=1, folds=FOLDS)
-    found = collected(fits, methods, len(parts), progress)
-    scores = {CEILING: [task.risk for task in tasks]}
-    scores |= {name: [one.score for one in of] for name, of in found.items()}
+
+    def answer() -> Planted:
+        if progress:
+            progress(f"planted outcomes: fitting {', '.join(methods)} to {len(tasks)} tables")
+        found = collected(fits, methods, len(parts), progress)
+        scores = {name: [one.score for one in of] for name, of in found.items()}
+        return _recovered(tasks, scores, reference, level, begun)
+
+    return answer
+
+
+def plant(*given: Any, **options: Any) -> Planted:
+    """Which method recovers planted outcomes; parameters as for `planting`."""
+    return planting(*given, **options)()
+
+
+def _recovered(
+    tasks: Sequence[PlantedTask],
+    scores: Mapping[str, list[np.ndarray]],
+    reference: str,
+    level: float,
+    begun: float,
+) -> Planted:
+    """How near the scores of each method came, family by family."""
+    methods, repetitions = list(scores), len(tasks) // len(FAMILIES)
+    scores = {CEILING: [task.risk for task in tasks], **scores}
     measured = {
         name: np.array([_measure(task, s) for task, s in zip(tasks, of, strict=True)])
         for name, of in scores.items()

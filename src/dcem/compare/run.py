@@ -37,7 +37,7 @@ from dcem.compare.fitting import (
     pooled,
 )
 from dcem.compare.judge import Decision, Ranks, Scored, judge, testing_by_score
-from dcem.compare.planted import plant
+from dcem.compare.planted import planting
 from dcem.compare.results import GroupCounts, MethodResult, TableComparison
 from dcem.estimation import overlap
 from dcem.estimation.evaluator import Evaluator
@@ -158,6 +158,19 @@ def compare_methods(
     say("judging")
     reference = REFERENCE if REFERENCE in names else names[0]
     usable = [name for name in names if not _uses_truth(name)]
+    answer = None
+    if planted:
+        answer = planting(
+            judged_by,
+            evaluator.nuisances,
+            usable,
+            reference=reference,
+            repetitions=planted,
+            level=level,
+            random_state=random_state,
+            params=params,
+            progress=progress,
+        )
     groups = _counts(problem, judged_truth if test is None else known.get("train"))
     largest = judged_by.group_names[int(np.bincount(judged_by.group).argmax())]
     reference_group = problem.reference_group or largest
@@ -206,19 +219,6 @@ def compare_methods(
         for target, one in ranks.items()
         if (standing := one.standing(usable, floor)) is not None
     }
-    answer = None
-    if planted:
-        answer = plant(
-            judged_by,
-            evaluator.nuisances,
-            usable,
-            reference=reference,
-            repetitions=planted,
-            level=level,
-            random_state=random_state,
-            params=params,
-            progress=progress,
-        )
     open_groups = [group for group in groups if group.name not in withheld]
     told = findings.conclude(
         results, evaluator.targets, open_groups, standings, reference, reference_group, floor
@@ -247,7 +247,7 @@ def compare_methods(
             evaluator.nuisances.testing, judged_by, np.ones(len(judged_by), bool)
         ),
         nuisances=evaluator.nuisances.reports,
-        planted=answer,
+        planted=answer() if answer is not None else None,
         level=level,
         folds=folds if test is None else 0,
         rows=total,

@@ -7,6 +7,7 @@ own gradient. On CUDA the step is captured as a graph and replayed (see `Replay`
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -161,6 +162,7 @@ class Replay:
         if self._runs < WARM_UP:
             return
         graph = torch.cuda.CUDAGraph()
+        gc.collect()  # an older graph that is let go during a capture would spoil it
         with torch.cuda.graph(graph):
             work()
         self._graph = graph

@@ -266,7 +266,7 @@ def renamed(module: str) -> Callable[[str], Any]:
 
 
 MEMBERS = 3  # models of an ensemble by default: their disagreement tells the luck of training
-BATCH = 512  # rows per step: as good as all of them on a user's table, and much sooner
+BATCH = 256  # rows per step: no worse than all of them on a table, and much sooner
 
 
 def delivered(

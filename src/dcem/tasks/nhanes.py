@@ -194,7 +194,7 @@ def _merged(folder: Path) -> pd.DataFrame:
         for stem in FILES:
             name = f"P_{stem}.XPT" if letter == "P" else f"{stem}_{letter}.XPT"
             if name in files:
-                parts.append(pd.read_sas(files[name], format="xport").set_index("SEQN"))
+                parts.append(_numbers(files[name]).set_index("SEQN"))
         if parts:
             whole = parts[0]
             for part in parts[1:]:
@@ -206,3 +206,9 @@ def _merged(folder: Path) -> pd.DataFrame:
             "under the CDC's names: DEMO_D.XPT, ..., P_HUQ.XPT."
         )
     return pd.concat(cycles, ignore_index=True)
+
+
+def _numbers(path: Path) -> pd.DataFrame:
+    """The columns of numbers of a SAS transport file; pandas reads its zeros as 5.4e-79."""
+    found = pd.read_sas(path, format="xport").select_dtypes("number")
+    return found.mask(found.abs() < 1e-70, 0.0)

@@ -1,0 +1,174 @@
+"""Write docs/nhanes.md from what experiments/nhanes.py recorded: `python docs/make/nhanes.py`."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "nhanes.md"
+METHODS = {
+    "ensemble": "**`ensemble`, the default**",
+    "tested-only, linear": "`tested-only`, linear",
+    "ipw, linear": "`ipw`, linear",
+    "tested-only": "`tested-only`, networks",
+    "tested-only, boost": "`tested-only`, boosted trees",
+    "tested-only, forest": "`tested-only`, forest",
+    "dcem": "`dcem`, networks",
+    "y-obs, boost": "`y-obs`, boosted trees: the untested are negative",
+    "truth of everybody, boost": "*boosted trees that are told the truth of everybody*",
+}
+WAYS = {
+    "none": "no further test",
+    "next-tests": "`next-tests`",
+    "at random": "at random",
+    "highest risk": "the highest risk first",
+}
+TEXT = """\
+# A real decision to test, and the truth for everybody
+
+The US survey NHANES measured glycohaemoglobin in everyone it examined, and asked whether blood had
+been tested for diabetes in the last three years. 28,355 adults had never been told that they have
+it; half of them had been tested: 55 % of the insured and 32 % of the uninsured, 35 % at 20 to 34
+and 64 % at 65 and over. So somebody decided whom to test, and we know what a test would have shown
+in everybody. Nothing is simulated. `dcem.tasks.load_nhanes(path, outcome="diabetes")` reads the
+CDC's own files, or one merged table.
+
+Three cautions: the label of a tested person is the survey's measurement now, not the clinic's
+result then; leaving out the diagnosed selects on past tests; and the survey is a sample with
+weights, strata and sampling units, which the intervals below respect.
+
+`python experiments/nhanes.py run --data FILE` makes every number of this page (`show` prints them
+all) and `python docs/make/nhanes.py` writes the page.
+
+## What each way of reading the table would have told you
+
+Every method sees the labels of the tested alone, in five folds. Then the truth judges; rows count
+alike.
+
+{methods}
+
+- **Who counts the untested as negative** finds a prevalence of {naive[diabetes]} % where it is
+  {prevalence[diabetes]} %, and of {naive[prediabetes]} % where it is {prevalence[prediabetes]} %.
+- **The default's risks are right**: a mean of {mean[diabetes]} % for {prevalence[diabetes]} %, and
+  of {mean[prediabetes]} % for {prevalence[prediabetes]} %. It ranks people as a model does that
+  was told everything.
+- **Looking at the tested alone misleads.** Among them the default's AUC is {tested[diabetes]} and
+  {tested[prediabetes]}. Doubly robust estimates without any truth say {dr[diabetes]} and
+  {dr[prediabetes]}; the truth is {auc[diabetes]} and {auc[prediabetes]}. Over all methods and both
+  outcomes, {inside_dr} of {n} doubly robust intervals hold the truth, and {inside_tested} of {n}
+  of those among the tested.
+- **What nobody recorded matters a little.** At equal features and group the odds of the untested
+  are {ratio[diabetes]} of those of the tested for diabetes, {ratio[prediabetes]} for prediabetes:
+  the sick are tested somewhat more often than the table explains. That is an anchor for the
+  sensitivity analysis of the audit: there, what would change a conclusion is stated as such an
+  odds ratio.
+
+With survey weights the default has {weighted[diabetes]} and {weighted[prediabetes]}.
+
+## Whom to test next, with the truth in hand
+
+Of four fifths of the people, {tests:,} untested ones are tested, chosen in three ways; the default
+is fitted anew and judged on the last fifth. Means of five folds.
+
+{further}
+
+`next-tests` looks for people of whom little is known, not for the ill: whoever wants to find the
+most cases tests the highest risk first. What it gives is knowledge of everybody: with one over the
+recorded probability as weights, its tests estimate the prevalence among the untested without bias
+(the last column: mean ± standard deviation over draws, and the truth), which tests of the highest
+risk cannot.
+
+The 16 features are what a doctor could know before the test: age, sex, measures of the body,
+income, education, marriage, birth in the US, insurance, use of care, general health, and being
+told of high blood pressure or cholesterol. Race and ethnicity is the group, and not a feature.
+"""
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Without the zero before the point."""
+    return f"{value:.{digits}f}".replace("0.", ".", 1)
+
+
+def page() -> str:
+    """The page."""
+    found = pd.read_csv(ROOT / "results" / "nhanes.csv")
+    tried = pd.read_csv(ROOT / "results" / "nhanes_next_tests.csv")
+    ratios = json.loads((ROOT / "results" / "nhanes.json").read_text())[
+        "odds_ratio_untested_to_tested"
+    ]
+    plain = found[~found["weighted"]].set_index(["outcome", "method"])
+    weighted = found[found["weighted"]].set_index(["outcome", "method"])
+    outcomes = ("diabetes", "prediabetes")
+    shares = {one: plain.loc[one, "prevalence"].iloc[0] for one in outcomes}
+    lines = [
+        "| |"
+        + "".join(f" {o} ({_percent(shares[o])} %): AUC | calibration error |" for o in outcomes)
+    ]
+    lines.append("|---|" + "---|---|" * len(outcomes))
+    best = {o: plain.loc[o].drop("truth of everybody, boost")["auc"].max() for o in outcomes}
+    for method, words in METHODS.items():
+        cells = []
+        for outcome in outcomes:
+            row = plain.loc[outcome, method]
+            area = number(row["auc"])
+            area = f"**{area}**" if row["auc"] == best[outcome] else area
+            area += f" ± {number(1.96 * row['standard_error'])}" if method == "ensemble" else ""
+            cells += [area, number(row["calibration_error"])]
+        lines.append(f"| {words} | " + " | ".join(cells) + " |")
+    inside = {
+        target: int(plain["auc"].between(plain[f"low_{target}"], plain[f"high_{target}"]).sum())
+        for target in ("dr", "tested")
+    }
+    ours = plain.xs("ensemble", level="method")
+    means = tried.groupby(["outcome", "way"]).mean(numeric_only=True)
+    further = [
+        "| | "
+        + " | ".join(f"{o}: found | AUC | prevalence among the untested" for o in outcomes)
+        + " |"
+    ]
+    further.append("|---|" + "---|---|---|" * len(outcomes))
+    for way, words in WAYS.items():
+        cells = []
+        for outcome in outcomes:
+            row = means.loc[outcome, way]
+            told = "cannot say"
+            if pd.notna(row["estimate"]):
+                spread, truth = row["spread"], row["prevalence_of_untested"]
+                told = f"{number(row['estimate'], 4)} ± {number(spread, 4)} ({number(truth, 4)})"
+            cells += [f"{row['found']:.0f}", number(row["auc"]), told]
+        further.append(f"| {words} | " + " | ".join(cells) + " |")
+
+    def ranged(row: pd.Series, value: str, low: str, high: str) -> str:
+        return f"{number(row[value])} [{number(row[low])}, {number(row[high])}]"
+
+    return TEXT.format(
+        methods="\n".join(lines),
+        further="\n".join(further),
+        prevalence={o: _percent(shares[o]) for o in outcomes},
+        naive={o: _percent(plain.loc[o, "y-obs, boost"]["mean_risk"]) for o in outcomes},
+        mean={o: _percent(ours.loc[o, "mean_risk"]) for o in outcomes},
+        tested={o: number(ours.loc[o, "auc_tested"]) for o in outcomes},
+        dr={o: ranged(ours.loc[o], "auc_dr", "low_dr", "high_dr") for o in outcomes},
+        auc={o: number(ours.loc[o, "auc"]) for o in outcomes},
+        inside_dr=inside["dr"],
+        inside_tested=inside["tested"],
+        n=len(plain),
+        ratio={
+            o: f"{number(r['value'], 2)} [{number(r['low'], 2)}, {number(r['high'], 2)}]"
+            for o, r in ratios.items()
+        },
+        weighted={
+            o: f"{number(row['auc'])} ± {number(1.96 * row['standard_error'])}"
+            for o, row in weighted.xs("ensemble", level="method").iterrows()
+        },
+        tests=int(tried["tests"].max()),
+    )  # fmt: skip
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}" if share < 0.1 else f"{100 * share:.0f}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
