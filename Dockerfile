@@ -9,7 +9,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 \
 
 COPY pyproject.toml constraints.txt README.md LICENSE /src/
 COPY src /src/src
-RUN pip install --no-cache-dir -c /src/constraints.txt '/src[report,sepsis,onnx]' && rm -rf /src
+RUN pip install --no-cache-dir -c /src/constraints.txt '/src[networks,report,app,formats,sepsis,onnx]' && rm -rf /src
 
 # Nothing runs as root, and whoever runs it may be any user: caches go where anybody may write.
 RUN useradd --create-home dcem

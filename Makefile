@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint docs regenerate bench clean
+.PHONY: help setup demo test test-slow smoke lint docs regenerate bench clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -31,6 +31,11 @@ test: $(STAMP)  ## run the tests
 test-slow: $(STAMP)  ## run all tests, the long ones included
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --slow
 
+smoke: $(STAMP)  ## install what is published into empty environments: the core alone, and everything
+	@echo "==> the wheel without torch, the sdist with every extra"
+	@PYTHON=$(abspath $(BIN)/python) .ci/smoke core
+	@PYTHON=$(abspath $(BIN)/python) .ci/smoke all
+
 lint: $(STAMP)  ## ruff (lint and format) and mypy
 	@echo "==> ruff and mypy"
 	@$(BIN)/ruff check .
@@ -50,4 +55,4 @@ bench: $(STAMP)  ## measure speed, as ratios within one run
 	@for f in speed/bench_*.py; do echo "--- $$f"; $(BIN)/python $$f || exit 1; done
 
 clean:  ## remove what was made, .venv included
-	rm -rf $(VENV) site .cache demo-output .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) dist site .cache demo-output .mypy_cache .pytest_cache .ruff_cache

@@ -1,8 +1,13 @@
-"""Shared switches of the test suite: long tests run on request, CUDA tests where a card is."""
+"""Shared switches of the test suite: long tests run on request, CUDA tests where a card is.
+
+Where torch is not installed, tests that come upon networks are skipped, except in the rooms that
+must do without: there, needing torch is a failure.
+"""
 
 import os
 import shutil
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +17,7 @@ from small_benchmark import PLAIN
 # Two workers share two cores: a second thread each would only wait for the other (before torch).
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+NO_NETWORKS = ("audit", "estimation", "learners", "metrics", "report", "table")
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 FLAGS = [
     "--no-sandbox",
@@ -40,6 +46,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for item in items:
                 if "cuda" in item.keywords:
                     item.add_marker(pytest.mark.skip(reason="no CUDA device here"))
+
+
+def _skipped_for_torch(path: Path, report: Any, said: str) -> Any:
+    """The report, as a skip if torch is what was missing, and may be."""
+    needs = "No module named 'torch'" in said or "dcem[networks]" in said
+    must_do = any(room in path.parts for room in NO_NETWORKS)
+    if report.failed and needs and not must_do and find_spec("torch") is None:
+        report.outcome, report.longrepr = "skipped", (str(path), 0, "Skipped: needs torch")
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[Any]:
+    report = yield
+    return _skipped_for_torch(collector.path, report, str(report.longrepr))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[Any]:
+    report = yield
+    said = str(call.excinfo.value) if call.excinfo else ""
+    return _skipped_for_torch(item.path, report, said)
 
 
 @pytest.fixture(scope="session")

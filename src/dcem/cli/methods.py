@@ -19,22 +19,37 @@ def methods(
     """List the methods, or explain one: its idea, assumption, failures and parameters."""
     from rich.console import Console
 
-    from dcem.methods.describe import describe, describe_all
+    from dcem.methods.describe import describe
 
     console = Console(highlight=False)
     if name is None:
-        _list(console, describe_all())
+        _list(console)
     else:
         _explain(console, describe(name))
 
 
-def _list(console: "Console", found: "list[Description]") -> None:
+def _list(console: "Console") -> None:
     from rich.table import Table
 
+    from dcem.extras import MissingExtra
+    from dcem.methods import names
+    from dcem.methods.describe import describe
+
     table = Table("method", "in a sentence", "variants", "needs the truth", box=None)
-    for one in found:
-        table.add_row(one.name, one.summary, "yes" if one.variants else "", one.needs_truth)
+    left_out = []
+    for name in names():
+        try:
+            one = describe(name)
+        except MissingExtra:
+            left_out.append(name)
+        else:
+            table.add_row(name, one.summary, "yes" if one.variants else "", one.needs_truth)
     console.print(table)
+    if left_out:
+        console.print(
+            f"\nMade of networks, and torch is not installed (pip install 'dcem\\[networks]'): "
+            f"{', '.join(left_out)}."
+        )
     console.print(
         "\nMethods that need the truth of every row are for simulations (published: that variant "
         "alone).\nRead about one: dcem methods NAME"

@@ -169,7 +169,7 @@ def load_model(
             )
         estimator = Unpacker(arrays, LeftOut, network).estimator(node, own=expected)
         _try(estimator)
-    except (ModelFileError, ModuleNotFoundError):
+    except (ModelFileError, ImportError):  # not the folder's fault
         raise
     except Exception as error:  # whatever a file can hold: it says what it is, not where we fell
         what = str(error) or type(error).__name__

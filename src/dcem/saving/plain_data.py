@@ -18,6 +18,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from dcem import learners
+from dcem.extras import extra_needed
 from dcem.learners.preprocess import Preprocessor
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.registry import METHODS, current_name
@@ -197,9 +198,10 @@ class Unpacker:
         return from_plain(value, self.left_out)
 
     def _fleet(self, described: Mapping[str, Any], place: str) -> Any:
-        import torch
+        with extra_needed("a model made of networks"):
+            import torch
 
-        from dcem.engine import Fleet
+            from dcem.engine import Fleet
 
         architecture = self._architecture(described)
         flat = self.arrays[place]
