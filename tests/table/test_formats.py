@@ -232,7 +232,7 @@ def test_several_tables_need_a_query(tmp_path) -> None:
 
 
 def test_a_table_takes_no_query(files) -> None:
-    for name in ("plain.csv", "file.parquet", "parts.parquet", "written.dta", "stream.arrow"):
+    for name in ("plain.csv", "file.parquet", "written.dta", "stream.arrow"):
         with pytest.raises(InputError, match="takes no `query`"):
             read_header(files[name], "SELECT 1")
 

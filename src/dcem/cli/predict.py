@@ -13,7 +13,9 @@ from dcem.cli import _table_options as options
 def predict(
     model: Annotated[Path, typer.Argument(help="Folder that `dcem fit` wrote.")],
     table: options.Table,
-    out: Annotated[Path, typer.Option("--out", "-o", help=f"Scores to write: {options.WRITTEN}.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help=f"Scores to write: {options.WRITTEN}, or a folder.")
+    ],
     keep: Annotated[
         list[str] | None,
         typer.Option(
@@ -41,11 +43,22 @@ def predict(
         ),
     ] = None,
     query: options.Query = None,
+    backend: Annotated[
+        str, typer.Option(help="Where a folder of Parquet files is scored: local or ray.")
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(
+            help="Ray cluster to join, such as HOST:6379; without it, one is started here.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Score the people of a table of any length with a fitted model.
 
-    Reads in batches, so that memory stays bounded. The table needs the feature columns; no group,
-    no label. Adds `score` (`risk` once calibrated), its spread (disagreement of the members),
+    Reads in batches, so that memory stays bounded. A folder of Parquet files can become another
+    one, file by file, also on a Ray cluster. The table needs the feature columns; no group, no
+    label. Adds `score` (`risk` once calibrated), its spread (disagreement of the members),
     `distance` (from those who were tested; above 1: unlike all of them) and `like_tested`, in the
     order of the rows. With a threshold or a capacity also `flagged`, whom to act on; what that
     comes to, and for each group where the table has it, is printed and written beside the scores
@@ -55,9 +68,10 @@ def predict(
     from rich.markup import escape
 
     from dcem.files import write_text
-    from dcem.scoring import TableModel, predict_file
+    from dcem.scoring import TableModel, predict_file, predict_folder
     from dcem.scoring.decisions import Rule
     from dcem.table import read_header
+    from dcem.table.messages import InputError
 
     console = Console(highlight=False)
     rule = None
@@ -67,15 +81,21 @@ def predict(
     columns = read_header(table, query) if keep == ["all"] else keep
     started = time.perf_counter()
     with console.status("reading ...") as status:
-        done = predict_file(
-            fitted,
-            table,
-            out,
-            keep=columns,
-            query=query,
-            rule=rule,
-            progress=lambda rows: status.update(f"{rows:,} rows ..."),
-        )
+
+        def progress(rows: int) -> None:
+            status.update(f"{rows:,} rows ...")
+
+        if backend != "local" or (table.is_dir() and not out.suffix):
+            if rule is not None:
+                raise InputError("Whom to act on is decided over one file: give `out` an ending.")
+            done = predict_folder(
+                model, table, out,
+                keep=columns, backend=backend, address=address, progress=progress,
+            )  # fmt: skip
+        else:
+            done = predict_file(
+                fitted, table, out, keep=columns, query=query, rule=rule, progress=progress
+            )
     seconds = time.perf_counter() - started
     rows, unlike = done.rows, done.unlike_tested
     console.print(

@@ -15,6 +15,7 @@ from dcem.scoring.model import (
     require_method,
 )
 from dcem.scoring.next_tests import NextTests, next_tests
+from dcem.scoring.parts import predict_folder
 from dcem.scoring.stream import Predicted, predict_file, score_batches
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "load_model",
     "next_tests",
     "predict_file",
+    "predict_folder",
     "require_method",
     "score_batches",
 ]

@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -84,13 +85,25 @@ def predict_file(
     """
     path, out = located(path), Path(out)
     require_output(out, path)
+    called = carried(model, path, keep, query, rule)
+    tally = score_part(model, path, out, called, query=query, rule=rule, progress=progress)
+    return tally.told(model)
+
+
+def carried(
+    model: TableModel,
+    path: Path,
+    keep: Sequence[str] | None,
+    query: str | None = None,
+    rule: Rule | None = None,
+) -> dict[str, str]:
+    """Columns to carry over, and what each is called in the result; checks that all are there."""
     header = read_header(path, query)
     checks.require_columns(header, model.encoder.columns, f"{path}: the table")
     called = {name: name for name in keep or ()}
     if keep is None and model.roles.id in header:
         called = {model.roles.id: own_name(model.roles.id, added(model))}
-    keep = tuple(called)
-    checks.require_columns(header, keep, f"{path}: the table")
+    checks.require_columns(header, tuple(called), f"{path}: the table")
     new = (*added(model), *([FLAGGED] if rule else []))
     clash = sorted(set(called.values()) & set(new))
     if clash:
@@ -98,61 +111,122 @@ def predict_file(
             f"{path}: the column {clash[0]!r} would be carried over and added. Rename it, or leave "
             "it out of `keep`."
         )
-    groups = model.roles.group if rule and set(model.roles.group) <= set(header) else ()
-    needed = list(dict.fromkeys([*keep, *groups, *model.encoder.columns]))
-    rows, unlike_tested, unscored, first = 0, 0, 0, 0
-    cells = np.zeros((2, len(model.encoder.columns)), np.int64)  # unread, empty
+    return called
+
+
+@dataclass(eq=False)
+class Tally:
+    """What is counted while rows are scored; parts of a table add up."""
+
+    rows: int = 0
+    unlike_tested: int = 0
+    unscored: int = 0
+    first: int = 0  # row of the table without a score
+    cells: Any = 0  # unread and empty cells [2, columns]
+    decisions: Decisions | None = None  # of a whole table
+
+    def __add__(self, later: Tally) -> Tally:
+        return Tally(
+            self.rows + later.rows,
+            self.unlike_tested + later.unlike_tested,
+            self.unscored + later.unscored,
+            self.first if self.unscored else later.first,
+            self.cells + later.cells,
+        )
+
+    def told(self, model: TableModel) -> Predicted:
+        """The same in words."""
+        notes = model.strange_columns(self.cells[0], self.cells[1], self.rows)
+        if self.unscored:
+            notes += (
+                f"{self.unscored:,} rows (the first in row {self.first:,}, counted from 0) have no "
+                f"{model.score_name}: their values are too large to compute with. Look for cells "
+                "that stand for something else, such as a missing value.",
+            )
+        return Predicted(self.rows, self.unlike_tested, notes, self.unscored, self.decisions)
+
+
+def score_part(
+    model: TableModel,
+    path: Path,
+    out: Path,
+    called: Mapping[str, str],
+    *,
+    query: str | None = None,
+    start: int = 0,
+    threads: int | None = None,
+    rule: Rule | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Tally:
+    """Score a file, or one of a folder (`query`), whose first row is row `start` of the table."""
+    header = set(read_header(path, query)) if rule else set()
+    groups = model.roles.group if rule and set(model.roles.group) <= header else ()
+    needed = list(dict.fromkeys([*called, *groups, *model.encoder.columns]))
+    batches = read_batches(path, needed, verbatim=tuple(called), query=query)
+    tally = Tally()
     with writing(out) as write:
-        batches = read_batches(path, needed, verbatim=keep, query=query)
         decide = Decider(rule, model.score_name, write) if rule else None
-        for scored, strange, of in _scores(model, batches, called, bool(groups)):
+        for scored, strange, of in _scores(model, batches, called, bool(groups), start, threads):
             if decide:
                 decide(scored, of)
             else:
                 write(scored)
             like = np.asarray(scored.column("like_tested"))
-            unlike_tested += int(len(like) - like.sum())
             absent = scored.column(model.score_name).is_null().to_numpy(zero_copy_only=False)
-            if absent.any() and not unscored:
-                first = rows + int(absent.argmax())
-            unscored += int(absent.sum())
-            rows += scored.num_rows
-            cells += strange
+            tally += Tally(
+                scored.num_rows,
+                int(len(like) - like.sum()),
+                int(absent.sum()),
+                start + tally.rows + int(absent.argmax()) if len(absent) else 0,
+                strange,
+            )
             if progress is not None:
-                progress(rows)
-        if rows == 0:
+                progress(tally.rows)
+        if tally.rows == 0:
             raise InputError(f"{path}: the table has no rows.")
         decisions = decide.finish() if decide else None
-    notes = model.strange_columns(cells[0], cells[1], rows)
-    if unscored:
-        notes += (
-            f"{unscored:,} rows (the first in row {first:,}, counted from 0) have no "
-            f"{model.score_name}: their values are too large to compute with. Look for cells that "
-            "stand for something else, such as a missing value.",
-        )
-    return Predicted(rows, unlike_tested, notes, unscored, decisions)
+    return replace(tally, decisions=decisions)
 
 
 def score_batches(
-    model: TableModel, batches: Iterable[Any], keep: Sequence[str] = ()
+    model: TableModel | str | Path,
+    batches: Iterable[Any],
+    keep: Sequence[str] = (),
+    threads: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Scores of batches of raw rows, as they come: for data that is not a file.
 
+    This is the function that engines call on their workers: Spark's `mapInArrow`, Ray Data's
+    `map_batches` and DuckDB (docs/engines.md).
+
     Parameters
     ----------
+    model
+        A model, or the folder of one, which each process then loads once.
     batches
         Arrow record batches or tables, pandas or polars frames, each with the columns of the model.
     keep
-        Columns to carry over; without any, `row` counts the rows from 0.
+        Columns to carry over; without any, `row` counts the rows of this call from 0.
+    threads
+        Batches that are scored at a time; None is one per core.
 
     Yields
     ------
     Record batches with the columns of `dcem predict`: `keep` or `row`, `score` (`risk` of a
     calibrated model), its spread, `distance` and `like_tested`.
     """
+    if not isinstance(model, TableModel):
+        model = loaded(Path(model).absolute())
     called = {name: name for name in keep}
-    for scored, *_ in _scores(model, (_record_batch(batch) for batch in batches), called):
+    rows = (_record_batch(batch) for batch in batches)
+    for scored, *_ in _scores(model, rows, called, threads=threads):
         yield scored
+
+
+@lru_cache(maxsize=4)
+def loaded(folder: Path) -> TableModel:
+    """The model in a folder, read once per process."""
+    return TableModel.load(folder)
 
 
 def _record_batch(rows: Any) -> pa.RecordBatch:
@@ -174,6 +248,8 @@ def _scores(
     batches: Iterable[pa.RecordBatch],
     called: Mapping[str, str],
     grouped: bool = False,
+    start: int = 0,
+    threads: int | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, np.ndarray, Any]]:
     """Scored batches in order, their unread and empty cells `[2, columns]`, and their groups."""
     yield from in_order(
@@ -181,7 +257,8 @@ def _scores(
             *_scored(model, item[1], called, item[0]),
             group_codes(item[1], model.roles) if grouped else None,
         ),
-        _numbered(batches),
+        _numbered(batches, start),
+        threads,
     )
 
 
@@ -190,8 +267,9 @@ def own_name(identifier: str, added: Sequence[str]) -> str:
     return "id" if identifier in added else identifier
 
 
-def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    start = 0
+def _numbered(
+    batches: Iterable[pa.RecordBatch], start: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
     for batch in batches:
         yield start, batch
         start += batch.num_rows

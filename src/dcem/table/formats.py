@@ -59,12 +59,12 @@ def is_other(path: Path) -> bool:
 def stored(path: Path, query: str | None = None) -> Stored:
     """What is in a file; a whole one is kept for as long as it does not change.
 
-    `query` is SQL for a database, or the name of a sheet of a workbook.
+    `query` is SQL for a database, the name of a sheet of a workbook, or a file of a folder.
     """
     suffix = path.suffix.lower()
     if path.is_dir():
-        refuse_query(path, query)
-        return _folder(path)
+        files = tuple(parquet_files(path))
+        return _folder(path, query, files, max((f.stat().st_mtime_ns for f in files), default=0))
     if suffix in ARROW:
         refuse_query(path, query)
         return _arrow(path)
@@ -108,14 +108,19 @@ def parquet_files(folder: Path) -> list[Path]:
     )
 
 
-def _folder(folder: Path) -> Stored:
-    """Parquet files as one table; a subfolder called `ward=A` is a column `ward`."""
+@lru_cache(maxsize=64)
+def _folder(folder: Path, only: str | None, files: tuple[Path, ...], changed: int) -> Stored:
+    """Parquet files as one table; a subfolder called `ward=A` is a column `ward`.
+
+    `only` is the one whose rows are read; it has the columns and types of all.
+    """
     import pyarrow.dataset as ds
     import pyarrow.fs
 
-    files = parquet_files(folder)
     if not files:
         raise InputError(f"{folder}: a folder without .parquet files.")
+    if only is not None and folder / only not in files:
+        raise InputError(f"{folder} has no file {only!r}.")
     factory = ds.FileSystemDatasetFactory(
         pyarrow.fs.LocalFileSystem(),
         [str(file) for file in files],
@@ -130,6 +135,8 @@ def _folder(folder: Path) -> Stored:
 
     def batches(columns: list[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
         for fragment in dataset.get_fragments():  # in order, and one file at a time
+            if only is not None and Path(fragment.path) != folder / only:
+                continue
             yield from fragment.to_batches(
                 schema=schema,
                 columns=columns,

@@ -72,7 +72,8 @@ def read_batches(
     """The rows in order, a batch at a time; memory does not grow with the file.
 
     Text in a Parquet file comes as codes into its distinct values, as it is stored, except for the
-    columns in `verbatim`. `query` is SQL for a database, or the name of a sheet of a workbook.
+    columns in `verbatim`. `query` is SQL for a database, the name of a sheet of a
+    workbook, or a file of a folder.
     """
     header = read_header(path, query)
     with readable(path):

@@ -1,0 +1,128 @@
+"""Scores for a folder of Parquet files, file by file, here or on a Ray cluster.
+
+Each file of the table becomes a file of the result, under the same name. On a cluster, every
+machine needs dcem and must see the model and both folders. A worker or machine that is lost takes
+nothing with it: Ray gives its file to another. The result appears when all of it is there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+
+from dcem.extras import extra_needed
+from dcem.files import exchange, remove_abandoned, require_folder_place
+from dcem.scoring.model import TableModel
+from dcem.scoring.stream import Predicted, Tally, carried, loaded, score_part
+from dcem.table.formats import parquet_files
+from dcem.table.messages import InputError
+
+RETRIES = 5  # of a file whose worker died
+
+Job = tuple[Path, Path, str, Path, Mapping[str, str], int]  # the arguments of `score_file`
+
+
+def predict_folder(
+    model: str | Path,
+    folder: str | Path,
+    out: str | Path,
+    *,
+    keep: Sequence[str] | None = None,
+    backend: str = "local",
+    address: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Predicted:
+    """Score every row of a folder of Parquet files; the result is such a folder too.
+
+    Parameters
+    ----------
+    model
+        The folder of a model.
+    keep
+        As for `predict_file`.
+    backend
+        "local", or "ray": files are scored by the workers of a cluster, one per core.
+    address
+        Of the cluster; None starts one here.
+    progress
+        Called with the number of rows scored so far.
+    """
+    model, folder, out = Path(model).absolute(), Path(folder).absolute(), Path(out).absolute()
+    if backend not in ("local", "ray"):
+        raise InputError(f"backend must be one of local, ray; got {backend!r}.")
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder of Parquet files.")
+    if out == folder or folder in out.parents or out in folder.parents:
+        raise InputError(f"{out}: the result must lie outside of the table, and around none of it.")
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not parquet_files(out))):
+        raise InputError(f"{out} is not a folder of Parquet files, and is left as it is.")
+    require_folder_place(out)
+    fitted = TableModel.load(model)
+    called = carried(fitted, folder, keep)
+    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
+    remove_abandoned(out)
+    jobs: list[Job] = []
+    start = 0
+    for file in parquet_files(folder):
+        name, rows = file.relative_to(folder), pyarrow.parquet.read_metadata(file).num_rows
+        if rows:
+            jobs.append((model, folder, str(name), partial / name, called, start))
+        start += rows
+    if not jobs:
+        raise InputError(f"{folder}: the table has no rows.")
+    try:
+        partial.mkdir(parents=True)
+        tallies, done = {}, 0
+        for number, tally in _on_ray(jobs, address) if backend == "ray" else _here(jobs):
+            tallies[number] = tally
+            done += tally.rows
+            if progress is not None:
+                progress(done)
+        told = reduce(add, (tallies[i] for i in range(len(jobs)))).told(fitted)
+        exchange(partial, out) if out.exists() else os.rename(partial, out)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return told
+
+
+def score_file(
+    model: Path, folder: Path, name: str, out: Path, called: Mapping[str, str], start: int,
+    threads: int | None = None,
+) -> Tally:  # fmt: skip
+    """One file of the folder: what a worker runs."""
+    return score_part(loaded(model), folder, out, called, query=name, start=start, threads=threads)
+
+
+def _here(jobs: Sequence[Job]) -> Iterator[tuple[int, Tally]]:
+    for number, job in enumerate(jobs):
+        yield number, score_file(*job)
+
+
+def _on_ray(jobs: Sequence[Job], address: str | None) -> Iterator[tuple[int, Tally]]:
+    """The tallies of the files as they come."""
+    with extra_needed("the backend ray"):
+        import ray
+    ours = not ray.is_initialized()
+    if ours:
+        ray.init(address=address, log_to_driver=False, configure_logging=False)
+    try:
+        task = ray.remote(num_cpus=1, max_retries=RETRIES)(score_file)
+        waiting: dict[Any, int] = {
+            task.remote(*job, threads=1): number for number, job in enumerate(jobs)
+        }
+        while waiting:
+            ready, _ = ray.wait(list(waiting))
+            for one in ready:
+                yield waiting.pop(one), ray.get(one)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause if isinstance(error.cause, InputError) else error from None
+    finally:
+        if ours:
+            ray.shutdown()
