@@ -17,7 +17,7 @@ from small_benchmark import PLAIN
 # Two workers share two cores: a second thread each would only wait for the other (before torch).
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-NO_NETWORKS = ("audit", "estimation", "learners", "metrics", "report", "table")
+NO_NETWORKS = ("audit", "estimation", "learners", "metrics", "table")
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 FLAGS = [
     "--no-sandbox",

@@ -80,6 +80,7 @@ def compare(
     from dcem.compare import compare_methods
     from dcem.compare.fitting import check_methods, default_methods
     from dcem.files import require_folder_place
+    from dcem.methods.registry import require_libraries
     from dcem.report.compare import compare_document
     from dcem.table import read_table
     from dcem.table.write import csv_text
@@ -93,6 +94,8 @@ def compare(
         files += [(out / "comparison.md", "md"), (out / "comparison.json", "json")]
     outputs = Outputs(files, table, words)
     names = check_methods(options.listed(method) if method else default_methods())
+    for name in names:
+        require_libraries(name)
     with console.status(f"reading {table} ..."):
         read = read_table(table, roles, query)
     options.show_columns(read, console)

@@ -14,7 +14,7 @@ from joblib import Parallel, cpu_count, delayed, parallel_config
 from dcem import methods
 from dcem.compare.results import History
 from dcem.methods.choosing import DEFAULT, RIVALS
-from dcem.methods.registry import MEMBERS, METHODS, delivered, require_libraries, works_here
+from dcem.methods.registry import MEMBERS, METHODS, delivered, works_here
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
@@ -74,7 +74,6 @@ def check_methods(names: Sequence[str], *, oracles: bool = False) -> tuple[str, 
     if not names:
         raise checks.InputError("No method was named. Give at least one, such as dcem.")
     for name in names:
-        require_libraries(name)
         if methods.make(name).uses_truth and not oracles:
             usable = ", ".join(methods.names(usable=True))
             raise checks.InputError(
