@@ -8,6 +8,7 @@ takes the place of another changes places with it, in one step too where the sys
 from __future__ import annotations
 
 import ctypes
+import glob
 import os
 import shutil
 import tempfile
@@ -104,7 +105,7 @@ def _swap(one: Path, other: Path) -> bool:
 
 def remove_abandoned(place: Path) -> None:
     """Remove what runs that no longer exist left beside `place` on their way to it."""
-    for path in place.parent.glob(f".{place.name}.*"):
+    for path in place.parent.glob(f".{glob.escape(place.name)}.*"):
         number, _, kind = path.name.removeprefix(f".{place.name}.").partition(".")
         if number.isdigit() and kind in ("tmp", "old", "partial") and not is_running(int(number)):
             if kind == "old" and not place.exists():  # ended between two renames: the only one

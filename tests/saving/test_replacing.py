@@ -1,9 +1,12 @@
 """A model folder that is replaced while others read it, and what a killed save leaves."""
 
 import os
+import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -73,23 +76,55 @@ def test_folders_change_places(tmp_path, monkeypatch, can_swap):
     assert [path.name for path in tmp_path.iterdir()] == ["place"]
 
 
-def test_what_dead_runs_left_is_removed_and_an_only_copy_is_put_back(tmp_path):
+@pytest.mark.parametrize("name", ["model", "scores [1].csv", "a*?.csv"])
+def test_what_dead_runs_left_is_removed_and_an_only_copy_is_put_back(tmp_path, name):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    place = tmp_path / "model"
-    for name in (f".model.{gone.pid}.tmp", f".model.{os.getpid()}.tmp", ".model.x.tmp"):
-        (tmp_path / name).mkdir()
-    (tmp_path / f".model.{gone.pid}.partial").write_text("names and scores")
-    (tmp_path / f".model.{gone.pid}.old").mkdir()
+    place = tmp_path / name
+    for left in (f".{name}.{gone.pid}.tmp", f".{name}.{os.getpid()}.tmp", f".{name}.x.tmp"):
+        (tmp_path / left).mkdir()
+    (tmp_path / f".{name}.{gone.pid}.partial").write_text("names and scores")
+    (tmp_path / f".{name}.{gone.pid}.old").mkdir()
     remove_abandoned(place)
     assert {path.name for path in tmp_path.iterdir()} == {
-        "model",
-        f".model.{os.getpid()}.tmp",
-        ".model.x.tmp",
+        name,
+        f".{name}.{os.getpid()}.tmp",
+        f".{name}.x.tmp",
     }
-    (tmp_path / f".model.{gone.pid}.old").mkdir()
+    (tmp_path / f".{name}.{gone.pid}.old").mkdir()
     remove_abandoned(place)
-    assert not (tmp_path / f".model.{gone.pid}.old").exists()
+    assert not (tmp_path / f".{name}.{gone.pid}.old").exists()
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """Writing more than so many bytes to a file fails, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_is_an_ordinary_error_and_the_older_model_stays(tmp_path):
+    """An `OSError`, which the command line puts into a sentence; not one of a library's own."""
+    folder = tmp_path / "model"
+    model(1).save(folder)
+    for size in (100, (folder / "model.safetensors").stat().st_size + 50):
+        with files_of_at_most(size), pytest.raises(OSError, match="too large"):
+            model(2).save(folder)
+    assert load_model(folder).random_state == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_full_disk_under_a_checkpoint(tmp_path):
+    checkpoint = pytest.importorskip("dcem.engine.checkpoint")
+    import torch
+
+    with files_of_at_most(100), pytest.raises(OSError, match="too large"):
+        checkpoint.write(tmp_path / "c", {"w": torch.zeros(1000)}, {})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_killed_save_leaves_the_old_model(tmp_path):

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from dcem.files import whole_file
@@ -116,7 +116,7 @@ def write(path: Path, tensors: dict[str, Tensor], meta: dict[str, Any]) -> None:
     """Write a checkpoint whole: a crash leaves the previous one intact."""
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with whole_file(path) as partial:
-        save_file(contiguous, partial, metadata={"checkpoint": json.dumps(meta)})
+        partial.write_bytes(save(contiguous, metadata={"checkpoint": json.dumps(meta)}))
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:

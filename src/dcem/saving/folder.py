@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from safetensors.numpy import load, save_file
+from safetensors.numpy import load
+from safetensors.numpy import save as to_bytes
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -127,13 +128,12 @@ def save(
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
-        save_file(packer.arrays, temporary / TENSORS)
-        description["tensors_sha256"] = _hash((temporary / TENSORS).read_bytes())
+        tensors = to_bytes(packer.arrays)
+        (temporary / TENSORS).write_bytes(tensors)
+        description["tensors_sha256"] = _hash(tensors)
         description["sha256"] = _content_hash(description)
         text = json.dumps(description, indent=1, allow_nan=False)
         (temporary / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
-        # safetensors writes for the owner alone, whatever the umask says; others may need it too.
-        shutil.copymode(temporary / DESCRIPTION, temporary / TENSORS)
         card = model_card(estimator, shown_counts(estimator), about_table)
         (temporary / CARD).write_text(card, encoding="utf-8")
         exchange(temporary, folder)
