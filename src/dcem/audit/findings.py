@@ -136,7 +136,9 @@ def _disparities(
             yield Finding("depends-on-model", "note", "testing", (rate.group,), values)
         else:
             ratio = rate.ratio
-            large = ratio.estimable and (ratio.high < FOUR_FIFTHS or ratio.low > 1 / FOUR_FIFTHS)
+            # Without a ratio one side is hardly ever tested at all.
+            beyond = ratio.high < FOUR_FIFTHS or ratio.low > 1 / FOUR_FIFTHS
+            large = beyond or not ratio.estimable
             yield Finding(
                 "tested-less" if rate.difference.value < 0 else "tested-more",
                 "serious" if large else "caution",

@@ -199,7 +199,8 @@ def _why_not(problem: SelectiveLabels, people: People, name: str, mine: np.ndarr
     if name == problem.reference_group:
         return REFERENCE
     there = others(problem, mine)
-    for side, who in ((mine, "in the group"), (there, "outside the group")):
+    elsewhere = "outside the group" if problem.reference_group is None else "in the reference group"
+    for side, who in ((mine, "in the group"), (there, elsewhere)):
         number = people.count(side)
         if number < FEWEST_PEOPLE:
             return f"fewer than {FEWEST_PEOPLE} people {who}"
