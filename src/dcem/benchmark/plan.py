@@ -20,6 +20,7 @@ from typing import Any
 
 from dcem.benchmark.cells import Cell, Fleet, estimator_of
 from dcem.benchmark.machine import device_name, free_memory
+from dcem.benchmark.progress import Display
 from dcem.benchmark.store import Store
 
 FLEET_SECONDS = 120.0  # what a fleet should take: results come in, and little is lost
@@ -64,6 +65,20 @@ class Clock:
         self._last_tick = now
         if self.left < self._longest:
             raise StopRun
+
+
+@dataclass(frozen=True)
+class Running:
+    """A fleet that is being trained."""
+
+    fleet: Fleet
+    resumed: bool  # from a checkpoint: its time says little about that of a whole fleet
+    started: float
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self.started
 
 
 class Planner:
@@ -142,23 +157,37 @@ class Planner:
         """Where a fleet writes its state."""
         return self.checkpoints / f"{fleet.id}.safetensors"
 
-    def has_checkpoint(self, fleet: Fleet) -> bool:
+    def _has_checkpoint(self, fleet: Fleet) -> bool:
         """Whether a fleet has written any; one that was split has several files."""
         return any(self.checkpoints.glob(f"{fleet.id}*"))
 
-    def forget_checkpoint(self, fleet: Fleet) -> None:
-        """Remove the checkpoints of a fleet whose results are all committed."""
-        self._forget(fleet.id)
+    def begin(self, fleet: Fleet, display: Display) -> Running:
+        """A fleet is about to be trained."""
+        running = Running(fleet, self._has_checkpoint(fleet), time.monotonic())
+        if running.resumed:
+            display.resumed(fleet)
+        return running
+
+    def end(self, running: Running, *, trained: bool = True) -> None:
+        """All results of a fleet are committed, or (not `trained`) that there are none."""
+        if trained and not running.resumed:
+            self._record(running, whole=True)
+        self._forget(running.fleet.id)
+
+    def cut_off(self, running: Running) -> None:
+        """The time ran out: another run goes on from the checkpoint, or with smaller fleets."""
+        self.store.release([cell.id for cell in running.fleet.open])
+        if not self._has_checkpoint(running.fleet):
+            self._record(running, whole=False)
 
     def _forget(self, name: str) -> None:
         for pattern in (f"{name}*", f".{name}*"):  # a dot: half-written when its process died
             for file in self.checkpoints.glob(pattern):
                 file.unlink(missing_ok=True)
 
-    def record(self, fleet: Fleet, seconds: float, *, whole: bool) -> None:
-        """Remember the speed of a fleet that began afresh."""
-        kind = fleet.cells[0].kind
-        self.store.record_speed(kind, self._name, len(fleet.cells), seconds, whole=whole)
+    def _record(self, running: Running, *, whole: bool) -> None:
+        cells = running.fleet.cells
+        self.store.record_speed(cells[0].kind, self._name, len(cells), running.seconds, whole=whole)
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from dcem.benchmark.cells import Fleet
 from dcem.benchmark.fleets import CellResult, run_fleet
 from dcem.benchmark.plan import Clock, Planner, StopRun
 from dcem.benchmark.progress import Display
@@ -28,45 +26,25 @@ def work(
 ) -> None:
     """Train until nothing is left that can be done in time."""
     while (fleet := planner.next()) is not None:
-        if planner.has_checkpoint(fleet):
-            display.resumed(fleet)
+        running = planner.begin(fleet, display)
         display.fleet(fleet, planner.seconds_left([fleet]))
-        if not _train(planner, fleet, where, clock, commit, display):
+        clock.start_fleet()
+
+        def progress(done: int, total: int) -> None:
+            display.progress(done, total)
+            if done < total:  # at the end of training only the measuring is left
+                clock.tick()
+
+        try:
+            for result in run_fleet(
+                fleet.cells,
+                device=where,
+                checkpoint=planner.checkpoint_of(fleet),
+                progress=progress,
+                skip=fleet.done,
+            ):
+                commit(result)
+        except StopRun:
+            planner.cut_off(running)
             return
-
-
-def _train(
-    planner: Planner,
-    fleet: Fleet,
-    where: str,
-    clock: Clock,
-    commit: Callable[[CellResult], None],
-    display: Display,
-) -> bool:
-    """Train one fleet and commit its cells; False where the time ran out."""
-    started, resumed = time.monotonic(), planner.has_checkpoint(fleet)
-    clock.start_fleet()
-
-    def progress(done: int, total: int) -> None:
-        display.progress(done, total)
-        if done < total:  # at the end of training only the measuring is left
-            clock.tick()
-
-    try:
-        for result in run_fleet(
-            fleet.cells,
-            device=where,
-            checkpoint=planner.checkpoint_of(fleet),
-            progress=progress,
-            skip=fleet.done,
-        ):
-            commit(result)
-    except StopRun:
-        planner.store.release()
-        if not planner.has_checkpoint(fleet):
-            planner.record(fleet, time.monotonic() - started, whole=False)
-        return False
-    if not resumed:
-        planner.record(fleet, time.monotonic() - started, whole=True)
-    planner.forget_checkpoint(fleet)
-    return True
+        planner.end(running)

@@ -11,17 +11,16 @@ nothing: its cells are still to do.
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dcem.benchmark.cells import Cell, Fleet
 from dcem.benchmark.fleets import CellResult, run_fleet
 from dcem.benchmark.machine import REMOTE_CARD, versions
-from dcem.benchmark.plan import Clock, Planner, StopRun
+from dcem.benchmark.plan import Clock, Planner, Running, StopRun
 from dcem.benchmark.progress import Display
 from dcem.table.checks import InputError
 
@@ -32,19 +31,6 @@ TOKEN = (
     "Set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to what 'ray get-auth-token' prints on its first "
     "machine."
 )
-
-
-@dataclass(frozen=True)
-class _Running:
-    """A fleet that is out on the cluster."""
-
-    fleet: Fleet
-    started: float
-    resumed: bool  # from a checkpoint: its time says little about that of a whole fleet
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.started
 
 
 class ClusterLost(ConnectionError):
@@ -157,16 +143,14 @@ def _keep_busy(
     commit: Callable[[CellResult], None],
     display: Display,
 ) -> None:
-    running: dict[Any, _Running] = {}
+    running: dict[Any, Running] = {}
     out_of_time = False
     while True:
         resources = ray.cluster_resources()  # nodes come and go
         cards = int(resources.get("GPU", 0))
         slots = cards or max(1, int(resources.get("CPU", 1)))
         while not out_of_time and len(running) < slots and (fleet := planner.next()) is not None:
-            one = _Running(fleet, time.monotonic(), planner.has_checkpoint(fleet))
-            if one.resumed:
-                display.resumed(fleet)
+            one = planner.begin(fleet, display)
             running[_submit(ray, planner, fleet, clock, cards > 0)] = one
             fleets = [one.fleet for one in running.values()]
             display.fleet(fleet, planner.seconds_left(fleets) / slots)
@@ -178,7 +162,7 @@ def _keep_busy(
         if clock.left < -_GRACE:
             for task, one in running.items():
                 ray.cancel(task, force=True)
-                _cut_off(planner, one)
+                planner.cut_off(one)
             return
 
 
@@ -195,9 +179,10 @@ def _submit(ray: Any, planner: Planner, fleet: Fleet, clock: Clock, card: bool) 
 
 
 def _collect(
-    ray: Any, task: Any, one: _Running, planner: Planner, commit: Callable[[CellResult], None]
+    ray: Any, task: Any, one: Running, planner: Planner, commit: Callable[[CellResult], None]
 ) -> bool:
     """Commit what a task brought, or that its cells have failed; False where the time ran out."""
+    trained = False
     try:
         results = ray.get(task)
     except ray.exceptions.RayError as error:
@@ -207,21 +192,13 @@ def _collect(
         results = [CellResult(cell.id, None, text, {}) for cell in one.fleet.open]
     else:
         if results is None:
-            _cut_off(planner, one)
+            planner.cut_off(one)
             return False
-        if not one.resumed:
-            planner.record(one.fleet, one.seconds, whole=True)
+        trained = True
     for result in results:
         commit(result)
-    planner.forget_checkpoint(one.fleet)
+    planner.end(one, trained=trained)
     return True
-
-
-def _cut_off(planner: Planner, one: _Running) -> None:
-    """The time ran out: another run goes on from the checkpoint, or with smaller fleets."""
-    planner.store.release([cell.id for cell in one.fleet.open])
-    if not planner.has_checkpoint(one.fleet):
-        planner.record(one.fleet, one.seconds, whole=False)
 
 
 def _is_lost(ray: Any, error: Exception) -> bool:
