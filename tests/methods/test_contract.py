@@ -117,7 +117,8 @@ class GivenLabelsAsTruth:
 
 def checkable(name: str):
     known = make(name).get_params()
-    enough = {"steps": 40, "learning_rate": 2e-2, "warm_up": 30}  # to tell two blobs apart
+    # steps to tell two blobs apart; of the ensemble two quick parts
+    enough = {"steps": 40, "learning_rate": 2e-2, "warm_up": 30, "parts": ("network", "linear")}
     estimator = make(name, **{key: value for key, value in enough.items() if key in known})
     if not estimator.uses_truth:
         return estimator

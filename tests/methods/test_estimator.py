@@ -134,6 +134,7 @@ def test_grid_search_slices_the_metadata(table, either, recorder):
     assert search.predict_proba(table.X).shape == (N, 2)
 
 
+@pytest.mark.slow
 def test_grid_search_in_two_processes_gives_the_same(table, routing):
     found = []
     for jobs in (1, 2):

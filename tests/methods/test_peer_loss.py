@@ -213,6 +213,7 @@ def test_a_fleet_gives_single_fits(cls, patience):
 
 
 @pytest.mark.parametrize("variant", ["corrected", "published"])
+@pytest.mark.filterwarnings("ignore:Nobody is tested in group:dcem.DataWarning")
 def test_a_group_without_a_seen_positive_is_refused_unless_its_rate_is_given(variant):
     """The weight 1 / (1 - e) would be infinite, and every score NaN."""
     rows, truth = problem(200, share_tested=(0.8, 0.0))

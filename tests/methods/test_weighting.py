@@ -203,6 +203,7 @@ def test_a_fleet_gives_what_single_fits_give(method: type, options: dict) -> Non
 
 
 @pytest.mark.parametrize("method", [InversePropensityClassifier, DoublyRobustClassifier])
+@pytest.mark.filterwarnings("ignore:Everybody is tested:dcem.DataWarning")
 def test_everybody_tested_is_no_trouble(method: type) -> None:
     rows = problem(tested=np.ones(120, dtype=bool))
     score = method(**PLAIN).fit_problem(rows).predict_proba(rows.X)

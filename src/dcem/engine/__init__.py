@@ -17,7 +17,7 @@ The engine knows rows, weights and losses. What the rows mean is for `dcem.metho
 """
 
 from dcem.engine.architectures import FromModule
-from dcem.engine.fit import Patience, Replay, Trainer, supervised
+from dcem.engine.fit import Patience, Replay, Trainer, supervised, train
 from dcem.engine.fleet import Fleet, Rows, in_chunks, resolve_device
 from dcem.engine.losses import cross_entropy
 from dcem.engine.mlp import MLP
@@ -37,4 +37,5 @@ __all__ = [
     "in_chunks",
     "resolve_device",
     "supervised",
+    "train",
 ]

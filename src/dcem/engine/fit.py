@@ -271,3 +271,37 @@ class Trainer:
             tensor.copy_(state[f"optimizer.{name}"])
         if self._batches is not None:
             self._batches.load_state(state)
+
+
+def train(
+    fleet: Fleet,
+    rows: Rows,
+    objective: Objective,
+    optimizer: Optimizer,
+    steps: int,
+    *,
+    validation: Rows | None = None,
+    patience: int | None = None,
+    check_every: int = 10,
+    keep: str = "best",
+    batch_size: int | None = None,
+    seeds: Sequence[int] | None = None,
+    progress: Progress | None = None,
+) -> list[int]:
+    """Train a fleet in place, from start to end; the step whose weights each network kept.
+
+    Without `patience`, or rows to watch, all steps are taken and the last weights kept; else a
+    network stops after so many checks without improvement, and gets its best weights back unless
+    `keep` is "last".
+    """
+    trainer = Trainer(fleet, rows, objective, optimizer, batch_size=batch_size, seeds=seeds)
+    if patience is None or validation is None:
+        trainer.run(steps, progress=progress)
+        return [steps] * len(fleet)
+    rule = Patience(fleet.flat, patience)
+    trainer.run(
+        steps, stopping=rule, validation=validation, check_every=check_every, progress=progress
+    )
+    if keep == "best":
+        rule.restore(fleet.flat)
+    return [int(step) for step in (rule.best_step * check_every).tolist()]

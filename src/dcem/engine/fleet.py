@@ -56,6 +56,10 @@ class Rows:
         """A column, or None where there is none of that name."""
         return self.columns.get(name)
 
+    def plus(self, **columns: Tensor) -> Rows:
+        """The same rows with further columns, or others under the same names."""
+        return Rows(self.X, self.columns | columns)
+
     def take(self, index: Tensor) -> Rows:
         """The rows `index [M, B]`, each network its own: features `[M, B, d]`, columns `[M, B]`."""
         if self.X.dim() == 2:

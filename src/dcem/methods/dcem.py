@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dcem.engine import Adam, Fleet, Patience, Rows, Trainer, cross_entropy, supervised
+from dcem.engine import Adam, Fleet, Rows, cross_entropy, supervised, train
 from dcem.engine.checkpoint import Saves
 from dcem.methods.em_networks import EMResult, EMSettings, run_em
 from dcem.methods.fleets import FleetData, Trained, saves_of
@@ -186,12 +186,8 @@ class DCEMClassifier(NetworkClassifier):
         em, propensity = self._settings(data)
         if self.temperature <= 0:
             raise ValueError(f"temperature must be positive, got {self.temperature}")
-        train, validation, saves = data.train, data.validation, saves_of(self, data)
+        saves = saves_of(self, data)
         u_train, u_validation, extra = self._log_odds(data, propensity, saves)
-        train = Rows(train.X, dict(train.columns) | {"u": u_train / self.temperature})
-        validation = Rows(
-            validation.X, dict(validation.columns) | {"u": u_validation / self.temperature}
-        )
         architecture = self._architecture(data.n_inputs)
         untrained = data.fleet(architecture)
         fleet = untrained.clone()
@@ -205,8 +201,8 @@ class DCEMClassifier(NetworkClassifier):
             fleet.load(saves.once("start", fit_start))
         result = run_em(
             fleet,
-            train,
-            validation,
+            data.train.plus(u=u_train / self.temperature),
+            data.validation.plus(u=u_validation / self.temperature),
             em,
             seeds=data.seeds,
             first_q=fleet if self._start == "algorithm-1" else untrained,
@@ -334,24 +330,22 @@ def _fit_tested(fleet: Fleet, data: FleetData, em: EMSettings, *, published: boo
     to 1000, but no more than EM may, and keeps the best by the loss of tested validation rows.
     """
 
-    def rows(part: Rows) -> Rows:
-        return Rows(part.X, {"target": part["y"], "weight": part["weight"] * part["tested"]})
-
-    trainer = Trainer(
+    assert data.validation is not None
+    rows, watched = (
+        Rows(part.X, {"target": part["y"], "weight": part["weight"] * part["tested"]})
+        for part in (data.train, data.validation)
+    )
+    train(
         fleet,
-        rows(data.train),
+        rows,
         supervised(fleet.architecture, cross_entropy),
         Adam(em.learning_rate, weight_decay=em.weight_decay),
+        em.steps if published else min(1000, em.max_iter * em.steps),
+        validation=watched,
+        patience=None if published else 10,
         batch_size=data.batch_size,
         seeds=data.seeds,
     )
-    if published or data.validation is None:
-        trainer.run(em.steps)
-        return
-    rule = Patience(fleet.flat, patience=10)
-    steps = min(1000, em.max_iter * em.steps)
-    trainer.run(steps, stopping=rule, validation=rows(data.validation), check_every=10)
-    rule.restore(fleet.flat)
 
 
 def _attributes(

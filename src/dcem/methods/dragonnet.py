@@ -113,15 +113,9 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
         )
         outcome, dragon = whole.outcome, whole.dragon
         fleet = data.fleet(outcome)
-        train, validation = _record(data.train), data.validation
-        steps = train_stage(
-            self,
-            data,
-            fleet,
-            supervised(outcome, cross_entropy),
-            train,
-            None if validation is None else _record(validation),
-        )
+        record = data.each(_record)
+        loss = supervised(outcome, cross_entropy)
+        steps = train_stage(self, data, fleet, loss, record.train, record.validation)
         effect = data.fleet(dragon)
         effect_steps = [0] * len(effect)
         if data.n_groups > 1:
@@ -131,7 +125,7 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
                 effect,
                 lambda flat, rows: self._dragon_loss(dragon, flat, rows),
                 data.train,
-                validation,
+                data.validation,
             )
         both = Fleet(whole, torch.cat([fleet.flat, effect.flat], dim=1))
         attributes = [

@@ -121,7 +121,7 @@ class _Networks:
         self.initial = fleet.clone()
         self.full_batch = settings.batch_size is None or settings.batch_size >= len(train)
         if self.full_batch:
-            train = Rows(train.X, dict(train.columns) | {"q": e_step(self.teacher, train)})
+            train = train.plus(q=e_step(self.teacher, train))
         self.train = train
         self.trainer = Trainer(
             fleet,
@@ -188,7 +188,7 @@ def _look(fleet: Fleet, rows: Rows, settings: EMSettings) -> dict[str, Tensor]:
     """Both watched losses. They use the soft testing probability, whichever loss is trained."""
     logits = fleet.logits(rows.X)
     q = torch.where(rows["tested"] > 0, rows["y"], torch.sigmoid(margin(logits)))
-    tested = Rows(rows.X, dict(rows.columns) | {"weight": rows["weight"] * rows["tested"]})
+    tested = rows.plus(weight=rows["weight"] * rows["tested"])
     return {
         "validation_loss": mstep_loss(logits, q, rows, strength=settings.strength),
         "tested_validation_loss": mstep_loss(logits, q, tested, strength=settings.strength),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -55,6 +55,11 @@ class FleetData:
     def n_inputs(self) -> int:
         """Columns of `X`."""
         return int(self.train.X.shape[-1])
+
+    def each(self, change: Callable[[Rows], Rows]) -> FleetData:
+        """The same with training and validation rows changed alike."""
+        held = None if self.validation is None else change(self.validation)
+        return replace(self, train=change(self.train), validation=held)
 
     def fleet(self, architecture: Architecture) -> Fleet:
         """Untrained networks, one a seed, where the rows live and as precise as they."""

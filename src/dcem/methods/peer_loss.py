@@ -75,10 +75,9 @@ class _PeerNetwork(SupervisedNetwork):
                 )
                 for name, values in (("base", base), ("alpha", alpha), ("scale", scale))
             }
-            return Rows(part.X, dict(part.columns) | spread)
+            return part.plus(**spread)
 
-        held = None if data.validation is None else with_peers(data.validation)
-        trained = super()._train(replace(data, train=with_peers(data.train), validation=held))
+        trained = super()._train(data.each(with_peers))
         for name, values in (("noise_rate_", rate), ("alpha_", alpha)):
             found = values.expand(len(data.seeds), -1).cpu().numpy()
             for record, value in zip(trained.attributes, found, strict=True):
@@ -102,8 +101,7 @@ class _PeerNetwork(SupervisedNetwork):
         train = data.train
         y, tested = train["y"], train["tested"]
         if self.variant == "published":
-            positive = Rows(train.X, dict(train.columns))
-            positive.columns["weight"] = train["weight"] * train["truth"]
+            positive = train.plus(weight=train["weight"] * train["truth"])
             caught = _mean_by_group(y, positive, n_groups)
             return 1 - caught.clamp(1e-8, 1 - 1e-8)
         given = self._given_rates(n_groups)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, cross_entropy
+from dcem.engine import MLP, Adam, Fleet, Rows, cross_entropy, train
 from dcem.engine.fleet import margin
 from dcem.methods.settings import PropensitySettings
 from dcem.methods.support import positive_probability, with_group
@@ -34,7 +34,7 @@ def architecture_of(settings: PropensitySettings, n_inputs: int, n_groups: int) 
 
 
 def fit_propensity(
-    train: Rows,
+    part: Rows,
     validation: Rows | None,
     settings: PropensitySettings,
     *,
@@ -45,7 +45,7 @@ def fit_propensity(
 ) -> Fleet:
     """A network for P(tested | x, a) for each seed, on rows with columns `group` and `target`."""
 
-    minibatches = batch_size is not None and batch_size < len(train)
+    minibatches = batch_size is not None and batch_size < len(part)
 
     def rows(part: Rows) -> Rows:
         columns = {"target": part[target], "weight": part["weight"]}
@@ -62,26 +62,21 @@ def fit_propensity(
             logits = architecture.logits(flat, with_group(part.X, part["group"], n_groups))
         return cross_entropy(logits, part)
 
-    learn = rows(train)
-    architecture = architecture_of(settings, train.X.shape[-1], n_groups)
-    fleet = Fleet.initial(architecture, seeds, device=train.X.device, dtype=train.X.dtype)
-    trainer = Trainer(
+    architecture = architecture_of(settings, part.X.shape[-1], n_groups)
+    fleet = Fleet.initial(architecture, seeds, device=part.X.device, dtype=part.X.dtype)
+    train(
         fleet,
-        learn,
+        rows(part),
         objective,
         Adam(settings.learning_rate),
+        settings.steps,
+        validation=None if validation is None else rows(validation),
+        patience=settings.patience,
+        check_every=settings.check_every,
+        keep=settings.keep,
         batch_size=batch_size,
         seeds=seeds,
     )
-    if settings.patience is None or validation is None:
-        trainer.run(settings.steps)
-        return fleet
-    rule = Patience(fleet.flat, settings.patience)
-    trainer.run(
-        settings.steps, stopping=rule, validation=rows(validation), check_every=settings.check_every
-    )
-    if settings.keep == "best":
-        rule.restore(fleet.flat)
     return fleet
 
 

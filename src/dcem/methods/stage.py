@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from dcem.engine import Adam, Fleet, Patience, Rows, Trainer
+from dcem.engine import Adam, Fleet, Rows, train
 from dcem.engine.fit import Objective
 from dcem.engine.losses import cross_entropy_rows, weighted_mean
 from dcem.methods.fleets import FleetData, Trained, select
@@ -18,49 +18,38 @@ from dcem.methods.fleets import FleetData, Trained, select
 if TYPE_CHECKING:
     from dcem.methods.supervised import Lesson, SupervisedNetwork
 
-CHECK_EVERY = 10
-
 
 def train_stage(
     method: SupervisedNetwork,
     data: FleetData,
     fleet: Fleet,
     objective: Objective,
-    train: Rows,
+    rows: Rows,
     validation: Rows | None,
 ) -> list[int]:
     """Train `fleet` in place with the steps, rates and patience of `method`.
 
-    `data` gives seeds, batch size and progress; `train` and `validation` are what this stage sees.
+    `data` gives seeds, batch size and progress; `rows` and `validation` are what this stage sees.
     Returns the step whose weights each network kept.
     """
-    trainer = Trainer(
+    return train(
         fleet,
-        train,
+        rows,
         objective,
         Adam(method.learning_rate, weight_decay=method.weight_decay),
+        method.steps,
+        validation=validation,
+        patience=method.patience,
         batch_size=data.batch_size,
         seeds=data.seeds,
-    )
-    if method.patience is None or validation is None:
-        trainer.run(method.steps, progress=data.progress)
-        return [method.steps] * len(fleet)
-    rule = Patience(fleet.flat, method.patience)
-    trainer.run(
-        method.steps,
-        stopping=rule,
-        validation=validation,
-        check_every=CHECK_EVERY,
         progress=data.progress,
     )
-    rule.restore(fleet.flat)
-    return [int(step) for step in (rule.best_step * CHECK_EVERY).tolist()]
 
 
 def train_supervised(method: SupervisedNetwork, data: FleetData) -> Trained:
     """A method that is one such stage: its rows, its loss, one network per seed."""
-    train = method._rows(data.train, data)
-    architecture = method._architecture(int(train.X.shape[-1]))
+    rows = method._rows(data.train, data)
+    architecture = method._architecture(int(rows.X.shape[-1]))
     fleet = data.fleet(architecture)
     watched = data.validation if method.uses_validation else None
     kept = train_stage(
@@ -68,7 +57,7 @@ def train_supervised(method: SupervisedNetwork, data: FleetData) -> Trained:
         data,
         fleet,
         method._objective(architecture, data),
-        train,
+        rows,
         None if watched is None else method._rows(watched, data),
     )
     return Trained(fleet, [{"n_iter_": steps} for steps in kept])

@@ -49,7 +49,7 @@ def train_ipw(
         if half is not None:
             e = _of_other_half(half, e) if unseen else (e[0::2] + e[1::2]) / 2
             e = _as_designed(part, e)
-        return Rows(part.X, dict(part.columns) | {"e": e[0] if len(e) == 1 else e})
+        return part.plus(e=e[0] if len(e) == 1 else e)
 
     train, validation = with_propensity(data.train, both.train, True), None
     if data.validation is not None and both.validation is not None:
@@ -147,12 +147,7 @@ def _by_halves(data: FleetData) -> tuple[FleetData, Tensor, Tensor]:
     The rows for all of them; each row's half `[M, N]`; and 1 where a network learns `[2M, N]`.
     """
     half = _halves(data)
-    both = replace(
-        data,
-        train=_twice(data.train),
-        validation=None if data.validation is None else _twice(data.validation),
-        seeds=[seed for seed in data.seeds for _ in range(2)],
-    )
+    both = replace(data.each(_twice), seeds=[seed for seed in data.seeds for _ in range(2)])
     side = torch.tensor([[0], [1]], device=data.device).repeat(len(half), 1)
     learns = half.repeat_interleave(2, dim=0) == side
     return both, half, learns.to(data.train.X.dtype)
