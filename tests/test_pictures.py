@@ -20,6 +20,7 @@ def test_every_picture_has_a_generator(generator):
     drawn = {name for names in generator.GENERATORS for name in names} | set(generator.MEASURED)
     drawn |= {f"{name}.svg" for name in pages.generator("theory").FIGURES}
     drawn |= {f"reproduction-{e.name}.png" for e in find(pages.generator("reproduction").PICTURES)}
+    drawn |= set(pages.generator("app").PICTURES)
     saved = re.findall(r'save\(figure, "([\w-]+)"\)', (EXPERIMENTS / "figures.py").read_text())
     assert drawn | {f"{name}.svg" for name in saved} == PICTURES
 

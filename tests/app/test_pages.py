@@ -17,6 +17,7 @@ from tables import write_stops, write_survey
 
 from dcem import load_model
 from dcem.table.read import read_whole
+from dcem.table.settings import read_settings
 
 WAIT = 300_000  # milliseconds, beside other tests on a small machine
 
@@ -325,3 +326,22 @@ def _answers(client, address: str) -> bool:
         return client.get(address).status_code == 200
     except httpx.ConnectError:
         return False
+
+
+def test_one_settings_file_for_pages_and_commands(app, tab) -> None:
+    """What stands beside the table is taken; what was clicked can be written there."""
+    table = write_survey(app.tables / "survey.csv")
+    (app.tables / "dcem.toml").write_text('[roles]\nlabel = "diabetes"\ngroup = ["RIAGENDR"]\n')
+    page = tab()
+    page.get_by_role("button", name="survey.csv").click()
+    page.get_by_role("link", name="Next").click()
+    assert role(page, "RIAGENDR") == "group"
+    assert role(page, "RIDRETH1") == "feature"
+    page.get_by_role("group", name="SEQN", exact=True).get_by_text("person").click()
+    page.get_by_label("Words of the reports").select_option("medicine")
+    page.get_by_role("button", name="Use these columns").click()
+    page.get_by_role("button", name="Replace dcem.toml").click()
+    written = read_settings(app.tables / "dcem.toml")
+    assert written.table == table
+    assert written.roles == {"label": "diabetes", "group": ["RIAGENDR"], "id": "SEQN"}
+    assert written.choices[""] == {"words": "medicine"}

@@ -1,5 +1,6 @@
 """Progress: every step of an audit is announced, and what is left is estimated."""
 
+import json
 import re
 from io import StringIO
 
@@ -32,6 +33,17 @@ def test_off_a_terminal_each_step_is_a_line_with_what_is_left() -> None:
         "something else",
     ]
     assert ["left" in line for line in lines] == [False, True, True, False]
+
+
+def test_whoever_waits_reads_lines_of_json(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("DCEM_PROGRESS", str(tmp_path / "progress"))
+    console = Console(force_terminal=False, file=StringIO())
+    with telling({"first": 1.0, "second": 3.0}, console) as progress:
+        for step in ("first", "second", "something else"):
+            progress(step)
+    lines = (tmp_path / "progress").read_text().splitlines()
+    assert [json.loads(line)["share"] for line in lines] == [0.0, 0.25, None]
+    assert json.loads(lines[1])["doing"].startswith("second, about")
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def clicked(form: Posted, path: Path) -> dict[str, Any]:
         roles["group_as_feature"] = True
     if roles.get("label") and roles["label"] == form.get("values_of"):
         roles |= _meanings(form, path, roles)
-    return roles
+    return {name: roles[name] for name in Roles.settable() if name in roles}
 
 
 def label_values(path: Path, roles: dict[str, Any]) -> list[tuple[str, int]]:

@@ -106,6 +106,7 @@ def checked(study: Study) -> Recipe:
     return Recipe(
         words("check", study.shown(study.table), config=study.shown(study.folder / SETTINGS)),
         _table(study) + "\nprint(table.problem.summary())",
+        "log.txt",
     )
 
 

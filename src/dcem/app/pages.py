@@ -7,9 +7,11 @@ repeats nothing.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 import zipfile
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -29,12 +31,14 @@ from dcem.app.guard import REPORT_POLICY, Keys
 from dcem.app.look import look
 from dcem.app.runs import Run, next_folder, runs, start
 from dcem.app.work import Study, Work
+from dcem.files import write_text
 from dcem.methods.choosing import DEFAULT
 from dcem.report.to_html import prose, style_sheet, template
 from dcem.report.words import FIELDS
 from dcem.table.messages import InputError
 from dcem.table.read import SUFFIXES
 from dcem.table.settings import NAME as SETTINGS
+from dcem.table.settings import settings_text
 from dcem.text import count, duration, percent
 
 STEPS = {  # in the order of the work: what a link says
@@ -46,7 +50,7 @@ STEPS = {  # in the order of the work: what a link says
     "score": "Score",
     "next-tests": "Next tests",
 }
-SHOWN_ROWS = 10
+NUMBER = re.compile(r"-?\d*\.\d{4,}(e-?\d+)?")
 
 
 class Pages:
@@ -68,6 +72,7 @@ class Pages:
             Route(f"{study}/roles", get(self.roles)),
             Route(f"{study}/roles", post(self.set_roles), methods=["POST"]),
             Route(f"{study}/check", get(self.check)),
+            Route(f"{study}/keep", post(self.keep), methods=["POST"]),
             Route(f"{study}/leave-out", post(self.leave_out), methods=["POST"]),
             Route(f"{study}/bundle.zip", get(self.bundle)),
             Route(f"{study}/runs/{{run}}/state", get(self.state)),
@@ -198,6 +203,7 @@ class Pages:
             rare=choosing.RARE,
             reasons={one.value: one.reason for one in proposed.suggestions},
             doubts=[] if study.roles else proposed.doubts,
+            told=bool(choosing.told(study.table)),
             values=[
                 (value, number, choosing.meaning(value, plain))
                 for value, number in choosing.label_values(study.table, plain)
@@ -240,9 +246,18 @@ class Pages:
             found=found,
             counts=found.table.problem.counts(),
             clicked=choosing.CLICKED,
+            beside=study.table.parent / SETTINGS,
+            uploaded=study.table.is_relative_to(self.work.uploads),
             flagged=[column for column in found.table.columns if column.flag],
             recipe=commands.checked(study),
         )
+
+    def keep(self, request: Request, form: Posted) -> str:
+        """Write the roles beside the table, where commands look for them."""
+        study, _ = self._with_roles(request)
+        settings = replace(study.settings, table=study.table)
+        write_text(study.table.parent / SETTINGS, settings_text(settings))
+        return f"/t/{study.name}/check"
 
     def leave_out(self, request: Request, form: Posted) -> str:
         """Leave a column out that seems to have been recorded after the decision."""
@@ -270,7 +285,7 @@ class Pages:
             "step.html",
             steps.TITLES[step],
             study=study,
-            current=step,
+            current="roles" if step == "times" else step,
             step=step,
             run=run,
             older=[one for one in found if one != run],
@@ -389,7 +404,12 @@ def _first_rows(run: Run | None) -> tuple[list[str], list[tuple[str, ...]]] | No
     if run is None or run.result.suffix != ".csv":
         return None
     seen = look(run.result)
-    return [column.name for column in seen.columns], list(seen.rows[:SHOWN_ROWS])
+    return [column.name for column in seen.columns], [tuple(map(_short, row)) for row in seen.rows]
+
+
+def _short(cell: str) -> str:
+    """A number with the digits that anybody reads."""
+    return f"{float(cell):.3g}" if NUMBER.fullmatch(cell) else cell
 
 
 def _card(run: Run | None) -> str | None:

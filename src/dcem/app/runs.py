@@ -70,11 +70,11 @@ class Run:
         ended = self.ended
         if not ended and self._is_locked():
             return "running"
+        if ended.get("cancelled"):
+            return "cancelled"
         code = ended.get("code")
         if self.result.exists() and code in (0, None):
             return "done"
-        if ended.get("cancelled"):
-            return "cancelled"
         return "killed" if code is None or code < 0 else "failed"
 
     @property
@@ -84,12 +84,12 @@ class Run:
 
     @property
     def progress(self) -> dict[str, Any]:
-        """What it did last: `doing`, and if known `share` of the whole and `left` in seconds."""
+        """What it did last: `doing`, and `share`, the part of the work that is done, if known."""
         for line in reversed(_tail(self.folder / "progress").splitlines()):
             with suppress(ValueError):
                 return dict(json.loads(line))
         said = [line.strip() for line in self.log.splitlines() if line.strip()]
-        return {"doing": said[-1] if said else "starting"}
+        return {"doing": said[-1] if said else "starting", "share": None}
 
     @property
     def log(self) -> str:

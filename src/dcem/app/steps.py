@@ -15,6 +15,7 @@ from dcem.compare.fitting import default_methods
 from dcem.table.messages import InputError
 
 TITLES = {
+    "times": "How long will it take?",
     "audit": "Is the labelling biased?",
     "compare": "Which method?",
     "fit": "Fit a model",
@@ -28,6 +29,8 @@ MOST = 1_000_000_000
 def recipe(study: Study, step: str, form: Posted) -> Recipe:
     """The command for the next run of a step; without a form, with what is proposed."""
     out = next_folder(study.folder, step)
+    if step == "times":
+        return commands.checked(study)
     if step == "audit":
         return commands.audited(study, out)
     if step == "compare":

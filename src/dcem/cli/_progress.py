@@ -1,15 +1,20 @@
 """Progress of long work, with an estimate of what is left, on a terminal and off it.
 
-Off a terminal (a log, a notebook, a pipe) each step is a line; on one, a line that changes.
+Off a terminal (a log, a notebook, a pipe) each step is a line; on one, a line that changes. Where
+the environment variable DCEM_PROGRESS names a file, each step is a line of JSON in it, too:
+`doing`, and `share`, the part of the work that is done, or null.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+PLACE = "DCEM_PROGRESS"
 LEAST = 0.05  # of the work must be done before the rest is estimated
 
 
@@ -32,11 +37,30 @@ class Progress:
     def __call__(self, doing: str) -> None:
         """Say what is being done now."""
         passed = time.perf_counter() - self.begun
-        left = remaining(self.before.get(doing, 0.0), passed)
+        share = self.before.get(doing)
+        left = remaining(share or 0.0, passed)
+        note(f"{doing}{left}", share)
         self.status.update(f"{doing} ... ({passed:.0f} s{left})")
         if not self.console.is_terminal:
             line = f"  {passed:4.0f} s  {doing}{left}"
             self.console.print(line, markup=False, soft_wrap=True)
+
+
+def note(doing: str, share: float | None = None) -> None:
+    """Write a step to the file for programs that wait, if there is one."""
+    if place := os.environ.get(PLACE):
+        with open(place, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"doing": doing, "share": share}) + "\n")
+
+
+def counting(status: Any) -> Callable[[int], None]:
+    """Progress of work on rows, however many there will be."""
+
+    def tell(rows: int) -> None:
+        status.update(f"{rows:,} rows ...")
+        note(f"{rows:,} rows")
+
+    return tell
 
 
 def remaining(share: float, passed: float) -> str:

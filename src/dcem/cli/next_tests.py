@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from dcem.cli import _table_options as options
+from dcem.cli._progress import counting
 
 
 def next_tests(
@@ -55,7 +56,7 @@ def next_tests(
             table,
             budget,
             query=query,
-            progress=lambda rows: status.update(f"{rows:,} rows ..."),
+            progress=counting(status),
         )
     people = found.table
     if draw_seed is not None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dcem.cli import _table_options as options
+from dcem.cli._progress import counting
 
 
 def predict(
@@ -81,10 +82,7 @@ def predict(
     columns = read_header(table, query) if keep == ["all"] else keep
     started = time.perf_counter()
     with console.status("reading ...") as status:
-
-        def progress(rows: int) -> None:
-            status.update(f"{rows:,} rows ...")
-
+        progress = counting(status)
         if backend != "local" or (table.is_dir() and not out.suffix):
             if rule is not None:
                 raise InputError("Whom to act on is decided over one file: give `out` an ending.")
