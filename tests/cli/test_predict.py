@@ -21,7 +21,7 @@ def test_decisions_are_written_printed_and_recorded(tmp_path, inside) -> None:
     assert inside(*fit, cwd=tmp_path).returncode == 0
     done = inside("predict", "m", "a.csv", "--out", "s.csv", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "Flagged: 150 of 600 rows (25.0%)" in done.stdout
+    assert "Flagged: 150 of 600 rows (25 %)" in done.stdout
     told = json.loads((tmp_path / "s.csv.decisions.json").read_text())
     flagged = pd.read_csv(tmp_path / "s.csv")["flagged"]
     assert told["flagged"] == flagged.sum() == 150

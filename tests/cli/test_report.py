@@ -12,7 +12,7 @@ from dcem.report.to_json import to_json
 @pytest.fixture
 def saved(tmp_path):
     path = tmp_path / "comparison.json"
-    path.write_text(to_json(compare_document(made_up_comparison())), encoding="utf-8")
+    path.write_text(to_json(compare_document(made_up_comparison(n_methods=2))), encoding="utf-8")
     return path
 
 

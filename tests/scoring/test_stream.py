@@ -99,7 +99,7 @@ def test_columns_unlike_those_of_training_are_named(model, tmp_path, suffix, mon
                         tmp_path / "s.csv")  # fmt: skip
     assert many.notes == (
         "age: 300 cells are no number, counted as missing.",
-        "ward: 100% of the values were never seen in training, counted as none of the known "
+        "ward: 100 % of the values were never seen in training, counted as none of the known "
         "levels.",
     )
 
@@ -118,7 +118,7 @@ def test_rare_levels_are_strange_only_where_there_are_more_of_them(tmp_path):
     write(frame, tmp_path / "q.csv")
     (note,) = predict_file(fitted, tmp_path / "q.csv", tmp_path / "s.csv").notes
     assert note.startswith(
-        "ward: 52% of the values were rare or never seen in training, counted as"
+        "ward: 52 % of the values were rare or never seen in training, counted as"
     )
 
 
@@ -231,7 +231,7 @@ def test_an_empty_column_is_named_and_nobody_is_like_the_tested(table_file, tmp_
         broken.loc[: int(800 * share) - 1, column] = None
         done = predict_file(fitted, write(broken, tmp_path / "b.csv"), tmp_path / "s.csv")
         assert [note.partition(":")[0] for note in done.notes] == [column]
-        assert f"{share:.0%}" in done.notes[0]
+        assert f"{100 * share:.0f} %" in done.notes[0]
         if column == "age":  # never missing in training
             assert done.unlike_tested >= 800 * share
     fitted.save(tmp_path / "model")

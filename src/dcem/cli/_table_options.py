@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from dcem.table.roles import Roles
+from dcem.text import percent
 
 if TYPE_CHECKING:
     from dcem.table import UserTable
@@ -187,7 +188,7 @@ def _share(missing: float, rows: int) -> str:
 
     if min(missing, 1 - missing) * rows < THRESHOLD - 0.5:
         return "few" if missing < 0.5 else "all" if missing == 1 else "nearly all"
-    return f"{missing:.1%}".replace("%", " %")
+    return percent(missing, 1)
 
 
 def _becomes(column: Any) -> str:

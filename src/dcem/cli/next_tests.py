@@ -7,6 +7,7 @@ import typer
 
 from dcem.cli import _table_options as options
 from dcem.cli._progress import counting
+from dcem.text import percent
 
 
 def next_tests(
@@ -76,7 +77,7 @@ def next_tests(
         found.by_group.index, found.by_group.to_numpy(), strict=True
     ):
         grid.add_row(
-            escape(str(name)), f"{untested:,.0f}", f"{expected:,.1f}", f"{expected / untested:.2%}"
+            escape(str(name)), f"{untested:,.0f}", f"{expected:,.1f}", percent(expected / untested)
         )
     console.print(grid)
     console.print(f"  {out}", style="bold", soft_wrap=True)

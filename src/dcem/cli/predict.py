@@ -9,6 +9,7 @@ import typer
 
 from dcem.cli import _table_options as options
 from dcem.cli._progress import counting
+from dcem.text import percent
 
 
 def predict(
@@ -103,8 +104,8 @@ def predict(
         console.print("[yellow]warning:[/yellow]", escape(note), soft_wrap=True)
     if unlike:
         console.print(
-            f"{unlike:,} of them ({unlike / rows:.1%}) are unlike anybody tested (`like_tested` is "
-            "false): their scores are extrapolation."
+            f"{unlike:,} of them ({percent(unlike / rows)}) are unlike anybody tested "
+            "(`like_tested` is false): their scores are extrapolation."
         )
     console.print(f"  {out}", style="bold", soft_wrap=True)
     if done.decisions is not None:
@@ -124,7 +125,7 @@ def show_decisions(decisions: Any, score: str, console: Any) -> None:
 
     console.print(
         f"\nFlagged: {decisions.flagged:,} of {decisions.rows:,} rows "
-        f"({decisions.flagged / decisions.rows:.1%}), those with a {score} of at least "
+        f"({percent(decisions.flagged / decisions.rows)}), those with a {score} of at least "
         f"{decisions.threshold:.3g}."
     )
     if decisions.tied:
@@ -139,7 +140,7 @@ def show_decisions(decisions: Any, score: str, console: Any) -> None:
     for heading in ("group", "rows", "flagged", "share"):
         grid.add_column(heading, justify="left" if heading == "group" else "right")
     for name, found in decisions.shown().items():
-        share = "withheld" if found["share"] is None else f"{found['share']:.1%}"
+        share = "withheld" if found["share"] is None else percent(found["share"])
         grid.add_row(escape(name), *(_counted(found[what]) for what in ("rows", "flagged")), share)
     console.print(grid)
 

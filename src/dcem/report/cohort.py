@@ -17,12 +17,11 @@ from dcem.report.document import (
     Block,
     Cell,
     Code,
-    Count,
     Document,
     Figure,
-    Missing,
     Section,
     Table,
+    counted,
     estimate,
     table,
 )
@@ -39,7 +38,7 @@ _ASIDE: dict[str, Any] = {"ha": "right", "va": "center", "color": MUTED, "fontsi
 
 def number(value: int | str | None) -> str:
     """A count inside a figure or a sentence."""
-    return plain(_count(value))
+    return plain(counted(value))
 
 
 def draw_flow(flow: Mapping[str, Any]) -> Drawing:
@@ -189,18 +188,11 @@ def _lead(build: Mapping[str, Any]) -> str:
     return f"{source} {rules} {hidden}"
 
 
-def _count(value: int | str | None) -> Cell:
-    """A count, a hidden one as it was hidden, an unknown one as a dash."""
-    if value is None:
-        return NOTHING
-    return Count(value) if isinstance(value, int) else Missing(what=value)
-
-
 def _share(part: Mapping[str, Any]) -> Cell:
     """`{"count": 1200, "share": 0.031}`."""
     if isinstance(part["count"], int) and part["share"] is not None:
         return estimate(part["share"], "percent", f"{number(part['count'])} stays")
-    return _count(part["count"])
+    return counted(part["count"])
 
 
 def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[Block, ...]:
@@ -214,7 +206,7 @@ def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[Block, .
             "",
             ("flag on its own", "here", "published"),
             [
-                (flag, _count(pair["count"]), _count(pair["published"]))
+                (flag, counted(pair["count"]), counted(pair["published"]))
                 for flag, pair in flow["flags_on_their_own"].items()
             ],
         ),
@@ -222,7 +214,7 @@ def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[Block, .
             "",
             ("of the cohort", "here", "published"),
             [
-                (words, *(_count(flow["cohort"][name][which]) for which in ("count", "published")))
+                (words, *(counted(flow["cohort"][name][which]) for which in ("count", "published")))
                 for name, words in told.items()
             ],
         ),
@@ -232,7 +224,7 @@ def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[Block, .
             [
                 (
                     name,
-                    *(_count(part[kind]["count"]) for kind in ("all", "sepsis", "no_sepsis")),
+                    *(counted(part[kind]["count"]) for kind in ("all", "sepsis", "no_sepsis")),
                     _share(cultured[name]),
                 )
                 for name, part in parts.items()
@@ -293,7 +285,7 @@ def _values(quality: Mapping[str, Any], build: Mapping[str, Any]) -> Table:
         "",
         ("measurement", "values", "marked wrong", *kinds[2:]),
         [
-            (row["meaning"], *(_count(row[kind]) for kind in kinds))
+            (row["meaning"], *(counted(row[kind]) for kind in kinds))
             for row in quality["values"].values()
         ],
         note=(

@@ -16,12 +16,11 @@ from dcem.report.document import (
     NOTHING,
     Cell,
     Code,
-    Count,
     DotRow,
     Dots,
-    Missing,
     Name,
     Table,
+    counted,
     estimate,
     table,
 )
@@ -52,10 +51,7 @@ def groups_table(comparison: TableComparison) -> Table:
     of = {"tested": "people", "positives_seen": "tested", "positives": "people"}
 
     def cell(row: Mapping[str, int | str], kind: str) -> Cell:
-        value, whole = row[kind], row[of[kind]] if kind in of else None
-        if isinstance(value, str):
-            return Missing(what=value)
-        return Count(value, whole if isinstance(whole, int) else None)
+        return counted(row[kind], row[of[kind]] if kind in of else None)
 
     columns = {
         "people": "rows",

@@ -79,6 +79,15 @@ def estimate(found: Estimate | float | None, form: str = "score", beside: str = 
     return Number(found, form, beside)
 
 
+def counted(value: int | str | None, of: int | str | None = None) -> Cell:
+    """The cell of a count, or what stands in its place: "<10", "withheld", nothing."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, str):
+        return Missing(what=value)
+    return Count(value, of if isinstance(of, int) else None)
+
+
 # ------------------------------------------------------------------------------------ blocks
 @dataclass(frozen=True)
 class Verdict:

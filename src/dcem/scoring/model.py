@@ -22,6 +22,7 @@ from dcem.saving.folder import read_table_description, save
 from dcem.table import Encoder, Roles, Source, UserTable
 from dcem.table.checks import InputError
 from dcem.table.encoder import OTHER
+from dcem.text import percent
 
 AUTO = "auto"  # the method by the rule of `dcem.methods.choosing`
 STRANGE = 0.05  # share of a column's cells that may be unheard of before it is worth a word
@@ -136,8 +137,8 @@ class TableModel:
             zip(self.encoder.feature_names, self.estimator.preprocessor_.mean, strict=True)
         )
         notes = [
-            f"{name}: empty in {cells / rows:.0%} of the rows, more than in training; their scores "
-            "make do without it."
+            f"{name}: empty in {percent(cells / rows)} of the rows, more than in training; their "
+            "scores make do without it."
             for name, cells in zip(self.encoder.columns, empty.tolist(), strict=True)
             if cells / rows - self.missing.get(name, 1 - 2 * STRANGE) > STRANGE
         ]
@@ -154,8 +155,8 @@ class TableModel:
                 seen = "rare or never seen" if encoding.other else "never seen"
                 counted = "other" if encoding.other else "none of the known levels"
                 notes.append(
-                    f"{encoding.name}: {share:.0%} of the values were {seen} in training, counted "
-                    f"as {counted}."
+                    f"{encoding.name}: {percent(share)} of the values were {seen} in training, "
+                    f"counted as {counted}."
                 )
         return tuple(notes)
 

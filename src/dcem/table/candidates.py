@@ -11,6 +11,7 @@ import numpy as np
 from dcem.table import hints, outcome, values
 from dcem.table.hints import Seen
 from dcem.table.messages import listed
+from dcem.text import percent
 
 FEW = 12  # distinct values of a label
 ENOUGH = 0.99  # of the rows agree: the rest are slips
@@ -83,7 +84,7 @@ def _as_label(column: Seen) -> Candidate | None:
     empty = 1 - float(looked.mean())
     if 0.01 < empty < 1:
         score += 1 + bool(untested)
-        whys.append(f"no result in {empty:.0%} of the rows")
+        whys.append(f"no result in {percent(empty)} of the rows")
     if score:
         whys.append(f"values {listed(results)}")
     return Candidate(column, score, positive, untested, looked, whys, doubts)
@@ -139,7 +140,7 @@ def why_tested(best: Candidate) -> str:
         how = "has a result exactly where it says yes"
         if len(best.tested) > 1:
             how = f"has a result exactly where {' or '.join(c.name for c in best.tested)} says yes"
-    return f"{best.column.name!r} {how}: {share:.0%} of the rows."
+    return f"{best.column.name!r} {how}: {percent(share)} of the rows."
 
 
 def _is_positive(candidate: Candidate) -> np.ndarray:

@@ -21,6 +21,7 @@ from dcem.table import checks
 from dcem.table.disclosure import few_people, hide_groups
 from dcem.table.messages import InputError, did_you_mean, listed
 from dcem.table.roles import assign_roles, check_features_have_no_role
+from dcem.text import percent
 
 _PARTS = ("tested", "group", "id", "weight", "testing_probability")
 
@@ -420,7 +421,7 @@ def _listed(columns: str | Sequence[str] | None) -> list[str]:
 def _part(some: int | str, whole: int | str) -> str:
     if isinstance(some, str) or isinstance(whole, str):
         return _number(some)
-    return f"{some:,} ({some / whole:.1%})" if whole else f"{some:,} (-)"
+    return f"{some:,} ({percent(some / whole, 1)})" if whole else f"{some:,} (-)"
 
 
 def _number(count: int | str) -> str:

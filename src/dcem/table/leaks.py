@@ -30,6 +30,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dcem.text import percent
+
 AUC_LIMIT = 0.9
 LABEL_AUC_LIMIT = 0.95
 TWO_VALUES_AUC_LIMIT = 0.9  # no yes-or-no risk factor tells nine in ten of both apart
@@ -89,7 +91,7 @@ class Leak:
             "only-tested": f"{which} hardly ever occurs without the test",
             "label": f"among the tested it {says} the label itself (AUC {self.strength:.2f})",
             "implies-label": f"everybody tested with {which} is positive, which covers "
-            f"{self.strength:.0%} of the positives",
+            f"{percent(self.strength)} of the positives",
             "truth": f"it {says} the true outcome (AUC {self.strength:.2f})",
         }[self.kind]
 
