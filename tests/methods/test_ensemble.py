@@ -117,6 +117,22 @@ def test_scores_are_risks_of_everybody_not_of_the_tested():
 # -- the estimator ------------------------------------------------------------------------------
 
 
+def test_a_known_design_calibrates_where_features_do_not_explain_testing():
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=3000)  # in no column: drives testing and outcome
+    chance = expit(-0.5 + hidden)
+    truth = rng.random(3000) < expit(-1 + 1.5 * hidden)
+    y = np.where(rng.random(3000) < chance, truth, np.nan)
+    X = rng.normal(size=(3000, 2))
+    risk = {}
+    for known in (chance, None):
+        problem = SelectiveLabels.from_arrays(X, y, testing_probability=known)
+        model = make("ensemble", parts=("linear",), **SMALL).fit_problem(problem)
+        risk[known is None] = model.predict_proba(X)[:, 1].mean()
+    assert abs(risk[False] - truth.mean()) < 0.03
+    assert risk[True] > truth.mean() + 0.08
+
+
 def test_the_number_of_threads_changes_nothing(fitted):
     problem, _, model = fitted
     for n_jobs in (1, 3):

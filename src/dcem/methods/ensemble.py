@@ -127,7 +127,9 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         seen, people = problem.tested, problem.person[problem.tested]
         y = problem.y_obs[seen]
         own = np.ones(len(y)) if problem.weight is None else problem.weight[seen]
-        weight = own / np.maximum(fitted.testing[seen], FLOOR)
+        designed = problem.testing_probability  # where tests were drawn by a known design
+        testing = fitted.testing if designed is None else designed
+        weight = own / np.maximum(testing[seen], FLOOR)
         weighted = kish(np.bincount(people, weight)) >= FEWEST_PEOPLE
         weight = weight if weighted else own
         z = np.stack([fitted.log_odds[part][seen] for part in self.parts])  # [parts, tests]
