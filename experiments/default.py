@@ -233,11 +233,9 @@ def fitted_parts(
     def scores(names: tuple[str, ...]) -> np.ndarray:
         model.parts = names
         model._weigh(problem, parts, honest=True)
-        lines = model.lines_
-        mean = sum(model.weights_[p] * (lines[p][0] + lines[p][1] * z[p]) for p in names)
-        return np.asarray(
-            expit(model.calibration_["intercept"] + model.calibration_["slope"] * mean)
-        )
+        mean = sum(model.weights_[part] * z[part] for part in names)
+        line = model.calibration_
+        return np.asarray(expit(line["intercept"] + line["slope"] * mean))
 
     chosen = {"ensemble": PARTS} | {part: (part,) for part in PARTS}
     chosen |= {f"without {part}": tuple(p for p in PARTS if p != part) for part in PARTS}

@@ -25,12 +25,12 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     *Idea.* Models of the tested alone (boosted trees, a forest, a penalised linear model) are right
     where people like those tested are found again, and guess elsewhere. DCEM's networks learn from
     the untested too and extrapolate better, at the price of a bias. Each of the four is fitted once
-    per fold and recalibrated on held-out tests; the mean of their log-odds is the score. A part
-    counts exp(-z^2/2), where z is by how many standard errors its loss on held-out tests lies above
-    that of the best part: parts that are about as good share, and one that is clearly worse does
-    not count. In these losses a test counts 1/P(tested), for those unlikely to have one. Last,
-    the mean is shifted and stretched so that held-out tests, weighted alike, come true as often as
-    they should: scores are risks.
+    per fold; their mean log-odds is the score. A part counts exp(-z), where z is by how many
+    standard errors its loss on held-out tests lies above that of the best part: parts that are
+    about as good share, and one that is clearly worse hardly counts. In these losses a test counts
+    1/P(tested), for all who were unlikely to have it. Last, log-odds are shifted and stretched so
+    that held-out tests, weighted alike, come true as often as they should: scores are risks, and
+    ranks are as before.
 
     *Assumption.* Features and group explain who is tested; features explain the outcome; a test
     tells the truth. The weights and the recalibration need overlap: people like everybody among
@@ -60,11 +60,9 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         Part -> its share in the mean log-odds.
     losses_
         Part -> its loss on held-out tests, after a recalibration of its own.
-    lines_
-        Part -> intercept and slope by which its log-odds are recalibrated before they are averaged.
     calibration_
-        `intercept`, `slope` of the mean, and `weighted`: whether tests counted 1/P(tested). That is
-        given up where the tested stand for the rest like fewer than 30 people.
+        `intercept`, `slope`, and `weighted`: whether tests counted 1/P(tested). That is given up
+        where the tested stand for the rest like fewer than 30 people.
     calibrated
         Whether scores are risks: not where too few were tested to hold any out.
     propensity_
@@ -133,16 +131,11 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         weighted = kish(np.bincount(people, weight)) >= FEWEST_PEOPLE
         weight = weight if weighted else own
         z = np.stack([fitted.log_odds[part][seen] for part in self.parts])  # [parts, tests]
-        lines = np.array([_recalibration(z_of, y, weight) for z_of in z])
-        recalibrated = lines[:, :1] + lines[:, 1:] * z  # parts differ in scale by nature
-        losses = np.logaddexp(0, recalibrated) - y * recalibrated
+        losses = np.stack([_losses(z_of, y, weight) for z_of in z])
         above = _errors_above_best(losses, weight, people) if honest else np.zeros(len(z))
-        shares = np.exp(-(above**2) / 2) / np.exp(-(above**2) / 2).sum()
-        line = _recalibration(shares @ recalibrated, y, weight)
-        if not self.calibrated_:
-            line, lines = (0.0, 1.0), np.tile([0.0, 1.0], (len(z), 1))
+        shares = np.exp(-above) / np.exp(-above).sum()
+        line = _recalibration(shares @ z, y, weight) if self.calibrated_ else (0.0, 1.0)
         self.weights_ = dict(zip(self.parts, shares.tolist(), strict=True))
-        self.lines_ = dict(zip(self.parts, lines.tolist(), strict=True))
         means = losses @ weight / weight.sum()
         self.losses_ = dict(zip(self.parts, means.tolist(), strict=True))
         self.calibration_ = {"intercept": line[0], "slope": line[1], "weighted": weighted}
@@ -150,18 +143,23 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     # -- predicting -------------------------------------------------------------------------
 
     def _members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
-        """The risk that each part sees `[parts, n]`: its own line, then that of the mean."""
+        """The risk that each part sees `[parts, n]`, recalibrated as their mean is."""
         z = np.stack([model.predict_logit(X) for model in self.models_])
         z = z.reshape(len(self.parts), -1, len(X)).mean(axis=1)
-        lines, line = np.array([self.lines_[part] for part in self.parts]), self.calibration_
-        return np.asarray(
-            expit(line["intercept"] + line["slope"] * (lines[:, :1] + lines[:, 1:] * z))
-        )
+        line = self.calibration_
+        return np.asarray(expit(line["intercept"] + line["slope"] * z))
 
     def _combined(self, members: np.ndarray) -> np.ndarray:
         """The mean of the parts' log-odds, by their weights, as a risk `[n]`."""
         z = logit(np.clip(members, SMALLEST, 1 - SMALLEST))
         return np.asarray(expit(np.array([self.weights_[part] for part in self.parts]) @ z))
+
+
+def _losses(z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Cross-entropy of each test `[n]`, after a recalibration: parts differ in scale by nature."""
+    intercept, slope = _recalibration(z, y, weight)
+    z = intercept + slope * z
+    return np.logaddexp(0, z) - y * z
 
 
 def _errors_above_best(losses: np.ndarray, weight: np.ndarray, person: np.ndarray) -> np.ndarray:
