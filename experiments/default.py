@@ -332,9 +332,16 @@ def show(out: Path) -> None:
         print(f"\n{which}")
         means = pd.concat([table, gap], axis=1)[rows].groupby("method", sort=False).mean()
         print(means.round(4).to_string())
-    fair = found[found["hardly_ever"] < 0.1]
-    print("\ncalibration error where under a tenth have a chance of a test below .05")
-    print(fair.groupby("method", sort=False)["calibration_error"].agg(["mean", "count"]).round(4))
+    print(
+        "\ncalibration error on tables, by the share of people whose chance of a test is below .05"
+    )
+    parts = pd.cut(found["hardly_ever"], [0, 0.3, 0.5, 0.7, 1], include_lowest=True)
+    tables = found[~found["task"].str.startswith("simulation")]
+    by_overlap = tables.pivot_table(
+        index="method", columns=parts, values="calibration_error", sort=False, observed=False
+    )
+    print(by_overlap.round(4).to_string())
+    print(tables[tables["method"] == "ensemble"].groupby(parts, observed=False).size().to_dict())
 
 
 if __name__ == "__main__":
