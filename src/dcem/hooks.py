@@ -18,6 +18,7 @@ HOOKS = {
     "export_onnx": "dcem.saving.onnx",
     "audit_document": "dcem.report.audit",
     "compare_document": "dcem.report.compare",
+    "card_document": "dcem.report.card",
     "to_html": "dcem.report.to_html",
     "for_notebook": "dcem.report.to_html",
     "to_markdown": "dcem.report.to_markdown",

@@ -36,14 +36,14 @@ def test_the_group_is_not_needed_and_does_not_matter(model):
 def test_the_folder_holds_model_encoder_and_roles(model, tmp_path):
     model.save(tmp_path / "m")
     names = {path.name for path in (tmp_path / "m").iterdir()}
-    assert names == {"model.safetensors", "model.json", "MODEL_CARD.md"}
+    assert names == {"model.safetensors", "model.json", "MODEL_CARD.md", "MODEL_CARD.html"}
     again = TableModel.load(tmp_path / "m")
     assert (again.encoder, again.roles, again.source) == (model.encoder, model.roles, model.source)
     frame = visits(200, seed=5)
     np.testing.assert_array_equal(again.score(frame).score, model.score(frame).score)
     card = (tmp_path / "m" / "MODEL_CARD.md").read_text()
     assert model.source.sha256 in card
-    assert "`ward` | category | `ward=ER`, `ward=ICU`, `ward=surgery`" in card
+    assert "| ward | category | ward=ER, ward=ICU, ward=surgery |" in card
     assert "P00001" not in card  # nobody in particular
 
 

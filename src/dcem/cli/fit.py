@@ -1,12 +1,18 @@
 """`dcem fit`: a model of a user's own table, in a folder that anybody can read."""
 
+from __future__ import annotations
+
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dcem.cli import _table_options as options
+from dcem.cli._progress import telling
+
+if TYPE_CHECKING:
+    from dcem.compare.results import TableComparison
 
 
 @options.takes_roles(
@@ -45,22 +51,32 @@ def fit(
         int,
         typer.Option(min=1, help="Members of the model; their disagreement is the score's spread."),
     ] = 3,
+    judge: Annotated[
+        bool,
+        typer.Option(
+            "--judge",
+            help="Judge the method by cross-validation, for the card, if no comparison of this "
+            "table did: takes five fits more.",
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights, batches, held-out rows.")] = 0,
     query: options.Query = None,
 ) -> None:
     """Fit a method to a table and write the model to a folder.
 
     Shows how each column was understood, then fits. The folder holds the numbers (safetensors),
-    what they mean (JSON) and a model card (Markdown); no pickle, and no person's row. `dcem
+    what they mean (JSON) and a model card (a page, and Markdown) with how good the model is, for
+    whom, and at which threshold, if a comparison says so; no pickle, and no person's row. `dcem
     predict` reads raw tables with it.
     """
     from rich.console import Console
 
+    from dcem.compare import compare_methods
     from dcem.methods.choosing import Choice, choose
     from dcem.methods.registry import METHODS
     from dcem.saving.folder import require_place
     from dcem.scoring import choice_for, fit_table, require_method
-    from dcem.scoring.model import AUTO
+    from dcem.scoring.model import AUTO, find_comparison
     from dcem.table import read_table
 
     console = Console(highlight=False)
@@ -73,9 +89,10 @@ def fit(
     console.print(read.problem.summary(small_cells=False), markup=False)
     console.print()
     started = time.perf_counter()
+    place = find_comparison(read, comparison, table.parent, out.parent)
     chosen: str | Choice = method
     if method == AUTO:
-        chosen = choice_for(read, comparison, table.parent, out.parent)
+        chosen = choice_for(read, place)
         method = chosen.method
         console.print(f"Taking {method}: {chosen.reason}.", soft_wrap=True)
     parts = ""
@@ -92,8 +109,37 @@ def fit(
         random_state=seed,
         verbose=int(console.is_terminal),
     )
-    model.save(out)
+    judged = _saved(place) if place else None
+    if judge and not (judged and model.judged_by(judged)):
+        console.print(f"Judging {model.name} on people that it is not fitted to.")
+        with telling({}, Console(stderr=True, highlight=False)) as progress:
+            judged = compare_methods(
+                read.problem,
+                [model.name],
+                planted=0,
+                members=members,
+                random_state=seed,
+                data=options.describe(read),
+                progress=progress,
+            )
+    model.save(out, judged)
     where = "The model, in place of the older one" if replaces else "The model"
     console.print(f"Fitted in {time.perf_counter() - started:.0f} seconds. {where}:")
     console.print(f"  {out}", style="bold", soft_wrap=True)
-    console.print(f"  read {out / 'MODEL_CARD.md'}; score people with: dcem predict {out} TABLE")
+    console.print(f"  read {out / 'MODEL_CARD.html'}; score people with: dcem predict {out} TABLE")
+    if not (judged and model.judged_by(judged)):
+        console.print(
+            "  Its card says nothing of how good it is: add --judge, or compare first (--out)."
+        )
+
+
+def _saved(place: Path) -> TableComparison | None:
+    """A saved comparison, or None with a note if another version wrote it."""
+    from dcem.report.from_json import read_comparison
+    from dcem.table.messages import InputError, notice
+
+    try:
+        return read_comparison(place)
+    except InputError as error:
+        notice(f"The card does without {place.name}: {error}")
+        return None

@@ -84,7 +84,7 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     ]
     if best.name == comparison.reference:
         sentences.append("None of the others does better.")
-    sentences += filter(None, [_fairness(judged, comparison)])
+    sentences += filter(None, [fairness(judged, comparison)])
     if level:
         said = listed([f"`{name}`" for name in level])
         ahead = f"; `{standing.best}` is ahead by a hair" if standing.best != best.name else ""
@@ -109,7 +109,8 @@ def _certainty(comparison: TableComparison, best: MethodResult, target: Target) 
     return said + target.assumption
 
 
-def _fairness(judged: Judgement, comparison: TableComparison) -> str:
+def fairness(judged: Judgement, comparison: TableComparison) -> str:
+    """Whether it serves the groups alike, as far as can be told; nothing without groups."""
     gap, pair = judged.roc_gap, judged.gap_pair
     if pair is None:
         return ""

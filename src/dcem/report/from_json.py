@@ -7,7 +7,8 @@ them are estimates, arrays or mappings. Numbers come back with the six digits th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from math import inf, nan
 from pathlib import Path
@@ -33,10 +34,7 @@ ENDLESS = {"infinity": inf, "-infinity": -inf}
 def read_result(path: str | Path) -> Document:
     """The document of an audit or comparison that was saved as JSON."""
     path = Path(path)
-    try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a readable JSON file: {error}.") from None
+    saved = _loaded(path)
     kind = _kind(saved)
     if kind is None:
         raise InputError(
@@ -44,22 +42,51 @@ def read_result(path: str | Path) -> Document:
             "`dcem audit` writes as JSON, and the comparison.json of `dcem compare`."
         )
     saved["findings"] = saved.get("conclusions", ())
-    try:
+    with _of_this_version(path):
         if kind is Audit:
             found = _read(Audit, saved)
             return audit_document(found, str(saved["title"]), saved["made"], small_cells=True)
+    return compare_document(_comparison(path, saved), str(saved["title"]))
+
+
+def read_comparison(path: str | Path) -> TableComparison:
+    """A comparison that was saved as JSON; of its counts, those that may be shown."""
+    path = Path(path)
+    saved = _loaded(path)
+    if _kind(saved) is not TableComparison:
+        raise InputError(f"{path}: not a comparison that `dcem compare` saved.")
+    return _comparison(path, saved)
+
+
+def _comparison(path: Path, saved: dict[str, Any]) -> TableComparison:
+    saved["findings"] = saved.get("conclusions", ())
+    with _of_this_version(path):
         saved["shown"] = saved["groups"]
         groups = saved["shown"][:-1] or saved["shown"]  # the last row is all together
         saved["groups"] = [
             {name: 0 if value in (SMALL, WITHHELD) else value for name, value in group.items()}
             for group in groups
         ]
-        return compare_document(_read(TableComparison, saved), str(saved["title"]))
+        found: TableComparison = _read(TableComparison, saved)
+        return found
+
+
+@contextmanager
+def _of_this_version(path: Path) -> Iterator[None]:
+    try:
+        yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
             f"{path}: not a result of this version of dcem ({type(error).__name__}: {error}). Make "
             "it again from the table."
         ) from None
+
+
+def _loaded(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a readable JSON file: {error}.") from None
 
 
 def _kind(saved: Any) -> type | None:

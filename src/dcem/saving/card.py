@@ -27,7 +27,7 @@ def shown_counts(estimator: SelectiveClassifier) -> pd.DataFrame:
     return plain.apply(pd.to_numeric, errors="coerce").astype(float)
 
 
-def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame, about_table: str = "") -> str:
+def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame) -> str:
     """The page, in Markdown; `counts` is free of small cells already."""
     parameters = {
         name: value
@@ -40,8 +40,9 @@ def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame, about_table
     lines = [
         f"# Model card: {estimator.name}",
         "",
-        f"A `{type(estimator).__name__}` of dcem {__version__}. It gives {_what(estimator)} of "
-        f"class `{estimator.classes_[1]}` (against `{estimator.classes_[0]}`) from {needs}.",
+        f"A `{type(estimator).__name__}` of dcem {__version__}. It gives "
+        f"{what_it_gives(estimator)} of class `{estimator.classes_[1]}` "
+        f"(against `{estimator.classes_[0]}`) from {needs}.",
         "",
         "## The method",
         "",
@@ -65,10 +66,9 @@ def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame, about_table
         "The label of an untested person was absent in training. What the model says about people "
         "unlike anybody tested rests on extrapolation: ask `support(X)` for each row.",
         "",
-        *([about_table.strip(), ""] if about_table else []),
         "## Parameters",
         "",
-        *(f"- `{name}`: `{_value(value)}`" for name, value in parameters.items()),
+        *(f"- `{name}`: `{as_text(value)}`" for name, value in parameters.items()),
         "",
         "## What this card does not say",
         "",
@@ -77,19 +77,20 @@ def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame, about_table
         "",
         "## Versions",
         "",
-        f"dcem {__version__}, {_versions()}, Python {platform.python_version()}.",
+        f"dcem {__version__}, {versions()}, Python {platform.python_version()}.",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _what(estimator: SelectiveClassifier) -> str:
+def what_it_gives(estimator: SelectiveClassifier) -> str:
     """What its numbers are: a risk only if they were calibrated for everybody."""
     if estimator.calibrated:
         return "the risk"
     return "a score between 0 and 1, which ranks people and is not a calibrated risk,"
 
 
-def _versions() -> str:
+def versions() -> str:
+    """The libraries that a model rests on."""
     found = []
     for name in ("torch", "lightgbm", "scikit-learn", "numpy"):
         try:
@@ -99,7 +100,7 @@ def _versions() -> str:
     return ", ".join(found)
 
 
-def _value(value: object) -> str:
+def as_text(value: object) -> str:
     """A parameter as one line, without the address of a function."""
     named = getattr(value, "__qualname__", None)
     return named if named else " ".join(repr(value).split())

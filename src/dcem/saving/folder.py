@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 FORMAT = "dcem-model"
 FORMAT_VERSION = 2
-TENSORS, DESCRIPTION, CARD = "model.safetensors", "model.json", "MODEL_CARD.md"
+TENSORS, DESCRIPTION = "model.safetensors", "model.json"
+CARD, PAGE = "MODEL_CARD.md", "MODEL_CARD.html"
 LONGEST = 1 << 28  # bytes of a description
 TRIES = 50  # readings of a folder that is replaced again and again
 
@@ -95,7 +96,7 @@ def save(
     folder: str | Path,
     *,
     table: Mapping[str, Any] | None = None,
-    about_table: str = "",
+    cards: Mapping[str, str] | None = None,
 ) -> None:
     """Write a fitted model to `folder`, whole or not at all; an older model there is replaced.
 
@@ -104,8 +105,8 @@ def save(
     table
         How the raw table becomes features, as JSON knows it; `read_table_description` gives it
         back. No part of the model itself.
-    about_table
-        The same for people, in Markdown, a section of the model card.
+    cards
+        What people read: the text of each file, `CARD` and `PAGE`. Default: a card without results.
     """
     check_is_fitted(estimator)
     folder = Path(folder)
@@ -134,8 +135,8 @@ def save(
         description["sha256"] = _content_hash(description)
         text = json.dumps(description, indent=1, allow_nan=False)
         (temporary / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
-        card = model_card(estimator, shown_counts(estimator), about_table)
-        (temporary / CARD).write_text(card, encoding="utf-8")
+        for name, card in (cards or {CARD: model_card(estimator, shown_counts(estimator))}).items():
+            (temporary / name).write_text(card, encoding="utf-8")
         exchange(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -212,6 +213,7 @@ def _is_model(folder: Path) -> bool:
         TENSORS,
         DESCRIPTION,
         CARD,
+        PAGE,
     }:
         return False
     file = folder / DESCRIPTION

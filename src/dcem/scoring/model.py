@@ -12,13 +12,15 @@ import numpy as np
 import pandas as pd
 
 from dcem import methods
+from dcem.compare.results import TableComparison
+from dcem.hooks import above
 from dcem.learners import make_learner
 from dcem.methods import SelectiveClassifier
 from dcem.methods.choosing import Choice, choose, choose_from
 from dcem.methods.registry import MEMBERS, delivered
 from dcem.saving import ModelFileError
 from dcem.saving import load_model as load_estimator
-from dcem.saving.folder import read_table_description, save
+from dcem.saving.folder import CARD, PAGE, read_table_description, save
 from dcem.table import Encoder, Roles, Source, UserTable
 from dcem.table.checks import InputError
 from dcem.table.encoder import OTHER
@@ -108,6 +110,18 @@ class TableModel:
         """What its numbers are called: `risk` once they are calibrated, until then `score`."""
         return "risk" if self.estimator.calibrated else "score"
 
+    @property
+    def name(self) -> str:
+        """The method with its learner, as a comparison names it: `tested-only:linear`."""
+        learner = getattr(self.estimator, "learner", None)
+        usual = getattr(methods.make(self.estimator.name), "learner", None)
+        own = isinstance(learner, str) and learner != usual
+        return f"{self.estimator.name}:{learner}" if own else self.estimator.name
+
+    def judged_by(self, comparison: TableComparison) -> bool:
+        """Whether a comparison judged its method."""
+        return any(method.name == self.name for method in comparison.methods)
+
     def read(self, raw: Any) -> Read:
         """Raw rows (Arrow, pandas or polars) as the model reads them."""
         X, unread = self.encoder.read(raw)
@@ -188,8 +202,11 @@ class TableModel:
         """The model of who is tested, or None."""
         return self.estimator._propensity
 
-    def save(self, folder: str | Path) -> None:
-        """Write the model folder, encoder and roles included."""
+    def save(self, folder: str | Path, comparison: TableComparison | None = None) -> None:
+        """Write the model folder, encoder, roles and card included.
+
+        The card says how good the model is if a `comparison` of its table judged its method.
+        """
         described = {
             "encoder": self.encoder.to_plain(),
             "roles": self.roles.to_plain(),
@@ -197,7 +214,9 @@ class TableModel:
             "missing": dict(self.missing),
             "why": self.why,
         }
-        save(self.estimator, folder, table=described, about_table=_section(self))
+        document = above("card_document")(self, comparison)
+        cards = {CARD: above("to_markdown")(document), PAGE: above("to_html")(document)}
+        save(self.estimator, folder, table=described, cards=cards)
 
     @classmethod
     def load(cls, folder: str | Path) -> TableModel:
@@ -279,32 +298,34 @@ def fit_table(
     return TableModel(estimator, table.encoder, table.roles, table.source, usual, why)
 
 
-def choice_for(table: UserTable, comparison: Path | None, *beside: Path) -> Choice:
-    """The method to take for a table, and why.
+def find_comparison(table: UserTable, given: Path | None, *beside: Path) -> Path | None:
+    """The saved comparison of a table: the one given, else the first of those `beside` it.
 
-    Parameters
-    ----------
-    comparison
-        A `comparison.json` that `dcem compare` wrote; it must be of this table.
-    beside
-        Folders in which to look for one where none is given. One of another table is passed over.
+    `given` is a `comparison.json` that `dcem compare` wrote; it must be of this table. In the
+    folders `beside` one of another table is passed over.
     """
-    places = [comparison] if comparison else [folder / "comparison.json" for folder in beside]
-    for place in places:
-        if comparison is None and not place.is_file():
-            continue
-        try:
-            found = choose_from(json.loads(place.read_text(encoding="utf-8")), table.source.sha256)
-        except (OSError, ValueError) as error:
-            raise InputError(f"{place} cannot be read as a comparison: {error}") from None
-        if found is not None:
-            return found
-    if comparison is not None:
+    for place in [given] if given else [folder / "comparison.json" for folder in beside]:
+        if (given or place.is_file()) and _chosen(place, table) is not None:
+            return place
+    if given is not None:
         raise InputError(
-            f"{comparison} is not a comparison of this table: its file has changed, or another one "
+            f"{given} is not a comparison of this table: its file has changed, or another one "
             "was compared. Compare it again, or name the method."
         )
-    return choose()
+    return None
+
+
+def choice_for(table: UserTable, comparison: Path | None, *beside: Path) -> Choice:
+    """The method to take for a table by its saved comparison (`find_comparison`), and why."""
+    place = find_comparison(table, comparison, *beside)
+    return (_chosen(place, table) if place else None) or choose()
+
+
+def _chosen(place: Path, table: UserTable) -> Choice | None:
+    try:
+        return choose_from(json.loads(place.read_text(encoding="utf-8")), table.source.sha256)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{place} cannot be read as a comparison: {error}") from None
 
 
 def require_method(name: str, learner: Any = None) -> None:
@@ -321,45 +342,3 @@ def require_method(name: str, learner: Any = None) -> None:
     )
     usable = [one for one in methods.names(usable=True) if not methods.make(one).needs_group]
     raise InputError(f"{name!r} {why}. Choose one of: {', '.join(usable)}.")
-
-
-def _section(model: TableModel) -> str:
-    """The model card's section about the table."""
-    source, roles = model.source, model.roles
-    means = {
-        "label": roles.label,
-        "tested": " or ".join(roles.tested) or f"where `{roles.label}` is known",
-        "positive": ", ".join(roles.positive),
-        "untested": ", ".join(roles.untested_value),
-        "missing": ", ".join(roles.missing),
-        "group": " & ".join(roles.group),
-        "person": roles.id,
-        "weight": roles.weight,
-        "excluded": ", ".join(roles.exclude),
-    }
-    kinds = [
-        f"| `{encoding.name}` | {encoding.kind} | "
-        + ", ".join(f"`{name}`" for name in encoding.features)
-        + " |"
-        for encoding in model.encoder.encodings
-    ]
-    seen = "was" if roles.group_as_feature else "was not"
-    chosen = f"`{model.estimator.name}` was taken because {model.why}."
-    return "\n".join(
-        [
-            *([chosen, ""] if model.why else []),
-            "## The table",
-            "",
-            f"`{source.name}`: {source.rows:,} rows, {source.columns} columns; "
-            f"SHA-256 `{source.sha256}`.",
-            "",
-            *(f"- {role}: {what}" for role, what in means.items() if what),
-            "",
-            f"The group {seen} given to the outcome model. Raw tables can be scored with "
-            "`dcem predict`, if they have these columns:",
-            "",
-            "| column | kind | features |",
-            "|---|---|---|",
-            *kinds,
-        ]
-    )

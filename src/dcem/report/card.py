@@ -1,0 +1,276 @@
+"""The card of a model as a document: how good it is, for whom, at which threshold.
+
+The numbers are those of a comparison in which the method scored people that it was not fitted to
+(`dcem compare`, or the cross-validation of one method by `dcem fit`). The model itself was fitted
+to all of them afterwards. Without such a comparison the card says that nobody has judged it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import platform
+from collections.abc import Iterator
+from math import isnan
+
+from dcem import __version__
+from dcem.compare.results import Judgement, TableComparison
+from dcem.estimation.measures import WHEN_ACTING
+from dcem.estimation.results import EVERYBODY, Target
+from dcem.metrics.estimate import Estimate
+from dcem.report.compare_opening import OF_WHOM, fairness, shown_targets
+from dcem.report.document import (
+    NOTHING,
+    WITHHELD,
+    Block,
+    Cell,
+    Count,
+    Document,
+    DotRow,
+    Dots,
+    Facts,
+    Fold,
+    KeyNumber,
+    Missing,
+    Name,
+    Number,
+    Opening,
+    Section,
+    Text,
+    Verdict,
+    estimate,
+    table,
+)
+from dcem.saving.card import as_text, shown_counts, versions, what_it_gives
+from dcem.scoring.model import TableModel
+from dcem.table.disclosure import THRESHOLD
+from dcem.text import decimal, percent
+
+UNJUDGED = "How good it is has not been estimated"
+LIMITS = (
+    "That it is as good elsewhere: other people, and other ways of deciding whom to test, change "
+    "the numbers.",
+    "That groups are treated alike because their numbers are: the label may mean something else in "
+    "each.",
+)
+
+
+def card_document(model: TableModel, comparison: TableComparison | None = None) -> Document:
+    """The card of a model; `comparison` judged its method on the table it was fitted to."""
+    estimator = model.estimator
+    judged, target = None, None
+    if comparison is not None:
+        target = next(iter(shown_targets(comparison)), None)
+        own = [method for method in comparison.methods if method.name == model.name]
+        judged = own[0].judgements[target.key] if own and target else None
+    sections = [
+        *(_results(comparison, judged, target) if comparison and judged and target else ()),
+        Section("trained", "What it was trained on", tuple(_training(model))),
+        Section("method", "The method", (Text(_paragraphs(model)),)),
+        Section("table", "The table", tuple(_table(model))),
+        Section("made", "How it was made", (Facts(_facts(model, comparison)),)),
+    ]
+    names = {str(name) for name in estimator.training_counts_.index}
+    return Document(
+        title=f"Model card: {model.name}",
+        lead=f"It gives {what_it_gives(estimator)} of `{model.roles.label}` from features alone. "
+        f"Fitted to {model.source.name}.",
+        opening=_opening(comparison, judged, target, model),
+        findings=None,
+        sections=tuple(sections),
+        footer=f"Made with dcem {__version__}. No individual row is on this page.",
+        names=frozenset([*names, *model.encoder.columns, model.source.name]),
+        data={"judged": judged, "target": target},
+    )
+
+
+def _opening(
+    comparison: TableComparison | None,
+    judged: Judgement | None,
+    target: Target | None,
+    model: TableModel,
+) -> Opening:
+    if comparison is None or judged is None or target is None or not judged.auc.estimable:
+        why = "" if judged is None else f" Why: {judged.auc.reason}."
+        verdict = Verdict(
+            "caution",
+            UNJUDGED,
+            (
+                f"No comparison of this table with `{model.name}` was at hand when it "
+                f"was fitted.{why}",
+                "Judge it before anybody relies on it: compare methods on the table, then fit "
+                "again beside the result.",
+            ),
+            "There is nothing to go by.",
+        )
+        return Opening(verdict, (), None, LIMITS)
+    times, low, high = (
+        decimal(100 * value, 0) for value in (judged.auc.value, judged.auc.low, judged.auc.high)
+    )
+    everybody = target.key != "tested"
+    alike = fairness(judged, comparison)
+    sentences = [
+        f"Of two people, one with the outcome and one without, it ranks the right one higher "
+        f"{times} times in 100 ({low} to {high}).",
+        *([alike] if alike else []),
+    ]
+    answer = f"It ranks {times} of 100 pairs of people right"
+    if not everybody:
+        answer += ", among the tested; nothing is known of the others"
+    if not judged.auc.low > 0.5:
+        answer = "It cannot be told from chance"
+    doubtful = not judged.auc.low > 0.5 or "not serve" in alike
+    severity = "serious" if not everybody else "caution" if doubtful else "fine"
+    return Opening(
+        Verdict(severity, answer, tuple(sentences), target.assumption),
+        (
+            KeyNumber(estimate(judged.auc), f"AUC {OF_WHOM[target.key]}"),
+            _worst(judged),
+            KeyNumber(estimate(judged.calibration_error), "how far its risks are off, on average"),
+        ),
+        _picture(comparison, judged, target),
+        LIMITS,
+    )
+
+
+def _worst(judged: Judgement) -> KeyNumber:
+    """The group that is ranked worst, or precision where there are no groups."""
+    known = {name: one for name, one in judged.group_auc.items() if one.estimable}
+    if len(known) > 1:
+        worst = min(known, key=lambda name: known[name].value)
+        return KeyNumber(estimate(known[worst]), f"AUC in {worst}, the group it ranks worst")
+    share, precision = next(iter(judged.precision_at_capacity.items()))
+    what = f"of the {percent(share)} with the highest scores have the outcome"
+    return KeyNumber(estimate(precision, "percent"), what)
+
+
+def _picture(comparison: TableComparison, judged: Judgement, target: Target) -> Dots:
+    """Ranking, and whom acting finds, of everybody and of each group; more is in a table below."""
+    groups = [group.name for group in comparison.groups]
+    several, found = len(groups) > 1, "true_positive_rate"
+    rows = [DotRow("everybody", (_short(judged.auc), *[NOTHING] * several), marked=True)]
+    for name in groups if several else ():
+        acting = _when_acting(judged, found, name)
+        values = (_short(judged.group_auc.get(name)), _short(acting, "percent"))
+        rows.append(DotRow(Name(name), values))
+    columns = ("AUC", WHEN_ACTING[found].words)
+    acts = f"The {columns[1]} when one acts on {comparison.decision}. " if several else ""
+    return Dots(
+        f"How good, and for whom, {target.name}",
+        columns if several else columns[:1],
+        tuple(rows),
+        f"{acts}With {100 * comparison.level:g} % intervals.",
+    )
+
+
+def _when_acting(judged: Judgement, measure: str, group: str) -> Estimate | None:
+    return judged.when_acting.get(measure, {}).get(group)
+
+
+def _short(found: Estimate | None, form: str = "score") -> Cell:
+    """Without the reason, for want of room."""
+    return Number(found, form) if found and found.estimable else Missing()
+
+
+def _results(comparison: TableComparison, judged: Judgement, target: Target) -> Iterator[Section]:
+    groups = [group.name for group in comparison.groups]
+    whose = [EVERYBODY, *groups] if len(groups) > 1 else [EVERYBODY]
+    rows = [
+        (
+            Name(name),
+            *(estimate(_when_acting(judged, key, name), "percent") for key in WHEN_ACTING),
+        )
+        for name in groups
+    ]
+    yield Section(
+        "acting",
+        "When somebody acts on it",
+        (
+            Text((f"One acts on {comparison.decision}.",)),
+            table(
+                f"At this decision, {target.name}",
+                ("group", *(measure.words for measure in WHEN_ACTING.values())),
+                rows,
+            ),
+        ),
+    )
+    rows = [
+        (
+            "everybody" if name == EVERYBODY else Name(name),
+            estimate({EVERYBODY: judged.auc, **judged.group_auc}.get(name)),
+            estimate(judged.calibration_in_the_large.get(name), "points"),
+        )
+        for name in whose
+    ]
+    yield Section(
+        "groups",
+        "For whom",
+        (
+            table(
+                "Ranking, and mean predicted minus estimated risk",
+                ("group", "AUC", "risk too high (+) or too low (-)"),
+                rows,
+                note=f"{target.name}. {target.assumption}",
+            ),
+        ),
+    )
+
+
+def _training(model: TableModel) -> Iterator[Block]:
+    counts = shown_counts(model.estimator)
+    rows = [
+        (Name(str(group)), *(WITHHELD if isnan(n) else Count(int(n)) for n in row))
+        for group, row in zip(counts.index, counts.to_numpy(dtype=float), strict=True)
+    ]
+    yield table(
+        "Rows, those tested among them, and positives among the tested",
+        ("group", "rows", "tested", "positive"),
+        rows,
+        note=f"Counts under {THRESHOLD}, and counts that would reveal one, are withheld.",
+    )
+    yield Text(
+        (
+            "The label of an untested person was absent in training. What the model says about "
+            "people unlike anybody tested rests on extrapolation: `like_tested` says of each row "
+            "whether it does.",
+        )
+    )
+
+
+def _paragraphs(model: TableModel) -> tuple[str, ...]:
+    said = inspect.getdoc(type(model.estimator)) or ""
+    said = said.split("\nParameters\n")[0].split("\nReferences\n")[0].strip()
+    why = [f"`{model.estimator.name}` was taken because {model.why}."] if model.why else []
+    return (*why, *(" ".join(part.split()) for part in said.split("\n\n")))
+
+
+def _table(model: TableModel) -> Iterator[Block]:
+    source, roles = model.source, model.roles
+    means = {
+        "file": f"{source.name}, {source.rows:,} rows, {source.columns} columns",
+        "SHA-256": source.sha256,
+        "label": roles.label,
+        "tested": " or ".join(roles.tested) or f"where {roles.label} is known",
+        "positive": ", ".join(roles.positive),
+        "untested": ", ".join(roles.untested_value),
+        "missing": ", ".join(roles.missing),
+        "group": " & ".join(roles.group),
+        "person": roles.id or "",
+        "weight": roles.weight or "",
+        "excluded": ", ".join(roles.exclude),
+        "group given to the outcome model": "yes" if roles.group_as_feature else "no",
+    }
+    yield Facts({name: value for name, value in means.items() if value})
+    rows = [
+        (Name(one.name), one.kind, Name(", ".join(one.features))) for one in model.encoder.encodings
+    ]
+    columns = table("Columns that a table needs to be scored", ("column", "kind", "features"), rows)
+    yield Fold(f"Its {len(rows)} columns", (columns,))
+
+
+def _facts(model: TableModel, comparison: TableComparison | None) -> dict[str, str]:
+    parameters = model.estimator.get_params(deep=False)
+    told = {name: as_text(v) for name, v in parameters.items() if name not in {"verbose", "device"}}
+    if comparison is not None:
+        told["judged by"] = comparison.configuration.get("judged by", "")
+    found = f"dcem {__version__}, {versions()}, Python {platform.python_version()}"
+    return {**told, "versions": found}

@@ -1,0 +1,71 @@
+"""A model's card: how good it is, for whom, at which threshold, or that nobody knows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dcem import Roles, compare_methods, read_table
+from dcem.report.card import UNJUDGED, card_document
+from dcem.report.document import Name, Number, cells
+from dcem.report.to_html import to_html
+from dcem.report.to_markdown import to_markdown
+from dcem.scoring import fit_table
+
+METHOD = "tested-only:linear"
+
+
+@pytest.fixture(scope="module")
+def people():
+    draw = np.random.default_rng(0)
+    n = 1200
+    x = draw.normal(size=n)
+    race = draw.choice(["north <b>", "south"], n)
+    tested = draw.random(n) < np.where(race == "south", 0.6, 0.4)
+    y = pd.Series((draw.random(n) < 1 / (1 + np.exp(-2 * x))) * 1.0).where(tested)
+    frame = pd.DataFrame({"x": x, "noise": draw.normal(size=n), "race": race, "y": y})
+    return read_table(frame, Roles(label="y", group="race"))
+
+
+@pytest.fixture(scope="module")
+def model(people):
+    return fit_table(people, METHOD)
+
+
+@pytest.fixture(scope="module")
+def comparison(people):
+    return compare_methods(people.problem, [METHOD], planted=0, folds=2, resamples=20)
+
+
+def test_the_first_screen_holds_the_judgement(model, comparison) -> None:
+    document = card_document(model, comparison)
+    judged = comparison.methods[0].judgements["dr"]
+    assert model.name == METHOD
+    assert document.opening.numbers[0].cell == Number(judged.auc)
+    assert len(document.opening.numbers) == 3
+    rows = document.opening.picture.rows
+    assert [row.label for row in rows] == ["everybody", Name("north <b>"), Name("south")]
+    for row in rows[1:]:
+        found = judged.group_auc[row.label.name], judged.when_acting["true_positive_rate"]
+        assert row.values == (Number(found[0]), Number(found[1][row.label.name], "percent"))
+    assert "north <b>" not in to_html(document)  # as text, never as markup
+    assert "| south |" in to_markdown(document)
+
+
+def test_without_a_comparison_nothing_is_claimed(model) -> None:
+    document = card_document(model)
+    assert document.opening.verdict.answer == UNJUDGED
+    assert not any(isinstance(cell, Number) for cell in cells(document))
+
+
+def test_another_method_s_judgement_is_not_taken(people, comparison) -> None:
+    other = fit_table(people, "y-obs:linear")
+    assert not other.judged_by(comparison)
+    assert card_document(other, comparison).opening.verdict.answer == UNJUDGED
+
+
+def test_page_and_markdown_are_in_the_folder(model, comparison, tmp_path) -> None:
+    model.save(tmp_path / "m", comparison)
+    names = {path.name for path in (tmp_path / "m").iterdir()}
+    assert names == {"model.json", "model.safetensors", "MODEL_CARD.md", "MODEL_CARD.html"}
+    model.save(tmp_path / "m")  # replaces it: a folder with a page is still a model's
+    assert UNJUDGED in (tmp_path / "m" / "MODEL_CARD.md").read_text()
