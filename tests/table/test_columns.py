@@ -182,3 +182,22 @@ def test_dates_are_days():
     np.testing.assert_array_equal(X, [1, np.nan, np.nan])
     stamps = column([pd.Timestamp("1970-01-02 12:00"), None])
     np.testing.assert_array_equal(encode(Encoding("d", "date"), stamps).ravel(), [1.5, np.nan])
+
+
+def test_free_text_is_told_without_coding_it():
+    """Notes are left out as a value per row, as a short column of them is; gaps are counted."""
+    notes = [f"seen on ward {i}, no complaint" for i in range(6000)]
+    notes[::6] = [""] * 1000
+    found = guess("note", text(notes), {"seen on ward 1, no complaint"})
+    assert (found.kind, found.encoding, found.distinct) == ("identifier", None, 5001)
+    assert found.missing == pytest.approx(1001 / 6000)
+    assert guess("note", text(notes), keep=True).kind == "category"
+    for kind in (pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
+        assert guess("note", text(notes).cast(kind)).kind == "identifier"
+    for column, kind in (
+        ([f"{i / 7:.4f}" for i in range(6000)], "number"),
+        ([f"{i / 7:.4f}" if i % 40 else "hemolyzed" for i in range(6000)], "number"),
+        (pd.date_range("1999", periods=6000).strftime("%d.%m.%Y"), "date"),
+        ([f"drug {i % 30}" for i in range(6000)], "category"),
+    ):
+        assert guess("x", text(column)).kind == kind

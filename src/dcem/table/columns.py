@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dcem.table import values
 from dcem.table.encoder import Encoding
@@ -18,6 +19,7 @@ FEWEST = 10  # people that a level needs to have an indicator, and to be written
 RARE = 0.005  # a level with a smaller share of the rows is "other"
 MOST_LEVELS = 20  # indicators per column, for the most frequent levels
 SAMPLE = 200  # of many distinct values, so many are looked at to tell text from numbers
+PIECE = 1 << 14  # rows of text looked at together
 SMALL_TABLE = 1000  # in a smaller one, a column must be constant to count as such
 DISTINCT = 0.5  # text with more distinct values than this share of its rows names single rows
 CODE_NAME = re.compile(r"(^|[_\W])(id|code|codes|cd|type|zip|postcode)$|(?<=[a-z])(Id|ID|Code)$")
@@ -89,6 +91,8 @@ def guess(
         return Guess("unknown", 0.0, 0, None, f"{column.type} values cannot be read")
     if values.is_date(column):
         return _guess_date(name, values.days(column, None), None, "")
+    if not (is_category or keep) and (free := _free_text(column, missing)) is not None:
+        return free
     if not is_category:
         numbers = (
             values.numbers(column, missing)
@@ -115,6 +119,29 @@ def guess(
         note = "month/day/year" if known.startswith("%m/") else ""
         return _guess_date(name, values.days(column, known, missing), known, note)
     return _guess_category(name, text, keep, person)
+
+
+def _free_text(column: pa.ChunkedArray, missing: Collection[str]) -> Guess | None:
+    """A column of notes or names, told by a few of its rows and the number of its values.
+
+    Coding a million long texts would hold several copies of them in memory, to leave them out.
+    """
+    few = column.take(np.arange(0, len(column), max(1, len(column) // (20 * SAMPLE))))
+    plain = values.is_text(column) and not pa.types.is_dictionary(column.type)
+    if not plain or len(few) <= 10 * SAMPLE:
+        return None
+    given = [text for text in few.to_pylist() if text]
+    seen = list(dict.fromkeys(given))
+    if len(seen) < 0.9 * len(given) or not _is_prose(seen):
+        return None
+    absent = pc.sum(pc.is_in(column, pa.array(["", None, *missing], column.type))).as_py()
+    # Hashes, a piece at a time: counting the texts themselves would copy them.
+    pieces = (column.slice(k, PIECE).to_pylist() for k in range(0, len(column), PIECE))
+    hashes = np.concatenate([np.fromiter(map(hash, piece), np.int64) for piece in pieces])
+    distinct, present = len(np.unique(hashes)), len(column) - absent
+    if distinct <= max(MOST_LEVELS, DISTINCT * present):
+        return None
+    return Guess("identifier", absent / len(column), distinct, None, _IDENTIFIER)
 
 
 def _is_prose(found: Sequence[str]) -> bool:
