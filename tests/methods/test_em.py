@@ -116,11 +116,11 @@ def test_weights_pseudo_labels_and_losses_are_those_of_the_reference(
         np.testing.assert_allclose(seen[-1][m], as_flat(expected.network), atol=1e-8)
         # the recorded loss is the one before the last step of each M-step
         np.testing.assert_allclose(
-            result.history[m]["train_loss"], expected.losses[:, -2], atol=1e-8
+            result[m]["history_"]["train_loss"], expected.losses[:, -2], atol=1e-8
         )
         X, y_obs, tested, _ = table
         final = np.where(tested, y_obs, plain.probability(expected.network, X))
-        np.testing.assert_allclose(result.pseudo_labels[m], final, atol=1e-8)
+        np.testing.assert_allclose(result[m]["pseudo_labels_"], final, atol=1e-8)
         between = plain.probability(as_network(seen[0][m], outcome.sizes), X)
         np.testing.assert_allclose(
             np.where(tested, y_obs, between), expected.pseudo_labels[1], atol=1e-8
@@ -146,15 +146,15 @@ def test_the_watched_loss_chooses_the_returned_iterate():
         progress=lambda *_: states.append(fleet.flat.clone()),
     )  # fmt: skip
     for m in range(2):  # labels turned round: every step in training is a step back there
-        watched = result.history[m]["tested_validation_loss"]
+        watched = result[m]["history_"]["tested_validation_loss"]
         best = int(np.argmin(watched))
-        assert result.best_iter[m] == best + 1
-        assert result.n_iter[m] == best + 1 + settings.patience
-        assert result.termination[m] == "no_improvement"
+        assert result[m]["best_iter_"] == best + 1
+        assert result[m]["n_iter_"] == best + 1 + settings.patience
+        assert result[m]["termination_"] == "no_improvement"
         assert torch.equal(fleet.flat[m], states[best][m])
     # pseudo-labels are those of the returned network
     expected = torch.where(train["tested"] > 0, train["y"], fleet.predict(train.X))
-    assert torch.equal(result.pseudo_labels, expected)
+    assert np.array_equal(np.stack([one["pseudo_labels_"] for one in result]), expected)
 
 
 @pytest.mark.parametrize("batch_size", [None, 30])
@@ -183,8 +183,9 @@ def test_em_resumes_after_its_last_whole_iteration(tmp_path, batch_size, fresh):
     )  # fmt: skip
     assert ran == [4, 5, 6]
     assert torch.equal(resumed.flat, fleet.flat)
-    assert torch.equal(again.pseudo_labels, whole.pseudo_labels)
-    assert again.history == whole.history
+    for one, other in zip(again, whole, strict=True):
+        assert np.array_equal(one["pseudo_labels_"], other["pseudo_labels_"])
+        assert one["history_"] == other["history_"]
 
 
 class Linkage:

@@ -1,6 +1,7 @@
 """DCEMClassifier among scikit-learn's own: pipelines, folds, searches, calibration, ensembles."""
 
 import re
+import runpy
 import subprocess
 import sys
 import textwrap
@@ -398,7 +399,7 @@ np.save(sys.argv[2], np.stack([one.predict_proba(X) for one in fits]))
 """
 
 
-def test_kill_9_and_resume_gives_the_same_bits(tmp_path):
+def test_kill_9_and_resume_gives_the_same_bits(tmp_path, monkeypatch, capsys):
     script = tmp_path / "run.py"
     script.write_text(textwrap.dedent(RUN))
 
@@ -417,10 +418,12 @@ def test_kill_9_and_resume_gives_the_same_bits(tmp_path):
     killed.kill()
     killed.wait()
     assert not (tmp_path / "killed.npy").exists()
-    resumed, whole = run(file, "resumed.npy"), run("none", "whole.npy")
-    steps = resumed.communicate()[0].split()
+    resumed = run(file, "resumed.npy")
+    monkeypatch.setattr(sys, "argv", ["run.py", "none", str(tmp_path / "whole.npy"), "live"])
+    runpy.run_path(str(script))
     # on minibatches each of the two problems is a fleet of its own, one after the other
-    assert whole.communicate()[0].split() == [*"123456", *"123456"]
+    assert capsys.readouterr().out.split() == [*"123456", *"123456"]
+    steps = resumed.communicate()[0].split()
     assert steps == [*"456", *"123456"]
     assert np.array_equal(np.load(tmp_path / "resumed.npy"), np.load(tmp_path / "whole.npy"))
 

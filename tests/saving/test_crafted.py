@@ -125,14 +125,15 @@ def little_memory():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_any_field_may_be_anything(name, folders, tmp_path, little_memory):
+def test_any_field_may_be_anything(name, folders, tmp_path, little_memory, request):
     place, X = folders
+    most = 60 if request.config.getoption("--slow") else 20
     whole = json.loads((place / name / "model.json").read_text())
     arrays = load_file(place / name / "model.safetensors")
     rng = np.random.default_rng(1)
     every = [path for path in places(whole["model"]) if len(path) < 6]
     refused, tried = 0, 0
-    for number in rng.choice(len(every), min(len(every), 60), replace=False):
+    for number in rng.choice(len(every), min(len(every), most), replace=False):
         path = ("model", *every[number])
         for value in rng.choice(len(WRONG), 2, replace=False):
             description = json.loads((place / name / "model.json").read_text())
@@ -144,7 +145,7 @@ def test_any_field_may_be_anything(name, folders, tmp_path, little_memory):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_any_array_may_be_anything(name, folders, tmp_path, little_memory):
+def test_any_array_may_be_anything(name, folders, tmp_path, little_memory, request):
     place, X = folders
     description = json.loads((place / name / "model.json").read_text())
     arrays = load_file(place / name / "model.safetensors")
@@ -159,10 +160,13 @@ def test_any_array_may_be_anything(name, folders, tmp_path, little_memory):
         lambda a: np.asarray(a, dtype=np.float16),
     ]
     refused, tried = 0, 0
+    most = len(changes) if request.config.getoption("--slow") else 3
+    rng = np.random.default_rng(2)
     for array in arrays:
-        for number, change in enumerate(changes):
+        for number in rng.choice(len(changes), most, replace=False):
             other = dict(arrays)
-            other[array] = np.ascontiguousarray(change(arrays[array]))
+            with np.errstate(invalid="ignore"):
+                other[array] = np.ascontiguousarray(changes[number](arrays[array]))
             to = tmp_path / f"{array}{number}"
             refused += refused_or_sound(rewrite(place / name, to, description, other), X)
             tried += 1

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dcem.engine import Adam, Fleet, Rows, cross_entropy, supervised, train
 from dcem.engine.checkpoint import Saves
-from dcem.methods.em_networks import EMResult, EMSettings, run_em
+from dcem.methods.em_networks import EMSettings, run_em
 from dcem.methods.fleets import FleetData, Trained, saves_of
 from dcem.methods.network import VARIANTS, NetworkClassifier
 from dcem.methods.propensity import (
@@ -210,8 +210,11 @@ class DCEMClassifier(NetworkClassifier):
             saves=saves,
         )
         probability = torch.sigmoid(u_train).expand(len(fleet), -1).cpu().numpy()
-        attributes = _attributes(result, probability, extra)
-        return Trained(fleet, [{"steps_": em.steps, **one} for one in attributes])
+        attributes = [
+            {"steps_": em.steps, **one, "propensity_": probability[m], **extra[m % len(extra)]}
+            for m, one in enumerate(result)
+        ]
+        return Trained(fleet, attributes)
 
     def _log_odds(
         self, data: FleetData, settings: PropensitySettings, saves: Saves
@@ -346,25 +349,6 @@ def _fit_tested(fleet: Fleet, data: FleetData, em: EMSettings, *, published: boo
         batch_size=data.batch_size,
         seeds=data.seeds,
     )
-
-
-def _attributes(
-    result: EMResult, probability: np.ndarray, extra: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Fitted attributes of each network."""
-    labels = result.pseudo_labels.cpu().numpy()
-    return [
-        {
-            "n_iter_": result.n_iter[m],
-            "best_iter_": result.best_iter[m],
-            "termination_": result.termination[m],
-            "history_": result.history[m],
-            "pseudo_labels_": labels[m],
-            "propensity_": probability[m],
-            **extra[m % len(extra)],
-        }
-        for m in range(len(result.n_iter))
-    ]
 
 
 __getattr__ = renamed(__name__)

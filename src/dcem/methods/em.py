@@ -82,3 +82,15 @@ class History:
             for record, value, on in zip(self.records, values, active, strict=True):
                 if on:
                     record[name].append(value)
+
+    def endings(self, best: list[int], active: list[bool]) -> list[dict[str, Any]]:
+        """Fitted attributes of each model: its best iteration is given, and whether it went on."""
+        return [
+            {
+                "n_iter_": len(next(iter(record.values()))),
+                "best_iter_": number,  # 1 is the first
+                "termination_": "max_iter" if on else "no_improvement",
+                "history_": record,
+            }
+            for record, number, on in zip(self.records, best, active, strict=True)
+        ]

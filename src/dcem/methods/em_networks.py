@@ -17,6 +17,7 @@ validation rows, where the label is known: it sees overfitting, which the other 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -49,17 +50,6 @@ class EMSettings:
     batch_size: int | None = None
 
 
-@dataclass
-class EMResult:
-    """What EM leaves behind besides the trained fleet; one entry a network."""
-
-    pseudo_labels: Tensor  # [M, N], of the training rows, by the returned network
-    n_iter: list[int]
-    best_iter: list[int]  # 1 is the first
-    termination: list[str]
-    history: list[dict[str, list[float]]]
-
-
 def e_step(fleet: Fleet, rows: Rows) -> Tensor:
     """Pseudo-labels `[M, N]`: what was observed where somebody looked, else the prediction."""
     return torch.where(rows["tested"] > 0, rows["y"], fleet.predict(rows.X))
@@ -75,8 +65,8 @@ def run_em(
     first_q: Fleet | None = None,
     progress: Progress | None = None,
     saves: Saves | None = None,
-) -> EMResult:
-    """Train `fleet` in place.
+) -> list[dict[str, Any]]:
+    """Train `fleet` in place; fitted attributes of each network, its pseudo-labels among them.
 
     Parameters
     ----------
@@ -94,14 +84,9 @@ def run_em(
     alternate(steps, settings.max_iter, saves, done=done, progress=progress)
     if settings.keep == "best":
         steps.rule.restore(fleet.flat)
-    history = steps.history.records
-    return EMResult(
-        pseudo_labels=e_step(fleet, train),
-        n_iter=[len(record["train_loss"]) for record in history],
-        best_iter=steps.rule.best_step.tolist(),
-        termination=["max_iter" if on else "no_improvement" for on in steps.rule.active.tolist()],
-        history=history,
-    )
+    endings = steps.history.endings(steps.rule.best_step.tolist(), steps.rule.active.tolist())
+    labels = e_step(fleet, train).cpu().numpy()
+    return [one | {"pseudo_labels_": label} for one, label in zip(endings, labels, strict=True)]
 
 
 class _Networks:

@@ -210,7 +210,7 @@ class _Networks:
 
     def result(self) -> Trained:
         """The last iterate of the published variant, the best of the corrected one."""
-        classifier, finder, history = self.classifier, self.finder, self.history.records
+        classifier, finder = self.classifier, self.finder
         if not self.published:
             both = self._both()
             self.rule.restore(both)
@@ -218,20 +218,17 @@ class _Networks:
             finder.load(both[:, classifier.flat.shape[1] :])
         labels = self.train.e_step(classifier, finder).cpu().numpy()
         probability = finder.predict(self.train.with_group).cpu().numpy()
-        endings = zip(self.rule.best_step.tolist(), self.rule.active.tolist(), strict=True)
+        endings = self.history.endings(self.rule.best_step.tolist(), self.rule.active.tolist())
         attributes = [
-            {
-                "n_iter_": len(history[m][LOSSES[0]]),
-                "best_iter_": best,
-                "termination_": "max_iter" if on else "no_improvement",
-                "history_": history[m],
+            one
+            | {
                 "pseudo_labels_": labels[m],
                 "propensity_": probability[m],
                 "propensity_model_": Fleet(
                     finder.architecture, finder.flat[m : m + 1].cpu().clone()
                 ),
             }
-            for m, (best, on) in enumerate(endings)
+            for m, one in enumerate(endings)
         ]
         return Trained(classifier, attributes)
 
