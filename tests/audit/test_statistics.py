@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from dcem.audit import audit_labels
+from dcem.audit import audit_labels, testing
 from dcem.audit.independence import check_independence
-from dcem.audit.testing import testing_rates
 from dcem.audit.unmeasured import _left, benchmark_bounds, measured_strength
 from dcem.audit.yields import yields
 from dcem.estimation import Evaluator
@@ -112,7 +111,7 @@ def test_six_fair_groups_seldom_have_one_that_stands_out() -> None:
             testing_alone=rate,
             testing_as=np.full((900, 6), 0.4),
         )
-        rates = testing_rates(problem, People.of(problem), known)
+        rates = testing.testing_rates(problem, People.of(problem), known)
         called.append(any(rate.p_value < 0.05 for rate in rates))
         uncorrected.append(any(rate.difference.excludes(0) for rate in rates))
     assert np.mean(called) <= 0.1
