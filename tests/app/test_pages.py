@@ -10,6 +10,8 @@ import zipfile
 from pathlib import Path
 
 import httpx
+import numpy as np
+import pandas as pd
 import pytest
 from legible import contrast
 from running_app import running_app, wait_for
@@ -18,6 +20,7 @@ from tables import write_stops, write_survey
 from dcem import load_model
 from dcem.table.read import read_whole
 from dcem.table.settings import read_settings
+from dcem.tasks.nhanes import read_nhanes
 
 WAIT = 300_000  # milliseconds, beside other tests on a small machine
 
@@ -73,7 +76,9 @@ def test_from_stops_to_a_list_of_whom_to_search(app, tab) -> None:
     page.frame_locator("iframe").locator("#answer").wait_for()
     begin(page, "Fit", "Fit the model")
     finish(page)
-    begin(page, "Score", "Score these people")
+    page.get_by_role("link", name="Score", exact=True).click()
+    page.get_by_label("Flag those").fill("10")
+    page.get_by_role("button", name="Score these people").click()
     finish(page)
     assert page.locator("table.cells tbody tr").count() > 5
     page.get_by_role("link", name="Next tests", exact=True).click()
@@ -82,7 +87,9 @@ def test_from_stops_to_a_list_of_whom_to_search(app, tab) -> None:
     finish(page)
     done = {run.job["step"]: run for run in app.runs()}
     assert {run.state for run in done.values()} == {"done"}
-    assert read_whole(done["score"].result).num_rows == 400
+    scores = read_whole(done["score"].result).to_pandas()
+    assert len(scores) == 400
+    assert (scores["flagged"].str.lower() == "true").sum() == 40
     listed = read_whole(done["next-tests"].result).to_pandas()
     assert listed["probability"].astype(float).sum() == pytest.approx(25, abs=0.1)
     with page.expect_download() as downloading:
@@ -345,3 +352,35 @@ def test_one_settings_file_for_pages_and_commands(app, tab) -> None:
     assert written.table == table
     assert written.roles == {"label": "diabetes", "group": ["RIAGENDR"], "id": "SEQN"}
     assert written.choices[""] == {"words": "medicine"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "roles"),
+    [
+        ("nhanes", {"diabetes": "label", "tested": "tested", "RIDRETH1": "group", "SEQN": "id"}),
+        ("diabetes130", {"A1Cresult": "label", "race": "group", "patient_nbr": "id"}),
+    ],
+)
+def test_real_tables_to_a_model_without_typing_a_column(app, tab, shared, name, roles) -> None:
+    real = shared / "real" / f"{name}.csv.gz"
+    table = app.tables / f"{name}.csv"
+    people = pd.read_csv(real, dtype=str, keep_default_na=False)
+    if name == "nhanes":  # the survey measured everybody: what a clinic would have seen
+        people = read_nhanes(real)
+        tested = people["DIQ180"] == 1
+        people["tested"] = np.where(tested, "yes", "no")
+        found = np.where(people["LBXGH"] >= 6.5, "yes", "no")
+        people["diabetes"] = np.where(tested, found, "")
+        people = people.drop(columns=["LBXGH", "DIQ180", "DIQ010", "survey_weight"])
+    people.sample(10_000, random_state=0).to_csv(table, index=False)
+    page = tab()
+    page.get_by_role("button", name=table.name).click()
+    page.get_by_role("link", name="Next").click()
+    assert {column: role(page, column) for column in roles} == roles
+    page.get_by_role("button", name="Use these columns").click()
+    assert page.url.endswith("/check")
+    begin(page, "Fit", "Fit the model")
+    finish(page)
+    [run] = app.runs()
+    assert load_model(run.result).source.rows == 10_000

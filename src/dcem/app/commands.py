@@ -158,16 +158,26 @@ def fitted(study: Study, out: Path, method: str, comparison: Path | None = None)
     return Recipe(said, python, "model")
 
 
-def scored(study: Study, model: Path, table: Path, out: Path) -> Recipe:
-    """The scores of a file."""
+def scored(
+    study: Study, model: Path, table: Path, out: Path, capacity: float | None = None
+) -> Recipe:
+    """The scores of a file; with a capacity, the highest are flagged."""
     places = study.shown(model), study.shown(table)
     written = study.shown(out / "scores.csv")
     python = (
-        "import dcem\nfrom dcem.scoring import predict_file\n\n"
-        f"model = dcem.load_model({places[0]!r})\n"
-        + call("predict_file", "model", repr(places[1]), repr(written))
+        "import dcem\nfrom dcem.scoring import predict_file\n"
+        + ("from dcem.scoring.decisions import Rule\n\n" if capacity else "\n")
+        + f"model = dcem.load_model({places[0]!r})\n"
+        + call(
+            "predict_file",
+            "model",
+            repr(places[1]),
+            repr(written),
+            rule=Code(f"Rule(capacity={capacity})") if capacity else None,
+        )
     )
-    return Recipe(words("predict", *places, out=written), python, "scores.csv")
+    said = words("predict", *places, out=written, capacity=capacity)
+    return Recipe(said, python, "scores.csv")
 
 
 def next_tested(study: Study, model: Path, table: Path, out: Path, budget: int) -> Recipe:

@@ -112,6 +112,8 @@ class Pages:
 
     def problem(self, request: Request, message: str, status: int) -> Response:
         """What went wrong, and the way back."""
+        for folder in (*self.work.folders, self.work.uploads):
+            message = message.replace(f"{folder}/", "")
         return self.page("problem.html", "Something is wrong", status, message=message)
 
     def page(self, name: str, title: str, status: int = 200, **shown: Any) -> Response:
@@ -227,7 +229,7 @@ class Pages:
                 return f"/t/{study.name}/roles#values"
             choosing.checked(plain, study.table)
         except InputError as error:
-            study.leave(draft=plain, error=str(error))
+            study.leave(draft=plain, error=str(error).removeprefix(f"{study.table}: "))
             return f"/t/{study.name}/roles"
         reasons = choosing.proposal(study.table).suggestions
         study.say(plain, words, {(one.role, one.value): one.reason for one in reasons})

@@ -55,7 +55,8 @@ def recipe(study: Study, step: str, form: Posted) -> Recipe:
     if model is None:
         raise InputError("Fit a model first.")
     if step == "score":
-        return commands.scored(study, model, people(study), out)
+        flagged = form.whole("flagged", 0, 0, 100)
+        return commands.scored(study, model, people(study), out, flagged / 100 or None)
     budget = form.whole("budget", BUDGET, 0, MOST)
     return commands.next_tested(study, model, people(study), out, budget)
 
