@@ -69,7 +69,7 @@ With survey weights the default has {weighted[diabetes]} and {weighted[prediabet
 ## Whom to test next, with the truth in hand
 
 Of four fifths of the people, {tests:,} untested ones are tested, chosen in three ways; the default
-is fitted anew and judged on the last fifth. Means of five folds.
+is fitted anew and judged on the last fifth. {folds}.
 
 {further}
 
@@ -121,7 +121,10 @@ def page() -> str:
         for target in ("dr", "tested")
     }
     ours = plain.xs("ensemble", level="method")
-    means = tried.groupby(["outcome", "way"]).mean(numeric_only=True)
+    means, folds = (
+        tried.groupby(["outcome", "way"]).mean(numeric_only=True),
+        tried["fold"].nunique(),
+    )
     further = [
         "| | "
         + " | ".join(f"{o}: found | AUC | prevalence among the untested" for o in outcomes)
@@ -163,6 +166,7 @@ def page() -> str:
             for o, row in weighted.xs("ensemble", level="method").iterrows()
         },
         tests=int(tried["tests"].max()),
+        folds=f"Means of {folds} folds" if folds > 1 else "One fold of five",
     )  # fmt: skip
 
 

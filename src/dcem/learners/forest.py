@@ -24,16 +24,11 @@ class Forest(TreeLearner):
     name = "forest"
 
     def __init__(
-        self,
-        seed: int = 0,
-        squared: bool = False,
-        trees: int = TREES,
-        share: float | None = None,
-        n_jobs: int = 1,
+        self, seed: int = 0, squared: bool = False, trees: int = TREES, share: float | None = None
     ):
         """`share` of the columns is looked at for each split; None takes the square root."""
         super().__init__(seed, squared)
-        self.n_trees, self.share, self.n_jobs = trees, share, n_jobs
+        self.n_trees, self.share = trees, share
 
     def _learn(self, sample: Sample, validation: Rows | None) -> None:
         """Validation rows are not needed."""
@@ -44,7 +39,7 @@ class Forest(TreeLearner):
             min_samples_leaf=max(smallest_leaf(person, len(y)), len(y) // MOST_LEAVES),
             max_features=max(1, round(self._looked_at(rows.shape[1]))),
             random_state=self.seed % 2**32,
-            n_jobs=self.n_jobs,
+            n_jobs=1,
         ).fit(rows, y, sample_weight=weight)
         trees = [tree.tree_ for tree in forest.estimators_]
         self._set(Trees.from_sklearn(trees, [tree.value.ravel() / self.n_trees for tree in trees]))

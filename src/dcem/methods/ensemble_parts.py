@@ -5,8 +5,8 @@ score for every row by a model that does not know it, and the mean of the list i
 
 Threads do the fitting. Boosted trees, forests and linear models leave Python while they work, and
 all networks train as one stack: the time is about that of the networks, if there are two cores.
-With eight or more every network is a piece of work, and forests grow several trees at a time. Every
-piece has its own seed, so that results do not depend on how many there are.
+Every piece of work has its own seed and runs on one thread, so that results do not depend on how
+many there are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -114,18 +113,11 @@ def fit_parts(
         learns, held = ~inside[k] & few, inside[k] & few
         return _fitted("boost", policy, table.tested, table, learns, held, seed + k)
 
-    cores = n_jobs or cpu_count()
-    many = cores >= 2 * len(numbers)  # enough for every piece of work to be cut once more
-
     def learner(name: str, k: int) -> Any:
         learns, held = ~inside[k] & tested, inside[k] & tested
-        more = {"n_jobs": cores // len(numbers)} if many and name == "forest" else {}
-        return _fitted(name, table.X, table.y, table, learns, held, seed + k, **more)
+        return _fitted(name, table.X, table.y, table, learns, held, seed + k)
 
-    def networks(folds: range) -> list[Perceptron]:
-        these = [inside[k] for k in folds]
-        return fit_networks(table, these, z_tested, seed + folds.start, steps)
-
+    cores = n_jobs or cpu_count()
     with (
         threadpool_limits(1),
         ThreadPoolExecutor(max(1, min(cores, 4 * len(numbers)))) as workers,
@@ -134,15 +126,14 @@ def fit_parts(
         z_tested = _out_of_fold(policies, inside, policy, workers)
         pending: dict[str, list[Future[Any]]] = {}
         for name in sorted(names, key=PARTS.index):  # what takes longest begins first
-            folds = range(len(numbers))
-            if name == "network":  # one stack, or one network at a time
-                stacks = [range(k, k + 1) for k in folds] if many else [folds]
-                pending[name] = [workers.submit(networks, stack) for stack in stacks]
+            if name == "network":
+                args = table, inside, z_tested, seed, steps
+                pending[name] = [workers.submit(fit_networks, *args)]
             else:
-                pending[name] = [workers.submit(learner, name, k) for k in folds]
+                pending[name] = [workers.submit(learner, name, k) for k in range(len(numbers))]
         models = {name: [one.result() for one in pending[name]] for name in names}
         if "network" in names:
-            models["network"] = list(chain(*models["network"]))
+            models["network"] = models["network"][0]  # the whole stack was one piece of work
         log_odds = {name: _out_of_fold(models[name], inside, table.X, workers) for name in names}
     return Parts(models, log_odds, expit(z_tested), policies[0])
 
@@ -155,12 +146,11 @@ def _fitted(
     learns: np.ndarray,
     held: np.ndarray,
     seed: int,
-    **more: Any,
 ) -> Any:
     """A learner of some rows, which chooses by others where there are any."""
     validation = (X[held], y[held], table.weight[held]) if held.any() else None
     person = None if table.person is None else table.person[learns]
-    return make_learner(name, seed, **OPTIONS.get(name, {}), **more).fit(
+    return make_learner(name, seed, **OPTIONS.get(name, {})).fit(
         X[learns], y[learns], table.weight[learns], validation, person
     )
 
