@@ -27,6 +27,13 @@ def test_decisions_are_written_printed_and_recorded(tmp_path, inside) -> None:
     assert told["flagged"] == flagged.sum() == 150
     for group, found in told["by_group"].items():
         assert found["flagged"] == flagged[race == group].sum()
+    assert (
+        inside(
+            *("predict", "m", "a.csv", "--out", "k.csv", "--keep", "r*,x"), cwd=tmp_path
+        ).returncode
+        == 0
+    )
+    assert list(pd.read_csv(tmp_path / "k.csv"))[:2] == ["race", "x"]
     other = ("predict", "m", "a.csv", "--out", "t.csv", "--threshold", "0.5")
     assert inside(*other, cwd=tmp_path).returncode == 0  # counts more than the file's capacity
     scores = pd.read_csv(tmp_path / "t.csv")

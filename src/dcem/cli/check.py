@@ -73,6 +73,8 @@ def _show_overlap(look: FirstLook, console: Any) -> None:
         f"(a quick model of {look.rows:,} rows; .5: by chance alone)."
     )
     for name, one in look.overlap.items():
+        if name in look.too_few:
+            continue
         if one.reason:
             console.print(f"[yellow]overlap, {escape(name)}:[/yellow] {escape(one.reason)}")
         elif not one.complete:
@@ -80,8 +82,12 @@ def _show_overlap(look: FirstLook, console: Any) -> None:
                 f"[yellow]overlap, {escape(name)}:[/yellow] the tests speak for "
                 f"{percent(one.reach)} of the people; the others are like nobody tested."
             )
-    if all(one.complete for one in look.overlap.values()):
+    asked = [one for name, one in look.overlap.items() if name not in look.too_few]
+    if all(one.complete for one in asked):
         console.print("Overlap: the tested seem to speak for everybody.")
+    if look.too_few:
+        few = ", ".join(look.too_few)
+        console.print(f"Too few of them among these rows to say more: {escape(few)}.")
 
 
 def _show_times(look: FirstLook, roles: str, table: Path, console: Any) -> None:
@@ -89,12 +95,14 @@ def _show_times(look: FirstLook, roles: str, table: Path, console: Any) -> None:
 
     from dcem.text import duration
 
-    console.print("\nWhat each step will take on this machine, if nothing else runs on it:")
+    console.print("\nAbout what each step will take, if this machine stays as busy as it is now:")
     for name, write in STEPS.items():
-        seconds = look.seconds[name]
-        low, high = duration(seconds / look.unsure), duration(seconds * look.unsure)
+        long = "cannot be told"
+        if seconds := look.seconds.get(name):
+            low, high = duration(seconds / look.unsure), duration(seconds * look.unsure)
+            long = low if low == high else f"{low} to {high}"
         line = " ".join(filter(None, ["dcem", name, shlex.quote(str(table)), roles, write]))
-        console.print(f"  [bold]{name:8}[/bold] {low} to {high}")
+        console.print(f"  [bold]{name:8}[/bold] {long}")
         console.print(f"    {escape(line)}", soft_wrap=True)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from dcem.cli import _table_options as options
 from dcem.cli._progress import counting
+from dcem.table.roles import LIST, WILDCARDS, spelled_out
 from dcem.text import percent
 
 
@@ -21,7 +23,7 @@ def predict(
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column to carry over; `all` for every one. Repeat it for several. Default: the "
+            help=f"Column to carry over; `all` for every one. {WILDCARDS} {LIST} Default: the "
             "identifier the model knows, else the row number.",
             show_default=False,
         ),
@@ -80,7 +82,10 @@ def predict(
     if threshold is not None or capacity is not None:
         rule = Rule(threshold, capacity)
     fitted = TableModel.load(model)
-    columns = read_header(table, query) if keep == ["all"] else keep
+    columns: Sequence[str] | None = None
+    if keep is not None:
+        header = read_header(table, query)
+        columns = header if keep == ["all"] else spelled_out(keep, header)
     started = time.perf_counter()
     with console.status("reading ...") as status:
         progress = counting(status)

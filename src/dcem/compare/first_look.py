@@ -19,11 +19,13 @@ from dcem.compare.run import MAX_ROWS, within_budget
 from dcem.estimation import overlap
 from dcem.estimation.cross_fitting import CELLS, ROW_BUDGET
 from dcem.estimation.folds import person_folds, usual_folds
+from dcem.estimation.influence import FEWEST_PEOPLE
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Overlap
 from dcem.table.labels import SelectiveLabels
 
 ROWS = 4000
+LEAST = 1000  # with fewer rows the time is that of starting
 FOLDS = 2
 UNSURE = 2.0
 
@@ -41,7 +43,9 @@ class FirstLook:
     predictable
         AUC of who is tested, out of fold; near 1 the untested resemble nobody tested.
     seconds
-        What `audit`, `compare` and `fit` will take, about.
+        What `audit`, `compare` and `fit` will take, about; empty where there was nothing to time.
+    too_few
+        Groups with enough tests in the table, and too few of them among these rows.
     unsure
         A time may be so many times as long, or as short.
     """
@@ -50,6 +54,7 @@ class FirstLook:
     overlap: Mapping[str, Overlap]
     predictable: float
     seconds: Mapping[str, float]
+    too_few: tuple[str, ...] = ()
     unsure: float = UNSURE
 
 
@@ -71,8 +76,17 @@ def first_look(problem: SelectiveLabels, random_state: int = 0) -> FirstLook:
         len(some),
         reach.overlap if reach else {},
         testing[0] if testing else float("nan"),
-        seconds(problem, unit / len(some)),
+        seconds(problem, unit / max(len(some), LEAST)) if found.reports else {},
+        _too_few(problem, some),
     )
+
+
+def _too_few(problem: SelectiveLabels, some: SelectiveLabels) -> tuple[str, ...]:
+    here, there = (
+        np.bincount(one.group[one.tested], minlength=one.n_groups) for one in (problem, some)
+    )
+    few = (there < FEWEST_PEOPLE) & (here >= FEWEST_PEOPLE)
+    return tuple(problem.group_names[code] for code in np.flatnonzero(few))
 
 
 def seconds(problem: SelectiveLabels, unit: float) -> dict[str, float]:
