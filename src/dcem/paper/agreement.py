@@ -285,8 +285,7 @@ def _reported(
     place: tuple[str, str, str, str], points: np.ndarray, theirs: float, lacking: str, note: str
 ) -> list[Any]:
     """A row without a rule."""
-    median = _median(points)
-    verdict = "incomplete" if lacking else "reported"
+    median, verdict = _median(points), "incomplete" if lacking else "reported"
     numbers = [len(points), median, theirs, median - theirs, np.nan]
     return [*place, *numbers, verdict, lacking or note]
 
@@ -334,29 +333,32 @@ def print_comparison(
         return
     off = comparison["verdict"].isin(["off", "incomplete"])
     listed = comparison if everything else comparison[off]
+    forms = {"ours": ".4f", "published": ".4f", "difference": "+.4f", "points": ".4f"}
     for (source, setting), rows in listed.groupby(["source", "setting"], sort=False):
-        table = Table(title=f"{source}: {setting}", title_justify="left", box=None)
-        for column in ("method", "metric"):
-            table.add_column(column, no_wrap=True)
+        table = Table(
+            "method", "metric", title=f"{source}: {setting}", title_justify="left", box=None
+        )
         for column in ("ours", "theirs", "difference", "points"):
-            table.add_column(column, justify="right", no_wrap=True)
-        table.add_column("verdict", no_wrap=True)
+            table.add_column(column, justify="right")
+        table.add_column("verdict")
+        for made in table.columns:
+            made.no_wrap = True
         table.add_column("", overflow="fold")
         for row in rows.to_dict("records"):
-            shown = (("ours", ".4f"), ("published", ".4f"), ("difference", "+.4f"))
-            numbers = [_number(row[name], form) for name, form in (*shown, ("points", ".4f"))]
-            verdict = f"[{STYLES[row['verdict']]}]{row['verdict']}[/]"
+            numbers = [
+                "" if pd.isna(row[name]) else format(row[name], form)
+                for name, form in forms.items()
+            ]
             note = row["why"] if row["verdict"] == "reported" else ""  # the others: at the end
-            table.add_row(row["method"], row["metric"], *numbers, verdict, note)
+            table.add_row(row["method"], row["metric"], *numbers, _styled(row["verdict"]), note)
         console.print(table)
         console.print()
     counts = comparison["verdict"].value_counts()
     console.print(", ".join(f"{counts[name]} {name}" for name in STYLES if name in counts))
     for row in comparison[off].to_dict("records"):
-        verdict = f"[{STYLES[row['verdict']]}]{row['verdict']}[/]"
         what = f"{row['method']}, {row['metric']} ({row['setting']})"
-        console.print(f"{verdict}: {what}: {row['why']}", soft_wrap=True)
+        console.print(f"{_styled(row['verdict'])}: {what}: {row['why']}", soft_wrap=True)
 
 
-def _number(value: float, form: str) -> str:
-    return "" if pd.isna(value) else format(value, form)
+def _styled(verdict: str) -> str:
+    return f"[{STYLES[verdict]}]{verdict}[/]"

@@ -108,20 +108,15 @@ class Recorded:
         )
 
 
+@dataclass
 class Runs:
     """Results computed now, or taken from an earlier run into the same store."""
 
-    def __init__(
-        self,
-        out: Path,
-        *,
-        cohort: Path | None = None,
-        device: str = "auto",
-        max_seconds: float | None = None,
-        display: Any = None,
-    ):
-        self.out, self.cohort = Path(out), cohort
-        self.device, self.max_seconds, self.display = device, max_seconds, display
+    out: Path
+    cohort: Path | None = None
+    device: str = "auto"
+    max_seconds: float | None = None
+    display: Any = None
 
     def rows(self, need: Need) -> Found:
         """Run what has no result yet; a store that is complete is only read."""
@@ -132,13 +127,8 @@ class Runs:
         if need.optional or need.compute is not None:
             return Recorded(self.out).rows(need)
         if need.sepsis and self.cohort is None:
-            return Found(
-                pd.DataFrame(),
-                notes=(
-                    "Ours is not computed: sepsis needs the cohort that 'dcem sepsis build' "
-                    "writes.",
-                ),
-            )
+            why = "Ours is not computed: sepsis needs the cohort that 'dcem sepsis build' writes."
+            return Found(pd.DataFrame(), notes=(why,))
         cohort = None if self.cohort is None else str(self.cohort.absolute())
         benchmark = narrowed(load(need.preset, cohort=cohort), need)
         summary = run(

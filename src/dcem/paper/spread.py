@@ -84,6 +84,18 @@ def complete(rows: pd.DataFrame, over: str = "phase") -> pd.DataFrame:
     return rows[counts == rows.groupby(SETTING)[over].transform("nunique")]
 
 
+def independent(rows: pd.DataFrame) -> pd.DataFrame:
+    """Fits on independent draws, each cell once."""
+    if rows.empty:
+        return rows
+    if "stream" in rows:
+        rows = rows[rows["stream"] == "independent"]
+    if "label" in rows:
+        rows = rows[rows["label"] == rows["method"]]
+    cell = [*SETTING, "phase", "seed", "method"]
+    return rows.drop_duplicates([name for name in cell if name in rows])
+
+
 def spreads_of(rows: pd.DataFrame, by: str = "method") -> Spreads:
     """Ours, over all rows of a setting."""
     if rows.empty:

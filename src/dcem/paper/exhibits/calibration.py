@@ -33,25 +33,19 @@ def curves(
     Columns: q_y, k, q_t, phase, temperature, group ("all", "0", "1"), bin, predicted, observed,
     count. Bins that hold nobody are left out.
     """
-    import torch
-
     from dcem.engine import Rows, resolve_device
+    from dcem.learners.preprocess import Preprocessor
+    from dcem.methods.fleets import stack
     from dcem.methods.propensity import PropensitySettings, fit_propensity, log_odds
+    from dcem.methods.tables import Table
     from dcem.tasks import make_sinusoid
 
-    where = resolve_device(device)
     tasks = [make_sinusoid(0.5, 1.0, 2.0, float(np.radians(phase))) for phase in phases]
+    as_they_are = Preprocessor.fit(tasks[0].train.X, None)
 
     def rows(split: str) -> Rows:
-        parts = [getattr(task, split) for task in tasks]
-
-        def stack(name: str, kind: Any) -> Any:
-            values = np.stack([np.asarray(getattr(part, name)) for part in parts])
-            return torch.as_tensor(values.astype(kind), device=where)
-
-        tested = stack("tested", np.float32)
-        columns = {"tested": tested, "group": stack("group", np.int64)}
-        return Rows(stack("X", np.float32), columns | {"weight": torch.ones_like(tested)})
+        tables = [Table.of(task.split(split), as_they_are, None) for task in tasks]
+        return stack(tables, 1, resolve_device(device))
 
     fleet = fit_propensity(
         rows("train"), None, PropensitySettings(steps=steps), n_groups=2, seeds=[42] * len(tasks)

@@ -23,7 +23,7 @@ from dcem.paper.drawing import Picture, fraction, heading, look, tick
 from dcem.paper.exhibits.summary import published_settings, settings_of
 from dcem.paper.published import BETTER, METHOD_NAMES, METRIC_NAMES, METRICS, ORACLE
 from dcem.paper.sources import Found
-from dcem.paper.spread import SETTING, complete, our_rows
+from dcem.paper.spread import SETTING, complete, independent, our_rows
 from dcem.report.style import GRID, INK, MUTED, group_colour, new_figure
 
 N_RESAMPLES = 20_000
@@ -148,17 +148,6 @@ def _t_interval(name: str, values: np.ndarray, stats: Any) -> dict[str, float]:
         return {name: mean, f"{name}_low": np.nan, f"{name}_high": np.nan}
     half = stats.t.ppf((1 + LEVEL) / 2, n - 1) * float(np.std(values, ddof=1)) / np.sqrt(n)
     return {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
-
-
-def independent(rows: pd.DataFrame) -> pd.DataFrame:
-    """Fits on independent draws, each cell once."""
-    if rows.empty:
-        return rows
-    if "stream" in rows:
-        rows = rows[rows["stream"] == "independent"]
-    if "label" in rows:
-        rows = rows[rows["label"] == rows["method"]]
-    return rows.drop_duplicates([*SETTING, "phase", "seed", "method"])
 
 
 def robustness(shown: Found, seeds: Found) -> Picture:

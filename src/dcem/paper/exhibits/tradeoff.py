@@ -17,6 +17,7 @@ import pandas as pd
 from dcem.paper.drawing import Picture, heading, look, tick
 from dcem.paper.published import METHOD_NAMES, METRIC_NAMES
 from dcem.paper.sources import Found
+from dcem.paper.spread import independent
 from dcem.report.style import GRID, MUTED, new_figure
 from dcem.text import number
 
@@ -40,17 +41,13 @@ STREAM_NOTE = (
 
 def pooled(rows: pd.DataFrame, *, every_k: bool = False) -> pd.DataFrame:
     """Fits on independent draws (one seed) at the k that the paper pools, or at all, each once."""
-    if rows.empty:
-        return rows
-    keep = np.isclose(rows["k"].to_numpy(float)[:, None], POOLED_K, atol=1e-3).any(axis=1)
-    keep |= every_k
-    if "stream" in rows:
-        keep &= (rows["stream"] == "independent").to_numpy()
-    if "seed" in rows and keep.any():
-        keep &= (rows["seed"] == rows.loc[keep, "seed"].min()).to_numpy()
-    if "label" in rows:
-        keep &= (rows["label"] == rows["method"]).to_numpy()
-    return rows[keep].drop_duplicates(["method", "q_y", "k", "q_t", "phase"])
+    rows = independent(rows)
+    if len(rows) and not every_k:
+        near = np.isclose(rows["k"].to_numpy(float)[:, None], POOLED_K, atol=1e-3)
+        rows = rows[near.any(axis=1)]
+    if "seed" in rows:
+        rows = rows[rows["seed"] == rows["seed"].min()]
+    return rows
 
 
 def in_common(rows: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
