@@ -229,3 +229,16 @@ def test_the_page_about_it_runs(capsys) -> None:
     code = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     exec(compile("\n".join(code), str(page), "exec"), {})
     assert "serious" in capsys.readouterr().out
+
+
+def test_what_drives_testing_beside_what_drives_the_outcome() -> None:
+    """One column sends people to a test, another makes them ill."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3000, 3))
+    tested = rng.random(3000) < expit(1.5 * x[:, 0])
+    y = rng.random(3000) < expit(1.5 * x[:, 1])
+    found = audit_labels(SelectiveLabels.from_arrays(x, np.where(tested, y, np.nan)))
+    testing = {driver.column: driver.share for driver in found.drivers}
+    outcome = {driver.column: driver.share for driver in found.outcome_drivers}
+    assert testing["x0"] > 0.9 > 0.05 > testing["x1"]
+    assert outcome["x1"] > 0.9 > 0.05 > outcome["x0"]

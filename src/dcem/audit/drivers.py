@@ -1,10 +1,13 @@
-"""What drives testing: how much worse it is predicted when a column is shuffled.
+"""What drives testing, and the outcome: how much worse each is predicted when a column is permuted.
 
-The columns that come from one raw column (its categories, its mark for missing) are shuffled
-together among held-out people, and the log loss of the out-of-fold model of testing rises by what
-the model owes to that column (permutation importance: Breiman 2001; Fisher, Rudin and Dominici
-2019). The direction is the predicted share tested when everybody had a high instead of a low value
-(90th against 10th percentile), or one common category instead of another, all else as it is.
+The columns that come from one raw column (its categories, its mark for missing) are permuted
+together among held-out people, and the log loss of the out-of-fold model rises by what the model
+owes to that column (permutation importance: Breiman 2001; Fisher, Rudin and Dominici 2019). The
+direction is the predicted share when everybody had a high instead of a low value (90th against 10th
+percentile), or one common category instead of another, all else as it is.
+
+Side by side they say what a reviewer asks: a column that drives testing and not the outcome sends
+people to a test for another reason than their risk.
 
 Importance is about prediction, not cause. Columns that say the same share their importance, and a
 column recorded *after* the decision to test can top the list because it is its consequence. Columns
@@ -36,20 +39,25 @@ GROUP = "(group)"
 def find_drivers(
     problem: SelectiveLabels,
     people: People,
-    testing: CrossFit,
+    model: CrossFit,
+    target: np.ndarray,
+    among: np.ndarray,
     sources: Sequence[str],
     rng: np.random.Generator,
 ) -> tuple[Driver, ...]:
-    """Every raw column with its importance, most important first."""
+    """Every raw column with its importance to a model of `target` [n], most important first.
+
+    It is judged on the rows `among` [n] whose target is known.
+    """
     features = Features.of(problem)
-    rows = np.arange(len(problem))
+    rows = np.flatnonzero(among)
     if len(rows) > ROWS:
         rows = np.sort(rng.choice(rows, ROWS, replace=False))
     asked = _Held(
-        testing.models,
-        testing.fold[rows],
+        model.models,
+        model.fold[rows],
         features.take(rows),
-        problem.tested[rows],
+        target[rows].astype(bool),
         people.weight[rows],
     )
     names = list(sources) + [GROUP] * (features.n_groups if features.group is not None else 0)
@@ -86,14 +94,14 @@ class _Held:
     models: Mapping[int, Any]  # by fold
     fold: np.ndarray
     X: np.ndarray
-    tested: np.ndarray
+    target: np.ndarray
     weight: np.ndarray
 
     def some(self, most: int) -> _Held:
         """Evenly spaced rows of these."""
         step = slice(None, None, -(-len(self.X) // most))
         return _Held(
-            self.models, self.fold[step], self.X[step], self.tested[step], self.weight[step]
+            self.models, self.fold[step], self.X[step], self.target[step], self.weight[step]
         )
 
     def probability(self, X: np.ndarray) -> np.ndarray:
@@ -106,11 +114,11 @@ class _Held:
 
     def losses(self, X: np.ndarray) -> np.ndarray:
         p = np.clip(self.probability(X), 1e-6, 1 - 1e-6)
-        return -np.log(np.where(self.tested, p, 1 - p))
+        return -np.log(np.where(self.target, p, 1 - p))
 
 
 def _direction(asked: _Held, columns: list[int], labels: list[str], source: str) -> str:
-    """In words: what the predicted share tested does as the column changes."""
+    """In words: what the predicted share does as the column changes."""
 
     def rate(values: np.ndarray) -> float:
         moved = asked.X.copy()

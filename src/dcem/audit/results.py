@@ -265,6 +265,7 @@ class Audit(ShowsItself):
     learners: Mapping[str, str]  # nuisance -> learner that won
     configuration: Mapping[str, str]
     least_difference: float = 0.01  # differences in rates under it are noted and no more
+    outcome_drivers: tuple[Driver, ...] = ()  # the same of what a test would show
     left_over: Mapping[str, Estimate] = field(default_factory=dict)  # what residuals still know
     missing: Mapping[str, Estimate] = field(default_factory=dict)  # column -> tested - untested
     needed: tuple[Needed, ...] = ()

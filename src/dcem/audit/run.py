@@ -152,7 +152,15 @@ def audit_labels(
         progress("asking what drives testing")
         found = replace(
             found,
-            drivers=find_drivers(problem, people, nuisances.testing_model, sources, rng),
+            drivers=find_drivers(
+                problem,
+                people,
+                nuisances.testing_model,
+                tested,
+                np.ones(len(problem), bool),
+                sources,
+                rng,
+            ),
         )
     progress("trying what nobody measured")
     if nuisances.membership is not None and varies:
@@ -176,6 +184,11 @@ def audit_labels(
                 name="the model of what a test would show",
             ),
         )
+    if nuisances.outcome_model is not None and enough:
+        drivers = find_drivers(
+            problem, people, nuisances.outcome_model, problem.y_imputed, tested, sources, rng
+        )
+        found = replace(found, outcome_drivers=drivers)
     return conclude(found)
 
 

@@ -66,6 +66,7 @@ class Nuisances:
     each: Mapping[str, Nuisances] = field(default_factory=dict)  # by one kind of model alone
     testing_each: Mapping[str, np.ndarray] = field(default_factory=dict)  # [n], all kinds
     testing_model: CrossFit | None = None
+    outcome_model: CrossFit | None = None
     known: bool = False  # whether `testing` are the probabilities of a design
 
     @property
@@ -164,6 +165,7 @@ def fit_nuisances(
         each=made,
         testing_each=by_kind,
         testing_model=testing,
+        outcome_model=outcome,
     )
 
 
