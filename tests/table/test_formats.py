@@ -15,7 +15,7 @@ from dcem.extras import MissingExtra
 from dcem.table import Roles, read_table
 from dcem.table.checks import DataWarning, InputError
 from dcem.table.formats import objects
-from dcem.table.read import read_batches, read_header, read_whole
+from dcem.table.read import read_batches, read_header, read_some, read_whole
 from dcem.table.write import SUFFIXES, write_frame
 
 N = 1200
@@ -202,6 +202,37 @@ def test_a_broken_file_of_a_folder_is_named_not_skipped(tmp_path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="without"):
         read_header(tmp_path / "empty")
+
+
+def test_of_a_large_table_whole_people_are_drawn(files, tmp_path) -> None:
+    frame = made_up()
+    with pytest.warns(DataWarning, match=r"1,200 rows; .* people drawn .* 1\.7 times"):
+        table = read_table(files["parts.parquet"], ROLES, most_rows=400)
+    drawn = table.source.rows
+    assert table.source.drawn_from == N
+    assert 300 < drawn < 500
+    kept = quietly(files["parts.parquet"], most_rows=400)
+    same(kept, table)  # the seed decides
+    same(quietly(files["file.parquet"], most_rows=400), table)  # not how the rows are cut
+    other = quietly(files["parts.parquet"], most_rows=400, random_state=1)
+    assert not np.array_equal(other.problem.X[:100], table.problem.X[:100], equal_nan=True)
+    read = read_some(files["file.parquet"], 1 / 3, "person", 0).to_pandas()
+    rows, found = frame.person.value_counts(), read.person.value_counts()
+    assert (found == rows[found.index]).all()
+    assert quietly(files["parts.parquet"], most_rows=N).source.drawn_from == 0
+
+
+def test_draws_are_fair_and_unrelated_between_seeds(tmp_path) -> None:
+    people = pd.DataFrame({"id": [f"P{i}" for i in range(20_000)], "x": np.arange(20_000)})
+    people.loc[::2, "id"] = None  # nobody's rows are drawn one by one
+    people.to_parquet(tmp_path / "p.parquet")
+    taken = [
+        set(read_some(tmp_path / "p.parquet", 0.1, "id", seed)["x"].to_pylist())
+        for seed in range(4)
+    ]
+    assert all(abs(len(one) - 2000) < 4 * 42.4 for one in taken)  # 4 standard deviations
+    assert all(abs(len(taken[0] & one) - 200) < 4 * 14.1 for one in taken[1:])
+    assert all(abs(sum(x % 2 for x in one) - 1000) < 4 * 30 for one in taken)
 
 
 # -- databases and workbooks -----------------------------------------------------------------------

@@ -51,6 +51,16 @@ Query = Annotated[
         show_default=False,
     ),
 ]
+MostRows = Annotated[
+    int | None,
+    typer.Option(
+        "--most-rows",
+        min=1000,
+        help="Rows to read of a larger Parquet file or folder, whole people at random. Default: as "
+        "many as make 30 million cells.",
+        show_default=False,
+    ),
+]
 Words = Annotated[
     str,
     typer.Option(
@@ -127,7 +137,8 @@ def describe(table: UserTable) -> dict[str, str]:
     told = {
         "file": table.source.name,
         "SHA-256": table.source.sha256,
-        "rows": f"{table.source.rows:,}",
+        "rows": f"{table.source.rows:,}"
+        + (f" of {table.source.drawn_from:,}" if table.source.drawn_from else ""),
         "columns": str(table.source.columns),
     }
     for name, value in table.roles.to_plain().items():

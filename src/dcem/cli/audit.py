@@ -17,6 +17,7 @@ def audit(
     table: options.Table,
     roles: options.Roles,
     query: options.Query = None,
+    most_rows: options.MostRows = None,
     report: Annotated[
         Path | None,
         typer.Option("--report", "-r", help="Write the audit as one HTML page."),
@@ -54,7 +55,7 @@ def audit(
     outputs = Outputs([(report, "html"), (markdown, "md"), (json, "json")], table, words)
     aside = Console(stderr=True, highlight=False)
     with aside.status("reading the table ..."):
-        user_table = read_table(table, roles, query)
+        user_table = read_table(table, roles, query, most_rows=most_rows, random_state=seed)
     options.show_columns(user_table, console)
     attributes = user_table.by_attribute()
     with telling(audit_steps(user_table.problem, attributes), aside) as progress:

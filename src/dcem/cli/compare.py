@@ -17,6 +17,7 @@ def compare(
     table: options.Table,
     roles: options.Roles,
     query: options.Query = None,
+    most_rows: options.MostRows = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -97,7 +98,7 @@ def compare(
     for name in names:
         require_libraries(name)
     with console.status(f"reading {table} ..."):
-        read = read_table(table, roles, query)
+        read = read_table(table, roles, query, most_rows=most_rows, random_state=seed)
     options.show_columns(read, console)
     console.print()
     console.print(read.problem.summary(small_cells=False), markup=False)

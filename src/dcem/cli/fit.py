@@ -61,6 +61,7 @@ def fit(
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights, batches, held-out rows.")] = 0,
     query: options.Query = None,
+    most_rows: options.MostRows = None,
 ) -> None:
     """Fit a method to a table and write the model to a folder.
 
@@ -83,7 +84,7 @@ def fit(
     replaces = require_place(out)
     require_method(choose().method if method == AUTO else method, learner)
     with console.status(f"reading {table} ..."):
-        read = read_table(table, roles, query)
+        read = read_table(table, roles, query, most_rows=most_rows, random_state=seed)
     options.show_columns(read, console)
     console.print()
     console.print(read.problem.summary(small_cells=False), markup=False)

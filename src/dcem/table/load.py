@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,11 +22,12 @@ from dcem.table.encoder import Encoder
 from dcem.table.frames import as_table
 from dcem.table.labels import SelectiveLabels
 from dcem.table.leaks import Leak
-from dcem.table.messages import DataWarning, InputError, notice
+from dcem.table.messages import DataWarning, InputError, notice, require_columns
 from dcem.table.read import Source
 from dcem.table.roles import Roles
 
 SMALL_GROUP = 10
+MOST_CELLS = 30_000_000  # of a table that is read whole; of larger ones, people are drawn
 LEAK_ROWS = 200_000  # about as many are looked at for signs of a leak
 
 
@@ -70,7 +72,14 @@ class UserTable:
         }
 
 
-def read_table(source: Any, roles: Roles, query: str | None = None) -> UserTable:
+def read_table(
+    source: Any,
+    roles: Roles,
+    query: str | None = None,
+    *,
+    most_rows: int | None = None,
+    random_state: int = 0,
+) -> UserTable:
     """Read a table of people, messy as such tables are.
 
     Kinds of columns are guessed from all their values (`UserTable.columns` says how, and what was
@@ -87,6 +96,11 @@ def read_table(source: Any, roles: Roles, query: str | None = None) -> UserTable
         Which column is what.
     query
         SQL, if the file is a database; or the name of a sheet of a workbook.
+    most_rows
+        Of a Parquet file or folder with more rows, whole people are drawn at random, about so many
+        rows, in one pass and in bounded memory. None: as many as make 30 million cells.
+    random_state
+        Seed of that draw.
     """
     if not isinstance(source, str | Path):
         frame = source if isinstance(source, pd.DataFrame) else as_table(source)
@@ -96,10 +110,24 @@ def read_table(source: Any, roles: Roles, query: str | None = None) -> UserTable
     with naming(path):
         for note in reading.notes(path, query):
             notice(note)
-        return _read(reading.read_whole(path, query=query), roles, path, query)
+        rows, header = reading.count_rows(path), reading.read_header(path, query)
+        most = most_rows or max(1, MOST_CELLS // len(header))
+        if rows is None or rows <= most:
+            return _read(reading.read_whole(path, query=query), roles, path, query)
+        require_columns(header, [] if roles.id is None else [roles.id])
+        some = reading.read_some(path, most / rows, roles.id, random_state)
+        drawn = "rows" if roles.id is None else "people"
+        notice(
+            f"{path.name} has {rows:,} rows; {some.num_rows:,} of them are read, {drawn} drawn at "
+            f"random with seed {random_state}. Intervals are {math.sqrt(rows / most):.1f} times as "
+            "wide as all rows would make them. `most_rows` sets how many are read."
+        )
+        return _read(some, roles, path, query, rows)
 
 
-def _read(table: pa.Table, roles: Roles, origin: Any, query: str | None = None) -> UserTable:
+def _read(
+    table: pa.Table, roles: Roles, origin: Any, query: str | None = None, drawn_from: int = 0
+) -> UserTable:
     roles = roles.resolved(table.column_names)
     twins = _twins(table, reading.repeated(origin, query), roles)
     if table.num_rows == 0:
@@ -153,7 +181,7 @@ def _read(table: pa.Table, roles: Roles, origin: Any, query: str | None = None) 
     is_file = isinstance(origin, Path)
     digest = reading.file_hash(origin, query) if is_file else reading.frame_hash(table)
     name = origin.name if is_file else "frame"
-    source = Source(name, table.num_rows, table.num_columns, digest)
+    source = Source(name, table.num_rows, table.num_columns, digest, drawn_from)
     return UserTable(problem, truth, encoder, columns, roles, source, found, tuple(attributes))
 
 
