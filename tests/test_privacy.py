@@ -13,8 +13,10 @@ import pytest
 from rich.console import Console
 from safetensors.numpy import load_file
 from tests.support.reader import EVERYBODY, Reader
+from typer.testing import CliRunner
 
 from dcem.audit import audit_labels
+from dcem.cli import app
 from dcem.compare import compare_methods
 from dcem.report.audit import audit_document
 from dcem.report.compare import compare_document
@@ -233,3 +235,19 @@ def test_the_reader_finds_what_is_given_away() -> None:
     reader.hears_rate(EVERYBODY, "positive", "tested", rate)
     assert reader.learns("B", "tested") == (2, 2)
     assert reader.learns("B", "positive") == (1, 1)
+
+
+@pytest.mark.parametrize("command", ["fit", "check"])
+def test_terminals_show_no_small_count(command, tmp_path) -> None:
+    make("a group of five", tmp_path)
+    roles = ["--label", "result", "--positive", "pos", "--group", "group"]
+    more = ["--method", "tested-only", "--learner", "linear", "--out", str(tmp_path / "m")]
+    told = CliRunner().invoke(
+        app, [command, str(tmp_path / "table.csv"), *roles, *more * (command == "fit")]
+    )
+    assert told.exit_code == 0, told.output
+    counts = {line.split()[0]: line.split()[1:] for line in told.output.splitlines() if line}
+    assert counts["all"][:2] == ["375", "157"]
+    assert counts["A"][:2] == ["220", "101"]
+    assert counts["B"] == ["withheld"] * 3
+    assert counts["C"] == ["<10"] * 3

@@ -208,6 +208,10 @@ CELLS = [
     "\\N",
     "'",
     "$1$",
+    "\N{MINUS SIGN}3",
+    "$12,345",
+    "45 %",
+    "01JAN2020",
 ]
 CELLS += ["9" * 400, "\t", "\u200b1", "[1, 2]", "x" * 20_000]
 
@@ -229,7 +233,7 @@ def names() -> Iterator[Case]:
     one_and_two = (
         "<65 >=65|01 1|1 2|9007199254740992 9007199254740993|nan A|NA None|(missing) A|a A|A A_B|"
         "-1 1|1e5 100000|0x1 1|TRUE FALSE|2021-01-01 2021-01-02|é e|=A A|0.5 x|[/b] [b]|１ 1|"
-        "1,5 1.5"
+        "1,5 1.5|\N{MINUS SIGN}1 -1|$1 1|50% 50|all others"
     )
     pairs = [pair.split() for pair in one_and_two.split("|")]
     for one, two in pairs:
@@ -244,7 +248,7 @@ def names() -> Iterator[Case]:
         frame["patient"] = np.where(np.arange(N) == 3, one, frame["patient"])
         frame["patient"] = np.where(np.arange(N) == 4, two, frame["patient"])
         yield Case(f"names: people {one!r} and {two!r}", as_csv(frame), people_of(frame))
-    for one, two in (("1", "1.0"), ("0", "-0.0"), ("7.0", "7.00")):
+    for one, two in (("1", "1.0"), ("0", "-0.0"), ("7.0", "7.00"), ("everybody", "A")):
         frame = cells()
         frame["race"] = np.where(frame["race"] == "A", one, two)
         yield Case(f"names: groups {one!r} and {two!r}", as_csv(frame), None)

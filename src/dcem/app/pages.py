@@ -246,7 +246,7 @@ class Pages:
             study=study,
             current="roles",
             found=found,
-            counts=found.table.problem.counts(),
+            counts=found.table.problem.counts(small_cells=False),
             clicked=choosing.CLICKED,
             beside=study.table.parent / SETTINGS,
             uploaded=study.table.is_relative_to(self.work.uploads),

@@ -50,7 +50,7 @@ def check(table: options.Table, roles: dict[str, Any], query: options.Query = No
     if not read.leaks:
         console.print("No feature looks as if it had been recorded after the decision to test.")
     console.print()
-    console.print(read.problem.summary(), markup=False)
+    console.print(read.problem.summary(small_cells=False), markup=False)
     with aside.status("looking at a few thousand rows ..."):
         look = first_look(read.problem)
     _show_overlap(look, console)

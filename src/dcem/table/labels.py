@@ -321,20 +321,27 @@ class SelectiveLabels:
             parts.append(self.subset(chosen[person]))
         return tuple(parts)
 
-    def counts(self) -> pd.DataFrame:
-        """Rows, tested rows and positives among them, per group level."""
+    def counts(self, *, small_cells: bool = True) -> pd.DataFrame:
+        """Rows, tested rows and positives among them, per group level, or without small cells."""
         columns = {
             "rows": np.ones(len(self), bool),
             "tested": self.tested,
             "positive": self.y_obs == 1,
         }
-        return pd.DataFrame(
+        found = pd.DataFrame(
             {
                 name: np.bincount(self.group[mask], minlength=self.n_groups)
                 for name, mask in columns.items()
             },
             index=pd.Index(self.group_names, name="group"),
         )
+        return found if small_cells else self._without_small_cells(found).iloc[:-1]
+
+    def _without_small_cells(self, counts: pd.DataFrame) -> pd.DataFrame:
+        """Counts of the groups and, last, of all together, as everybody may see them."""
+        records: Any = counts.to_dict(orient="records")
+        hidden = hide_groups(records, few_people(self))
+        return pd.DataFrame(hidden, index=[*counts.index, "all"], dtype=object)
 
     def summary(self, most: int = 20, *, small_cells: bool = True) -> str:
         """Sizes, who is tested, what was found; at most `most` groups, or without small cells."""
@@ -346,12 +353,9 @@ class SelectiveLabels:
             + (", weighted" if self.weight is not None else "")
         ]
         counts = self.counts()
-        total = counts.sum().to_frame("all").T
-        shown = pd.concat([counts, total])
+        shown = pd.concat([counts, counts.sum().to_frame("all").T])
         if not small_cells:
-            records: Any = counts.to_dict(orient="records")
-            hidden = hide_groups(records, few_people(self))
-            shown = pd.DataFrame(hidden, index=shown.index, dtype=object)
+            shown = self._without_small_cells(counts)
         first = range(min(most, self.n_groups)) if self.n_groups > 1 else ()
         shown = shown.iloc[[*first, -1]]
         width = max(len("group"), *(len(str(name)) for name in shown.index))
