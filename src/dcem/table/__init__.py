@@ -6,7 +6,8 @@ columns; the only reader), `values` (what a cell says; the only parser), `groups
 of groups), `columns` (what kind of column is it?), `encoder` (columns to features), `outcome`
 (label, tested and truth, in the whole table and in any batch), `leaks` (columns that may be
 recorded after the decision), `load` (all of it in order), `propose` with
-`hints` and `candidates` (roles by looking at a table), `disclosure` (one rule for small counts).
+`hints` and `candidates` (roles by looking at a table), `settings` (`dcem.toml`), `disclosure` (one
+rule for small counts).
 """
 
 from importlib import import_module
