@@ -43,7 +43,7 @@ def test_whoever_waits_reads_lines_of_json(tmp_path, monkeypatch) -> None:
             progress(step)
     lines = (tmp_path / "progress").read_text().splitlines()
     assert [json.loads(line)["share"] for line in lines] == [0.0, 0.25, None]
-    assert json.loads(lines[1])["doing"].startswith("second, about")
+    assert json.loads(lines[1])["doing"].startswith("second, ")
 
 
 @pytest.mark.parametrize(

@@ -197,18 +197,19 @@ def audit_steps(
 ) -> dict[str, float]:
     """What `audit_labels` will tell its `progress`, in order, and each step's part of the work.
 
-    Models cost as much as they have rows and classes; all else is a part of that.
+    Models cost as much as they have rows; all else is a part of that.
     """
     rates = problem.tested.mean()
     folds = usual_folds(problem)
     found = _models(folds, {"who is tested": 1.0, "what a test would show": 0.2 + 0.8 * rates})
     if problem.n_groups > 1:
-        found |= _models(folds, {"the group": problem.n_groups - 1.0})
-    found["estimating"] = 0.3 * folds
-    for name, alone in (attributes or {}).items():
-        both = _models(folds, {"who is tested": 1.0, "the group": alone.n_groups - 1.0})
+        found |= _models(folds, {"the group": 1.0})
+    found["estimating"] = 0.5 * folds
+    for name in attributes or {}:
+        both = _models(folds, {"who is tested": 1.0, "the group": 1.0})
         found |= {f"{name}: {step}": part for step, part in both.items()}
-    return found | {"asking what drives testing": 0.5 * folds, "trying what nobody measured": 1.0}
+    last = ("asking what drives testing", "trying what nobody measured")
+    return found | dict.fromkeys(last, 0.5 * folds)
 
 
 def _models(folds: int, parts: Mapping[str, float]) -> dict[str, float]:

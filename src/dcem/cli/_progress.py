@@ -69,7 +69,8 @@ def remaining(share: float, passed: float) -> str:
 
     if share < LEAST:
         return ""
-    return f", about {duration(passed * (1 - share) / share)} left"
+    left = duration(passed * (1 - share) / share)
+    return f", {left if left.startswith('under') else f'about {left}'} left"
 
 
 @contextmanager
