@@ -293,7 +293,7 @@ class Pages:
             older=[one for one in found if one != run],
             verdict=_verdict(done),
             rows=_first_rows(done),
-            card=_card(done),
+            model=_model(done),
             options=steps.options(study, step),
             recipe=run_recipe(run) if run else steps.recipe(study, step, Posted()),
             default=DEFAULT,
@@ -414,11 +414,13 @@ def _short(cell: str) -> str:
     return f"{float(cell):.3g}" if NUMBER.fullmatch(cell) else cell
 
 
-def _card(run: Run | None) -> str | None:
-    """The card of a model."""
+def _model(run: Run | None) -> dict[str, str] | None:
+    """The method of a model, why it was taken, and its card."""
     if run is None or not (run.result / "MODEL_CARD.md").is_file():
         return None
-    return (run.result / "MODEL_CARD.md").read_text(encoding="utf-8")
+    told = json.loads((run.result / "model.json").read_text(encoding="utf-8"))
+    card = (run.result / "MODEL_CARD.md").read_text(encoding="utf-8")
+    return {"method": told["model"]["method"], "why": told["table"]["why"], "card": card}
 
 
 @cache
