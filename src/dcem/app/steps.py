@@ -12,6 +12,7 @@ from dcem.app.forms import Posted
 from dcem.app.runs import next_folder, runs
 from dcem.app.work import Study
 from dcem.compare.fitting import default_methods
+from dcem.methods.registry import works_here
 from dcem.table.messages import InputError
 
 TITLES = {
@@ -83,8 +84,9 @@ def comparable() -> list[str]:
 
 
 def fittable() -> list[str]:
-    """Methods that learn without the truth and score without the group."""
-    return [name for name in methods.names(usable=True) if not methods.make(name).needs_group]
+    """Methods that work here, learn without the truth and score without the group."""
+    here = filter(works_here, methods.names(usable=True))
+    return [name for name in here if not methods.make(name).needs_group]
 
 
 def latest(study: Study, step: str) -> Path | None:
