@@ -212,6 +212,7 @@ def test_the_card_says_what_and_withholds_small_counts(table, saved):
     card = (saved / "MODEL_CARD.md").read_text()
     for words in ("# Model card: dcem", "*Assumption.*", "*When it fails.*", "`age`", "`max_iter`"):
         assert words in card
+    assert "TRIPOD+AI" in card
     assert "| many | withheld | withheld | withheld |" in card  # else 200 rows but 193
     assert "| few | withheld | withheld | withheld |" in card
     assert "0x" not in card  # no addresses of functions

@@ -27,6 +27,29 @@ def shown_counts(estimator: SelectiveClassifier) -> pd.DataFrame:
     return plain.apply(pd.to_numeric, errors="coerce").astype(float)
 
 
+TRIPOD_AI = (
+    ("5 data, 6 participants", "the table below, if the model was fitted to one; who they are, and"
+     " when and where they were seen, is for the authors"),
+    ("7 data preparation, 11 missing data", "the kinds of columns in the table below;"
+     " `model.json` has every level and fill value"),
+    ("8 outcome", "the roles label, tested, positive and untested, below; who was tested, and"
+     " whether that was fair: `dcem audit`"),
+    ("9 predictors", "the features, above and below"),
+    ("10 sample size, 20 participants", "rows, tested and positive of each group, above;"
+     " tests that a wanted precision needs: `dcem audit`"),
+    ("12 analytical methods, 22 model specification", "the method and its parameters, above;"
+     " `model.json` and `model.safetensors` are the model itself"),
+    ("14 fairness, 23 model performance", "`dcem compare`, for everybody and for each group, with"
+     " intervals; not in this card"),
+    ("15 model output", "the first paragraph"),
+    ("18 open science", "versions, below; the seed among the parameters"),
+    ("26 limitations", "the assumption of the method and when it fails, above; `dcem audit` for"
+     " what something unmeasured could overturn"),
+    ("27 usability", "`support(X)` and the columns `distance` and `like_tested` of `dcem predict`"
+     " say for whom it should not be used"),
+)  # fmt: skip
+
+
 def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame) -> str:
     """The page, in Markdown; `counts` is free of small cells already."""
     parameters = {
@@ -74,6 +97,14 @@ def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame) -> str:
         "",
         "How good and how fair the model is where it is used. Test it there, on people whose "
         "outcome is known, group by group, before anybody relies on it.",
+        "",
+        "## Where a TRIPOD+AI report finds its items",
+        "",
+        "Collins and others, BMJ 2024;385:e078378. Items that are not listed are for the authors.",
+        "",
+        "| item | where |",
+        "|---|---|",
+        *(f"| {item} | {where} |" for item, where in TRIPOD_AI),
         "",
         "## Versions",
         "",
