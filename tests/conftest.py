@@ -12,10 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from small_benchmark import PLAIN
 
 # Two workers share two cores: a second thread each would only wait for the other (before torch).
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# A first call may compile or load something: that is no failure of what is tested.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 NO_NETWORKS = ("audit", "estimation", "learners", "metrics", "table")
 SHARED = Path(__file__).resolve().parents[2] / "shared"
