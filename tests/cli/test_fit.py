@@ -235,3 +235,31 @@ def test_replacing_a_model_is_said(path):
     again = fit(path, "--method", "tested-only").output
     assert "holds a model already: the new one will replace it" in again
     assert "in place of the older one" in again
+
+
+def test_the_loop_of_next_tests_is_closed(path):
+    """Fit, draw, test, fit again from the model; the rows of the table in another order."""
+    roles = ("--tested", "cultured", "--group", "race", "--id", "patient")
+    folder, who = path.parent / "model", path.parent / "next.csv"
+    assert fit(path, *roles).exit_code == 0
+    drawn = run("next-tests", folder, path, "--budget", 120, "--draw-seed", 1, "--out", who)
+    assert f"--start-from {folder}" in drawn.output
+    table = visits().assign(ward_2="x", shift=np.arange(800) % 7)
+    chosen = table["patient"].isin(pd.read_csv(who).query("drawn")["patient"])
+    table.loc[chosen, "cultured"] = 1
+    table.loc[chosen, "sepsis"] = (table.loc[chosen, "age"] > 60).astype(float)
+    later = path.parent / "later.csv"
+    table.iloc[::-1].to_csv(later, index=False)
+    again = (*roles, "--testing-probability", who, "--start-from", folder)
+    done = fit(later, *again, out="second")
+    assert done.exit_code == 0, done.output
+    assert "has not seen, drawn with known probabilities: 120." in done.output
+    assert "does not have it" in done.output  # the new column
+    assert "started from" in (path.parent / "second" / "MODEL_CARD.md").read_text()
+    assert (
+        run("predict", path.parent / "second", path, "--out", path.parent / "s.csv").exit_code == 0
+    )
+    refused(fit(later, *again, "--method", "dcem"), "--method")
+    refused(fit(later, *again, "--exclude", "age"), "'age' is excluded")
+    table.drop(columns="ward").to_csv(later, index=False)
+    refused(fit(later, *again), "no column 'ward'")

@@ -59,6 +59,14 @@ def fit(
             "table did: takes five fits more.",
         ),
     ] = False,
+    start_from: Annotated[
+        Path | None,
+        typer.Option(
+            help="A model to go on from, with its method and columns, once tests that next-tests "
+            "drew are in the table: --testing-probability says which (docs/table.md).",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights, batches, held-out rows.")] = 0,
     query: options.Query = None,
     most_rows: options.MostRows = None,
@@ -76,15 +84,29 @@ def fit(
     from dcem.methods.choosing import Choice, choose
     from dcem.methods.registry import METHODS
     from dcem.saving.folder import require_place
-    from dcem.scoring import choice_for, fit_table, require_method
+    from dcem.scoring import TableModel, choice_for, fit_table, require_method
     from dcem.scoring.model import AUTO, find_comparison
     from dcem.table import read_table
+    from dcem.table.messages import InputError
 
     console = Console(highlight=False)
     replaces = require_place(out)
+    start = None if start_from is None else TableModel.load(start_from)
+    if start is not None and (method != AUTO or learner is not None):
+        raise InputError(
+            f"{start_from} is a model of the method {start.name!r}, and what starts from it is of "
+            "the same: leave out --method and --learner."
+        )
     require_method(choose().method if method == AUTO else method, learner)
     with console.status(f"reading {table} ..."):
-        read = read_table(table, roles, query, most_rows=most_rows, random_state=seed)
+        read = read_table(
+            table,
+            roles,
+            query,
+            most_rows=most_rows,
+            random_state=seed,
+            encoder=start.encoder if start else None,
+        )
     options.show_columns(read, console)
     console.print()
     console.print(read.problem.summary(small_cells=False), markup=False)
@@ -92,7 +114,13 @@ def fit(
     started = time.perf_counter()
     place = find_comparison(read, comparison, table.parent, out.parent)
     chosen: str | Choice = method
-    if method == AUTO:
+    if start is not None:
+        method = start.estimator.name
+        console.print(f"Starting from {start_from}, a model of {start.source.name}.")
+        if (chance := read.problem.testing_probability) is not None:
+            new = int((read.problem.tested & (chance < 1)).sum())
+            console.print(f"Tests that it has not seen, drawn with known probabilities: {new:,}.")
+    elif method == AUTO:
         chosen = choice_for(read, place)
         method = chosen.method
         console.print(f"Taking {method}: {chosen.reason}.", soft_wrap=True)
@@ -109,6 +137,7 @@ def fit(
         members=members,
         random_state=seed,
         verbose=int(console.is_terminal),
+        start=start,
     )
     judged = _saved(place) if place else None
     if judge and not (judged and model.judged_by(judged)):

@@ -81,3 +81,8 @@ def next_tests(
         )
     console.print(grid)
     console.print(f"  {out}", style="bold", soft_wrap=True)
+    console.print(
+        f"  Once results are in the table: dcem fit TABLE --start-from {model} "
+        f"--testing-probability {out} --out NEW_MODEL, with the roles as before",
+        soft_wrap=True,
+    )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from scipy.special import logit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dcem.hooks import above
@@ -138,6 +138,40 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         """Fit to a `SelectiveLabels`, weights and persons included."""
         fit_many(self, [problem], validations=[validation], truths=[truth], copy=False)
         return self
+
+    def refit(self, problem: SelectiveLabels, *, random_state: Any = None) -> Self:
+        """A new model of `problem`, which begins at this one; this one stays as it is.
+
+        For tests that were drawn with known probabilities after this model was fitted
+        (`dcem.scoring.next_tests`). Of the methods, the ensemble can: its networks go on from where
+        they are.
+
+        Parameters
+        ----------
+        problem
+            All rows, earlier tests included, with the features of the first fit.
+            `testing_probability` is 1 where a row had been tested when this model was fitted, else
+            the probability with which its test was drawn.
+        random_state
+            Default: as for this model.
+        """
+        check_is_fitted(self)
+        made = clone(self)
+        if random_state is not None:
+            made.set_params(random_state=random_state)
+        kept = ("classes_", "n_features_in_", "feature_names_in_", "encoder_")
+        vars(made).update({name: vars(self)[name] for name in kept if name in vars(self)})
+        self._features(problem)  # as many as at first, of the same names
+        data = prepare(made, problem, None, None)
+        made._refit(data, self)
+        data.finish()
+        return made
+
+    def _refit(self, data: Prepared, earlier: Self) -> None:
+        """As `_fit`, beginning at a fitted model of the same parameters."""
+        raise checks.InputError(
+            f"{self.name!r} cannot start from a fitted model, `ensemble` can. Fit it from scratch."
+        )
 
     def _fit_each(
         self,

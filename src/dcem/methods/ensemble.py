@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, logit
 
 from dcem.estimation.influence import FEWEST_PEOPLE, kish
+from dcem.learners.perceptron import Perceptron
 from dcem.methods.base import SMALLEST, Prepared, SelectiveClassifier
-from dcem.methods.ensemble_parts import PARTS, Parts, fit_parts, folds_of
+from dcem.methods.ensemble_parts import PARTS, Parts, Start, fit_parts, folds_of
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
-FLOOR = 0.05  # the smallest probability of a test that a weight is made of
+FLOOR = 0.05  # the smallest estimated probability of a test that a weight is made of
 LEAST_SLOPE = 0.05  # of the recalibration: ranks are kept
 
 
@@ -94,7 +95,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         """Whether scores are risks of the population, once fitted."""
         return bool(self.calibrated_)
 
-    def _fit(self, data: Prepared) -> None:
+    def _fit(self, data: Prepared, start: Start | None = None) -> None:
         unknown = [part for part in self.parts if part not in PARTS]
         if unknown or not self.parts or len(set(self.parts)) < len(self.parts):
             raise checks.InputError(
@@ -114,20 +115,51 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
             seed=seed,
             steps=self.steps,
             n_jobs=self.n_jobs,
+            start=start if start and start.networks else None,
         )
         self.models_ = [model for part in self.parts for model in fitted.models[part]]
         self.propensity_model_, self.propensity_ = fitted.testing_model, fitted.testing
         self.calibrated_ = self.recalibrate and fold is not None
-        self._weigh(problem, fitted, honest=fold is not None)
+        judges = problem.tested & start.unseen if start else problem.tested
+        self._weigh(problem, fitted, judges, honest=fold is not None)
 
-    def _weigh(self, problem: SelectiveLabels, fitted: Parts, *, honest: bool) -> None:
-        """Set the weights of the parts and the recalibration, from out-of-fold scores."""
-        seen, people = problem.tested, problem.person[problem.tested]
+    def _refit(self, data: Prepared, earlier: Self) -> None:
+        """Fit with networks that begin at the earlier ones.
+
+        The earlier networks have seen the earlier tests, each most of them, and nobody knows any
+        more which: scores of these people are not out of fold. So the parts are weighed, stopped
+        and recalibrated by new tests alone, drawn by design. Other parts are quickly fitted anew.
+        """
+        problem = data.problem
+        if problem.testing_probability is None:
+            raise checks.InputError(
+                "To start from a model, say how likely each row was to be tested (the role "
+                "`testing_probability`): 1 if it was tested when the model was fitted, else the "
+                "probability with which its test was drawn. So new tests are told from old ones."
+            )
+        unseen = problem.testing_probability < 1
+        new = problem.tested & unseen
+        people = len(np.unique(problem.person[new]))
+        if people < FEWEST_PEOPLE or len(np.unique(problem.y_obs[new])) < 2:
+            raise checks.InputError(
+                f"To start from a model takes new tests of at least {FEWEST_PEOPLE} people, "
+                "positive and negative ones, to judge the result by: tests with a probability "
+                f"under 1. Here it is {people:,} people with {int(problem.y_obs[new].sum()):,} "
+                "positive tests. Fit from scratch."
+            )
+        networks = [model for model in earlier.models_ if isinstance(model, Perceptron)]
+        self._fit(data, Start(networks, unseen))
+
+    def _weigh(
+        self, problem: SelectiveLabels, fitted: Parts, seen: np.ndarray, *, honest: bool
+    ) -> None:
+        """Set the weights of the parts and the recalibration, from out-of-fold scores of `seen`."""
+        people = problem.person[seen]
         y = problem.y_obs[seen]
         own = np.ones(len(y)) if problem.weight is None else problem.weight[seen]
         designed = problem.testing_probability  # where tests were drawn by a known design
-        testing = fitted.testing if designed is None else designed
-        weight = own / np.maximum(testing[seen], FLOOR)
+        testing = np.maximum(fitted.testing, FLOOR) if designed is None else designed
+        weight = own / testing[seen]
         weighted = kish(np.bincount(people, weight)) >= FEWEST_PEOPLE
         weight = weight if weighted else own
         z = np.stack([fitted.log_odds[part][seen] for part in self.parts])  # [parts, tests]

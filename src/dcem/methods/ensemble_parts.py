@@ -73,6 +73,14 @@ class Parts:
     testing_model: Any
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Earlier networks, and the rows whose tests they never saw `[n]`: only these may judge."""
+
+    networks: list[Perceptron]
+    unseen: np.ndarray
+
+
 def folds_of(problem: SelectiveLabels, n_folds: int, seed: int) -> np.ndarray | None:
     """The fold of each row `[n]`; None where too few were tested of a class to have any."""
     person, y = problem.person[problem.tested], problem.y_obs[problem.tested]
@@ -91,6 +99,7 @@ def fit_parts(
     seed: int,
     steps: int,
     n_jobs: int | None,
+    start: Start | None = None,
 ) -> Parts:
     """Fit every part in every fold.
 
@@ -100,6 +109,8 @@ def fit_parts(
         The rows with their gaps, and as the method's preprocessor has them.
     fold
         Of each row; None fits every model to all rows.
+    start
+        Where the networks begin, if not at random weights.
     """
     numbers = np.array([0]) if fold is None else np.unique(fold)
     inside = [np.zeros(len(table), bool) if fold is None else fold == k for k in numbers]
@@ -127,7 +138,7 @@ def fit_parts(
         pending: dict[str, list[Future[Any]]] = {}
         for name in sorted(names, key=PARTS.index):  # what takes longest begins first
             if name == "network":
-                args = table, inside, z_tested, seed, steps
+                args = table, inside, z_tested, seed, steps, start
                 pending[name] = [workers.submit(fit_networks, *args)]
             else:
                 pending[name] = [workers.submit(learner, name, k) for k in range(len(numbers))]
@@ -171,23 +182,32 @@ def _out_of_fold(
 
 
 def fit_networks(
-    table: Table, inside: list[np.ndarray], testing: np.ndarray, seed: int, steps: int
+    table: Table,
+    inside: list[np.ndarray],
+    testing: np.ndarray,
+    seed: int,
+    steps: int,
+    start: Start | None = None,
 ) -> list[Perceptron]:
     """DCEM with small networks: one per fold, which does not learn from the rows inside it.
 
     Pseudo-labels are renewed every few steps, as in `dcem`; batches are drawn so that at least
-    half of their rows are tested, and weights undo that. Held-out tested rows say when to stop.
+    half of their rows are tested, and weights undo that. Held-out tested rows say when to stop; for
+    networks with a `start`, those among them that they have not seen before.
     """
     tested, y = table.tested > 0, table.y.astype(np.float32)
     weight = (table.weight / table.weight.mean()).astype(np.float32)
     u = np.clip(testing, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS).astype(np.float32)
     log_untested = -np.logaddexp(0, u)
-    scaling = Scaling.fit(table.X, table.person)
+    scaling = start.networks[0].scaling if start else Scaling.fit(table.X, table.person)
     inputs = scaling(table.X)
     seeds = [seed + k for k in range(len(inside))]
     stack = Stack.initial((inputs.shape[1], *HIDDEN, 1), seeds)
+    if start:
+        for k in range(len(inside)):
+            stack.flat[k] = start.networks[k % len(start.networks)].stack.flat[0]
     teacher = Stack(stack.sizes, stack.flat.copy())
-    schedule = Schedule(steps=steps)
+    schedule = Schedule(steps=steps, patience=Schedule.patience // (2 if start else 1))
     share = float(np.average(tested, weights=table.weight))
     distance = np.abs(np.log(PACES) - np.log(max(share * STEPS_IF_ALL_TESTED, 1)))
     pace = PACES[int(distance.argmin())]
@@ -200,7 +220,8 @@ def fit_networks(
         q[:, n_tested:] = expit(teacher.log_odds(inputs[rows[:, n_tested:]]))
         return weight[rows] * factors * mstep_slope(z, q, y[rows], log_untested[rows])
 
-    held = [np.flatnonzero((rows if rows.any() else ~rows) & tested) for rows in inside]
+    judges = tested & start.unseen if start else tested
+    held = [np.flatnonzero((rows if rows.any() else ~rows) & judges) for rows in inside]
 
     def watch(network: int, z: np.ndarray) -> float:
         rows = held[network]

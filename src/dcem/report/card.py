@@ -270,7 +270,15 @@ def _table(model: TableModel) -> Iterator[Block]:
 def _facts(model: TableModel, comparison: TableComparison | None) -> dict[str, str]:
     parameters = model.estimator.get_params(deep=False)
     told = {name: as_text(v) for name, v in parameters.items() if name not in {"verbose", "device"}}
+    if model.started_from is not None:
+        earlier = model.started_from
+        told["started from"] = (
+            f"a model of {earlier.name}, {earlier.rows:,} rows, SHA-256 {earlier.sha256}; the "
+            "parts were weighed and recalibrated by tests that it had not seen"
+        )
     if comparison is not None:
         told["judged by"] = comparison.configuration.get("judged by", "")
+        if model.started_from is not None:
+            told["judged by"] += ", the method fitted from scratch"
     found = f"dcem {__version__}, {versions()}, Python {platform.python_version()}"
     return {**told, "versions": found}

@@ -22,7 +22,7 @@ from dcem.saving import ModelFileError
 from dcem.saving import load_model as load_estimator
 from dcem.saving.folder import CARD, PAGE, read_table_description, save
 from dcem.table import Encoder, Roles, Source, UserTable
-from dcem.table.checks import InputError
+from dcem.table.checks import InputError, notice
 from dcem.table.encoder import OTHER
 from dcem.text import percent
 
@@ -92,6 +92,8 @@ class TableModel:
         The roles of the table it was fitted to.
     source
         That table.
+    started_from
+        The table of the model that it started from, or None.
     missing
         Share of its rows in which each raw column was empty, to the next twentieth.
     why
@@ -104,6 +106,7 @@ class TableModel:
     source: Source
     missing: Mapping[str, float] = field(default_factory=dict)
     why: str = ""
+    started_from: Source | None = None
 
     @property
     def score_name(self) -> str:
@@ -174,6 +177,11 @@ class TableModel:
                 )
         return tuple(notes)
 
+    def strange_cells(self, table: UserTable) -> tuple[str, ...]:
+        """`strange_columns` of a table that was read with the encoder of this model."""
+        X, unread = table.problem.X, table.unread
+        return self.strange_columns(unread, self._empty(X, unread), len(X))
+
     def score(self, raw: Any) -> Scores:
         """Scores of raw rows (Arrow, pandas or polars); no group is needed."""
         return self.score_read(self.read(raw))
@@ -213,6 +221,7 @@ class TableModel:
             "source": asdict(self.source),
             "missing": dict(self.missing),
             "why": self.why,
+            "started_from": self.started_from and asdict(self.started_from),
         }
         document = above("card_document")(self, comparison)
         cards = {CARD: above("to_markdown")(document), PAGE: above("to_html")(document)}
@@ -229,6 +238,7 @@ class TableModel:
             )
         estimator = load_estimator(folder)
         try:
+            start = described.get("started_from")
             made = cls(
                 estimator,
                 Encoder.from_plain(described["encoder"]),
@@ -236,6 +246,7 @@ class TableModel:
                 Source(**described["source"]),
                 {str(name): float(share) for name, share in described.get("missing", {}).items()},
                 str(described.get("why", "")),
+                None if start is None else Source(**start),
             )
             if len(made.encoder.feature_names) != len(estimator.preprocessor_.mean):
                 raise ValueError("its columns do not become the features that it needs")
@@ -277,13 +288,25 @@ def fit_table(
     members: int = MEMBERS,
     random_state: int = 0,
     verbose: int = 0,
+    start: TableModel | None = None,
 ) -> TableModel:
     """Fit a method to a user's table.
 
     "auto" is the default method; a `Choice` names one and says why (`choice_for`). Methods that
     need the truth, or the group of each person to predict, are refused. `learner` is for methods
-    that take others than networks; None is the method's own.
+    that take others than networks; None is the method's own. With a model to `start` from, its
+    method and parameters count, and `table` was read with its encoder (`refit`).
     """
+    # to the next twentieth: a finer share of a short table would tell a small count
+    missing = {column.name: round(20 * column.missing) / 20 for column in table.columns}
+    usual = {name: missing[name] for name in table.encoder.columns}
+    if start is not None:
+        for note in start.strange_cells(table):
+            notice(note)
+        estimator = start.estimator.refit(table.problem, random_state=random_state)
+        return TableModel(
+            estimator, table.encoder, table.roles, table.source, usual, start.why, start.source
+        )
     choice = choose() if method == AUTO else method
     name, why = (choice.method, choice.reason) if isinstance(choice, Choice) else (choice, "")
     require_method(name, learner)
@@ -292,9 +315,6 @@ def fit_table(
         params["learner"] = learner
     estimator = delivered(name, members=members, **params)
     estimator.fit_problem(table.problem)
-    # to the next twentieth: a finer share of a short table would tell a small count
-    missing = {column.name: round(20 * column.missing) / 20 for column in table.columns}
-    usual = {name: missing[name] for name in table.encoder.columns}
     return TableModel(estimator, table.encoder, table.roles, table.source, usual, why)
 
 

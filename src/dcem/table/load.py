@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dcem.table import checks, groups, leaks, outcome, values
+from dcem.table import checks, design, groups, leaks, outcome, values
 from dcem.table import read as reading
 from dcem.table.addresses import located
 from dcem.table.columns import Column, Guess, guess
@@ -49,6 +49,8 @@ class UserTable:
         As given, lists and wildcards spelled out.
     source
         The file: its name, size and hash.
+    unread
+        Cells of each raw column of `encoder` that could not be told, or have no level of their own.
     leaks
         Signs that features were recorded after the decision to test.
     attributes
@@ -61,6 +63,7 @@ class UserTable:
     columns: tuple[Column, ...]
     roles: Roles
     source: Source
+    unread: np.ndarray
     leaks: tuple[Leak, ...] = ()
     attributes: tuple[tuple[str, np.ndarray, tuple[str, ...]], ...] = ()
 
@@ -79,6 +82,7 @@ def read_table(
     *,
     most_rows: int | None = None,
     random_state: int = 0,
+    encoder: Encoder | None = None,
 ) -> UserTable:
     """Read a table of people, messy as such tables are.
 
@@ -101,10 +105,12 @@ def read_table(
         rows, in one pass and in bounded memory. None: as many as make 30 million cells.
     random_state
         Seed of that draw.
+    encoder
+        Of an earlier table, to read this one alike: its columns must be there, others are left out.
     """
     if not isinstance(source, str | Path):
         frame = source if isinstance(source, pd.DataFrame) else as_table(source)
-        return _read(reading.as_arrow(frame), roles, frame)
+        return _read(reading.as_arrow(frame), roles, frame, encoder)
     path = located(source)
     reading.read_header(path, query)  # whether it can be read at all
     with naming(path):
@@ -113,7 +119,7 @@ def read_table(
         rows, header = reading.count_rows(path), reading.read_header(path, query)
         most = most_rows or max(1, MOST_CELLS // len(header))
         if rows is None or rows <= most:
-            return _read(reading.read_whole(path, query=query), roles, path, query)
+            return _read(reading.read_whole(path, query=query), roles, path, encoder, query)
         require_columns(header, [] if roles.id is None else [roles.id])
         some = reading.read_some(path, most / rows, roles.id, random_state)
         drawn = "rows" if roles.id is None else "people"
@@ -122,13 +128,25 @@ def read_table(
             f"random with seed {random_state}. Intervals are {math.sqrt(rows / most):.1f} times as "
             "wide as all rows would make them. `most_rows` sets how many are read."
         )
-        return _read(some, roles, path, query, rows)
+        return _read(some, roles, path, encoder, query, rows)
 
 
 def _read(
-    table: pa.Table, roles: Roles, origin: Any, query: str | None = None, drawn_from: int = 0
+    table: pa.Table,
+    roles: Roles,
+    origin: Any,
+    known: Encoder | None,
+    query: str | None = None,
+    drawn_from: int = 0,
 ) -> UserTable:
+    listed = design.list_given(roles, table.column_names)
+    if listed is not None:
+        if drawn_from:
+            raise InputError(f"With the list {listed} all rows are needed: raise `most_rows`.")
+        roles = replace(roles, testing_probability=None)
     roles = roles.resolved(table.column_names)
+    if known is not None:
+        _require_known(table, roles, known)
     twins = _twins(table, reading.repeated(origin, query), roles)
     if table.num_rows == 0:
         raise InputError("The table has a header and no rows.")
@@ -143,23 +161,28 @@ def _read(
         looked = checks.resolve_tested(label, tested, label_name=roles.label, tested_name=decision)[
             1
         ]
+    chance = _numbers(table, roles.testing_probability, roles)
+    if listed is not None:
+        chance = design.probabilities(listed, table, roles, looked)
+        roles = replace(roles, testing_probability=listed.name)
     truth = None
     if roles.truth is not None:
         truth = outcome.read_truth(table.column(roles.truth), roles)
     person = _person(table, roles)
-    columns, encoder, found = _understand(table, roles, looked, label, truth, person, twins)
+    columns, encoder, found = _understand(table, roles, looked, label, truth, person, twins, known)
+    X, unread = encoder.read(table)
     coded = {
         column: groups.in_order(values.coded(table.column(column), roles.missing))
         for column in roles.group
     }
     problem = SelectiveLabels.from_arrays(
-        encoder.transform(table),
+        X,
         label,
         tested=tested,
         group=coded or None,
         id=person,
         weight=_numbers(table, roles.weight, roles),
-        testing_probability=_numbers(table, roles.testing_probability, roles),
+        testing_probability=chance,
         reference_group=roles.reference_group,
         feature_names=encoder.feature_names,
         names={
@@ -182,7 +205,26 @@ def _read(
     digest = reading.file_hash(origin, query) if is_file else reading.frame_hash(table)
     name = origin.name if is_file else "frame"
     source = Source(name, table.num_rows, table.num_columns, digest, drawn_from)
-    return UserTable(problem, truth, encoder, columns, roles, source, found, tuple(attributes))
+    return UserTable(
+        problem, truth, encoder, columns, roles, source, unread, found, tuple(attributes)
+    )
+
+
+def _require_known(table: pa.Table, roles: Roles, known: Encoder) -> None:
+    """The columns of an earlier table must be there, and be features still."""
+    checks.require_columns(table.column_names, known.columns)
+    taken = {name: roles.of(name) for name in known.columns}
+    taken = {
+        name: role
+        for name, role in taken.items()
+        if role != "feature" and not (role == "group" and roles.group_as_feature)
+    }
+    if taken:
+        said = ", ".join(f"{name!r} is {role}" for name, role in taken.items())
+        raise InputError(
+            f"Columns that the model has as features have other roles here: {said}. Give the roles "
+            "as for the model, or fit from scratch."
+        )
 
 
 def _refuse_unreadable(table: pa.Table, roles: Roles) -> None:
@@ -205,8 +247,13 @@ def _understand(
     truth: np.ndarray | None,
     person: pd.Series | None,
     twins: dict[str, str],
+    known: Encoder | None,
 ) -> tuple[tuple[Column, ...], Encoder, tuple[Leak, ...]]:
-    """Every column's kind, the encoder of those that become features, and their leaks."""
+    """Every column's kind, the encoder of those that become features, and their leaks.
+
+    With a `known` encoder the columns that it knows become features, as it says, and no others.
+    """
+    earlier = None if known is None else {one.name: one for one in known.encodings}
     columns, encodings = [], []
     found_leaks: list[Leak] = []
     people = None if person is None else person.fillna(-1).to_numpy(np.int64)
@@ -231,10 +278,14 @@ def _understand(
             person=people,
         )
         is_feature = role == "feature" or (role == "group" and roles.group_as_feature)
+        if earlier is not None and is_feature:
+            old = earlier.get(name)
+            note = "" if old else "the earlier model does not have it"
+            found = replace(found, kind=old.kind if old else found.kind, encoding=old, note=note)
         column = Column(name, role, found.kind, found.missing, found.distinct, note=found.note)
         if not is_feature:
             column = replace(column, note="" if found.kind != "unknown" else found.note)
-        elif name in twins and role == "feature" and name not in roles.include:
+        elif known is None and name in twins and role == "feature" and name not in roles.include:
             column = replace(column, role="left out", note=twins[name])
         elif found.encoding is None:
             column = replace(column, role="left out" if role == "feature" else role)
@@ -252,7 +303,8 @@ def _understand(
             "or identify single rows. A column that was left out wrongly is kept if it is listed "
             "under `include`."
         )
-    return tuple(columns), Encoder(tuple(encodings), roles.missing), tuple(found_leaks)
+    encoder = known or Encoder(tuple(encodings), roles.missing)
+    return tuple(columns), encoder, tuple(found_leaks)
 
 
 def _twins(table: pa.Table, repeated: tuple[str, ...], roles: Roles) -> dict[str, str]:

@@ -48,7 +48,9 @@ class Roles:
     )
     weight: str | None = _role("column", "Column with the weight of each row.")
     testing_probability: str | None = _role(
-        "column", "Column with each row's known probability of being tested, if tests were drawn."
+        "column",
+        "Column with each row's known probability of being tested, if tests were drawn; or the "
+        "list that next-tests wrote.",
     )
     truth: str | None = _role(
         "column", "Column with everybody's true outcome, if it exists; for judging only."

@@ -1,0 +1,103 @@
+"""Tests that were drawn by design: the list of `dcem next-tests` beside the table with results.
+
+Whoever had been tested when the list was made is not on it and had no part in the draw: given all
+that was known then, the result of such a row is known for certain, with a probability of 1.
+Everybody else is on the list with the probability of the draw. So sums of z / probability over the
+tested estimate totals over everybody in the table, old tests included (Horvitz and Thompson, 1952).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from dcem.table import checks, outcome, values
+from dcem.table import read as reading
+from dcem.table.messages import InputError, notice
+from dcem.table.roles import Roles
+
+PROBABILITY, DRAWN, ROW = "probability", "drawn", "row"  # columns of the list
+CERTAIN = 1 - 1e-9  # of a row that was drawn for certain, which tells it from an earlier test
+
+
+def list_given(roles: Roles, columns: Sequence[str]) -> Path | None:
+    """The file that the role `testing_probability` names, where it does not name a column."""
+    given = roles.testing_probability
+    return Path(given) if given and given not in columns and Path(given).is_file() else None
+
+
+def probabilities(path: Path, table: pa.Table, roles: Roles, tested: np.ndarray) -> np.ndarray:
+    """The probability of each row's test `[n]`: that of the list, 1 for rows that are not on it."""
+    listed = reading.read_whole(path)
+    checks.require_columns(listed.column_names, (ROW, PROBABILITY), f"{path}: the list")
+    place = _places(table, listed, roles, path)
+    found = np.ones(table.num_rows)
+    found[place] = np.minimum(values.numbers(listed.column(PROBABILITY)), CERTAIN)
+    absent = ~tested & (found == 1)
+    if absent.any():
+        raise InputError(
+            f"{path} does not list {checks.rows_text(absent)}, which are untested: nobody knows "
+            "how likely they were to be tested. Take the table that the list was made for."
+        )
+    if DRAWN in listed.column_names:
+        text = values.coded(listed.column(DRAWN))
+        drawn = text.take(values.yes_no(text.values), 0) == 1
+        _mention_departures(tested[place], drawn, path)
+    return found
+
+
+def _places(table: pa.Table, listed: pa.Table, roles: Roles, given: Path) -> np.ndarray:
+    """The row of the table that each row of the list is about.
+
+    People are found by their identifier where it is known and nobody has two rows, else rows by
+    their position in the file.
+    """
+    position = values.numbers(listed.column(ROW))
+    known = roles.id in table.column_names and roles.id in listed.column_names
+    if known:
+        people, asked = outcome.person_names(table, roles), outcome.person_names(listed, roles)
+        if len(set(people)) == len(people):
+            where = {person: row for row, person in enumerate(people)}
+            unknown = [person for person in asked if person not in where]
+            if unknown:
+                raise InputError(
+                    f"{given} lists {len(unknown):,} people whom the table does not hold. Take the "
+                    "table that the list was made for, with all its rows."
+                )
+            if not _distinct(asked.astype(str)):
+                raise InputError(f"{given} lists somebody twice, whom the table holds once.")
+            return np.array([where[person] for person in asked], np.int64)
+    if not (np.isin(position, np.arange(table.num_rows)).all() and _distinct(position)):
+        raise InputError(
+            f"{given} lists rows that the table of {table.num_rows:,} rows does not hold. Take the "
+            "table that the list was made for, its rows in their order."
+        )
+    place = position.astype(np.int64)
+    if known and (people[place] != asked).any():
+        raise InputError(
+            f"{given} was made for a table in another order: {roles.id!r} differs in "
+            f"{int((people[place] != asked).sum()):,} rows. Put the rows back in their order."
+        )
+    return place
+
+
+def _distinct(numbers: np.ndarray) -> bool:
+    return len(np.unique(numbers)) == len(numbers)
+
+
+def _mention_departures(tested: np.ndarray, drawn: np.ndarray, given: Path) -> None:
+    """Say where tests and draw differ: then probabilities are not quite those of the tests."""
+    without, beside = int((drawn & ~tested).sum()), int((tested & ~drawn).sum())
+    if without:
+        notice(
+            f"Of {int(drawn.sum()):,} rows drawn in {given}, {without:,} have no result. What is "
+            "estimated holds if they are missing by chance alone."
+        )
+    if beside:
+        notice(
+            f"{beside:,} rows were tested although {given} did not draw them: their probability "
+            "was another, and unknown. Leave their results out if they are many."
+        )
