@@ -218,3 +218,11 @@ def test_a_file(tmp_path, loans):
     (tmp_path / "empty.csv").write_text("label,group\n")
     with pytest.raises(InputError, match=r"empty\.csv: .*no rows"):
         propose_roles(tmp_path / "empty.csv")
+
+
+def test_a_number_that_comes_again_does_not_number_the_rows(draw):
+    result = pd.Series(draw.choice(["POS", "NEG"], 500)).where(draw.random(500) < 0.5)
+    frame = pd.DataFrame({"Case no": draw.integers(0, 2000, 500), "result": result})
+    assert "comes again" in reasons(propose_roles(frame))["exclude", "Case no"]
+    named = frame.rename(columns={"Case no": "Pt. No."})
+    assert propose_roles(named).roles["id"] == "Pt. No."

@@ -172,7 +172,7 @@ def _unmeasured(f: Finding, v: Mapping[str, Any]) -> Words:
         f"It takes an unmeasured cause of strength {percent(v['value'])} to explain the difference "
         "away",
         f"Something unrecorded that explains {percent(v['value'])} of what the features leave open "
-        f"both of belonging to group {f.groups[0]} and of being tested would account for all of it "
+        f"about both belonging to group {f.groups[0]} and being tested would account for all of it "
         f"({percent(v['interval'])} for its interval). {scale}",
     )
 
@@ -332,7 +332,8 @@ def _hidden(f: Finding, v: Mapping[str, Any]) -> Words:
 def _needed(f: Finding, v: Mapping[str, Any]) -> Words:
     told = "; ".join(f"{name}: {one.more:,} more" for name, one in v["tests"].items())
     return (
-        f"More tests would tell how common the outcome is to within {percent(v['precision'])}",
+        "More tests would tell how common the outcome is, to within "
+        f"{100 * v['precision']:g} percentage points",
         f"At random among the people of the group: {told}.",
     )
 

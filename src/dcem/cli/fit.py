@@ -88,6 +88,7 @@ def fit(
     from dcem.scoring.model import AUTO, find_comparison
     from dcem.table import read_table
     from dcem.table.messages import InputError
+    from dcem.text import duration
 
     console = Console(highlight=False)
     replaces = require_place(out)
@@ -154,12 +155,14 @@ def fit(
             )
     model.save(out, judged)
     where = "The model, in place of the older one" if replaces else "The model"
-    console.print(f"Fitted in {time.perf_counter() - started:.0f} seconds. {where}:")
+    console.print(f"Fitted in {duration(time.perf_counter() - started)}. {where}:")
     console.print(f"  {out}", style="bold", soft_wrap=True)
     console.print(f"  read {out / 'MODEL_CARD.html'}; score people with: dcem predict {out} TABLE")
     if not (judged and model.judged_by(judged)):
         console.print(
-            "  Its card says nothing of how good it is: add --judge, or compare first (--out)."
+            "  Its card says nothing of how good it is: add --judge, or first run: "
+            "dcem compare --out FOLDER",
+            soft_wrap=True,
         )
 
 

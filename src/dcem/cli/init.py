@@ -1,5 +1,6 @@
 """`dcem init`: roles proposed by looking at the table, in a file that every command reads."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +28,7 @@ def init(
     what is wrong. The other commands then need no options. Roles that are given are kept.
     """
     from rich.console import Console
+    from rich.markup import escape
 
     from dcem.files import require_file_place, write_text
     from dcem.table import propose_roles
@@ -49,8 +51,10 @@ def init(
     reasons = {(one.role, one.value): one.reason for one in proposal.suggestions}
     found = Settings(beside, proposal.roles, {"": {"query": query} if query else {}})
     write_text(path, settings_text(found, reasons=reasons, doubts=proposal.doubts))
-    then = f"dcem check {table}" if "label" in proposal.roles else "name the label in it"
-    console.print(f"\nWrote [bold]{path}[/bold]. Read it, change what is wrong, then: {then}")
+    check = f"dcem check {shlex.quote(str(table))}"
+    then = escape(check) if "label" in proposal.roles else "name the label in it"
+    said = f"\nWrote [bold]{escape(str(path))}[/bold]. Read it, change what is wrong, then: {then}"
+    console.print(said, soft_wrap=True)  # a command is copied in one piece
 
 
 def show(proposal: Any, console: Any) -> None:

@@ -103,7 +103,7 @@ def predict(
     seconds = time.perf_counter() - started
     rows, unlike = done.rows, done.unlike_tested
     console.print(
-        f"Scored {rows:,} rows in {seconds:.1f} seconds ({rows / seconds:,.0f} a second)."
+        f"Scored {rows:,} rows in {seconds:.1f} seconds ({rows / seconds:,.0f} per second)."
     )
     for note in done.notes:
         console.print("[yellow]warning:[/yellow]", escape(note), soft_wrap=True)

@@ -128,9 +128,9 @@ def _(what: doc.Terms) -> Iterator[str]:
 
 @block.register
 def _(what: doc.Fold) -> Iterator[str]:
-    yield from (f"### {_safe(what.summary)}", "")
-    for inside in what.blocks:
-        yield from block(inside)
+    lines = [line for inside in what.blocks for line in block(inside)]
+    if lines:  # figures have no text of their own
+        yield from (f"### {_safe(what.summary)}", "", *lines)
 
 
 @block.register

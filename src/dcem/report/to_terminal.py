@@ -166,16 +166,19 @@ class Writer:
         from rich.table import Table
 
         grid = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+        roomy = self.console.options.update(max_width=10_000)
+        cells = [[_cell(content, stacked) for content in row] for row in rows]
         for place, column in enumerate(columns):
+            widths = [self.console.measure(row[place], options=roomy).maximum for row in cells]
             left = place == 0 or place in words or not column
             grid.add_column(
                 fill(column, HEADING),
                 justify="left" if left else "right",
                 no_wrap=place not in words,
-                min_width=24 if place in words else None,
+                min_width=24 if place in words else max(widths, default=0),
             )
-        for row in rows:
-            grid.add_row(*(_cell(content, stacked) for content in row))
+        for row in cells:
+            grid.add_row(*row)
         return grid
 
     @block.register

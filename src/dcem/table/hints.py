@@ -36,7 +36,7 @@ GROUPS = {  # in this order
 }
 PERSON = re.compile(
     r"(^|_)(patient|person|subject|participant|member|client|customer|applicant|individual"
-    r"|resident|defendant|driver|student|borrower|mrn|seqn|pat|pid|nhs)(_|$)|^id$"
+    r"|resident|defendant|driver|student|borrower|mrn|seqn|pat|pt|pid|nhs)(_|$)|^id$"
 )
 ROW = re.compile(r"(^|_)(id|nbr|no|nr|num|number|key|uuid|guid|mrn|seqn|pid|index|hadm|stay)(_|$)")
 WEIGHT = re.compile(r"^(sample|survey|sampling|case)_?(weight|wt)s?$|^(p|s)?weights?_?(survey)$")

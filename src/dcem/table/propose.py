@@ -305,7 +305,9 @@ def _left_out(
     why: dict[str, str] = {}
     for column in free:
         if hints.ROW.search(column.words) and len(column.text.values) > 0.5 * table.num_rows:
-            why[column.name] = "It numbers the rows."
+            each = len(column.text.values) == table.num_rows
+            again = "A number that comes again: if it is a person's, make it the id."
+            why[column.name] = "It numbers the rows." if each else again
         elif hints.AFTER.search(column.words):
             why[column.name] = "By its name known only after the decision to test."
     doubts = []
