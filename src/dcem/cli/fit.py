@@ -161,7 +161,7 @@ def fit(
     if not (judged and model.judged_by(judged)):
         console.print(
             "  Its card says nothing of how good it is: add --judge, or first run: "
-            "dcem compare --out FOLDER",
+            "dcem compare --out .",
             soft_wrap=True,
         )
 
