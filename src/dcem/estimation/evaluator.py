@@ -114,10 +114,11 @@ class Evaluator:
         for key in self.masses:
             why = self.lacking(key)
             plain = TARGETS[key]
-            name = plain.name
+            name, reach = plain.name, 1.0
             if key in POPULATION and not why and not self.overlap.complete:
-                name = name.replace(EVERYBODY, f"{100 * self.overlap.reach:.0f} % within reach")
-            described.append(Target(key, name, plain.assumption, not why, why))
+                reach = self.overlap.reach
+                name = name.replace(EVERYBODY, f"the {100 * reach:.0f} % within reach")
+            described.append(Target(key, name, plain.assumption, not why, why, reach))
         return tuple(described)
 
     def rows_of(self, group: str | None) -> np.ndarray:

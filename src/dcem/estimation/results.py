@@ -21,6 +21,7 @@ class Target:
     assumption: str  # one sentence: when the number is right
     available: bool = True  # False: nothing of this target is estimable here, and `reason` why
     reason: str = ""
+    reach: float = 1.0  # share of people it is about, where the tests do not reach everybody
 
 
 @dataclass(frozen=True)

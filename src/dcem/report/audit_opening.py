@@ -269,7 +269,8 @@ def picture(audit: Audit) -> Dots | None:
             for rate in shown
         ),
         f"Each group beside people of {audit.others if audit.reference else 'other groups'} with "
-        "the same recorded features, with 95 % intervals. Shaded: clearly different."
+        "the same recorded features, with 95 % intervals; people whom no other group is like do "
+        "not count. Shaded: clearly different, given how many groups are compared."
         + (f" {left} more group{'s' * (left > 1)}: see “Who is tested”." if left else ""),
         f"{audit.others} with the same features",
     )
@@ -303,16 +304,16 @@ def limits(audit: Audit) -> tuple[str, ...]:
         )
     if _told(audit):
         found.append(
-            "That somebody meant it, or that it is unfair: something that decided about testing "
+            "Not that somebody meant it or that it is unfair: something that decided about testing "
             "and is not in the table may explain it."
         )
     elif audit.grouped and audit.extent == "some":
         found.append(
-            "That the groups are treated alike: a difference may be hidden by what is not recorded."
+            "Not that the groups are treated alike: what is not recorded may hide a difference."
         )
     if audit.extent == "some":
         found.append(
-            "That the untested are negative: a model trained on the record learns who was tested."
+            "Not that the untested are negative: a model of the record learns who was tested."
         )
     lost = [rate.group for rate in audit.testing if not rate.difference.estimable]
     if audit.grouped and lost and audit.extent == "some":

@@ -17,7 +17,7 @@ from dcem.compare.results import Judgement, TableComparison
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.estimation.results import EVERYBODY, Target
 from dcem.metrics.estimate import Estimate
-from dcem.report.compare_opening import OF_WHOM, fairness, shown_targets
+from dcem.report.compare_opening import fairness, of_whom, shown_targets
 from dcem.report.document import (
     NOTHING,
     WITHHELD,
@@ -47,10 +47,10 @@ from dcem.text import decimal, percent
 
 UNJUDGED = "How good it is has not been estimated"
 LIMITS = (
-    "That it is as good elsewhere: other people, and other ways of deciding whom to test, change "
-    "the numbers.",
-    "That groups are treated alike because their numbers are: the label may mean something else in "
-    "each.",
+    "Not that it is as good elsewhere: other people, and other ways of deciding whom to test, "
+    "change the numbers.",
+    "Not that groups are treated alike because their numbers are: the label may mean something "
+    "else in each.",
 )
 
 
@@ -123,7 +123,7 @@ def _opening(
     return Opening(
         Verdict(severity, answer, tuple(sentences), target.assumption),
         (
-            KeyNumber(estimate(judged.auc), f"AUC {OF_WHOM[target.key]}"),
+            KeyNumber(estimate(judged.auc), f"AUC {of_whom(target)}"),
             _worst(judged),
             KeyNumber(estimate(judged.calibration_error), "how far its risks are off, on average"),
         ),

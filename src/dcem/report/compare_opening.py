@@ -21,14 +21,14 @@ from dcem.report.document import (
     Verdict,
     estimate,
 )
-from dcem.text import decimal, listed, number
+from dcem.text import decimal, listed, number, percent
 
-OF_WHOM = {
-    "truth": "of everybody, judged by the truth",
-    "dr": "of everybody, estimated (doubly robust)",
-    "ipw": "of everybody, estimated (weighted)",
-    "tested": "of the tested alone",
-}
+
+def of_whom(target: Target) -> str:
+    """Whom a number is about, after its name: "AUC of the tested alone"."""
+    if target.key == "truth":
+        return "of everybody, judged by the truth"
+    return "of the tested alone" if target.key == "tested" else f"estimated for {target.name}"
 
 
 def shown_targets(comparison: TableComparison) -> list[Target]:
@@ -80,10 +80,10 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     )
     sentences = [
         f"Of two people, one with the outcome and one without, it ranks the right one higher "
-        f"{times} times in 100 ({low} to {high}): AUC {OF_WHOM[target.key]}."
+        f"{times} times in 100 ({low} to {high}; tossing a coin, 50): AUC {of_whom(target)}."
     ]
     if best.name == comparison.reference:
-        sentences.append("None of the others does better.")
+        sentences.append("None of the others is clearly better.")
     sentences += filter(None, [fairness(judged, comparison)])
     if level:
         said = listed([f"`{name}`" for name in level])
@@ -128,8 +128,8 @@ def fairness(judged: Judgement, comparison: TableComparison) -> str:
             "differ by more than chance, though neither is clearly ranked worse."
         )
     return (
-        f"It serves the groups alike as far as can be told: their ROC curves are at most "
-        f"{number(gap.value)} apart, which chance alone would show."
+        "No difference between the groups is seen beyond chance; their ROC curves could still be "
+        f"up to {number(gap.high)} apart."
     )
 
 
@@ -138,7 +138,7 @@ def key_numbers(
 ) -> tuple[KeyNumber, ...]:
     """How well it ranks, how alike it serves the groups, how much it gains."""
     judged = best.judgements[target.key]
-    found = [KeyNumber(estimate(judged.auc), f"AUC of `{best.name}`, {OF_WHOM[target.key]}")]
+    found = [KeyNumber(estimate(judged.auc), f"AUC of `{best.name}`, {of_whom(target)}")]
     if len(comparison.groups) > 1:
         chance = (
             ""
@@ -154,7 +154,10 @@ def key_numbers(
         )
     else:
         found.append(
-            KeyNumber(estimate(judged.calibration_error), "how far its risks are off, on average")
+            KeyNumber(
+                estimate(judged.calibration_error),
+                "calibration error: how far its risks are off, on average",
+            )
         )
     return tuple(found)
 
@@ -177,7 +180,7 @@ def picture(comparison: TableComparison, best: MethodResult, target: Target) -> 
                 method is best,
             )
         )
-    columns = ("AUC: more is better", "ROC gap: less is fairer")
+    columns = ("AUC: more is better", "ROC gap: less is more alike")
     return Dots(
         f"How good and how fair, {target.name}",
         columns if grouped else columns[:1],
@@ -195,18 +198,24 @@ def _short(found: Estimate) -> Number | Missing:
 def limits(comparison: TableComparison) -> tuple[str, ...]:
     """What a hasty reader might take from it, and must not."""
     found = []
+    reach = min((target.reach for target in shown_targets(comparison)[:1]), default=1.0)
+    if reach < 1:
+        found.append(
+            f"Not that it speaks for everybody: {percent(1 - reach)} of the people are out of "
+            "reach of the tests, and of them nothing is known."
+        )
     if not any(target.key == "truth" for target in comparison.targets):
         found.append(
-            "That these numbers are the truth: they hold if the recorded features explain who was "
-            "tested, which no table can show."
+            "Not that these numbers are the truth: they hold if the recorded features explain who "
+            "was tested, which no table can show."
         )
     else:
         found.append(
-            "That the same order holds elsewhere: other tables, and other rules of testing, change "
-            "the numbers and can change the order."
+            "Not that the same order holds elsewhere: other tables, and other rules of testing, "
+            "change the numbers and can change the order."
         )
     found.append(
-        "That a small gap is fairness: it compares ranking, and says nothing of what the label "
+        "Not that a small gap is fairness: it compares ranking, and says nothing of what the label "
         "leaves out."
     )
     return tuple(found)
