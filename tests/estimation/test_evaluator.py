@@ -21,6 +21,9 @@ from dcem.table.labels import SelectiveLabels
 
 LEVEL = 0.95
 
+# Tables of one constant column, or of the tested alone, are on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::dcem.table.messages.DataWarning")
+
 
 def make_problem(n: int = 60, seed: int = 0, tested: float = 0.5, **more: object) -> tuple:
     """A small table, its truth, the probabilities behind it, and a score with ties."""

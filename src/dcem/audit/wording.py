@@ -27,7 +27,7 @@ TO_DO = {
     "group-too-small": "Join small groups, or learn more about them; do not report them as equal.",
     "tested-less": "Ask those who decide what might explain it; if nothing does, the rule has to "
     "change. Until then, do not train on the record as it is.",
-    "tested-more": "Ask those who decide what might explain it, and whether more tests help these "
+    "tested-more": "Ask those who decide what might explain it, and whether tests help these "
     "people or burden them.",
     "depends-on-model": "Report that the answer depends on the model.",
     "unmeasured-cause": "List what drives testing and is not recorded; could it be that strong?",
@@ -39,12 +39,14 @@ TO_DO = {
     "one-driver": "Audit again without it (`exclude`), and compare.",
     "missing-by-testing": "Find out whether these columns are filled in because of the test.",
     "yield-at-margin": "Read it beside who is tested at equal features.",
-    "higher-bar": "Review the rule: at equal risk, more of these people should have been tested.",
+    "higher-bar": "Review the rule: at equal risk these people are tested too little or others "
+    "too much.",
     "lower-bar": "Review the rule: these people bear tests that find less.",
     "prevalence": "Do not read the record as how common the outcome is, and do not train on it.",
     "prevalence-unknown": "Give the limits, not a number; test some of those out of reach.",
     "hidden-unequal": "Do not train on the record as it is: a model would learn this difference.",
-    "tests-needed": "Test that many more, drawn at random within the group.",
+    "tests-needed": "Only tests drawn at random within the group would tell it better; until "
+    "then, report the interval.",
     "depends-on-group": "Prefer methods that do not assume independence, or add what differs.",
     "fragile": "Say so wherever this conclusion is used.",
 }
