@@ -19,7 +19,17 @@ def test_the_python_of_the_page_runs(tmp_path, monkeypatch):
     frame["sepsis"] = np.where(frame["cultured"], frame["result"] == "high", 0)
     frame.drop(columns="result").to_csv("visits.csv", index=False)
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    before, after = code.split("# with the results in the table")
     names: dict = {}
-    exec(compile(code.replace("members=5", "members=1"), str(PAGE), "exec"), names)
+    exec(compile(before, str(PAGE), "exec"), names)
     assert (tmp_path / "scores.parquet").exists()
-    assert names["who"]["probability"].sum() == pytest.approx(100)
+    who = names["who"]
+    assert who["probability"].sum() == pytest.approx(100)
+    drawn = who.loc[who["drawn"], "row"]
+    assert len(drawn) == 100
+    assert not frame.loc[drawn, "cultured"].any()
+    frame.loc[drawn, "cultured"] = 1  # and every other test finds it
+    frame.loc[drawn, "sepsis"] = np.arange(len(drawn)) % 2
+    frame.drop(columns="result").to_csv("visits2.csv", index=False)
+    exec(compile("#" + after, str(PAGE), "exec"), names)
+    assert names["model2"].encoder is names["model"].encoder
