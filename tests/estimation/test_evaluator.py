@@ -315,7 +315,10 @@ class TestEvaluator:
             assert not judge.masses[target].total[never].any()
             found = judge.auc(target, score)
             assert found.low < metrics.auc(y[~never], score[~never]) < found.high
-            assert "78 % within reach" in next(t.name for t in judge.targets if t.key == target)
+            told = next(t for t in judge.targets if t.key == target)
+            assert "78 % within reach" in told.name
+            assert told.reach == pytest.approx(0.78, abs=0.005)
+            assert "Right for those within reach" in told.assumption
         assert judge.auc("tested", score).estimable
 
     def test_too_little_within_reach_is_refused(self) -> None:

@@ -114,11 +114,12 @@ class Evaluator:
         for key in self.masses:
             why = self.lacking(key)
             plain = TARGETS[key]
-            name, reach = plain.name, 1.0
+            name, assumption, reach = plain.name, plain.assumption, 1.0
             if key in POPULATION and not why and not self.overlap.complete:
                 reach = self.overlap.reach
                 name = name.replace(EVERYBODY, f"the {100 * reach:.0f} % within reach")
-            described.append(Target(key, name, plain.assumption, not why, why, reach))
+                assumption = assumption.replace(f"for {EVERYBODY}", "for those within reach")
+            described.append(Target(key, name, assumption, not why, why, reach))
         return tuple(described)
 
     def rows_of(self, group: str | None) -> np.ndarray:
