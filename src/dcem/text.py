@@ -74,6 +74,14 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} hours"
 
 
+def remaining(seconds: float | None) -> str:
+    """`, about 2 minutes left`, to be put behind what is being done; nothing if nobody knows."""
+    if seconds is None:
+        return ""
+    long = duration(seconds)
+    return f", {long if seconds < 0.95 else f'about {long}'} left"
+
+
 def _percent_value(share: float) -> str:
     return percent(share, 1)
 

@@ -1,38 +1,139 @@
-"""Progress: every step of an audit is announced, and what is left is estimated."""
+"""Progress: every step of long work is announced, and what is left is estimated."""
 
 import json
-import re
+from dataclasses import dataclass, field
 from io import StringIO
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 import dcem
 from dcem.audit.run import audit_labels, audit_steps
-from dcem.cli._progress import remaining, telling
+from dcem.cli._progress import EVERY, Progress, telling
+from dcem.compare.run import compare_methods, compare_steps
+from dcem.methods.choosing import DEFAULT, RIVALS
+from dcem.text import remaining
+
+
+@dataclass
+class Clock:
+    """Time that passes when it is told to, and what was shown meanwhile."""
+
+    now: float = 0.0
+    lines: list[str] = field(default_factory=list)
+
+    def __call__(self) -> float:
+        return self.now
+
+    def update(self, line: str) -> None:
+        self.lines.append(line)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def watched(steps: dict[str, float], clock: Clock, **how: Any) -> tuple[Progress, Console]:
+    console = Console(record=True, width=80, file=StringIO(), **how)
+    return Progress(steps, console, clock, clock), console
+
+
+def people(every: int) -> dcem.SelectiveLabels:
+    return dcem.tasks.make_sinusoid().train.subset(slice(0, None, every))
 
 
 def test_the_steps_of_an_audit_are_those_announced() -> None:
-    people = dcem.tasks.make_sinusoid().train.subset(slice(0, None, 20))
-    alone = {"one": people}
+    some = people(20)
+    alone = {"one": some}
     told: list[str] = []
-    audit_labels(people, attributes=alone, progress=told.append)
-    assert told == list(audit_steps(people, alone))
+    audit_labels(some, attributes=alone, progress=told.append)
+    assert told == list(audit_steps(some, alone))
 
 
-def test_off_a_terminal_each_step_is_a_line_with_what_is_left() -> None:
-    console = Console(record=True, width=80, force_terminal=False, file=StringIO())
-    with telling({"first": 1.0, "second": 3.0, "third": 4.0}, console) as progress:
-        for step in ("first", "second", "third", "something else"):
-            progress(step)
+def test_the_steps_of_a_comparison_are_those_announced() -> None:
+    some, told = people(40), []
+    names = ["tested-only:linear", "tested-only:boost"]
+    compare_methods(some, names, folds=2, planted=2, resamples=10, progress=told.append)
+    assert told == list(compare_steps(len(some), names, folds=2, planted=2))
+
+
+def test_a_fit_tells_how_much_of_it_is_done() -> None:
+    told: list[tuple[int, int]] = []
+    model = dcem.methods.make("ensemble", parts=("network", "linear"), n_folds=2, steps=200)
+    tell = lambda done, total: told.append((done, total))  # noqa: E731
+    dcem.methods.fit_many(model, [people(80)], progress=tell, copy=False)
+    done = [one for one, _ in told]
+    assert done == sorted(done)
+    assert len({total for _, total in told}) == 1
+    assert len(done) > 5
+    assert done[-1] <= told[0][1]
+
+
+def test_what_is_left_by_known_steps(clock) -> None:
+    progress, _ = watched({"first": 1.0, "second": 3.0, "third": 4.0}, clock)
+    progress("first")
+    assert progress.left() is None
+    clock.now = 10
+    progress("second")
+    assert progress.left() == pytest.approx(70)
+    clock.now = 25  # within the step it counts down
+    assert progress.left() == pytest.approx(55)
+    clock.now = 80  # twice as slow as the step before: it waits where the third should begin
+    assert progress.left() == pytest.approx(80)
+    progress("third")
+    assert progress.left() == pytest.approx(80)
+    progress("something else")
+    assert progress.left() is None
+
+
+def test_the_estimate_of_a_comparison_stays_within_reason(clock) -> None:
+    """Steps that take up to twice as long or short as expected, each as luck will have it."""
+    import numpy as np
+
+    steps = compare_steps(10_000, (DEFAULT, *RIVALS))
+    took = np.array(list(steps.values())) * 2 ** np.random.default_rng(0).uniform(-1, 1, len(steps))
+    progress, _ = watched(steps, clock)
+    ends, first = took.sum(), None
+    for step, seconds in zip(steps, took, strict=True):
+        progress(step)
+        if (left := progress.left()) is not None and clock.now < 0.95 * ends:
+            first = clock.now if first is None else first
+            assert 0.5 < left / (ends - clock.now) < 2, step
+        clock.now += seconds
+    assert first is not None
+    assert first < 0.06 * ends
+
+
+def test_off_a_terminal_a_line_now_and_then(clock) -> None:
+    steps = {f"step {number}": 1.0 for number in range(600)}
+    progress, console = watched(steps, clock, force_terminal=False)
+    for step in steps:
+        progress(step)
+        clock.now += 0.1
     lines = console.export_text().splitlines()
-    assert [re.sub(r"^ +\d+ s +|, .*", "", line) for line in lines] == [
-        "first",
-        "second",
-        "third",
-        "something else",
-    ]
-    assert ["left" in line for line in lines] == [False, True, True, False]
+    assert len(lines) == 60 / EVERY
+    assert "left" not in lines[0]
+    assert "about 50 seconds left" in lines[1]
+    clock.now += EVERY  # a long step is not silent either
+    progress.tick()
+    assert len(console.export_text(clear=False).splitlines()) == 1
+    terminal, console = watched(steps, clock, force_terminal=True)
+    terminal("step 300")
+    assert console.export_text() == ""
+    assert clock.lines[-1].startswith("step 300 ... (0 s")
+
+
+def test_work_that_begins_anew_is_told_without_an_estimate(clock) -> None:
+    progress, _ = watched({}, clock)
+    for done in (1, 5, 9):
+        clock.now += 1
+        progress.counted("fitting", done, 10)
+    assert progress.left() == pytest.approx(3 / 9)
+    for done in (1, 9):
+        progress.counted("fitting", done, 10)
+        assert progress.left() is None
 
 
 def test_whoever_waits_reads_lines_of_json(tmp_path, monkeypatch) -> None:
@@ -41,14 +142,17 @@ def test_whoever_waits_reads_lines_of_json(tmp_path, monkeypatch) -> None:
     with telling({"first": 1.0, "second": 3.0}, console) as progress:
         for step in ("first", "second", "something else"):
             progress(step)
-    lines = (tmp_path / "progress").read_text().splitlines()
-    assert [json.loads(line)["share"] for line in lines] == [0.0, 0.25, None]
-    assert json.loads(lines[1])["doing"].startswith("second, ")
+    lines = map(json.loads, (tmp_path / "progress").read_text().splitlines())
+    told = {line["doing"]: (line["share"], line["left"] is None) for line in lines}
+    assert told == {
+        "first": (0.0, True),
+        "second": (0.25, False),
+        "something else": (None, True),
+    }
 
 
 @pytest.mark.parametrize(
-    ("share", "passed", "left"), [(0.0, 9, ""), (0.25, 10, "30 seconds"), (0.5, 600, "10 minutes")]
+    ("left", "said"), [(None, ""), (30, ", about 30 seconds left"), (0.1, ", under a second left")]
 )
-def test_what_is_left(share, passed, left) -> None:
-    assert left in remaining(share, passed)
-    assert bool(remaining(share, passed)) == bool(left)
+def test_what_is_left(left, said) -> None:
+    assert remaining(left) == said

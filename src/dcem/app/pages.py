@@ -39,7 +39,7 @@ from dcem.table.messages import InputError
 from dcem.table.read import SUFFIXES
 from dcem.table.settings import NAME as SETTINGS
 from dcem.table.settings import settings_text
-from dcem.text import count, duration, percent
+from dcem.text import count, duration, percent, remaining
 
 STEPS = {  # in the order of the work: what a link says
     "preview": "Preview",
@@ -316,9 +316,8 @@ class Pages:
     def state(self, request: Request) -> Response:
         """How far a run is, for the script of its page."""
         run = self._run(request)
-        return JSONResponse(
-            {"state": run.state, **run.progress, "since": duration(run.seconds), "log": run.log}
-        )
+        told = {"state": run.state, "since": duration(run.seconds), "log": run.log}
+        return JSONResponse({**run.progress, **told, "doing": doing(run)})
 
     def cancel(self, request: Request, form: Posted) -> str:
         """End a run."""
@@ -386,6 +385,12 @@ def said(error: Exception) -> str:
     return str(error)
 
 
+def doing(run: Run) -> str:
+    """What a run is doing, and how long the rest will take, if that is known."""
+    told = run.progress
+    return str(told["doing"]) + remaining(told.get("left"))
+
+
 def run_recipe(run: Run) -> commands.Recipe:
     """What a run did, as it was started."""
     same = run.folder / "same.py"
@@ -435,7 +440,7 @@ def environment() -> jinja2.Environment:
     )
     made.globals["SUFFIXES"] = SUFFIXES
     made.filters["prose"] = lambda text: Markup(prose(text))
-    made.filters |= {"count": count, "percent": percent, "duration": duration}
+    made.filters |= {"count": count, "percent": percent, "duration": duration, "doing": doing}
     return made
 
 

@@ -84,12 +84,12 @@ class Run:
 
     @property
     def progress(self) -> dict[str, Any]:
-        """What it did last: `doing`, and `share`, the part of the work that is done, if known."""
+        """What it did last: `doing`; the `share` that is done and the seconds `left`, or None."""
         for line in reversed(_tail(self.folder / "progress").splitlines()):
             with suppress(ValueError):
                 return dict(json.loads(line))
         said = [line.strip() for line in self.log.splitlines() if line.strip()]
-        return {"doing": said[-1] if said else "starting", "share": None}
+        return {"doing": said[-1] if said else "starting", "share": None, "left": None}
 
     @property
     def log(self) -> str:

@@ -1,56 +1,96 @@
 """Progress of long work, with an estimate of what is left, on a terminal and off it.
 
-Off a terminal (a log, a notebook, a pipe) each step is a line; on one, a line that changes. Where
-the environment variable DCEM_PROGRESS names a file, each step is a line of JSON in it, too:
-`doing`, and `share`, the part of the work that is done, or null.
+On a terminal it is a line that changes; off one (a log, a pipe) a line now and then. Where the
+environment variable DCEM_PROGRESS names a file, each step is a line of JSON in it, too: `doing`;
+`share`, the part of the work that is done, and `left`, the seconds that the rest will take, or null
+where nobody can tell.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from math import inf
 from typing import Any
 
+from dcem.text import remaining
+
 PLACE = "DCEM_PROGRESS"
-LEAST = 0.05  # of the work must be done before the rest is estimated
+LEAST = 0.03  # of the work must be done before the rest is estimated
+EVERY = 10.0  # seconds between two lines off a terminal
 
 
 class Progress:
     """Told what is being done, says it with what is left.
 
     `steps` gives every step that will be told its part of the work, in their order; a step that is
-    not among them is told without an estimate.
+    not among them is told without an estimate. Within a step the work is taken to go on as fast as
+    before, up to where the next one begins.
     """
 
-    def __init__(self, steps: Mapping[str, float], console: Any, status: Any) -> None:
-        self.console, self.status = console, status
-        self.begun = time.perf_counter()
-        total = sum(steps.values()) or 1.0
-        self.before, done = {}, 0.0
+    def __init__(
+        self,
+        steps: Mapping[str, float],
+        console: Any,
+        status: Any,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.console, self.status, self.clock = console, status, clock
+        self.begun, self.said = clock(), -inf
+        self.doing, self.until, self.told = "", 0.0, 0.0
+        self.share: float | None = None
+        total, done = sum(steps.values()) or 1.0, 0.0
+        self.parts: dict[str, tuple[float, float]] = {}
         for name, part in steps.items():
-            self.before[name] = done / total
+            self.parts[name] = done / total, (done + part) / total
             done += part
 
     def __call__(self, doing: str) -> None:
         """Say what is being done now."""
-        passed = time.perf_counter() - self.begun
-        share = self.before.get(doing)
-        left = remaining(share or 0.0, passed)
-        note(f"{doing}{left}", share)
-        self.status.update(f"{doing} ... ({passed:.0f} s{left})")
-        if not self.console.is_terminal:
-            line = f"  {passed:4.0f} s  {doing}{left}"
-            self.console.print(line, markup=False, soft_wrap=True)
+        self._set(doing, *self.parts.get(doing, (None, 0.0)))
+
+    def counted(self, doing: str, done: int, total: int) -> None:
+        """Say how much of it is done; what begins anew has no end that anybody could tell."""
+        share = done / total
+        known = self.share is not None or not self.doing
+        self._set(doing, share if known and share >= (self.share or 0.0) else None, share)
+
+    def left(self) -> float | None:
+        """Seconds until all is done, about; None where too little is done to tell."""
+        if self.share is None or self.share < LEAST:
+            return None
+        passed = self.clock() - self.begun
+        whole = max(self.told, 1e-9) / self.share  # seconds of all the work, at the pace so far
+        share = min(self.share + (passed - self.told) / whole, self.until)
+        return passed * (1 - share) / share
+
+    def tick(self) -> None:
+        """Say again what is being done, if it is time to."""
+        passed, left = self.clock() - self.begun, remaining(self.left())
+        self.status.update(f"{self.doing} ... ({passed:.0f} s{left})")
+        if passed - self.said >= EVERY:
+            self.said = passed
+            note(self.doing, self.share, self.left())
+            if not self.console.is_terminal:
+                line = f"  {passed:4.0f} s  {self.doing}{left}"
+                self.console.print(line, markup=False, soft_wrap=True)
+
+    def _set(self, doing: str, share: float | None, until: float) -> None:
+        self.doing, self.share, self.until = doing, share, until
+        self.told = self.clock() - self.begun
+        note(doing, share, self.left())
+        self.tick()
 
 
-def note(doing: str, share: float | None = None) -> None:
+def note(doing: str, share: float | None = None, left: float | None = None) -> None:
     """Write a step to the file for programs that wait, if there is one."""
     if place := os.environ.get(PLACE):
         with open(place, "a", encoding="utf-8") as file:
-            file.write(json.dumps({"doing": doing, "share": share}) + "\n")
+            file.write(json.dumps({"doing": doing, "share": share, "left": left}) + "\n")
 
 
 def counting(status: Any) -> Callable[[int], None]:
@@ -63,18 +103,22 @@ def counting(status: Any) -> Callable[[int], None]:
     return tell
 
 
-def remaining(share: float, passed: float) -> str:
-    """', about 2 minutes left', or nothing where too little is done to tell."""
-    from dcem.text import duration
-
-    if share < LEAST:
-        return ""
-    left = duration(passed * (1 - share) / share)
-    return f", {left if left.startswith('under') else f'about {left}'} left"
-
-
 @contextmanager
 def telling(steps: Mapping[str, float], console: Any) -> Iterator[Progress]:
     """Show progress on `console` while the block runs."""
+    done = threading.Event()
     with console.status("starting ...") as status:
-        yield Progress(steps, console, status)
+        progress = Progress(steps, console, status)
+
+        def tick() -> None:
+            while not done.wait(1.0):
+                if progress.doing:
+                    progress.tick()
+
+        ticking = threading.Thread(target=tick, daemon=True)
+        ticking.start()
+        try:
+            yield progress
+        finally:
+            done.set()
+            ticking.join()

@@ -78,8 +78,8 @@ def compare(
     """
     from rich.console import Console
 
-    from dcem.compare import compare_methods
     from dcem.compare.fitting import check_methods, default_methods
+    from dcem.compare.run import compare_methods, compare_steps
     from dcem.files import require_folder_place
     from dcem.methods.registry import require_libraries
     from dcem.report.compare import compare_document
@@ -103,7 +103,9 @@ def compare(
     console.print()
     console.print(read.problem.summary(small_cells=False), markup=False)
     console.print()
-    with telling({}, Console(stderr=True, highlight=False)) as progress:
+    used = min(len(read.problem), max_rows or len(read.problem))
+    steps = compare_steps(used, names, folds=folds, planted=planted)
+    with telling(steps, Console(stderr=True, highlight=False)) as progress:
         comparison = compare_methods(
             read.problem,
             names,

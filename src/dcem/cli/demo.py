@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcem.cli._outputs import Outputs
+from dcem.cli._progress import telling
 
 if TYPE_CHECKING:
     from dcem.compare.results import TableComparison
@@ -66,10 +66,10 @@ def demo(
 
 def compare(task: Task, seed: int, resamples: int, console: Any) -> TableComparison:
     """Fit every method to a task and judge it on the truth of the test split."""
-    from dcem.compare import compare_methods
+    from dcem.compare.run import compare_methods, compare_steps
 
-    begun = time.perf_counter()
-    with console.status("fitting ..."):
+    steps = compare_steps(len(task.train), METHODS, split=True, planted=0)
+    with telling(steps, console) as progress:
         return compare_methods(
             task.train,
             METHODS,
@@ -81,9 +81,7 @@ def compare(task: Task, seed: int, resamples: int, console: Any) -> TableCompari
             random_state=seed,
             members=1,
             data=configuration(task, seed),
-            progress=lambda doing: console.print(
-                f"  {time.perf_counter() - begun:4.0f} s  {doing}"
-            ),
+            progress=progress,
         )
 
 

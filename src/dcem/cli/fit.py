@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -80,7 +81,7 @@ def fit(
     """
     from rich.console import Console
 
-    from dcem.compare import compare_methods
+    from dcem.compare.run import MAX_ROWS, compare_methods, compare_steps
     from dcem.methods.choosing import Choice, choose
     from dcem.methods.registry import METHODS
     from dcem.saving.folder import require_place
@@ -131,19 +132,22 @@ def fit(
     if replaces:
         console.print(f"{out} holds a model already: the new one will replace it.", soft_wrap=True)
     console.print(f"Fitting {method}{parts}, {len(read.problem.feature_names)} features.")
-    model = fit_table(
-        read,
-        chosen,
-        learner=learner,
-        members=members,
-        random_state=seed,
-        verbose=int(console.is_terminal),
-        start=start,
-    )
+    aside = Console(stderr=True, highlight=False)
+    with telling({}, aside) as progress:
+        model = fit_table(
+            read,
+            chosen,
+            learner=learner,
+            members=members,
+            random_state=seed,
+            progress=partial(progress.counted, f"fitting {method}"),
+            start=start,
+        )
     judged = _saved(place) if place else None
     if judge and not (judged and model.judged_by(judged)):
         console.print(f"Judging {model.name} on people that it is not fitted to.")
-        with telling({}, Console(stderr=True, highlight=False)) as progress:
+        steps = compare_steps(min(len(read.problem), MAX_ROWS), [model.name], planted=0)
+        with telling(steps, aside) as progress:
             judged = compare_methods(
                 read.problem,
                 [model.name],
@@ -157,7 +161,8 @@ def fit(
     where = "The model, in place of the older one" if replaces else "The model"
     console.print(f"Fitted in {duration(time.perf_counter() - started)}. {where}:")
     console.print(f"  {out}", style="bold", soft_wrap=True)
-    console.print(f"  read {out / 'MODEL_CARD.html'}; score people with: dcem predict {out} TABLE")
+    console.print(f"  read {out / 'MODEL_CARD.html'}", soft_wrap=True)
+    console.print(f"  score people with: dcem predict {out} TABLE", soft_wrap=True)
     if not (judged and model.judged_by(judged)):
         console.print(
             "  Its card says nothing of how good it is: add --judge, or first run: "

@@ -14,13 +14,16 @@ from joblib import Parallel, cpu_count, delayed, parallel_config
 from dcem import methods
 from dcem.compare.results import History
 from dcem.methods.choosing import DEFAULT, RIVALS
-from dcem.methods.registry import MEMBERS, METHODS, delivered, works_here
+from dcem.methods.registry import ENTRIES, MEMBERS, METHODS, delivered, works_here
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
 Progress = Callable[[str], None]
 LEARNT_BY = {"linear": "a linear model", "boost": "boosted trees", "forest": "a forest"}
 WORTH_A_PROCESS = 10_000  # rows to fit to, in all: below, starting processes takes longer
+# How long a fit takes, in units of a network's: for estimates of the time that is left.
+COSTS = {"ensemble": 5.0, "ipw": 2.0, "dr-learner": 3.0, "self": 5.0, "dividemix": 5.0}
+COST_OF_EM, COST_WITHOUT_NETWORK = 4.0, 0.2
 _LOSSES = {
     "train_loss": "training",
     "validation_loss": "validation, everybody",
@@ -109,8 +112,8 @@ def fit_and_score(
         name: delivered(name, members=members, folds=folds, **(params or {})) for name in names
     }
     seeds = [int(seed) for seed in np.random.SeedSequence(random_state).generate_state(len(parts))]
-    workers = cpu_count()
-    if workers == 1 or sum(len(part.train) for part in parts) < WORTH_A_PROCESS:
+    workers = at_once(sum(len(part.train) for part in parts))
+    if workers == 1:
         return (
             (name, position, one)
             for name, model in models.items()
@@ -126,19 +129,45 @@ def fit_and_score(
     return pending
 
 
+def at_once(rows: int) -> int:
+    """How many fits are made at a time, where there are so many rows to fit to in all."""
+    return cpu_count() if rows >= WORTH_A_PROCESS else 1
+
+
 def collected(
     fits: Iterable[tuple[str, int, Fitted]],
     names: Sequence[str],
     n_parts: int,
-    progress: Progress | None = None,
+    doing: str,
+    progress: Progress,
 ) -> dict[str, list[Fitted]]:
-    """Method -> scores of each part, in order; `progress` hears of each method that is complete."""
+    """Method -> scores of each part, in order; `progress` hears of each (`fit_steps`)."""
     found: dict[str, dict[int, Fitted]] = {name: {} for name in names}
+    steps = iter(fit_steps(doing, names, n_parts))
+    progress(next(steps))
     for name, position, one in fits:
         found[name][position] = one
-        if progress and len(found[name]) == n_parts:
-            progress(f"fitted {name}")
+        if step := next(steps, None):
+            progress(step)
     return {name: [of[position] for position in range(n_parts)] for name, of in found.items()}
+
+
+def fit_steps(
+    doing: str, names: Sequence[str], n_parts: int, *, lighter: float = 1.0
+) -> dict[str, float]:
+    """What is told before each fit, and how long it takes, in units of a network's.
+
+    `lighter` is the cost of smaller models; an EM saves nothing, it takes its rounds.
+    """
+
+    def cost(name: str) -> float:
+        bare, _, learner = name.partition(":")
+        if ENTRIES[bare].kind == "latent" or bare == "sar-em":
+            return COST_OF_EM
+        return lighter * (COST_WITHOUT_NETWORK if learner else COSTS.get(bare, 1.0))
+
+    costs = [cost(name) for name in names for _ in range(n_parts)]
+    return {f"{doing}, {k} of {len(costs)}": one for k, one in enumerate(costs, start=1)}
 
 
 def _one_fit(

@@ -57,6 +57,7 @@ SHARPER = 2.0
 CEILING = "the planted risk"  # the name under which the best possible score stands
 TRAIN_SHARE = 0.7
 MAX_ROWS = 4_000
+DOING = "fitting methods to planted outcomes"
 FOLDS = 2  # of the ensemble: like single networks, enough for many tables
 FEATURES = 8  # that an outcome depends on: as with real ones, most columns do not matter
 _SPREADS = (0.5, 4.0)  # b is kept between these
@@ -107,7 +108,7 @@ def planting(
     level: float = 0.95,
     random_state: int = 0,
     params: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda text: None,
 ) -> Callable[[], Planted]:
     """Plant outcomes, censor them by the fitted policy, and begin to fit: the answer when called.
 
@@ -135,7 +136,7 @@ def planting(
     params
         For every method, besides the defaults.
     progress
-        Told in words what is being done.
+        Told in words what is being done: `fit_steps`.
     """
     if repetitions < 2:
         raise checks.InputError(
@@ -156,9 +157,7 @@ def planting(
     fits = fit_and_score(methods, parts, random_state, params, members=1, folds=FOLDS)
 
     def answer() -> Planted:
-        if progress:
-            progress(f"planted outcomes: fitting {', '.join(methods)} to {len(tasks)} tables")
-        found = collected(fits, methods, len(parts), progress)
+        found = collected(fits, methods, len(parts), DOING, progress)
         scores = {name: [one.score for one in of] for name, of in found.items()}
         return _recovered(tasks, scores, reference, level, begun)
 

@@ -28,20 +28,26 @@ from dcem.compare.disclosure import withheld_groups, without_small_cells
 from dcem.compare.fitting import (
     Part,
     Progress,
+    at_once,
     check_methods,
     collected,
     default_methods,
     describe,
     fit_and_score,
+    fit_steps,
     fold_parts,
     pooled,
 )
 from dcem.compare.judge import Decision, Ranks, Scored, judge, testing_by_score
-from dcem.compare.planted import planting
+from dcem.compare.planted import DOING as PLANTING
+from dcem.compare.planted import FAMILIES, planting
+from dcem.compare.planted import MAX_ROWS as PLANTED_ROWS
 from dcem.compare.results import GroupCounts, MethodResult, TableComparison
 from dcem.estimation import overlap
+from dcem.estimation.cross_fitting import modelling
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles, person_folds
+from dcem.estimation.nuisances import fit_nuisances
 from dcem.methods.registry import MEMBERS, make
 from dcem.table import checks
 from dcem.table.disclosure import few_people
@@ -50,6 +56,7 @@ from dcem.table.labels import SelectiveLabels
 MAX_ROWS = 10_000
 FLOOR = 0.005  # differences in AUC that nobody would act on
 REFERENCE = "tested-only"  # what every method has to beat
+DOING, JUDGING = "fitting methods", "judging"  # what is told of it
 
 
 def compare_methods(
@@ -72,7 +79,7 @@ def compare_methods(
     params: Mapping[str, Any] | None = None,
     data: Mapping[str, str] | None = None,
     suspicious: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda text: None,
 ) -> TableComparison:
     """Fit methods to a table and judge them on people they did not see, with or without the truth.
 
@@ -119,14 +126,13 @@ def compare_methods(
         Columns that may have been recorded after the decision to test, and the sign of it; the
         warnings name them.
     progress
-        Told in words what is being done.
+        Called with a few words before each step (`compare_steps` lists them).
     """
     known = truth if isinstance(truth, Mapping) else {} if truth is None else {"test": truth}
     oracles = test is not None and {"train", "validation"} <= known.keys()
     names = check_methods(default_methods() if methods is None else methods, oracles=oracles)
     if planted == 1:  # `plant` would refuse it too, but after all the fitting
         raise checks.InputError("One repetition of planted outcomes leaves no interval: give 2.")
-    say = progress or (lambda _: None)
     begun = time.perf_counter()
     total = len(problem)
     rows = within_budget(problem, max_rows if test is None else None, random_state)
@@ -143,19 +149,22 @@ def compare_methods(
     else:
         parts = [Part(problem, test, validation, (known.get("train"), known.get("validation")))]
     fits = fit_and_score(names, parts, random_state, params, members=members)
-    say("who is tested, and what tests show: two models, cross-fitted; methods meanwhile")
     evaluator = Evaluator(
-        judged_by, truth=judged_truth, fold=fold, level=level, random_state=random_state
+        judged_by,
+        truth=judged_truth,
+        fold=fold,
+        nuisances=fit_nuisances(judged_by, fold, random_state, progress=progress),
+        level=level,
+        random_state=random_state,
     )
-    say(f"fitting {', '.join(names)}")
-    of_parts = collected(fits, names, len(parts), progress)
+    of_parts = collected(fits, names, len(parts), DOING, progress)
     fitted = {name: pooled(of, fold) if test is None else of[0] for name, of in of_parts.items()}
     scored_in = fold if test is None else np.zeros(len(test), np.int64)
     scored = {
         name: Scored(one.members, percentiles(one.score, scored_in), scored_in)
         for name, one in fitted.items()
     }
-    say("judging")
+    progress(JUDGING)
     reference = REFERENCE if REFERENCE in names else names[0]
     usable = [name for name in names if not _uses_truth(name)]
     answer = None
@@ -275,6 +284,36 @@ def compare_methods(
         versions=versions(),
         data=dict(data or {}),
     )
+
+
+def compare_steps(
+    rows: int,
+    methods: Sequence[str],
+    *,
+    folds: int = 5,
+    split: bool = False,
+    planted: int = 3,
+) -> dict[str, float]:
+    """What `compare_methods` will tell its `progress`, in order, and each step's part of the time.
+
+    `rows` are those used; `split`: whether people to judge by are given. While the two models are
+    cross-fitted, and scores judged, fits go on where there are cores for them.
+    """
+    parts = 1 if split else folds
+    found = {
+        modelling(name, number, folds): 0.5
+        for name in ("who is tested", "what a test would show")
+        for number in range(1, folds + 1)
+    }
+    fits = [(fit_steps(DOING, methods, parts), parts * rows)]
+    if planted:
+        tables, most = planted * len(FAMILIES), min(rows, PLANTED_ROWS)
+        usable = [name for name in methods if not _uses_truth(name)]
+        fits.append((fit_steps(PLANTING, usable, tables, lighter=0.4), tables * most // 2))
+    for steps, fitted_to in fits:
+        found |= {step: cost / at_once(fitted_to) for step, cost in steps.items()}
+        found.setdefault(JUDGING, 1.0 * len(methods))
+    return found
 
 
 def _uses_truth(name: str) -> bool:

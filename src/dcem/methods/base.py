@@ -139,7 +139,13 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         fit_many(self, [problem], validations=[validation], truths=[truth], copy=False)
         return self
 
-    def refit(self, problem: SelectiveLabels, *, random_state: Any = None) -> Self:
+    def refit(
+        self,
+        problem: SelectiveLabels,
+        *,
+        random_state: Any = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Self:
         """A new model of `problem`, which begins at this one; this one stays as it is.
 
         For tests that were drawn with known probabilities after this model was fitted
@@ -154,6 +160,8 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
             the probability with which its test was drawn.
         random_state
             Default: as for this model.
+        progress
+            As for `fit_many`.
         """
         check_is_fitted(self)
         made = clone(self)
@@ -163,6 +171,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         vars(made).update({name: vars(self)[name] for name in kept if name in vars(self)})
         self._features(problem)  # as many as at first, of the same names
         data = prepare(made, problem, None, None)
+        data.progress = progress
         made._refit(data, self)
         data.finish()
         return made
@@ -183,10 +192,11 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     ) -> None:
         """Fit each of `estimators` (copies of this one) to its problem: one after the other.
 
-        Networks train together instead; the options of `fit_many` are for them.
+        Networks train together instead; for them are all options of `fit_many` but `progress`.
         """
         for one, *given in zip(estimators, problems, validations, truths, strict=True):
             data = prepare(one, *given)
+            data.progress = options.get("progress")
             one._fit(data)
             data.finish()
 

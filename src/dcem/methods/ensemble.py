@@ -116,6 +116,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
             steps=self.steps,
             n_jobs=self.n_jobs,
             start=start if start and start.networks else None,
+            progress=data.progress,
         )
         self.models_ = [model for part in self.parts for model in fitted.models[part]]
         self.propensity_model_, self.propensity_ = fitted.testing_model, fitted.testing

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,7 @@ ROWS_FOR_TESTING, CELLS_FOR_TESTING = 60_000, 3_000_000
 LARGEST_LOG_ODDS = 7.0  # of being tested
 TESTED_SHARE = 0.5  # of a batch, at least
 PACES = (5, 10, 20, 40)  # steps between two renewals of the pseudo-labels
+TESTING_TAKES, OTHERS_TAKE = 0.2, 0.1  # the time of a model, in that of all networks
 STEPS_IF_ALL_TESTED = 80  # times the share tested, and the nearest of the paces
 
 
@@ -81,6 +83,21 @@ class Start:
     unseen: np.ndarray
 
 
+class Tally:
+    """Work that several threads do, told to whoever waits."""
+
+    def __init__(self, total: int, tell: Callable[[int, int], None] | None) -> None:
+        self.total, self.tell = total, tell
+        self.done, self.lock = 0, Lock()
+
+    def add(self, work: int) -> None:
+        """So much more is done."""
+        with self.lock:
+            self.done = min(self.done + work, self.total)
+            if self.tell is not None:
+                self.tell(self.done, self.total)
+
+
 def folds_of(problem: SelectiveLabels, n_folds: int, seed: int) -> np.ndarray | None:
     """The fold of each row `[n]`; None where too few were tested of a class to have any."""
     person, y = problem.person[problem.tested], problem.y_obs[problem.tested]
@@ -100,6 +117,7 @@ def fit_parts(
     steps: int,
     n_jobs: int | None,
     start: Start | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Parts:
     """Fit every part in every fold.
 
@@ -111,6 +129,8 @@ def fit_parts(
         Of each row; None fits every model to all rows.
     start
         Where the networks begin, if not at random weights.
+    progress
+        Told the work that is done, and all of it, in steps of the networks.
     """
     numbers = np.array([0]) if fold is None else np.unique(fold)
     inside = [np.zeros(len(table), bool) if fold is None else fold == k for k in numbers]
@@ -120,13 +140,22 @@ def fit_parts(
     most = min(ROWS_FOR_TESTING, max(CELLS_FOR_TESTING // policy.shape[1], 5_000))
     few = np.random.default_rng(seed).permutation(len(table)) < most
 
+    policy_work, other_work = round(TESTING_TAKES * steps), round(OTHERS_TAKE * steps)
+    others = sum(name != "network" for name in names)
+    work = len(numbers) * (policy_work + others * other_work) + steps * ("network" in names)
+    tally = Tally(work, progress)
+
     def testing(k: int) -> Any:
         learns, held = ~inside[k] & few, inside[k] & few
-        return _fitted("boost", policy, table.tested, table, learns, held, seed + k)
+        fitted = _fitted("boost", policy, table.tested, table, learns, held, seed + k)
+        tally.add(policy_work)
+        return fitted
 
     def learner(name: str, k: int) -> Any:
         learns, held = ~inside[k] & tested, inside[k] & tested
-        return _fitted(name, table.X, table.y, table, learns, held, seed + k)
+        fitted = _fitted(name, table.X, table.y, table, learns, held, seed + k)
+        tally.add(other_work)
+        return fitted
 
     cores = n_jobs or cpu_count()
     with (
@@ -139,7 +168,7 @@ def fit_parts(
         for name in sorted(names, key=PARTS.index):  # what takes longest begins first
             if name == "network":
                 args = table, inside, z_tested, seed, steps, start
-                pending[name] = [workers.submit(fit_networks, *args)]
+                pending[name] = [workers.submit(fit_networks, *args, tally=tally)]
             else:
                 pending[name] = [workers.submit(learner, name, k) for k in range(len(numbers))]
         models = {name: [one.result() for one in pending[name]] for name in names}
@@ -188,6 +217,8 @@ def fit_networks(
     seed: int,
     steps: int,
     start: Start | None = None,
+    *,
+    tally: Tally,
 ) -> list[Perceptron]:
     """DCEM with small networks: one per fold, which does not learn from the rows inside it.
 
@@ -216,6 +247,7 @@ def fit_networks(
     def slope(step: int, rows: np.ndarray, z: np.ndarray) -> np.ndarray:
         if step % pace == 0:
             teacher.flat[:] = stack.flat
+            tally.add(pace)
         q = y[rows]  # [M, B]: first the tested, whose labels are known
         q[:, n_tested:] = expit(teacher.log_odds(inputs[rows[:, n_tested:]]))
         return weight[rows] * factors * mstep_slope(z, q, y[rows], log_untested[rows])

@@ -101,6 +101,8 @@ class Prepared:
         their positions in it (None: all).
     seeds
         One for each member.
+    progress
+        Told how much of how much is done, if anybody listens.
     """
 
     estimator: SelectiveClassifier
@@ -111,6 +113,7 @@ class Prepared:
     watched_truth: np.ndarray | None
     watched_rows: np.ndarray | None
     seeds: list[int]
+    progress: Callable[[int, int], None] | None = None
 
     @property
     def n_groups(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -287,7 +287,7 @@ def fit_table(
     learner: Any = None,
     members: int = MEMBERS,
     random_state: int = 0,
-    verbose: int = 0,
+    progress: Callable[[int, int], None] | None = None,
     start: TableModel | None = None,
 ) -> TableModel:
     """Fit a method to a user's table.
@@ -295,7 +295,8 @@ def fit_table(
     "auto" is the default method; a `Choice` names one and says why (`choice_for`). Methods that
     need the truth, or the group of each person to predict, are refused. `learner` is for methods
     that take others than networks; None is the method's own. With a model to `start` from, its
-    method and parameters count, and `table` was read with its encoder (`refit`).
+    method and parameters count, and `table` was read with its encoder (`refit`). `progress` is
+    called with how much of how much is done, by the methods that can tell.
     """
     # to the next twentieth: a finer share of a short table would tell a small count
     missing = {column.name: round(20 * column.missing) / 20 for column in table.columns}
@@ -303,18 +304,20 @@ def fit_table(
     if start is not None:
         for note in start.strange_cells(table):
             notice(note)
-        estimator = start.estimator.refit(table.problem, random_state=random_state)
+        estimator = start.estimator.refit(
+            table.problem, random_state=random_state, progress=progress
+        )
         return TableModel(
             estimator, table.encoder, table.roles, table.source, usual, start.why, start.source
         )
     choice = choose() if method == AUTO else method
     name, why = (choice.method, choice.reason) if isinstance(choice, Choice) else (choice, "")
     require_method(name, learner)
-    params = {"random_state": random_state, "verbose": verbose}
+    params: dict[str, Any] = {"random_state": random_state}
     if learner is not None:
         params["learner"] = learner
     estimator = delivered(name, members=members, **params)
-    estimator.fit_problem(table.problem)
+    methods.fit_many(estimator, [table.problem], copy=False, progress=progress)
     return TableModel(estimator, table.encoder, table.roles, table.source, usual, why)
 
 
