@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from dcem.learners import LEARNERS, from_plain, make_learner, to_plain
 from dcem.learners.learner import smallest_leaf
 from dcem.learners.preprocess import Preprocessor
-from dcem.learners.trees import Scorer, Trees
+from dcem.learners.trees import LargeTreesScorer, Scorer, Trees
 from dcem.table.checks import InputError
 
 N = 600
@@ -153,6 +153,7 @@ def test_trees_score_as_the_libraries_they_come_from(rows):
     parts = [tree.tree_ for tree in forest.estimators_]
     trees = Trees.from_sklearn(parts, [part.value.ravel() / 20 for part in parts])
     assert np.allclose(Scorer(trees, 3)(filled), forest.predict(filled), atol=1e-12)
+    assert np.array_equal(Scorer(trees, 3)(filled), LargeTreesScorer(trees, 3)(filled))
 
 
 def test_the_text_holds_no_counts_and_no_ranges_of_the_rows(rows):

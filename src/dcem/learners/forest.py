@@ -7,7 +7,7 @@ from scipy.special import expit
 from sklearn.ensemble import ExtraTreesRegressor
 
 from dcem.learners.learner import Rows, Sample, as_logit, smallest_leaf
-from dcem.learners.trees import TreeLearner, Trees
+from dcem.learners.trees import LargeTreesScorer, TreeLearner, Trees
 
 TREES = 300
 MOST_LEAVES = 2000  # about; in longer tables a leaf holds more rows
@@ -22,6 +22,7 @@ class Forest(TreeLearner):
     """
 
     name = "forest"
+    scorer = LargeTreesScorer
 
     def __init__(
         self, seed: int = 0, squared: bool = False, trees: int = TREES, share: float | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple, Self
 
@@ -22,6 +22,7 @@ LEARNERS = {
     "perceptron": "dcem.learners.perceptron:Perceptron",
 }
 FEWEST = 10  # people that a leaf, or whatever else is kept, must stand for
+BLOCK = 512  # rows scored at a time
 CLIP = 1e-6  # probabilities that come from counting are kept this far from 0 and 1
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # features [n, d], labels [n], weights [n]
 
@@ -198,6 +199,14 @@ def known_rows(
         X, y, weight = X[kept], y[kept], weight[kept]
         person = None if person is None else person[kept]
     return Sample(X, y, weight / weight.mean(), person)
+
+
+def by_block(score: Callable[[np.ndarray], np.ndarray], X: np.ndarray) -> np.ndarray:
+    """`score(X)` `[n]`, a few rows at a time: what is computed in between stays in the cache."""
+    z = np.empty(len(X))
+    for start in range(0, len(X), BLOCK):
+        z[start : start + BLOCK] = score(X[start : start + BLOCK])
+    return z
 
 
 def base_rate(y: np.ndarray, weight: np.ndarray) -> float:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from dcem.learners.learner import LearnerBase, Rows, Sample, as_logit, log_loss
+from dcem.learners.learner import LearnerBase, Rows, Sample, as_logit, by_block, log_loss
 from dcem.learners.preprocess import Preprocessor, Scaling
 
 PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)  # per row; chosen on validation rows
@@ -70,8 +70,8 @@ class Linear(LearnerBase):
 
     def predict_logit(self, X: np.ndarray) -> np.ndarray:
         """See `LearnerBase`."""
-        z = self._inputs(X) @ self.coefficients + self.intercept
-        return as_logit(z) if self.squared else np.asarray(z)
+        z = by_block(lambda rows: self._inputs(rows) @ self.coefficients, X) + self.intercept
+        return as_logit(z) if self.squared else z
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that was learnt."""

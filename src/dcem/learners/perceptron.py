@@ -22,13 +22,13 @@ from dcem.learners.learner import (
     Rows,
     as_logit,
     base_rate,
+    by_block,
     known_rows,
     log_loss,
 )
 from dcem.learners.preprocess import Scaling
 
 HIDDEN = (64, 64, 64)
-BLOCK = 16_384  # rows scored at a time
 
 # (step, rows of the batch [M, B], log-odds [M, B]) -> derivative of each row's loss [M, B]
 Slope = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
@@ -224,10 +224,8 @@ class Perceptron(LearnerBase):
 
     def predict_logit(self, X: np.ndarray) -> np.ndarray:
         """See `Learner`; in float64, where the score of a row does not depend on its company."""
-        z, stack = np.empty(len(X)), Stack(self.stack.sizes, self.stack.flat.astype(np.float64))
-        for start in range(0, len(X), BLOCK):
-            block = slice(start, start + BLOCK)
-            z[block] = stack.log_odds(self.scaling(X[block])[None].astype(np.float64))[0]
+        stack = Stack(self.stack.sizes, self.stack.flat.astype(np.float64))
+        z = by_block(lambda rows: stack.log_odds(self.scaling(rows)[None].astype(np.float64))[0], X)
         return as_logit(z) if self.squared else z
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Rows worked on at a time: no second copy of a long table.
-BLOCK = 65_536
+BLOCK = 65_536  # rows worked on at a time: no second copy of a long table
+CELLS = 32_768  # of a block that stays in the cache
 FEWEST = 10  # people whose values a median may stand for
 SPREAD = 0.5  # the scale of inputs; smaller ones make smoother functions
 REACH = 3.0  # units beyond which features are drawn in
@@ -119,8 +119,9 @@ class Preprocessor:
         """The rows `rows` of `X [n, d]` (None: all) as `[n, d + indicators]`, block by block."""
         n_rows = len(X) if rows is None else len(rows)
         out = np.empty((n_rows, self.n_outputs), dtype=dtype)
-        for start in range(0, n_rows, BLOCK):
-            block = slice(start, start + BLOCK)
+        size = max(1, CELLS // max(1, self.n_outputs))
+        for start in range(0, n_rows, size):
+            block = slice(start, start + size)
             values = X[block] if rows is None else X[rows[block]]
             missing = np.isnan(values)
             if self.identity:
@@ -133,8 +134,10 @@ class Preprocessor:
                 continue
             if missing.any():
                 values = np.where(missing, self.median, values)
+                out[block, X.shape[1] :] = missing[:, self.indicators]
+            else:
+                out[block, X.shape[1] :] = 0
             out[block, : X.shape[1]] = (values - self.mean) / self.scale
-            out[block, X.shape[1] :] = missing[:, self.indicators]
         return out
 
 

@@ -2,16 +2,17 @@
 
 The layout is LightGBM's. A tree with L leaves has L - 1 splits; a row goes left where its feature
 is at most the threshold; a child from 0 on is a split of the same tree, a negative one c is the
-leaf -c - 1. Trees follow each other in the arrays. Scoring is left to LightGBM, which gets a text
-made from arrays that were checked before: nothing of a foreign file reaches it.
+leaf -c - 1. Trees follow each other in the arrays. Scoring is left to LightGBM or
+scikit-learn, which get what is made from arrays that were checked before: nothing of a foreign file
+reaches them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -172,6 +173,27 @@ class Trees:
                 found[name].append(part)
         return cls(**{name: _joined(name, parts) for name, parts in found.items()})
 
+    def for_sklearn(self, n_features: int) -> Iterator[Any]:
+        """The inverse: scikit-learn's trees, splits first and then leaves."""
+        from sklearn.tree._tree import NODE_DTYPE, Tree
+
+        leaf = 0
+        for first, n_leaves in zip(self._starts, self.leaves.tolist(), strict=True):
+            n_splits = n_leaves - 1
+            nodes = np.zeros(n_splits + n_leaves, NODE_DTYPE)
+            splits, own = nodes[:n_splits], slice(first, first + n_splits)
+            for name, child in {"left_child": self.left, "right_child": self.right}.items():
+                nodes[name] = -1  # a leaf has no child
+                splits[name] = np.where(child[own] >= 0, child[own], n_splits - child[own] - 1)
+            splits["feature"], splits["threshold"] = self.feature[own], self.threshold[own]
+            values = np.zeros((len(nodes), 1, 1))
+            values[n_splits:, 0, 0] = self.value[leaf : leaf + n_leaves]
+            leaf += n_leaves
+            tree = Tree(n_features, np.array([1], np.intp), 1)
+            state = {"max_depth": n_leaves, "node_count": len(nodes)}
+            tree.__setstate__(state | {"nodes": nodes, "values": values})
+            yield tree
+
 
 class Scorer:
     """The sums of trees, by LightGBM."""
@@ -188,10 +210,29 @@ class Scorer:
         return np.asarray(self._booster.predict(X, raw_score=True, num_threads=1))
 
 
+class LargeTreesScorer:
+    """The same by scikit-learn, for rows in float32 without gaps.
+
+    All rows pass one tree before the next, which stays in the cache meanwhile: for trees of a
+    hundred leaves and more this takes half the time, and gives the same sums.
+    """
+
+    def __init__(self, trees: Trees, n_features: int):
+        self._trees = list(trees.for_sklearn(n_features))
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """The sum over all trees `[n]`."""
+        total = np.zeros(len(X))
+        for tree in self._trees:
+            total += tree.predict(X)[:, 0]
+        return total
+
+
 class TreeLearner(LearnerBase):
     """A learner whose trees add up to what it predicts."""
 
     trees: Trees
+    scorer: ClassVar[Any] = Scorer
 
     @property
     def _n_inputs(self) -> int:
@@ -200,7 +241,7 @@ class TreeLearner(LearnerBase):
 
     def _set(self, trees: Trees) -> None:
         trees.check(self._n_inputs)
-        self.trees, self._scorer = trees, Scorer(trees, self._n_inputs)
+        self.trees, self._scorer = trees, self.scorer(trees, self._n_inputs)
 
     def _say(self, log_odds: float) -> None:
         self._set(Trees.from_text(f"num_leaves=1\nleaf_value={log_odds!r}"))

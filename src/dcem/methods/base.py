@@ -253,10 +253,10 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         Who lacks a feature that nobody lacked in training is unlike them, whatever stands in.
         """
         frame = self.support_.of(rows, self._propensity)
-        always = np.setdiff1d(np.arange(X.shape[1]), self.preprocessor_.indicators)
-        gap = np.isnan(X[:, always]).any(axis=1)
-        if gap.any():
-            frame["supported"] &= ~gap
+        gaps = np.isnan(X)
+        if gaps.any():
+            gaps[:, self.preprocessor_.indicators] = False
+            frame["supported"] &= ~gaps.any(axis=1)
         return frame
 
     @property

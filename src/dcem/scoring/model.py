@@ -134,14 +134,16 @@ class TableModel:
     def _empty(self, X: np.ndarray, unread: np.ndarray) -> np.ndarray:
         """Cells of each raw column that hold nothing, from its encoded features."""
         counts, start = [], 0
+        gaps = np.isnan(X).sum(axis=0)
         for encoding, strange in zip(self.encoder.encodings, unread.tolist(), strict=True):
-            own = X[:, start : start + len(encoding.features)]
+            own, gap = X[:, start : start + len(encoding.features)], gaps[start]
             start += len(encoding.features)
             if encoding.kind == "category" and encoding.missing:
                 counts.append(int(np.nansum(own[:, -1])))
-            else:
-                nothing = np.isnan(own).any(axis=1) | (own.shape[1] > 1) & (own == 0).all(axis=1)
-                counts.append(max(0, int(nothing.sum()) - strange))
+                continue
+            if own.shape[1] > 1:
+                gap = (np.isnan(own).any(axis=1) | (own == 0).all(axis=1)).sum()
+            counts.append(max(0, int(gap) - strange))
         return np.array(counts)
 
     def strange_columns(self, unread: np.ndarray, empty: np.ndarray, rows: int) -> tuple[str, ...]:

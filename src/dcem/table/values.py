@@ -227,17 +227,16 @@ def numbers_and_unread(
     strange = 0
     if is_number(column):
         values = column.cast(pa.float64(), safe=False).to_numpy()
-        values = values if values.flags.writeable else values.copy()
-        absent = parsed(list(missing))
-        if not np.isnan(absent).all():
-            values[np.isin(values, absent)] = np.nan
+        values = _without(values, missing)
     elif is_text(column) and (fast := _cast(column, missing)) is not None:
         values = fast
     else:
         text = coded(column, missing)
         found = limits_parsed(text.values)
         values, strange = text.take(found, np.nan), unread(text, found)
-    values[np.abs(values) > LARGEST] = np.nan
+    too_large = np.abs(values) > LARGEST
+    if too_large.any():
+        values[too_large] = np.nan
     return values, strange
 
 
@@ -271,8 +270,13 @@ def _cast(column: pa.ChunkedArray, missing: Collection[str]) -> np.ndarray | Non
         values = cleaned.cast(pa.float64()).to_numpy()
     except pa.ArrowInvalid:
         return None
+    return _without(values, missing)
+
+
+def _without(values: np.ndarray, missing: Collection[str]) -> np.ndarray:
+    """Numbers that may be written to, NaN where one stands for missing."""
     values = values if values.flags.writeable else values.copy()
-    absent = parsed(list(missing))
+    absent = parsed(missing) if missing else np.empty(0)
     if not np.isnan(absent).all():
         values[np.isin(values, absent)] = np.nan
     return values
