@@ -31,8 +31,10 @@ from dcem.estimation.influence import (
     Statistic,
     Z,
     critical_value,
+    of_people,
 )
 from dcem.estimation.nuisances import Nuisances
+from dcem.estimation.outcomes import at_other_rates, seen_outcomes
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -70,21 +72,30 @@ def _check(
     risk, membership = nuisances.outcome_alone, nuisances.membership_tested
     assert risk is not None
     assert membership is not None
-    tested, y = problem.tested, problem.y_imputed
+    tested, y = problem.tested, seen_outcomes(problem)
+    other_rates = at_other_rates(problem, seen_outcomes)
     found: dict[str, Statistic | str] = {}
     scores: list[np.ndarray] = []
     base = logit(np.clip(risk, 1e-6, 1 - 1e-6))
     for code, name in enumerate(problem.group_names):
         mine = problem.group == code
-        reason = _too_few(people, y, tested & mine, "in the group") or _too_few(
-            people, y, tested & ~mine, "outside it"
+        seen = problem.y_imputed
+        reason = _too_few(people, seen, tested & mine, "in the group") or _too_few(
+            people, seen, tested & ~mine, "outside it"
         )
         if reason:
             found[name] = reason
             continue
         surplus = np.where(tested, mine - membership[:, code], 0.0)
-        scores.append(people.weight * surplus * (y - risk))
-        found[name] = _log_odds(people, y, base, surplus, tested)
+        counted = people.weight * surplus
+        ends = [
+            [_log_odds(people, one, base, surplus, tested).value for one in both]
+            for both in other_rates  # of a test that errs
+        ]
+        plain = _log_odds(people, y, base, surplus, tested)
+        found[name] = plain.plus([(up - down) / 2 for up, down in ends])
+        shifts = [counted @ (up - down) / 2 for up, down in other_rates]
+        scores.append(np.append(counted * (y - risk), shifts))
     return found, *_jointly(people, scores)
 
 
@@ -116,14 +127,13 @@ def _jointly(people: People, scores: list[np.ndarray]) -> tuple[float, str]:
     """Chi-square of all groups' scores; they sum to about zero, so one rank is lost."""
     if not scores:
         return nan, "too few tested people in the groups"
-    rows = np.stack(scores)  # [groups, n]
+    rows = np.stack(scores)  # [groups, n and what else is uncertain]
+    more = rows.shape[1] - len(people.weight)
     if people.person is not None:
-        rows = np.stack(
-            [np.bincount(people.person, row, minlength=people.n_people) for row in rows]
-        )
+        rows = np.stack([of_people(row, people.person) for row in rows])
     covariance = rows @ rows.T
     scale = np.sqrt(np.diag(covariance))
-    total = rows.sum(axis=1) / scale
+    total = rows[:, : rows.shape[1] - more].sum(axis=1) / scale
     correlation = covariance / np.outer(scale, scale)
     rank = int(np.linalg.matrix_rank(correlation, tol=1e-3, hermitian=True))
     statistic = float(total @ np.linalg.pinv(correlation, rcond=1e-3, hermitian=True) @ total)

@@ -16,7 +16,7 @@ import numpy as np
 from dcem.audit.results import Breakdown, OddsRatioCurve, PerformanceSensitivity, WorstCase
 from dcem.audit.sensitivity import GAMMAS, UNIT, curve, find_breakdown, inverse, pairs
 from dcem.estimation.influence import People, Statistic, critical_value
-from dcem.estimation.outcomes import Unseen
+from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.overlap import parts
 from dcem.estimation.ranking import RankedScore
 from dcem.estimation.results import EVERYBODY, Overlap
@@ -43,9 +43,8 @@ def performance_sensitivity(
     # A group without a usable doubly robust estimate has limits alone.
     points: dict[str, list[Estimate]] = {part: [] for part in masks}
     for gamma in gammas:
-        outcomes = unseen.outcomes(float(gamma))
         for part, mine in masks.items():
-            points[part].append(people.interval(ranked.auc(outcomes, mine)))
+            points[part].append(people.interval(_auc(ranked, unseen, float(gamma), mine)))
     ranges: dict[str, WorstCase] = {}
     limits: dict[str, tuple[float, float]] = {}
     for part, mine in masks.items():
@@ -64,8 +63,8 @@ def performance_sensitivity(
         first, second = (masks[part] for part in pair)
         gaps = []
         for gamma in gammas:
-            outcomes = unseen.outcomes(float(gamma))
-            gaps.append(people.interval(ranked.auc(outcomes, first) - ranked.auc(outcomes, second)))
+            each = (_auc(ranked, unseen, float(gamma), mine) for mine in (first, second))
+            gaps.append(people.interval(next(each) - next(each)))
         (low_1, high_1), (low_2, high_2) = (limits[part] for part in pair)
         difference = OddsRatioCurve(
             value=np.array([gap.value for gap in gaps]),
@@ -89,6 +88,10 @@ def performance_sensitivity(
     )
 
 
+def _auc(ranked: RankedScore, unseen: Unseen, gamma: float, mine: np.ndarray) -> Statistic:
+    return uncertain(lambda one: ranked.auc(one.outcomes(gamma), mine), unseen)
+
+
 def _range(
     ranked: RankedScore, unseen: Unseen, mine: np.ndarray, strength: float
 ) -> tuple[float, float]:
@@ -107,15 +110,16 @@ def _breakdown(
     reason: str,
 ) -> Breakdown:
     def worst(part: str, strength: float, up: bool) -> Statistic:
-        low, high = unseen.outcomes(inverse(strength)), unseen.outcomes(strength)
-        return ranked.auc(ranked.adversary(low, high, masks[part], up), masks[part])
+        def at(one: Unseen) -> Statistic:
+            low, high = one.outcomes(inverse(strength)), one.outcomes(strength)
+            return ranked.auc(ranked.adversary(low, high, masks[part], up), masks[part])
+
+        return uncertain(at, unseen)
 
     if pair is not None:
         better, poorer = pair
         at_one = {
-            part: ranked.auc(unseen.outcomes(1.0), masks[part])
-            for part in masks
-            if part != EVERYBODY
+            part: _auc(ranked, unseen, 1.0, masks[part]) for part in masks if part != EVERYBODY
         }
         return find_breakdown(
             lambda strength: worst(better, strength, False) - worst(poorer, strength, True),

@@ -12,6 +12,8 @@ All but the first are those of `dcem.estimation.evaluator`, as in every comparis
 the people is out of reach of the tests, a number is given not for everybody but for those within
 reach, and limits: the doubly robust estimate there, and nothing assumed of the untested beyond.
 
+Where tests err at stated rates, all but what is recorded is corrected for it, the limits too.
+
 What the record *hides* is the share of the doubly robust prevalence that it lacks.
 """
 
@@ -27,6 +29,7 @@ from scipy.stats import norm
 from dcem.audit.results import HiddenGap, Needed, Prevalence
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, Z, together
+from dcem.estimation.outcomes import seen_outcomes
 from dcem.estimation.overlap import parts
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
@@ -85,18 +88,25 @@ def tests_needed(
 
 def _prevalence(judge: Evaluator, people: People, name: str, mine: np.ndarray) -> Prevalence:
     problem = judge.problem
-    y, tested = problem.y_imputed, problem.tested & mine
+    tested = problem.tested & mine
     group = None if name == EVERYBODY else name
     untested = mine & ~problem.tested
-    recorded = people.proportion(y, mine)
-    bounds = recorded.value, recorded.value + people.mean(untested * 1.0, mine * 1.0).value
+    recorded = people.proportion(problem.y_imputed, mine)
+    known = people.mean(seen_outcomes(problem), mine * 1.0).value
+    bounds = known, known + people.mean(untested * 1.0, mine * 1.0).value
+    if judge.corrected:
+        bounds = max(bounds[0], 0.0), min(bounds[1], 1.0)
     few = Estimate(nan, reason=f"fewer than {FEWEST_TESTED} people of the group were tested")
-    tested_only = people.proportion(y, tested) if tested.sum() >= FEWEST_TESTED else few
+    tested_only = few
+    if tested.sum() >= FEWEST_TESTED:
+        tested_only = people.proportion(problem.y_imputed, tested)
+        if judge.corrected:
+            tested_only = judge.prevalence("tested", group)
     if not untested.any():  # nobody is missing: all answers agree
         none = Estimate(nan, reason="nobody is untested")
-        return Prevalence(
-            name, recorded, tested_only, recorded, recorded, none, bounds, none, bounds
-        )
+        agreed = tested_only if judge.corrected else recorded
+        hidden = _hidden(judge, people, mine) if judge.corrected and agreed.estimable else none
+        return Prevalence(name, recorded, tested_only, agreed, agreed, hidden, bounds, none, bounds)
     weighted, robust = (judge.prevalence(target, group) for target in ("ipw", "dr"))
     within = Estimate(nan, reason="everybody is within reach")
     overlap = judge.reach.overlap[name]
@@ -128,7 +138,7 @@ def _limits(
     expected = judge.masses["dr"].positive / np.where(people.weight > 0, people.weight, 1)
     ends = []
     for filled, side in ((0.0, -1), (1.0, 1)):
-        beyond = np.where(problem.tested, problem.y_imputed, filled)
+        beyond = np.where(problem.tested, seen_outcomes(problem), filled)
         end = people.mean(np.where(within, expected, beyond), mine.astype(float))
         ends.append(end.value + side * ONE_SIDED * people.error(end))
     return max(ends[0], bounds[0]), min(ends[1], bounds[1])

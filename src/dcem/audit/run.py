@@ -25,7 +25,7 @@ from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
-from dcem.estimation.outcomes import Unseen
+from dcem.estimation.outcomes import Unseen, true_risk
 from dcem.estimation.overlap import BIN_EDGES
 from dcem.estimation.residuals import left_over
 from dcem.estimation.results import EVERYBODY
@@ -110,7 +110,9 @@ def audit_labels(
     judge = Evaluator(problem, fold=fold, nuisances=nuisances)
     overlap = judge.reach.overlap if varies else {}
     # What is scored and drawn is the risk that the features show; the group may differ in it.
-    risk = nuisances.outcome if nuisances.outcome_alone is None else nuisances.outcome_alone
+    risk = nuisances.outcome_alone
+    if risk is None:
+        risk = true_risk(problem, nuisances.outcome)
     if varies and enough:
         unseen = Unseen.of(
             problem, nuisances.outcome, nuisances.truncated_testing, judge.reach.within

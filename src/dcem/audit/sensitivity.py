@@ -29,7 +29,7 @@ import numpy as np
 
 from dcem.audit.results import Breakdown, OddsRatioCurve, Prevalence, PrevalenceSensitivity
 from dcem.estimation.influence import People, Statistic, Z, critical_value
-from dcem.estimation.outcomes import Unseen
+from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.overlap import parts
 from dcem.estimation.results import EVERYBODY, Overlap
 from dcem.metrics.estimate import Estimate
@@ -53,9 +53,8 @@ def prevalence_sensitivity(
     limits = {item.group: item.bounds for item in prevalence}
     points: dict[str, list[Estimate]] = {name: [] for name in masks}
     for gamma in gammas:
-        outcomes = unseen.outcomes(float(gamma))
         for name, mine in masks.items():
-            points[name].append(people.interval(people.mean(outcomes, mine)))
+            points[name].append(people.interval(_prevalence(people, unseen, float(gamma), mine)))
     curves = {
         name: curve(points[name], limits[name], overlap[name].reason, len(gammas)) for name in masks
     }
@@ -66,10 +65,10 @@ def prevalence_sensitivity(
 
         def gap(gamma: float) -> Statistic:
             # The adversary lowers the higher prevalence and raises the lower one.
-            lowered = people.mean(unseen.outcomes(inverse(gamma)), masks[most])
-            return lowered - people.mean(unseen.outcomes(gamma), masks[least])
+            lowered = _prevalence(people, unseen, inverse(gamma), masks[most])
+            return lowered - _prevalence(people, unseen, gamma, masks[least])
 
-        at_one = {p.group: people.mean(unseen.outcomes(1.0), masks[p.group] * 1.0) for p in usable}
+        at_one = {p.group: _prevalence(people, unseen, 1.0, masks[p.group] * 1.0) for p in usable}
         breakdown = find_breakdown(
             gap,
             people,
@@ -81,15 +80,22 @@ def prevalence_sensitivity(
     return PrevalenceSensitivity(gammas, curves, breakdown)
 
 
+def _prevalence(people: People, unseen: Unseen, gamma: float, mine: np.ndarray) -> Statistic:
+    return uncertain(lambda one: people.mean(one.outcomes(gamma), mine), unseen)
+
+
 def _against_tested(people: People, unseen: Unseen, reason: str) -> Breakdown:
     """Without groups to order: are the untested positive less often than the tested?"""
-    tested = people.mean(unseen.y, unseen.tested.astype(float))
 
     def difference(gamma: float) -> Statistic:
-        # Untested outcomes with their share of the correction, over the share untested.
-        rest = unseen.outcomes(gamma) - unseen.tested * unseen.y
-        untested = people.mean((~unseen.tested).astype(float))
-        return tested - people.mean(rest) / untested
+        def at(one: Unseen) -> Statistic:
+            # Untested outcomes with their share of the correction, over the share untested.
+            rest = one.outcomes(gamma) - one.tested * one.y
+            untested = people.mean((~one.tested).astype(float))
+            tested = people.mean(one.y, one.tested.astype(float))
+            return tested - people.mean(rest) / untested
+
+        return uncertain(at, unseen)
 
     sign = 1.0 if difference(1.0).value > 0 else -1.0
     word = "less" if sign > 0 else "more"

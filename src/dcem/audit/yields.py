@@ -18,6 +18,9 @@ far as these describe what the decision was based on; a feature that drives test
 unrelated to risk looks like a margin as well. Strong is only the conjunction: fewer tests at equal
 features *and* a higher rate, plain and at equal probability (the robust outcome test: Gaebler and
 Goel, "A simple, statistically robust test of discrimination", PNAS 2025).
+
+Where tests err at stated rates, the rate is that of the outcome among the tested, not of positive
+results: a test that misses more in one group would look like a lower threshold.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from scipy.special import logit
 from dcem.audit.results import Yield
 from dcem.audit.testing import REFERENCE, others
 from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, against_others
+from dcem.estimation.outcomes import seen_outcomes
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -40,7 +44,7 @@ def yields(
     problem: SelectiveLabels, people: People, probability: np.ndarray | None
 ) -> tuple[Yield, ...]:
     """The rate among the tested of every group that has people."""
-    y, tested = problem.y_imputed, problem.tested
+    y, tested = seen_outcomes(problem), problem.tested
     curve = None if probability is None else _curve(probability, tested)
     plain: dict[str, Statistic] = {}
     equal: dict[str, Statistic] = {}
@@ -67,7 +71,7 @@ def yields(
     for name, mine in masks.items():
         none = Estimate(nan, reason=reasons.get(name, "testing does not vary"))
         here = mine & tested
-        rate = people.proportion(y, here) if here.any() else none
+        rate = _rate(problem, people, y, here) if here.any() else none
         if name in reasons:
             rows.append(Yield(name, rate, none, none, none))
             continue
@@ -77,7 +81,7 @@ def yields(
                 rate,
                 by_chance[name].value,
                 by_chance_equal[name].value if name in equal else none,
-                _marginal(people, y, here, probability),
+                _marginal(problem, people, y, here, probability),
                 by_chance[name].p_value,
                 by_chance_equal[name].p_value if name in equal else nan,
             )
@@ -118,10 +122,24 @@ def _at_equal_probability(
     return Statistic(slope, weight * group * (outcome - slope * group) / total)
 
 
-def _marginal(people: People, y: np.ndarray, here: np.ndarray, p: np.ndarray | None) -> Estimate:
+def _rate(problem: SelectiveLabels, people: People, y: np.ndarray, here: np.ndarray) -> Estimate:
+    """The share of positives among some of the tested."""
+    if problem.imperfect_test is None:
+        return people.proportion(y, here)
+    return people.mean(y, here * 1.0).estimate(people.person, share=True, corrected=True)
+
+
+def _marginal(
+    problem: SelectiveLabels,
+    people: People,
+    y: np.ndarray,
+    here: np.ndarray,
+    p: np.ndarray | None,
+) -> Estimate:
     if p is None:
         return Estimate(nan, reason="testing does not vary")
     least = here & (p <= np.quantile(p[here], 0.2))
-    if any(0 < people.count(least & (y == value)) < FEWEST_TESTED for value in (0, 1)):
+    seen = problem.y_obs
+    if any(0 < people.count(least & (seen == value)) < FEWEST_TESTED for value in (0, 1)):
         return Estimate(nan, reason=f"fewer than {FEWEST_TESTED} positive or negative such tests")
-    return people.proportion(y, least)
+    return _rate(problem, people, y, least)

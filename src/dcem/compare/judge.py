@@ -5,7 +5,7 @@ influence tells by how much. And the model could have started from other random 
 of its ensemble tell, each fold's AUC being computed again without each of them (a jackknife), and
 each group's ROC curve likewise, for the gap. The second is written as one more influence, that of a
 person nobody met, so that differences between methods and corrections for their number count both
-without further formulas.
+without further formulas. Where tests err at stated rates, what is uncertain about these is a third.
 """
 
 from __future__ import annotations
@@ -99,23 +99,26 @@ class Ranks:
         self._level = evaluator.level
         self._lacking = evaluator.lacking(target)
         self._behind = evaluator.rarer(target)
-        person = np.append(
-            evaluator.person, evaluator.person.max() + 1 + np.arange(len(methods))
-        )  # the people, and one stand-in for each method's luck
+        self._corrected = evaluator.corrected
+        person = evaluator.person
         self._people = People(np.ones(len(person)), person, int(person.max()) + 1)
         self._auc = {}
         for number, (name, scored) in enumerate(methods.items()):
             plain = evaluator.auc_of(target, scored.rank)
             luck = np.zeros(len(methods))
             luck[number] = np.sqrt(seed_variance(evaluator.masses[target], scored))
-            self._auc[name] = Statistic(plain.value, np.append(plain.influence, luck))
+            self._auc[name] = plain.plus(luck)
 
     def auc(self, name: str) -> Estimate:
         """The AUC of one method."""
         if self._lacking:
             return Estimate(nan, reason=self._lacking)
         return self._auc[name].estimate(
-            self._people.person, self._level, share=True, behind=self._behind
+            self._people.person,
+            self._level,
+            share=True,
+            behind=self._behind,
+            corrected=self._corrected,
         )
 
     def gain(self, name: str, reference: str) -> Estimate:
@@ -238,10 +241,13 @@ def group_auc(
         return Estimate(nan, reason=why)
     plain = evaluator.auc_of(target, scored.rank, group)
     of = evaluator.masses[target].among(evaluator.rows_of(group))
-    luck = Statistic(plain.value, np.append(plain.influence, np.sqrt(seed_variance(of, scored))))
-    person = np.append(evaluator.person, evaluator.person.max() + 1)
-    behind = evaluator.rarer(target, group)
-    return luck.estimate(person, level or evaluator.level, share=True, behind=behind)
+    return plain.plus([np.sqrt(seed_variance(of, scored))]).estimate(
+        evaluator.person,
+        level or evaluator.level,
+        share=True,
+        behind=evaluator.rarer(target, group),
+        corrected=evaluator.corrected,
+    )
 
 
 def against(
@@ -300,6 +306,7 @@ def _gap(
         level=evaluator.level,
         rng=np.random.default_rng(random_state),
         rescored=scored.without[..., rows],
+        moved=[[(one.positive[rows], one.negative[rows]) for one in both] for both in masses.moved],
     )
     left_out = len(present) - len(known)
     note = f"without {left_out} group{'s' * (left_out > 1)} too small to judge" if left_out else ""
@@ -342,17 +349,15 @@ def _calibration_error(
     v, person = masses.total, evaluator.person
     bins = equal_mass(score, v, BINS)
 
-    difference = score * v - masses.positive
-
-    def error(weight: np.ndarray) -> np.ndarray:
+    def error(weight: np.ndarray, of: Masses = masses) -> np.ndarray:
         """Predicted minus estimated risk [bins], so that the mean |.| is the error."""
-        summed = np.bincount(bins, difference * weight, minlength=BINS)
+        summed = np.bincount(bins, (score * v - of.positive) * weight, minlength=BINS)
         off: np.ndarray = BINS * summed / (v @ weight)
         return off
 
     rng = np.random.default_rng(random_state)
-    people = int(person.max()) + 1
-    seen = error(np.ones(len(v)))
+    people, everybody = int(person.max()) + 1, np.ones(len(v))
+    seen = error(everybody)
     noise = np.stack(
         [
             error(np.bincount(rng.integers(people, size=people), minlength=people)[person])
@@ -360,6 +365,9 @@ def _calibration_error(
         ]
     )
     noise -= seen
+    for up, down in masses.moved:  # other rates of a test than those stated
+        shift = (error(everybody, up) - error(everybody, down)) / 2
+        noise += rng.normal(size=(n_resamples, 1)) * shift
     low, high = absolute.interval(seen, noise, noise, absolute.size(noise), evaluator.level)
     value = absolute.unbiased(seen, noise)
     return Estimate(value, min(low, value), high)

@@ -46,6 +46,7 @@ from dcem.compare.fitting import Part, Progress, check_methods, collected, fit_a
 from dcem.compare.recovery import advise
 from dcem.compare.results import Planted, PlantedFamily, PlantedScore
 from dcem.estimation.nuisances import Nuisances
+from dcem.estimation.outcomes import true_risk
 from dcem.metrics.estimate import Estimate
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
@@ -220,7 +221,8 @@ def fitted_index(problem: SelectiveLabels, nuisances: Nuisances) -> np.ndarray:
     The model sees the group too; trees that do not are fitted to what it predicts.
     """
     trees = HistGradientBoostingRegressor(max_iter=60, random_state=0)
-    index: np.ndarray = trees.fit(problem.X, logit(nuisances.outcome)).predict(problem.X)
+    risk = true_risk(problem, nuisances.outcome)
+    index: np.ndarray = trees.fit(problem.X, logit(risk)).predict(problem.X)
     return index
 
 
@@ -240,12 +242,13 @@ def make_task(
     train_rows, test_rows = (part.row for part in positions.split(shares, rng)[:2])
     rows = np.concatenate([train_rows, test_rows])
     group, testing = problem.group[rows], nuisances.testing[rows]
-    wanted = float(np.clip(nuisances.outcome[rows].mean(), 0.02, 0.98))
+    modelled = true_risk(problem, nuisances.outcome)[rows]
+    wanted = float(np.clip(modelled.mean(), 0.02, 0.98))
     index = _unit(fitted[rows])
     if family in _INDICES:
         drawn = _INDICES[family](standardised(problem.X[rows]), rng)
         index = along(drawn, logit(np.clip(testing, 1e-6, 1 - 1e-6)), index)
-    spread = float(np.clip(np.std(logit(nuisances.outcome[rows])), *_SPREADS))
+    spread = float(np.clip(np.std(logit(modelled)), *_SPREADS))
     log_odds = spread * (SHARPER if family == "sharpened" else 1.0) * index
     if family == "outcome depends on the group":
         log_odds = log_odds + np.log(GROUP_ODDS) * (group != np.bincount(group).argmax())
@@ -255,7 +258,12 @@ def make_task(
         testing = outcome_dependent(testing, y, group)
     tested = rng.random(len(rows)) < testing
     shown = np.where(rng.random(len(rows)) < WRONG, 1 - y, y) if family == "wrong labels" else y
-    planted = replace(problem.subset(rows), tested=tested, y_obs=np.where(tested, shown, np.nan))
+    planted = problem.subset(rows)
+    if planted.imperfect_test is not None:  # planted tests err, as the real ones do
+        sensitivity, specificity = planted.imperfect_test.rates.T
+        positive = np.where(shown == 1, sensitivity, 1 - specificity)
+        shown = (rng.random(len(rows)) < positive).astype(float)
+    planted = replace(planted, tested=tested, y_obs=np.where(tested, shown, np.nan))
     cut = len(train_rows)
     here = np.arange(len(rows))
     return PlantedTask(

@@ -39,6 +39,7 @@ from dcem.estimation.overlap import assess, too_few
 from dcem.estimation.results import EVERYBODY, Overlap, Target
 from dcem.metrics.estimate import Estimate
 from dcem.table import checks
+from dcem.table.imperfect import ASSUMPTION
 from dcem.table.labels import SelectiveLabels
 
 
@@ -103,6 +104,11 @@ class Evaluator:
         )
 
     @property
+    def corrected(self) -> bool:
+        """Whether numbers are corrected for a test that errs."""
+        return self.problem.imperfect_test is not None
+
+    @property
     def overlap(self) -> Overlap:
         """Whether the tested can stand for everybody."""
         return self.reach.overlap[EVERYBODY]
@@ -119,6 +125,8 @@ class Evaluator:
                 reach = self.overlap.reach
                 name = name.replace(EVERYBODY, f"the {100 * reach:.0f} % within reach")
                 assumption = assumption.replace(f"for {EVERYBODY}", "for those within reach")
+            if self.corrected and key != "truth":
+                assumption = f"{assumption} {ASSUMPTION}"
             described.append(Target(key, name, assumption, not why, why, reach))
         return tuple(described)
 
@@ -165,7 +173,11 @@ class Evaluator:
         if why:
             return Estimate(nan, reason=why)
         return self.auc_of(target, score, group).estimate(
-            self.person, level or self.level, share=True, behind=self.rarer(target, group)
+            self.person,
+            level or self.level,
+            share=True,
+            behind=self.rarer(target, group),
+            corrected=self.corrected,
         )
 
     def rarer(self, target: str, group: str | None = None) -> int:
@@ -189,8 +201,7 @@ class Evaluator:
         found = {}
         for a, b in permutations(names, 2):
             why = self.lacking(target, a) or self.lacking(target, b)
-            of = self.masses[target]
-            crossed = Masses(of.positive * self.rows_of(a), of.negative * self.rows_of(b))
+            crossed = self.masses[target].among(self.rows_of(a), self.rows_of(b))
             behind = min(self._people(target, a, True), self._people(target, b, False))
             found[a, b] = self._estimate(
                 measures.auc(score, crossed), why, share=True, behind=behind
@@ -299,4 +310,6 @@ class Evaluator:
     ) -> Estimate:
         if why:
             return Estimate(nan, reason=why)
-        return value.estimate(self.person, self.level, share=share, behind=behind)
+        return value.estimate(
+            self.person, self.level, share=share, behind=behind, corrected=self.corrected
+        )

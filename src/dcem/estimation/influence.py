@@ -5,7 +5,8 @@ Every estimate of an audit or a comparison is, to first order, an average over p
 one person add up; the variance of the number is the sum of their squares. A difference or a ratio
 of two numbers needs nothing new, because its influences are differences of influences, so
 comparisons are paired without resampling. Rows may be correlated within a person in any way; people
-are taken as independent.
+are taken as independent. Whatever else a number owes its uncertainty to (a stated rate of a test,
+the luck of training) is written behind the rows, as the influence of a person nobody met.
 
 The models behind a number are fitted to other people than they speak of (cross-fitting), and the
 numbers built on them are, where possible, insensitive to small errors in them, so that the
@@ -15,7 +16,7 @@ Econometrics Journal 2018).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan, sqrt
 
@@ -34,16 +35,21 @@ FEWEST_TESTED = 10  # people of a class: intervals, and the privacy of the few, 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A value and the influence of each row on it [n]; influences sum to about zero."""
+    """A value and the influence of each row on it [n]; influences sum to about zero.
+
+    Entries behind those of the rows are independent of all rows and of each other.
+    """
 
     value: float
     influence: np.ndarray
 
     def __add__(self, other: Statistic) -> Statistic:
-        return Statistic(self.value + other.value, self.influence + other.influence)
+        mine, others = _same_length(self.influence, other.influence)
+        return Statistic(self.value + other.value, mine + others)
 
     def __sub__(self, other: Statistic) -> Statistic:
-        return Statistic(self.value - other.value, self.influence - other.influence)
+        mine, others = _same_length(self.influence, other.influence)
+        return Statistic(self.value - other.value, mine - others)
 
     def __mul__(self, factor: float) -> Statistic:
         return Statistic(self.value * factor, self.influence * factor)
@@ -51,7 +57,12 @@ class Statistic:
     def __truediv__(self, other: Statistic) -> Statistic:
         """The ratio, by the delta method."""
         value = self.value / other.value
-        return Statistic(value, (self.influence - value * other.influence) / other.value)
+        mine, others = _same_length(self.influence, other.influence)
+        return Statistic(value, (mine - value * others) / other.value)
+
+    def plus(self, more: Sequence[float] | np.ndarray) -> Statistic:
+        """With more that moves it, each by so many of its own standard errors."""
+        return Statistic(self.value, np.append(self.influence, more))
 
     def log(self) -> Statistic:
         """The logarithm, by the delta method."""
@@ -68,13 +79,21 @@ class Statistic:
         *,
         share: bool = False,
         behind: int = 0,
+        corrected: bool = False,
     ) -> Estimate:
         """With its interval; of a `share`, on the log-odds scale, so it stays in (0, 1).
 
         `behind` is how many people stand behind a share, those of the rarer class: with few of them
         the interval takes Student's quantile. At 0 or 1 no row moves a share any more and the error
-        would be 0: Wilson's interval for so many people then says how little that proves.
+        would be 0: Wilson's interval for so many people then says how little that proves. A share
+        `corrected` for a test that errs can leave 0 and 1 although rows do move it: where its
+        interval does, it is cut off there.
         """
+        if share and corrected:
+            plain = self.estimate(person, level)
+            if plain.low < plain.high and not (plain.low > 0 and plain.high < 1):
+                value, low, high = np.clip((plain.value, plain.low, plain.high), 0, 1).tolist()
+                return Estimate(value, low, high)
         if share and (self.value <= 0 or self.value >= 1):
             value = float(np.clip(self.value, 0, 1))
             return Estimate(value, *wilson(value, max(behind, 1), level))
@@ -96,14 +115,28 @@ def clustered_error(influence: np.ndarray, person: np.ndarray | None) -> float:
     People whom the number does not concern have no influence and are not counted.
     """
     if person is not None:
-        moved = np.bincount(person, influence != 0) > 0
-        influence = np.bincount(person, influence)[moved]
+        moved = of_people(influence != 0, person) > 0
+        influence = of_people(influence, person)[moved]
     else:
         influence = influence[influence != 0]
     people = len(influence)
     if people < 2:
         return nan
     return sqrt(float(influence @ influence) * people / (people - 1))
+
+
+def of_people(influence: np.ndarray, person: np.ndarray) -> np.ndarray:
+    """Influences of people, from those of their rows; what stands behind the rows stays."""
+    rows = len(person)
+    return np.append(np.bincount(person, influence[:rows]), influence[rows:])
+
+
+def _same_length(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two influences, the shorter filled up: what is not in it does not move it."""
+    if len(one) == len(other):
+        return one, other
+    longest = max(len(one), len(other))
+    return np.pad(one, (0, longest - len(one))), np.pad(other, (0, longest - len(other)))
 
 
 def survey_error(influence: np.ndarray, stratum: np.ndarray, unit: np.ndarray) -> float:
@@ -288,9 +321,12 @@ def _largest_by_chance(
     people: People, statistics: Mapping[tuple[str, str], Statistic], draws: int
 ) -> np.ndarray:
     """Draws of the largest |z| if no difference were real [draws]."""
-    rows = np.stack([one.influence for one in statistics.values()])
+    longest = max(len(one.influence) for one in statistics.values())
+    rows = np.stack(
+        [np.pad(one.influence, (0, longest - len(one.influence))) for one in statistics.values()]
+    )
     if people.person is not None:
-        rows = np.stack([np.bincount(people.person, row) for row in rows])
+        rows = np.stack([of_people(row, people.person) for row in rows])
     covariance = rows @ rows.T
     scale = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(scale, scale)

@@ -23,14 +23,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from math import nan
+from typing import Any
 
 import numpy as np
 
 from dcem.estimation.influence import Statistic
-from dcem.estimation.outcomes import Masses
+from dcem.estimation.outcomes import Masses, uncertain
 
 
+def _of_masses(measure: Callable[..., Statistic]) -> Callable[..., Statistic]:
+    """A measure that counts the uncertainty of a test's rates, too, where masses carry it."""
+
+    @wraps(measure)
+    def counted(*given: Any, **named: Any) -> Statistic:
+        place, masses = next((i, one) for i, one in enumerate(given) if isinstance(one, Masses))
+        return uncertain(
+            lambda other: measure(*given[:place], other, *given[place + 1 :], **named), masses
+        )
+
+    return counted
+
+
+@_of_masses
 def auc(score: np.ndarray, masses: Masses) -> Statistic:
     """Probability that a random positive scores higher than a random negative; ties count half."""
     p, q = masses.positive, masses.negative
@@ -49,16 +65,19 @@ def auc(score: np.ndarray, masses: Masses) -> Statistic:
     return Statistic(float(value), moved / pairs)
 
 
+@_of_masses
 def prevalence(masses: Masses) -> Statistic:
     """Share of positives."""
     return _mean(masses.positive, masses.total)
 
 
+@_of_masses
 def calibration_in_the_large(score: np.ndarray, masses: Masses) -> Statistic:
     """Mean score minus share of positives: above 0 where risk is overstated."""
     return _mean(score * masses.total - masses.positive, masses.total)
 
 
+@_of_masses
 def net_benefit(score: np.ndarray, masses: Masses, threshold: float) -> Statistic:
     """True positives per person, minus false ones at the odds of the threshold.
 
@@ -70,6 +89,7 @@ def net_benefit(score: np.ndarray, masses: Masses, threshold: float) -> Statisti
     return _mean(acted * (masses.positive - odds * masses.negative), masses.total)
 
 
+@_of_masses
 def precision_at_capacity(score: np.ndarray, masses: Masses, capacity: float) -> Statistic:
     """Share of positives among the `capacity` (a share) of people with the highest scores.
 
@@ -92,16 +112,19 @@ def precision_at_capacity(score: np.ndarray, masses: Masses, capacity: float) ->
     return Statistic(value, influence / room)
 
 
+@_of_masses
 def true_positive_rate(acted: np.ndarray, masses: Masses) -> Statistic:
     """Share of the positives who are acted on (a mask [n])."""
     return _mean(acted * masses.positive, masses.positive)
 
 
+@_of_masses
 def precision(acted: np.ndarray, masses: Masses) -> Statistic:
     """Share of positives among those acted on (a mask [n])."""
     return _mean(acted * masses.positive, acted * masses.total)
 
 
+@_of_masses
 def share_acted_on(acted: np.ndarray, masses: Masses) -> Statistic:
     """Share of people who are acted on (a mask [n])."""
     return _mean(acted * masses.total, masses.total)

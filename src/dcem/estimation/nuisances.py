@@ -42,6 +42,7 @@ from dcem.estimation.cross_fitting import (
     Learners,
     cross_fit,
 )
+from dcem.estimation.outcomes import true_risk
 from dcem.estimation.results import Nuisance
 from dcem.table.labels import SelectiveLabels
 
@@ -56,12 +57,12 @@ class Nuisances:
     """
 
     testing: np.ndarray  # [n] P(tested | x, a), as predicted
-    outcome: np.ndarray  # [n] P(positive | x, a, tested)
+    outcome: np.ndarray  # [n] P(positive test | x, a, tested)
     reports: tuple[Nuisance, ...] = ()
     membership: np.ndarray | None = None  # [n, groups] P(group | x)
     testing_alone: np.ndarray | None = None  # [n] P(tested | x)
     testing_as: np.ndarray | None = None  # [n, groups] P(tested | x, a), as each group
-    outcome_alone: np.ndarray | None = None  # [n] P(positive | x, tested)
+    outcome_alone: np.ndarray | None = None  # [n] P(outcome | x, tested), also where tests err
     membership_tested: np.ndarray | None = None  # [n, groups] P(group | x, tested)
     each: Mapping[str, Nuisances] = field(default_factory=dict)  # by one kind of model alone
     testing_each: Mapping[str, np.ndarray] = field(default_factory=dict)  # [n], all kinds
@@ -199,12 +200,16 @@ def _combine(
     joint = member * testing  # P(a, tested | x)
     alone = joint.sum(axis=1)
     among_tested = joint / alone[:, None]
+    truth = outcome
+    if problem.imperfect_test is not None:
+        each = (true_risk(problem, one, code) for code, one in enumerate(outcome.T))
+        truth = np.stack(list(each), axis=1)
     return Nuisances(
         own(testing),
         own(outcome),
         membership=member,
         testing_alone=alone,
         testing_as=testing,
-        outcome_alone=(among_tested * outcome).sum(axis=1),
+        outcome_alone=(among_tested * truth).sum(axis=1),
         membership_tested=among_tested,
     )

@@ -19,6 +19,11 @@ The negative mass is the rest of the total. The factor c, near 1, makes the weig
 group sum to its size (Hajek), which steadies the correction. The doubly robust mass may be negative
 or exceed w for a single row: it is a prediction plus a correction, and right on average only.
 
+*If tests err* (`dcem.table.imperfect`), y is the unbiased stand-in of the truth that a result
+gives, and m the risk of the truth, both by the stated rates; nothing else changes. A stated rate
+may be uncertain: masses are kept at one standard error more and less of it, too, and `uncertain`
+turns the difference that this makes to a number into one more influence on it.
+
 *If untested people differ from tested ones with the same features*: let their odds be gamma times
 those of the tested. gamma = 1 is the assumption of `dr`; gamma = 0 and infinity are the limits
 without any assumption (Manski 1989). Given gamma the outcomes are identified, and only gamma is
@@ -40,12 +45,16 @@ rows).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import isinf
+from typing import Any
 
 import numpy as np
 
+from dcem.estimation.influence import Statistic
 from dcem.estimation.results import Target
+from dcem.table.imperfect import unbiased
 from dcem.table.labels import SelectiveLabels
 
 POPULATION = ("ipw", "dr")  # targets that let the tested stand for others
@@ -81,15 +90,69 @@ class Masses:
 
     positive: np.ndarray
     negative: np.ndarray
+    moved: tuple[tuple[Masses, Masses], ...] = ()  # at more and less of each stated rate of a test
 
     @property
     def total(self) -> np.ndarray:
         """Mass of each row on either side [n]."""
         return self.positive + self.negative
 
-    def among(self, chosen: np.ndarray) -> Masses:
-        """The same rows, those not chosen without mass."""
-        return Masses(self.positive * chosen, self.negative * chosen)
+    def among(self, chosen: np.ndarray, negatives: np.ndarray | None = None) -> Masses:
+        """The same rows, those not chosen without mass; negatives may be chosen otherwise."""
+        others = chosen if negatives is None else negatives
+        moved = tuple(
+            (up.among(chosen, negatives), down.among(chosen, negatives)) for up, down in self.moved
+        )
+        return Masses(self.positive * chosen, self.negative * others, moved)
+
+
+def uncertain(number: Callable[[Any], Statistic], of: Masses | Unseen) -> Statistic:
+    """A number of masses or outcomes that knows how uncertain the stated rates of a test are."""
+    found = number(of)
+    if not of.moved:
+        return found
+    ends = [[number(one).value for one in both] for both in of.moved]
+    return found.plus([(up - down) / 2 for up, down in ends])
+
+
+def at_other_rates(problem: SelectiveLabels, at: Callable[[SelectiveLabels], Any]) -> Any:
+    """What `at` makes of the problem at more and at less of each uncertain rate of its test."""
+    test = problem.imperfect_test
+    return tuple(
+        tuple(at(replace(problem, imperfect_test=one)) for one in both)
+        for both in (test.moved() if test is not None else ())
+    )
+
+
+def _weight(problem: SelectiveLabels) -> np.ndarray:
+    return np.ones(len(problem)) if problem.weight is None else problem.weight
+
+
+def seen_outcomes(problem: SelectiveLabels) -> np.ndarray:
+    """The outcome of each tested row [n], 0 of the untested: unbiased where tests err."""
+    y = problem.y_imputed
+    if problem.imperfect_test is None:
+        return y
+    return np.where(problem.tested, unbiased(y, problem.imperfect_test.rates), 0.0)
+
+
+def true_risk(
+    problem: SelectiveLabels, shown: np.ndarray, group: np.ndarray | int | None = None
+) -> np.ndarray:
+    """The probability of the outcome, from that of a positive test [n]; the same if none errs.
+
+    The model of `shown` does not know which test a row had, but may know its group: so it is
+    turned back by the mean rates of a group's tests. `group` is whose test it is, if not the row's.
+    """
+    test = problem.imperfect_test
+    if test is None:
+        return shown
+    rates = np.empty((problem.n_groups, 2))
+    for code in range(problem.n_groups):
+        mine = problem.tested & (problem.group == code)
+        rates[code] = test.rates[mine if mine.any() else problem.tested].mean(axis=0)
+    rates = np.broadcast_to(rates[problem.group if group is None else group], (len(shown), 2))
+    return np.clip(unbiased(shown, rates), 1e-4, 1 - 1e-4)
 
 
 def stand_for(problem: SelectiveLabels, testing: np.ndarray) -> np.ndarray:
@@ -129,11 +192,27 @@ def masses(
     within
         Rows within reach of the tests [n], for "ipw" and "dr"; the others get no mass.
     """
-    weight = np.ones(len(problem)) if problem.weight is None else problem.weight
     if target == "truth":
         assert truth is not None
+        weight = _weight(problem)
         return Masses(weight * truth, weight * (1 - truth))
-    y, tested = problem.y_imputed, problem.tested.astype(float)
+
+    def at(problem: SelectiveLabels) -> Masses:
+        return _masses(target, problem, testing, outcome, within)
+
+    return replace(at(problem), moved=at_other_rates(problem, at))
+
+
+def _masses(
+    target: str,
+    problem: SelectiveLabels,
+    testing: np.ndarray | None,
+    outcome: np.ndarray | None,
+    within: np.ndarray | None,
+) -> Masses:
+    """At the rates that are stated of a test."""
+    weight = _weight(problem)
+    y, tested = seen_outcomes(problem), problem.tested.astype(float)
     if target == "tested":
         return Masses(weight * y, weight * (tested - y))
     assert testing is not None
@@ -143,7 +222,7 @@ def masses(
         weight = weight * stand_for(problem, testing)
         return Masses(weight * y, weight * (tested - y))
     assert outcome is not None
-    positive = Unseen.of(problem, outcome, testing, within).outcomes(1.0)
+    positive = _unseen(problem, outcome, testing, within).outcomes(1.0)
     return Masses(weight * positive, weight * (1 - positive))
 
 
@@ -155,29 +234,26 @@ class Unseen:
     y: np.ndarray  # [n] 0 where untested
     risk: np.ndarray  # [n] P(positive | x, tested), out of fold
     inverse: np.ndarray  # [n] how many people each tested row stands for; 0 if untested
+    moved: tuple[tuple[Unseen, Unseen], ...] = ()  # as of `Masses`
 
     @classmethod
     def of(
         cls,
         problem: SelectiveLabels,
-        risk: np.ndarray,
+        shown: np.ndarray,
         testing: np.ndarray,
         within: np.ndarray | None = None,
     ) -> Unseen:
         """From a table and its two models; `testing` [n] stays away from 0.
 
-        The tested `within` reach [n] stand for the others within it, and for nobody beyond.
+        `shown` [n] is the probability that a test is positive. The tested `within` reach [n] stand
+        for the others within it, and for nobody beyond.
         """
-        weight = np.ones(len(problem)) if problem.weight is None else problem.weight
-        if within is not None:
-            weight = weight * within
-        inverse = stand_for(problem, testing)
-        size, stood_for = (
-            np.bincount(problem.group, weight * one, minlength=problem.n_groups)
-            for one in (np.ones(len(problem)), inverse)
-        )
-        inverse = inverse * (size / np.where(stood_for > 0, stood_for, 1))[problem.group]
-        return cls(problem.tested, problem.y_imputed, np.clip(risk, 1e-6, 1 - 1e-6), inverse)
+
+        def at(problem: SelectiveLabels) -> Unseen:
+            return _unseen(problem, shown, testing, within)
+
+        return replace(at(problem), moved=at_other_rates(problem, at))
 
     def outcomes(self, gamma: float) -> np.ndarray:
         """Pseudo-outcomes [n]; their mean is the prevalence at `gamma`."""
@@ -187,3 +263,20 @@ class Unseen:
         filled = np.where(self.tested, self.y, gamma * self.risk / denominator)
         others = np.where(self.tested, self.inverse - 1, 0.0)  # the untested it stands for
         return filled + others * (self.y - self.risk) * gamma / denominator**2
+
+
+def _unseen(
+    problem: SelectiveLabels, shown: np.ndarray, testing: np.ndarray, within: np.ndarray | None
+) -> Unseen:
+    """At the rates that are stated of a test."""
+    weight = _weight(problem)
+    if within is not None:
+        weight = weight * within
+    inverse = stand_for(problem, testing)
+    size, stood_for = (
+        np.bincount(problem.group, weight * one, minlength=problem.n_groups)
+        for one in (np.ones(len(problem)), inverse)
+    )
+    inverse = inverse * (size / np.where(stood_for > 0, stood_for, 1))[problem.group]
+    risk = np.clip(true_risk(problem, shown), 1e-6, 1 - 1e-6)
+    return Unseen(problem.tested, seen_outcomes(problem), risk, inverse)

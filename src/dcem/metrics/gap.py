@@ -160,6 +160,7 @@ def compare_curves(
     level: float,
     rng: np.random.Generator,
     rescored: np.ndarray | None = None,
+    moved: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]] = (),
 ) -> Gaps:
     """Gaps of all pairs of at least two groups, with intervals and p-values.
 
@@ -180,20 +181,19 @@ def compare_curves(
     rescored
         The same rows as scored by a model of which one part was left out [parts, left out, n]: how
         far curves move tells the luck of training (a jackknife), which is added to the noise.
+    moved
+        Both masses where something else that is uncertain is one standard error more, and less:
+        what that does to the curves is added to the noise too.
     """
     people = People(group, person)
 
-    def rank(score: np.ndarray) -> list[Ranking]:
+    def rank(score: np.ndarray, p: np.ndarray, q: np.ndarray) -> list[Ranking]:
         chosen = (
-            np.flatnonzero((group == code) & (positive + negative != 0))
-            for code in range(int(group.max()) + 1)
+            np.flatnonzero((group == code) & (p + q != 0)) for code in range(int(group.max()) + 1)
         )
-        return [
-            Ranking(score[rows], positive[rows], negative[rows], people.of_row[rows])
-            for rows in chosen
-        ]
+        return [Ranking(score[rows], p[rows], q[rows], people.of_row[rows]) for rows in chosen]
 
-    rankings = rank(score)
+    rankings = rank(score, positive, negative)
     curves = np.stack([one.curve() for one in rankings])  # [groups, 200]
     precision = np.array([one.information for one in rankings])
     mean = precision @ curves / precision.sum()
@@ -211,14 +211,23 @@ def compare_curves(
         _differences(caution * (np.concatenate(drawn, axis=1) - around), pairs)
         for drawn, around in ((own, curves[:, None]), (null, mean))
     )
+    shifts = []  # [causes, groups, 200]: how far curves move, for other reasons than who was drawn
     if rescored is not None and len(rescored):
         without = np.array(
-            [[[one.curve() for one in rank(again)] for again in part] for part in rescored]
+            [
+                [[one.curve() for one in rank(again, positive, negative)] for again in part]
+                for part in rescored
+            ]
         )  # [parts, left out, groups, 200]
-        moved = without - without.mean(axis=1, keepdims=True)
-        moved *= np.sqrt(1 - 1 / moved.shape[1])
-        moved = moved.reshape(-1, *curves.shape)  # [parts * left out, groups, 200]
-        luck = np.tensordot(rng.normal(size=(n_replicates, len(moved))), moved, axes=1)
+        shift = without - without.mean(axis=1, keepdims=True)
+        shift *= np.sqrt(1 - 1 / shift.shape[1])
+        shifts.append(shift.reshape(-1, *curves.shape))
+    for ends in moved:
+        up, down = ([one.curve() for one in rank(score, *masses)] for masses in ends)
+        shifts.append((np.array([up]) - down) / 2)
+    if shifts:
+        causes = np.concatenate(shifts)
+        luck = np.tensordot(rng.normal(size=(n_replicates, len(causes))), causes, axes=1)
         luck = _differences(np.moveaxis(luck, 1, 0), pairs)
         noise, null_noise = noise + luck, null_noise + luck
     there = ~np.isnan(noise + null_noise).any(axis=(0, 2))  # resamples may miss a class

@@ -19,6 +19,7 @@ import pandas as pd
 
 from dcem.table import checks
 from dcem.table.disclosure import few_people, hide_groups
+from dcem.table.imperfect import ImperfectTest, imperfect_test
 from dcem.table.messages import InputError, did_you_mean, listed
 from dcem.table.roles import assign_roles, check_features_have_no_role
 from dcem.text import percent
@@ -63,6 +64,8 @@ class SelectiveLabels:
         Known probability of being tested [n], where tests were drawn by design, or None.
     reference_group
         Name of the group that others are compared with, or None.
+    imperfect_test
+        How often the test of each row errs, or None: `y_obs` is the truth of the tested.
     """
 
     X: np.ndarray
@@ -76,12 +79,13 @@ class SelectiveLabels:
     row: np.ndarray
     testing_probability: np.ndarray | None = None
     reference_group: str | None = None
+    imperfect_test: ImperfectTest | None = None
 
     def __post_init__(self) -> None:
         kinds = {"X": float, "y_obs": float, "tested": bool, "group": np.int64, "row": np.int64}
         for field in fields(self):
             value = getattr(self, field.name)
-            if value is None or field.name == "reference_group":
+            if value is None or field.name in ("reference_group", "imperfect_test"):
                 continue
             if field.name.endswith("_names"):
                 object.__setattr__(self, field.name, tuple(map(str, value)))
@@ -118,6 +122,8 @@ class SelectiveLabels:
         weight: Any = None,
         testing_probability: Any = None,
         reference_group: str | None = None,
+        test_sensitivity: Any = None,
+        test_specificity: Any = None,
         feature_names: Sequence[str] | None = None,
         group_names: Sequence[str] | None = None,
         names: Mapping[str, str] | None = None,
@@ -142,6 +148,10 @@ class SelectiveLabels:
             Of each row, where tests were drawn by design and it is known.
         reference_group
             Name of the group that others are compared with.
+        test_sensitivity, test_specificity
+            How often the test finds the outcome where it is, and not where it is not, if it errs: a
+            number, `".5-.7"` (a 95 % interval), a mapping from groups to either, or one number per
+            row. Whether a test errs is taken not to depend on the features, given truth and group.
         feature_names
             If `X` has no column names of its own.
         group_names
@@ -178,6 +188,15 @@ class SelectiveLabels:
                 f"The reference group {reference_group!r} does not occur."
                 f"{did_you_mean(reference_group, levels)} The groups are: {listed(levels)}."
             )
+        rates = {"sensitivity": test_sensitivity, "specificity": test_specificity}
+        errs = imperfect_test(
+            **rates,
+            y_obs=y_obs,
+            tested=looked,
+            group=codes,
+            group_names=levels,
+            columns={rate: called[f"test_{rate}"] for rate in rates if f"test_{rate}" in called},
+        )
         return cls(
             X=table,
             y_obs=y_obs,
@@ -187,6 +206,7 @@ class SelectiveLabels:
             group_names=levels,
             row=np.arange(len(table)),
             reference_group=reference_group,
+            imperfect_test=errs,
             **checked,
         )
 
@@ -200,6 +220,8 @@ class SelectiveLabels:
         group: str | Sequence[str] | None = None,
         id: str | None = None,
         weight: str | None = None,
+        test_sensitivity: Any = None,
+        test_specificity: Any = None,
         features: Sequence[str] | None = None,
         group_names: Sequence[str] | None = None,
     ) -> SelectiveLabels:
@@ -207,10 +229,19 @@ class SelectiveLabels:
 
         Without `features`, every column that has no other role is a feature, and must hold numbers:
         `dcem.read_table` encodes categories and dates. Several `group` columns are crossed.
+        `test_sensitivity` and `test_specificity` may name a column, too.
         """
         table = checks.as_frame(frame)
         groups = _listed(group)
-        roles = assign_roles(label=label, tested=tested, id=id, weight=weight, group=groups)
+        rates = {"test_sensitivity": test_sensitivity, "test_specificity": test_specificity}
+        per_row = {
+            role: given
+            for role, given in rates.items()
+            if isinstance(given, str) and given in table.columns
+        }
+        roles = assign_roles(
+            label=label, tested=tested, id=id, weight=weight, group=groups, **per_row
+        )
         checks.require_unique(table.columns)
         checks.require_columns(table.columns, [*roles, *(features or ())])
         if features is None:
@@ -224,7 +255,9 @@ class SelectiveLabels:
             id=None if id is None else table[id],
             weight=None if weight is None else table[weight],
             group_names=group_names,
-            names={
+            **rates | {role: table[column] for role, column in per_row.items()},
+            names=per_row
+            | {
                 "label": label,
                 "tested": tested or "tested",
                 "group": " & ".join(map(str, groups)),
@@ -289,6 +322,8 @@ class SelectiveLabels:
             for field in fields(self)
             for value in [getattr(self, field.name)]
         }
+        if self.imperfect_test is not None:
+            taken["imperfect_test"] = self.imperfect_test.take(rows)
         return SelectiveLabels(**taken)
 
     def split(self, shares: Sequence[float], random_state: Any) -> tuple[SelectiveLabels, ...]:

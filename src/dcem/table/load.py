@@ -175,6 +175,8 @@ def _read(
         column: groups.in_order(values.coded(table.column(column), roles.missing))
         for column in roles.group
     }
+    per_row = roles.rate_columns(table.column_names)
+    rates = {name: getattr(roles, name) for name in roles.named("rate")}
     problem = SelectiveLabels.from_arrays(
         X,
         label,
@@ -184,8 +186,10 @@ def _read(
         weight=_numbers(table, roles.weight, roles),
         testing_probability=chance,
         reference_group=roles.reference_group,
+        **rates | {name: _numbers(table, column, roles) for name, column in per_row.items()},
         feature_names=encoder.feature_names,
-        names={
+        names=per_row
+        | {
             "label": roles.label,
             "tested": decision,
             "group": " & ".join(roles.group),
@@ -230,6 +234,7 @@ def _require_known(table: pa.Table, roles: Roles, known: Encoder) -> None:
 def _refuse_unreadable(table: pa.Table, roles: Roles) -> None:
     """Columns with a role hold single values: not lists, structures or bytes."""
     singles = [getattr(roles, name) for name in roles.named("column")]
+    singles += roles.rate_columns(table.column_names).values()
     for name in [*filter(None, singles), *roles.tested, *roles.group]:
         column = table.column(name)
         if not values.is_known(column):

@@ -21,8 +21,9 @@ WILDCARDS = "Patterns such as `lab_*` work."
 def _role(kind: str, help: str) -> Any:
     """A field of `Roles`.
 
-    `kind` is "column" (one), "columns" or "values" (lists), "value" or "flag". Only what can be
-    set has a `help`; a field without one is worked out from the table.
+    `kind` is "column" (one), "columns" or "values" (lists), "value", "rate" (a value, or a column
+    that holds one per row) or "flag". Only what can be set has a `help`; a field without one is
+    worked out from the table.
     """
     default: Any = {"columns": (), "values": (), "flag": False}.get(kind)
     return field(default=default, metadata={"kind": kind, "help": help})
@@ -52,6 +53,8 @@ class Roles:
         "Column with each row's known probability of being tested, if tests were drawn; or the "
         "list that next-tests wrote.",
     )
+    test_sensitivity: str | float | Mapping[str, str | float] | None = _role("rate", "")
+    test_specificity: str | float | Mapping[str, str | float] | None = _role("rate", "")
     truth: str | None = _role(
         "column", "Column with everybody's true outcome, if it exists; for judging only."
     )
@@ -107,6 +110,7 @@ class Roles:
         )
         resolved = replace(self, **lists)
         singles = {name: getattr(self, name) for name in self.named("column")}
+        singles |= self.rate_columns(columns)
         named = [column for column in singles.values() if column is not None]
         listings = [c for name in self.named("columns") for c in lists[name]]
         require_columns(columns, [*named, *listings])
@@ -122,7 +126,7 @@ class Roles:
 
     def of(self, column: str) -> str:
         """The role of a column: "label", "group", ..., "excluded", or "feature"."""
-        for role in self.named("column"):
+        for role in self.named("column", "rate"):
             if getattr(self, role) == column:
                 return role.replace("_", " ")
         for role in ("tested", "group"):
@@ -130,6 +134,11 @@ class Roles:
                 return role
         left_out = column in self.exclude or (self.features and column not in self.features)
         return "excluded" if left_out else "feature"
+
+    def rate_columns(self, columns: Sequence[str]) -> dict[str, str]:
+        """The rates that are columns: role -> column."""
+        given = {name: getattr(self, name) for name in self.named("rate")}
+        return {name: text for name, text in given.items() if text in columns}
 
     def to_plain(self) -> dict[str, Any]:
         """The roles that were given, as JSON knows them."""

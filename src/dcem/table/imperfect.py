@@ -1,0 +1,285 @@
+"""Tests that err: how often, as stated by whoever uses them, and what a result then tells.
+
+A test with sensitivity s finds a share s of those who have the outcome; with specificity c it is
+negative for a share c of those who do not. Given the truth (and the group), whether it errs is
+taken not to depend on the features. A result y* of 0 or 1 then says two things of the truth y:
+
+* (y* - (1 - c)) / (s + c - 1) has mean y whatever y is. It may be negative or exceed 1, and takes
+  the place of y in sums (Rogan and Gladen 1978; for losses Natarajan et al. 2013);
+* the odds that y = 1 change by P(y* | y = 1) / P(y* | y = 0): Bayes' rule, for likelihoods.
+
+A rate is spelt `.6`; `.5-.7`, a 95 % interval; `F=.6,M=.5-.7`, by group; or the name of a column.
+
+W. Rogan and B. Gladen, "Estimating prevalence from the results of a screening test", American
+Journal of Epidemiology 1978. N. Natarajan et al., "Learning with noisy labels", NeurIPS 2013.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit
+
+from dcem.table.messages import InputError, did_you_mean, listed
+from dcem.text import number, percent
+
+SENSITIVITY, SPECIFICITY = "sensitivity", "specificity"
+SPELLING = "a number such as .6, an interval such as .5-.7, `F=.6,M=.8` by group, or a column"
+ASSUMPTION = (
+    "The test errs at the stated rates: given the truth and the group, whether it does has nothing "
+    "to do with the features."
+)
+CERTAIN = 30.0  # log-odds that stand for certainty
+Z = 1.959964  # of a 95 % interval
+FAR = 3.0  # standard errors by which rates and results must disagree to be called incompatible
+FEWEST = 30  # tests of a group before its results are held against the rates
+
+
+class Stated(NamedTuple):
+    """One stated rate."""
+
+    rate: str  # "sensitivity" or "specificity"
+    group: str  # whose; empty: everybody's
+    value: float  # the mean, of a column
+    error: float  # standard error, 0 where it is taken as exact
+    column: str = ""
+
+    @property
+    def words(self) -> str:
+        """Such as ".50 [.40, .60] in group F"."""
+        said = number(self.value, 2)
+        if self.error:
+            ends = (self.value - Z * self.error, self.value + Z * self.error)
+            said += " [" + ", ".join(number(min(max(end, 0), 1), 2) for end in ends) + "]"
+        if self.column:
+            said = f"by row ({self.column}), {said} on average"
+        return said + (f" in group {self.group}" if self.group else "")
+
+
+@dataclass(frozen=True, eq=False)
+class ImperfectTest:
+    """How often the test of each row errs.
+
+    Attributes
+    ----------
+    rates
+        Sensitivity and specificity of each row's test [n, 2].
+    stated
+        The numbers that they come from.
+    source
+        Which of `stated` each rate comes from [n, 2]. Rows of one source err together, if the
+        number is wrong.
+    """
+
+    rates: np.ndarray
+    stated: tuple[Stated, ...]
+    source: np.ndarray
+
+    def take(self, rows: Any) -> ImperfectTest:
+        """Of these rows."""
+        return replace(self, rates=self.rates[rows], source=self.source[rows])
+
+    def moved(self) -> list[tuple[ImperfectTest, ImperfectTest]]:
+        """With each uncertain number one standard error higher, and lower."""
+        return [
+            tuple(  # type: ignore[misc]
+                replace(self, rates=self.rates + side * one.error * (self.source == place))
+                for side in (1, -1)
+            )
+            for place, one in enumerate(self.stated)
+            if one.error > 0
+        ]
+
+    @property
+    def words(self) -> str:
+        """The rates in words: "sensitivity .50 [.40, .60], specificity 1.00"."""
+        parts = []
+        for rate in (SENSITIVITY, SPECIFICITY):
+            said = [one.words for one in self.stated if one.rate == rate]
+            parts.append(f"{rate} {', '.join(said)}")
+        return "; ".join(parts)
+
+
+def unbiased(result: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """A number for each result [n] whose mean is the truth; also of the probability of a result."""
+    sensitivity, specificity = rates.T
+    return np.asarray((result - (1 - specificity)) / (sensitivity + specificity - 1))
+
+
+def evidence(result: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """By how much each result [n] changes the log-odds of the truth; `CERTAIN` at most."""
+    sensitivity, specificity = rates.T
+    with np.errstate(divide="ignore"):
+        found = np.where(
+            result > 0,
+            np.log(sensitivity) - np.log(1 - specificity),
+            np.log(1 - sensitivity) - np.log(specificity),
+        )
+    return np.clip(found, -CERTAIN, CERTAIN)
+
+
+def imperfect_test(
+    sensitivity: Any,
+    specificity: Any,
+    *,
+    y_obs: np.ndarray,
+    tested: np.ndarray,
+    group: np.ndarray,
+    group_names: Sequence[str],
+    columns: Mapping[str, str] | None = None,
+) -> ImperfectTest | None:
+    """What is stated of a test, checked against its results; None for a test that never errs.
+
+    Parameters
+    ----------
+    sensitivity, specificity
+        None (never errs), a number, a text (see the module), a mapping from groups to either, or
+        one number per row.
+    y_obs, tested, group, group_names
+        The results, as `SelectiveLabels` has them.
+    columns
+        The names of the columns that rates per row come from.
+    """
+    stated: list[Stated] = []
+    rates, source = np.ones((len(y_obs), 2)), np.zeros((len(y_obs), 2), np.int64)
+    for place, (rate, given) in enumerate(((SENSITIVITY, sensitivity), (SPECIFICITY, specificity))):
+        name = (columns or {}).get(rate, "")
+        if name or isinstance(given, np.ndarray | list | tuple) or hasattr(given, "to_numpy"):
+            rates[:, place] = _per_row(rate, given, name, tested, group)
+            source[:, place] = len(stated)
+            stated.append(
+                Stated(rate, "", float(rates[tested, place].mean()), 0.0, name or "given")
+            )
+            continue
+        for whose, (value, error) in _parsed(rate, given, group_names).items():
+            mine = np.ones(len(group), bool) if whose == "" else group == group_names.index(whose)
+            rates[mine, place], source[mine, place] = value, len(stated)
+            stated.append(Stated(rate, whose, value, error))
+    if (rates == 1).all() and not any(one.error for one in stated):
+        return None
+    found = ImperfectTest(rates, tuple(stated), source)
+    _check_informative(found)
+    _check_results(found, y_obs, tested, group, group_names)
+    return found
+
+
+def _parsed(rate: str, given: Any, group_names: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Value and standard error by group, or under "" for everybody."""
+    if given is None:
+        return {"": (1.0, 0.0)}
+    if isinstance(given, str) and "=" in given:
+        parts = [part.rpartition("=") for part in given.split(",")]
+        given = {name.strip(): value.strip() for name, _, value in parts}
+    if not isinstance(given, Mapping):
+        return {"": _rate(rate, given)}
+    found = {str(name): _rate(rate, value) for name, value in given.items()}
+    for name in found:
+        if name not in group_names:
+            raise InputError(
+                f"The test {rate} is stated for group {name!r}, which does not occur."
+                f"{did_you_mean(name, group_names)} The groups are: {listed(group_names)}."
+            )
+    if missing := [name for name in group_names if name not in found]:
+        raise InputError(
+            f"The test {rate} is stated by group, but not for {listed(missing)}. State it for "
+            "every group, or one number for all."
+        )
+    return found
+
+
+def _rate(rate: str, given: Any) -> tuple[float, float]:
+    """Value and standard error of one spelling."""
+    text = str(given).strip().replace("–", "-")
+    pieces = text.split("-") if text.count("-") == 1 and "e" not in text.lower() else [text]
+    try:
+        ends = [float(piece) for piece in pieces]
+    except ValueError:
+        raise InputError(f"The test {rate} is {text!r}; it should be {SPELLING}.") from None
+    low, high = min(ends), max(ends)
+    if not (low > 0 and high <= 1) or (len(ends) == 2 and not ends[0] < ends[1] < 1):
+        raise InputError(
+            f"The test {rate} is {text!r}; a rate lies between 0 and 1, and so do both ends of an "
+            "interval, the lower one first."
+        )
+    if low == high:
+        return low, 0.0
+    # intervals of rates are about even in log-odds, as those of published tables are
+    return float(expit((logit(low) + logit(high)) / 2)), (high - low) / (2 * Z)
+
+
+def _per_row(rate: str, given: Any, name: str, tested: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Rates of a column [n]; the untested, who need none, get the mean of their group's tests."""
+    try:
+        values = np.asarray(given, float)
+    except (TypeError, ValueError):
+        raise InputError(f"The test {rate} per row must be numbers between 0 and 1.") from None
+    of = f"Column {name!r}, the test {rate}," if name else f"The test {rate} per row"
+    if values.shape != tested.shape:
+        raise InputError(f"{of} has {len(values)} values for {len(tested)} rows.")
+    bad = tested & ~((values > 0) & (values <= 1))
+    if bad.any():
+        raise InputError(
+            f"{of} must lie between 0 and 1 for everybody tested; it does not for "
+            f"{int(bad.sum()):,} of them (first: row {int(np.flatnonzero(bad)[0])})."
+        )
+    found = np.where(tested, values, values[tested].mean())
+    for code in np.unique(group):
+        mine = group == code
+        if (mine & tested).any():
+            found[mine & ~tested] = values[mine & tested].mean()
+    return found
+
+
+def _check_informative(test: ImperfectTest) -> None:
+    at_worst = test.rates.sum(axis=1) - 1
+    for place, one in enumerate(test.stated):
+        at_worst = at_worst - Z * one.error * (test.source == place).any(axis=1)
+    if (at_worst <= 0).any():
+        worst = test.rates[int(at_worst.argmin())]
+        unsure = " or could, by their intervals" if worst.sum() > 1 else ""
+        raise InputError(
+            f"A test with sensitivity {number(worst[0], 2)} and specificity {number(worst[1], 2)} "
+            f"tells nothing of the truth: the two add up to 1 or less{unsure}. It would be "
+            "positive as often for those who do not have the outcome. State better rates, or "
+            "whether the label is turned round."
+        )
+
+
+def _check_results(
+    test: ImperfectTest,
+    y_obs: np.ndarray,
+    tested: np.ndarray,
+    group: np.ndarray,
+    group_names: Sequence[str],
+) -> None:
+    """Refuse rates under which the results, as they are, could hardly have come about."""
+    for code, name in enumerate(group_names):
+        mine = tested & (group == code)
+        tests = int(mine.sum())
+        if tests < FEWEST:
+            continue
+        seen = float(y_obs[mine].mean())
+        error = max(seen * (1 - seen), 1 / tests) / tests
+        of = f" of group {name}" if len(group_names) > 1 else ""
+        for place, rate in enumerate((SENSITIVITY, SPECIFICITY)):
+            given = float(test.rates[mine, place].mean())
+            sources = np.unique(test.source[mine, place])
+            spread = sqrt(error + max(test.stated[one].error for one in sources) ** 2)
+            if rate == SPECIFICITY and seen < 1 - given - FAR * spread:
+                raise InputError(
+                    f"Of the tests{of} {percent(seen, 1)} are positive. At a specificity of "
+                    f"{number(given, 2)} it would be {percent(1 - given, 1)} if nobody had the "
+                    "outcome: there would be fewer people who have it than none. The specificity "
+                    "must be higher than stated."
+                )
+            if rate == SENSITIVITY and seen > given + FAR * spread:
+                raise InputError(
+                    f"Of the tests{of} {percent(seen, 1)} are positive. At a sensitivity of "
+                    f"{number(given, 2)} it would be {percent(given, 1)} if everybody had the "
+                    "outcome: there would be more people who have it than people. The "
+                    "sensitivity must be higher than stated."
+                )
