@@ -5,7 +5,7 @@ the rooms that were not told. (Tasks and backends: tests/benchmark/test_extendin
 """
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import ClassVar
 
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from dcem import methods
+from dcem.audit import audit_labels
 from dcem.benchmark.file import load
 from dcem.learners import learner as learning
 from dcem.learners.linear import Linear
@@ -65,6 +66,15 @@ def test_a_method_is_a_class_and_an_entry(cautious, people, tmp_path):
         'name = "mine"\n[[tasks]]\nkind = "sinusoid"\n[[methods]]\nname = "cautious"\n'
     )
     assert [one.name for one in load(tmp_path / "mine.toml").methods] == [cautious]
+
+
+def test_the_audit_advises_by_what_the_entry_says(cautious, monkeypatch, people):
+    same = replace(registry.ENTRIES["ipw"], home="cautious:CautiousClassifier")
+    monkeypatch.setitem(registry.ENTRIES, "weighted-anew", same)
+    advice = {one.name: one for one in audit_labels(people).methods}
+    assert advice[cautious].verdict == "with care"
+    assert advice[cautious].reason.endswith("it trusts the tested")
+    assert advice["weighted-anew"] == replace(advice["ipw"], name="weighted-anew")
 
 
 def test_a_learner_is_a_class_and_an_entry(monkeypatch, people, tmp_path):

@@ -10,7 +10,8 @@ from dcem.audit.findings import CLEAR, clear_disparities, find
 from dcem.audit.results import Assumption, Audit, Breakdown, MethodAdvice
 from dcem.estimation.results import EVERYBODY
 from dcem.methods.choosing import DEFAULT
-from dcem.text import percent
+from dcem.methods.registry import ENTRIES, names
+from dcem.text import decimal, number, p_value, percent, ratio
 
 RANDOM = 0.55  # an AUC of the testing model up to which testing is about random
 
@@ -65,9 +66,9 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
             "The model of testing is right",
             "partly",
             "fine" if right else "caution",
-            f"Calibration slope {slope.value:.2f}, mean error "
-            f"{100 * calibration.error:.1f} percentage points. Calibration is necessary, not "
-            "sufficient.",
+            f"Calibration slope {decimal(slope.value)}, mean error "
+            f"{decimal(100 * calibration.error, 1)} percentage points. Calibration is necessary, "
+            "not sufficient.",
         )
     found = audit.independence
     if found is not None:
@@ -78,7 +79,7 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
             "caution" if rejected or isnan(found.p_value) else "fine",
             found.reason + "."
             if isnan(found.p_value)
-            else f"Among the tested: p = {found.p_value:.2g}, "
+            else f"Among the tested: {p_value(found.p_value)}, "
             + ("contradicted." if rejected else "not contradicted, which does not prove it."),
         )
     yield Assumption(
@@ -111,13 +112,11 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
 
 
 def _strength(b: Breakdown) -> str:
-    return "any size" if b.with_interval == inf else f"{b.with_interval:.2f}"
+    return "any size" if b.with_interval == inf else ratio(b.with_interval)
 
 
 def advise(audit: Audit) -> tuple[MethodAdvice, ...]:
     """A verdict on every method that needs no truth, the defensible ones first."""
-    from dcem.methods import names
-
     order = ("defensible", "with care", "not here")
     found = [MethodAdvice(name, *_verdict(name, audit)) for name in names(usable=True)]
     return tuple(
@@ -126,53 +125,43 @@ def advise(audit: Audit) -> tuple[MethodAdvice, ...]:
 
 
 def _verdict(name: str, audit: Audit) -> tuple[str, str]:
+    kind, caution = ENTRIES[name].kind, ENTRIES[name].caution
     if audit.extent == "nobody":
         return "not here", "nobody was tested"
     if audit.extent == "everybody":
-        if name in _EVERYBODY_TESTED:
+        if kind in ("imputed", "tested", "grouped", "mixed"):
             return "with care", "right if everybody was really tested, which the table cannot tell"
         return "not here", "everybody was tested: there is nothing to correct"
-    lost = bool(audit.overlap[EVERYBODY].reason)
-    weak = [o.group for o in audit.overlap.values() if o.reason and o.group != EVERYBODY]
-    but = f"; not for group {', '.join(weak)}" if weak else ""
-    thin = audit.overlap[EVERYBODY].thin or not audit.overlap[EVERYBODY].complete
+    if kind == "comparison":
+        return "not here", caution
     independence = audit.independence
     depends = independence is not None and independence.p_value < CLEAR  # False for NaN
-    predictable = audit.calibration.auc if audit.calibration is not None else 0.5
-    at_random = predictable <= RANDOM and not clear_disparities(audit)
-    if name in _NOISE:
-        if at_random:
-            return "with care", f"testing looks random here; {_NOISE[name]}"
+    if kind in ("imputed", "noise"):
+        predictable = audit.calibration.auc if audit.calibration is not None else 0.5
+        if predictable <= RANDOM and not clear_disparities(audit):
+            return "with care", f"testing looks random here; {caution}"
         return "not here", (
-            f"testing follows features or group (AUC {predictable:.2f}); {_NOISE[name]}"
+            f"testing follows features or group (AUC {number(predictable)}); {caution}"
         )
-    if name in _NEVER:
-        return "not here", _NEVER[name]
-    if name in ("ipw", "dr-learner"):
-        if lost:
-            return "not here", "no overlap: a few rows would carry all weight"
-        if thin:
-            return "with care", f"thin overlap: the weights rest on few people{but}"
-        return "defensible", f"tested and untested people overlap, if features explain testing{but}"
-    if name == "tested-only-plus-group":
+    if kind == "grouped":
         if depends:
             return "with care", (
                 "the outcome depends on the group here, which this method can learn; prediction "
                 "needs the group, and it may learn the testing policy"
             )
         return "with care", "prediction needs the group, and nothing here says that it helps"
-    extrapolates = "; it extrapolates where hardly anybody was tested" if lost else but
-    if name == DEFAULT:
-        if lost:
-            return "with care", f"the default; right if features explain testing{extrapolates}"
-        return "defensible", (
-            f"the default: it weighs models of the tested and dcem by held-out tests{but}"
-        )
-    if name == "tested-only":
-        if lost:
-            return "with care", f"right if features explain testing{extrapolates}"
-        return "defensible", f"tested and untested people overlap, if features explain testing{but}"
-    if name in ("dcem", "imputation-only", "no-causal-regularization"):
+    overlap = audit.overlap[EVERYBODY]
+    lost = bool(overlap.reason)
+    weak = [o.group for o in audit.overlap.values() if o.reason and o.group != EVERYBODY]
+    noted = f"; {caution}" if caution else ""
+    but = (f"; not for group {', '.join(weak)}" if weak else "") + noted
+    extrapolates = f"; it extrapolates where hardly anybody was tested{noted}" if lost else but
+    best = "with care" if lost or caution else "defensible"
+    if kind == "weighted" and lost:
+        return "not here", "no overlap: a few rows would carry all weight"
+    if kind == "weighted" and (overlap.thin or not overlap.complete):
+        return "with care", f"thin overlap: the weights rest on few people{but}"
+    if kind == "latent":
         if not audit.grouped:
             return "with care", f"made for groups that are tested differently{extrapolates}"
         if depends:
@@ -180,27 +169,10 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
                 "it assumes that the outcome does not depend on the group given the features, "
                 f"which the tested contradict{extrapolates}"
             )
-        if name != "dcem":
-            return "with care", f"a part of dcem, for comparison{extrapolates}"
-        return (
-            "with care" if lost else "defensible",
-            f"its assumption about group and outcome is not contradicted{extrapolates}",
-        )
-    return "with care", "no rule of this audit speaks of it; read its assumptions"
-
-
-_EVERYBODY_TESTED = ("y-obs", "tested-only", DEFAULT)
-_NOISE = {
-    "y-obs": "it counts the untested as negative, and learns who is positive and tested",
-    "group-only": "it counts that group's untested as negative",
-    "peer-loss": "it assumes that every positive is missed with the same probability",
-    "group-peer-loss": "it assumes one probability of being missed within a group",
-    "truncated-lq": "it takes missing positives for random label noise",
-    "gjs": "it takes missing positives for random label noise",
-    "self": "it takes missing positives for scattered label noise",
-    "dividemix": "it takes missing positives for a scattered minority of wrong labels",
-}
-_NEVER = {
-    "dragonnet": "its scores are not probabilities of the outcome; it is there for comparison",
-    "sar-em": "it counts tested negatives as unknown, and throws away what testing has shown",
-}
+        return best, f"its assumption about group and outcome is not contradicted{extrapolates}"
+    default = "the default; " if name == DEFAULT else ""
+    if lost:
+        return best, f"{default}right if features explain testing{extrapolates}"
+    if kind == "mixed":
+        return best, f"{default}it weighs models of several kinds by held-out tests{but}"
+    return best, f"tested and untested people overlap, if features explain testing{but}"

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dcem.extras import MissingExtra, extra_needed, is_installed, is_missing
 from dcem.methods.settings import COMMON, WITHOUT_NETWORKS
@@ -18,6 +18,10 @@ from dcem.table import checks
 
 if TYPE_CHECKING:
     from dcem.methods.base import SelectiveClassifier
+
+Kind = Literal[
+    "imputed", "noise", "tested", "grouped", "weighted", "latent", "mixed", "comparison", "oracle"
+]
 
 
 @dataclass(frozen=True)
@@ -29,17 +33,18 @@ class Entry:
     home
         Module (of `dcem.methods`) and class.
     kind
-        What it makes of the untested: "noise" (their zeros are labels, right or wrong), "tested"
-        (it learns from the tested alone), "weighted" (by the chance of a test), "latent" (it fills
-        their labels in), "mixed" (several of these together), "comparison" (not a method
-        to choose) or "oracle" (it is told the truth).
+        What it makes of the untested: "imputed" (their zeros are labels), "noise" (labels that may
+        be wrong), "tested" (it learns from the tested alone), "grouped" (so too, and it is told the
+        group), "weighted" (by the chance of a test), "latent" (it fills their labels in), "mixed"
+        (several of these together), "comparison" (not a method to choose) or "oracle" (it is told
+        the truth). The audit advises by it.
     caution
-        What it takes for granted, in a clause that begins with "it"; empty where the audit has more
-        to say.
+        What speaks against it wherever it is used, in a clause that begins with "it": the audit
+        says so, and then calls it defensible "with care" at most.
     """
 
     home: str
-    kind: str
+    kind: Kind
     caution: str = ""
 
     @property
@@ -57,15 +62,15 @@ class Entry:
 ENTRIES: dict[str, Entry] = {
     "y-obs": Entry(
         "supervised:ObservedLabelsClassifier",
-        "noise",
+        "imputed",
         "it counts the untested as negative, and learns who is positive and tested",
     ),
     "y-model": Entry("supervised:OracleClassifier", "oracle"),
     "group-only": Entry(
-        "supervised:GroupOnlyClassifier", "noise", "it counts that group's untested as negative"
+        "supervised:GroupOnlyClassifier", "imputed", "it counts that group's untested as negative"
     ),
     "tested-only": Entry("supervised:TestedOnlyClassifier", "tested"),
-    "tested-only-plus-group": Entry("supervised:TestedOnlyPlusGroupClassifier", "tested"),
+    "tested-only-plus-group": Entry("supervised:TestedOnlyPlusGroupClassifier", "grouped"),
     "ipw": Entry("weighting:InversePropensityClassifier", "weighted"),
     "dr-learner": Entry("weighting:DoublyRobustClassifier", "weighted"),
     "dragonnet": Entry(
@@ -108,8 +113,12 @@ ENTRIES: dict[str, Entry] = {
         "comparison",
         "it counts tested negatives as unknown, and throws away what testing has shown",
     ),
-    "imputation-only": Entry("dcem:ImputationOnlyClassifier", "latent"),
-    "no-causal-regularization": Entry("dcem:NoCausalRegularizationClassifier", "latent"),
+    "imputation-only": Entry(
+        "dcem:ImputationOnlyClassifier", "latent", "it is a part of dcem, for comparison"
+    ),
+    "no-causal-regularization": Entry(
+        "dcem:NoCausalRegularizationClassifier", "latent", "it is a part of dcem, for comparison"
+    ),
     "dcem": Entry("dcem:DCEMClassifier", "latent"),
     "ensemble": Entry("ensemble:SelectiveEnsembleClassifier", "mixed"),
 }
