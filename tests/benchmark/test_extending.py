@@ -3,6 +3,7 @@
 import pytest
 
 from dcem.benchmark import backends
+from dcem.benchmark.cells import expand
 from dcem.benchmark.file import load
 from dcem.benchmark.read import results
 from dcem.benchmark.run import run
@@ -56,6 +57,9 @@ def test_a_kind_of_task_is_an_entry_of_the_registry(tmp_path, monkeypatch):
     assert set(frame["task"]) == {"small"}
     drawn = list(zip(frame["k"], frame["seed"], strict=True))
     assert drawn == [(0.5, 1), (0.5, 2), (1, 1), (1, 2)]
+    file.write_text(task + '[[methods]]\nname = "y-obs"\npublished = true\n')
+    (schedule,) = {one.cell.method["schedule"] for one in expand(load(file))[0]}
+    assert schedule == "published"  # the choices of the simulation, for want of others
     file.write_text(task.replace("word", "wrod") + '[[methods]]\nname = "y-obs"\n')
     with pytest.raises(InputError, match="Did you mean 'word'"):
         load(file)

@@ -180,12 +180,10 @@ def published(name: str, task: Any = "sinusoid") -> SelectiveClassifier:
         A name of `dcem.methods.names()`; `group-0-only` and `group-1-only` are the two models of
         `group-only`.
     task
-        A task of `dcem.tasks`, or its kind: "sinusoid" or "sepsis". Other tasks (a censored table)
-        get the choices of the simulation.
+        A task of `dcem.tasks`, or its kind. The sepsis task ("sepsis") has choices of its own; every
+        other gets those of the simulation.
     """
     kind = task if isinstance(task, str) else getattr(task, "kind", "sinusoid")
-    if kind not in ("sinusoid", "sepsis", "censored"):
-        raise checks.InputError(f'task must be a task, "sinusoid" or "sepsis"; got {kind!r}.')
     extra: dict[str, Any] = {}
     if name in ("group-0-only", "group-1-only"):
         extra["group"] = int(name[6])
@@ -195,10 +193,7 @@ def published(name: str, task: Any = "sinusoid") -> SelectiveClassifier:
     choices = METHODS[name].as_published
     if not choices:
         raise checks.InputError(f"{name} has no published run to repeat: use make({name!r}).")
-    params = COMMON | choices["sinusoid"] | extra
-    if kind == "sepsis":
-        params |= choices.get("sepsis", {})
-    return make(name, **params)
+    return make(name, **COMMON | choices["sinusoid"] | extra | choices.get(kind, {}))
 
 
 def with_params(method: SelectiveClassifier, params: Mapping[str, Any]) -> SelectiveClassifier:

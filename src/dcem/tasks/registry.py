@@ -19,6 +19,7 @@ from typing import Any, get_args, get_type_hints
 
 from dcem.table.checks import InputError
 from dcem.tasks.diabetes import GROUPS, load_diabetes_readmission, read_encounters
+from dcem.tasks.nhanes import load_nhanes
 from dcem.tasks.rates import rates_of_testing
 from dcem.tasks.sepsis.task import BETAS, load_sepsis, read_cohort
 from dcem.tasks.sinusoid.make import DEFAULT_STREAM, DEGREES, make_sinusoid
@@ -160,6 +161,11 @@ KINDS: dict[str, TaskKind] = {
         lambda task: _encounters(task["path"]),
         every={"beta": BETAS},
         needs={"path": "the table diabetes130.csv.gz of the UCI repository"},
+    ),
+    "nhanes": TaskKind(
+        load_nhanes,
+        {"outcome": "diabetes", "seed": 0},
+        needs={"path": "the survey's files merged into one CSV"},
     ),
 }
 
