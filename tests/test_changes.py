@@ -15,6 +15,9 @@ import pytest
 from dcem import methods
 from dcem.audit import audit_labels
 from dcem.benchmark.file import load
+from dcem.estimation import measures
+from dcem.estimation.evaluator import Evaluator
+from dcem.estimation.outcomes import Masses
 from dcem.learners import learner as learning
 from dcem.learners.linear import Linear
 from dcem.methods import registry
@@ -94,3 +97,23 @@ def test_a_learner_is_a_class_and_an_entry(monkeypatch, people, tmp_path):
     timid.save(tmp_path / "model")
     again = load_model(tmp_path / "model")
     assert np.array_equal(again.predict_proba(people.X), timid.predict_proba(people.X))
+
+
+def test_a_fairness_measure_is_a_function_and_an_entry(monkeypatch, people):
+    """False positives are the true ones where yes and no change places, intervals and all."""
+
+    def false_positive_rate(acted, masses):
+        return measures.true_positive_rate(acted, Masses(masses.negative, masses.positive))
+
+    new = measures.Measure("false positive rate", "negatives", false_positive_rate)
+    monkeypatch.setitem(measures.WHEN_ACTING, "false_positive_rate", new)
+    rare = np.random.default_rng(0).random(len(people)) < 0.25  # so few stand behind the positives
+    truth = rare.astype(float)
+    judge = Evaluator(people, truth=truth)
+    mirrored = Evaluator(people, truth=1 - truth, nuisances=judge.nuisances)
+    acted = people.X[:, 1] > np.median(people.X[:, 1])
+    found = judge.when_acting("truth", acted)
+    assert found["false_positive_rate"]["0"].estimable
+    same = mirrored.when_acting("truth", acted)
+    assert found["false_positive_rate"] == same["true_positive_rate"]
+    assert found["true_positive_rate"] == same["false_positive_rate"]

@@ -101,6 +101,15 @@ def test_every_way_in_gives_the_same_object(
         same(data, arrays)
 
 
+def test_a_known_probability_of_testing_is_a_column_of_a_file(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": range(4), "y": [0, 1, None, None], "p": [0.25, 0.5, 0.75, 1]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    data = SelectiveLabels.from_file(tmp_path / "t.csv", label="y", testing_probability="p")
+    assert data.feature_names == ("x",)
+    assert data.testing_probability is not None
+    assert data.testing_probability.tolist() == [0.25, 0.5, 0.75, 1]
+
+
 @settings(deadline=None, max_examples=60)
 @given(frame=tables(), draw=st.data())
 def test_subsets_of_subsets_keep_identity(frame: pd.DataFrame, draw: st.DataObject) -> None:

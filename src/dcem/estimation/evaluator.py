@@ -217,21 +217,21 @@ class Evaluator:
                 continue
             of, why = self.masses[target].among(rows), self.lacking(target, name)
             for key, measure in measures.WHEN_ACTING.items():
-                behind = self._behind(target, name, acted, key)
+                behind = self._behind(target, name, acted, measure.of)
                 few = why or ("" if behind else "nobody to estimate it from")
-                by = key != "share_acted_on"
+                by = measure.of != "everybody"
                 few = few or self._too_few_on_a_side(target, acted, rows, by_outcome=by)
                 found[key][name] = self._estimate(
                     measure.value(acted, of), few, share=True, behind=behind
                 )
         return found
 
-    def _behind(self, target: str, group: str, acted: np.ndarray, key: str) -> int:
+    def _behind(self, target: str, group: str, acted: np.ndarray, of: str) -> int:
         """How many people a measure of acting rests on."""
-        if key == "true_positive_rate":
-            return self._people(target, group, True)
+        if of in ("positives", "negatives"):
+            return self._people(target, group, of == "positives")
         among = self.rows_of(group) & (self.masses[target].total != 0)
-        return len(np.unique(self.person[among & acted if key == "precision" else among]))
+        return len(np.unique(self.person[among & acted if of == "acted on" else among]))
 
     def calibration_in_the_large(self, target: str, score: np.ndarray) -> dict[str, Estimate]:
         """Mean score minus estimated share of positives: everybody, then each group."""

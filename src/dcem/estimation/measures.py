@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from math import nan
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -132,18 +132,18 @@ def share_acted_on(acted: np.ndarray, masses: Masses) -> Statistic:
 
 @dataclass(frozen=True)
 class Measure:
-    """What a number of a comparison is called, and which way is better."""
+    """What a number of a comparison is called, and of whom it is a share: they stand behind it."""
 
     words: str  # as in "the true positive rate of group b"
-    better: str  # "higher", "lower", or "equal": between groups
+    of: Literal["positives", "negatives", "acted on", "everybody"]
     value: Callable[[np.ndarray, Masses], Statistic]
 
 
 # What acting on people means to a group; each entry is in every comparison, table and file.
 WHEN_ACTING = {
-    "true_positive_rate": Measure("true positive rate", "higher", true_positive_rate),
-    "precision": Measure("precision", "higher", precision),
-    "share_acted_on": Measure("share of people acted on", "equal", share_acted_on),
+    "true_positive_rate": Measure("true positive rate", "positives", true_positive_rate),
+    "precision": Measure("precision", "acted on", precision),
+    "share_acted_on": Measure("share of people acted on", "everybody", share_acted_on),
 }
 
 

@@ -180,8 +180,8 @@ def published(name: str, task: Any = "sinusoid") -> SelectiveClassifier:
         A name of `dcem.methods.names()`; `group-0-only` and `group-1-only` are the two models of
         `group-only`.
     task
-        A task of `dcem.tasks`, or its kind. The sepsis task ("sepsis") has choices of its own; every
-        other gets those of the simulation.
+        A task of `dcem.tasks`, or its kind. Those of sepsis have choices of their own; every other
+        gets those of the simulation.
     """
     kind = task if isinstance(task, str) else getattr(task, "kind", "sinusoid")
     extra: dict[str, Any] = {}

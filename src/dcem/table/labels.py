@@ -220,6 +220,7 @@ class SelectiveLabels:
         group: str | Sequence[str] | None = None,
         id: str | None = None,
         weight: str | None = None,
+        testing_probability: str | None = None,
         test_sensitivity: Any = None,
         test_specificity: Any = None,
         features: Sequence[str] | None = None,
@@ -234,36 +235,27 @@ class SelectiveLabels:
         table = checks.as_frame(frame)
         groups = _listed(group)
         rates = {"test_sensitivity": test_sensitivity, "test_specificity": test_specificity}
-        per_row = {
-            role: given
-            for role, given in rates.items()
-            if isinstance(given, str) and given in table.columns
+        given = zip(_PARTS, (tested, None, id, weight, testing_probability), strict=True)
+        single = {part: column for part, column in given if column is not None}
+        single |= {
+            role: rate
+            for role, rate in rates.items()
+            if isinstance(rate, str) and rate in table.columns
         }
-        roles = assign_roles(
-            label=label, tested=tested, id=id, weight=weight, group=groups, **per_row
-        )
+        roles = assign_roles(label=label, **single, group=groups)
         checks.require_unique(table.columns)
         checks.require_columns(table.columns, [*roles, *(features or ())])
         if features is None:
             features = [c for c in table.columns if c not in roles]
         check_features_have_no_role(features, roles)
+        parts = rates | {part: table[column] for part, column in single.items()}
         return cls.from_arrays(
             table[list(features)],
             table[label],
-            tested=None if tested is None else table[tested],
             group=table[groups] if groups else None,
-            id=None if id is None else table[id],
-            weight=None if weight is None else table[weight],
             group_names=group_names,
-            **rates | {role: table[column] for role, column in per_row.items()},
-            names=per_row
-            | {
-                "label": label,
-                "tested": tested or "tested",
-                "group": " & ".join(map(str, groups)),
-                "id": str(id),
-                "weight": str(weight),
-            },
+            names={"label": label, "group": " & ".join(map(str, groups)), **single},
+            **parts,
         )
 
     @classmethod
