@@ -115,6 +115,20 @@ def test_one_column_that_carries_the_prediction_of_testing(fair_audit, first, wa
     assert "one-driver" not in keyed(replace(fair_audit, drivers=drivers[:2]))
 
 
+def test_a_column_that_drives_testing_more_than_the_outcome(fair_audit) -> None:
+    def drivers(**share: float) -> tuple[Driver, ...]:
+        sure, unsure = Estimate(9.0, 8.0, 10.0), Estimate(1.0, -1.0, 3.0)
+        return tuple(
+            Driver(name, unsure if name == "luck" else sure, of, "") for name, of in share.items()
+        )
+
+    testing = drivers(ward=0.4, age=0.3, luck=0.2, rare=0.05)
+    outcome = drivers(ward=0.1, age=0.2, luck=0.0, rare=0.0)
+    told = keyed(replace(fair_audit, drivers=testing, outcome_drivers=outcome))
+    assert told["drives-testing"].values["columns"] == {"ward": (0.4, 0.1)}
+    assert "drives-testing" not in keyed(replace(fair_audit, drivers=testing, outcome_drivers=()))
+
+
 def test_traces_residuals_and_tests_that_are_missing(fair_audit) -> None:
     found = keyed(
         replace(

@@ -20,9 +20,10 @@ def people():
     n = 1200
     x = draw.normal(size=n)
     race = draw.choice(["north <b>", "south"], n)
-    tested = draw.random(n) < np.where(race == "south", 0.6, 0.4)
+    noise = draw.normal(size=n)  # decides about tests, and not about the outcome
+    tested = draw.random(n) < 1 / (1 + np.exp(0.5 * (race == "north") - noise))
     y = pd.Series((draw.random(n) < 1 / (1 + np.exp(-2 * x))) * 1.0).where(tested)
-    frame = pd.DataFrame({"x": x, "noise": draw.normal(size=n), "race": race, "y": y})
+    frame = pd.DataFrame({"x": x, "noise": noise, "race": race, "y": y})
     return read_table(frame, Roles(label="y", group="race"))
 
 
@@ -69,3 +70,25 @@ def test_page_and_markdown_are_in_the_folder(model, comparison, tmp_path) -> Non
     assert names == {"model.json", "model.safetensors", "MODEL_CARD.md", "MODEL_CARD.html"}
     model.save(tmp_path / "m")  # replaces it: a folder with a page is still a model's
     assert UNJUDGED in (tmp_path / "m" / "MODEL_CARD.md").read_text()
+
+
+def test_what_drives_the_score_stands_beside_what_drives_testing(people, model, comparison) -> None:
+    explained = model.explained(people)
+    for score, testing in (
+        (explained.effects, explained.testing_effects),
+        (comparison.methods[0].effects, comparison.testing_effects),
+    ):
+        share = {one.column: one.share for one in score}
+        of_testing = {one.column: one for one in testing}
+        assert share["x"] > 0.9 > 0.1 > share["noise"]
+        assert of_testing["noise"].share > 0.9
+        assert of_testing["noise"].moved > 0.1
+        effect = of_testing["noise"]
+        assert (np.diff(effect.value) > 0).all()
+        assert effect.value[-1] - effect.value[0] == pytest.approx(0.65, abs=0.15)
+    (told,) = [one for one in comparison.findings if one.key == "drives-testing"]
+    assert told.values["columns"].keys() == {"noise"}
+    document = card_document(explained)
+    shown = [cell.estimate.value for cell in cells(document) if isinstance(cell, Number)]
+    assert {one.share for one in (*explained.effects, *explained.testing_effects)} <= {*shown}
+    assert [one.column for one in comparison.testing_effects] in (["x", "noise"], ["noise", "x"])

@@ -16,6 +16,7 @@ from typing import Any
 from dcem.audit.drivers import GROUP
 from dcem.audit.results import Audit, Breakdown, TestingRate
 from dcem.audit.wording import word
+from dcem.estimation.effects import MUCH, TIMES
 from dcem.estimation.findings import Finding, in_order
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
@@ -200,6 +201,14 @@ def _features(audit: Audit) -> Iterator[Finding]:
     if first is not None and first.share > MOST and first.loss.low > 0:
         values = {"column": first.column, "share": first.share}
         yield Finding("one-driver", "caution", "features", values=values)
+    outcome = {driver.column: driver.share for driver in audit.outcome_drivers}
+    more = {
+        driver.column: (driver.share, outcome[driver.column])
+        for driver in columns
+        if driver.loss.low > 0 and driver.share >= max(MUCH, TIMES * outcome.get(driver.column, 1))
+    }
+    if more:
+        yield Finding("drives-testing", "note", "features", values={"columns": more})
     traces = {
         name: gap
         for name, gap in audit.missing.items()

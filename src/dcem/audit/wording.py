@@ -37,6 +37,8 @@ TO_DO = {
     "predictable": "Find out whether a rule decides, or whether a column records the decision.",
     "model-leaves": "Add what is known to drive testing, and audit again.",
     "one-driver": "Audit again without it (`exclude`), and compare.",
+    "drives-testing": "Ask those who decide why it counts for more in their decision than in what "
+    "tests show.",
     "missing-by-testing": "Find out whether these columns are filled in because of the test.",
     "yield-at-margin": "Read it beside who is tested at equal features.",
     "higher-bar": "Review the rule: at equal risk these people are tested too little or others "
@@ -253,6 +255,18 @@ def _driver(f: Finding, v: Mapping[str, Any]) -> Words:
     )
 
 
+def _drives(f: Finding, v: Mapping[str, Any]) -> Words:
+    told = "; ".join(
+        f"{name}: {percent(a)} against {percent(b)}" for name, (a, b) in v["columns"].items()
+    )
+    verb = "drives" if len(v["columns"]) == 1 else "drive"
+    return (
+        f"{listed(list(v['columns']))} {verb} who is tested more than what tests show",
+        f"Shares of the permutation importances: {told}. It may send people to a test for another "
+        "reason than their risk.",
+    )
+
+
 def _missing(f: Finding, v: Mapping[str, Any]) -> Words:
     told = "; ".join(f"{name}: {_points(e)}" for name, e in v["columns"].items())
     return (
@@ -432,6 +446,7 @@ _WORDS: dict[str, Words | Callable[[Finding, Mapping[str, Any]], Words]] = {
     "predictable": _predictable,
     "model-leaves": _leaves,
     "one-driver": _driver,
+    "drives-testing": _drives,
     "missing-by-testing": _missing,
     "yields-differ": _yields,
     "yield-at-margin": _margin,

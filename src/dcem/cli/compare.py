@@ -119,6 +119,7 @@ def compare(
             members=members,
             random_state=seed,
             data=options.describe(read),
+            encoder=read.encoder,
             suspicious=options.suspicious(read),
             progress=progress,
         )

@@ -143,6 +143,8 @@ def fit(
             progress=partial(progress.counted, f"fitting {method}"),
             start=start,
         )
+    with console.status("asking what drives its score, and testing ..."):
+        model = model.explained(read, seed)
     judged = _saved(place) if place else None
     if judge and not (judged and model.judged_by(judged)):
         console.print(f"Judging {model.name} on people that it is not fitted to.")
@@ -155,6 +157,7 @@ def fit(
                 members=members,
                 random_state=seed,
                 data=options.describe(read),
+                encoder=read.encoder,
                 progress=progress,
             )
     model.save(out, judged)

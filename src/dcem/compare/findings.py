@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dcem.compare.results import GroupCounts, Judgement, MethodResult, Standing
+from dcem.estimation.effects import drives_testing_more
 from dcem.estimation.findings import Finding
-from dcem.estimation.results import EVERYBODY, Nuisance, Overlap, Target
+from dcem.estimation.results import EVERYBODY, Effect, Nuisance, Overlap, Target
 from dcem.methods.choosing import DEFAULT, choose
 from dcem.metrics.estimate import Estimate
 from dcem.text import listed, number, percent
@@ -80,6 +81,11 @@ KEYS = {
         "caution",
         "Trust neither number alone; look at who could have been tested.",
     ),
+    "drives-testing": (
+        "features",
+        "note",
+        "Ask those who decide why it counts for more in their decision than in the outcome.",
+    ),
     "planted": ("planted", "fine", ""),
     "planted-nothing": ("planted", "caution", ""),
     "planted-summary": ("planted", "fine", ""),
@@ -107,6 +113,7 @@ def conclude(
     reference: str,
     reference_group: str,
     floor: float,
+    testing_effects: Sequence[Effect] = (),
 ) -> tuple[Finding, ...]:
     """Who is tested, which method ranks best, and how alike they serve the groups."""
     available = {target.key: target for target in targets if target.available}
@@ -118,9 +125,11 @@ def conclude(
         return tuple(told)
     judged = {method.name: method.judgements[chosen] for method in methods}
     told.append(about_best(judged, standings[chosen], chosen, floor))
+    taken = standings[chosen].best
     if DEFAULT in judged:
         choice = choose(standings[chosen].best, standings[chosen].level_with, list(judged))
-        sentence = f"Take `{choice.method}`: {choice.reason}."
+        taken = choice.method
+        sentence = f"Take `{taken}`: {choice.reason}."
         told.append(found("choice", sentence, method=choice.method, reason=choice.reason))
     told += [
         about_gain(name, one, reference, floor)
@@ -131,6 +140,8 @@ def conclude(
     told += about_calibration(judged)
     if {"dr", "tested"} <= available.keys():
         told += about_selection(methods)
+    effects = next((method.effects for method in methods if method.name == taken), ())
+    told += about_drivers(f"the score of `{taken}`", testing_effects, effects)
     return tuple(told)
 
 
@@ -307,6 +318,23 @@ def about_selection(methods: Sequence[MethodResult]) -> list[Finding]:
             values = {"tested": tested.value, "dr": everybody.value}
             told.append(found("flattered", sentence, method=method.name, **values))
     return told
+
+
+def about_drivers(whose: str, testing: Sequence[Effect], score: Sequence[Effect]) -> list[Finding]:
+    """Columns that count for more in who is tested than in a score."""
+    columns = drives_testing_more(testing, score)
+    if not columns:
+        return []
+    told = listed(
+        [
+            f"`{name}` ({percent(of)} against {percent(in_score)})"
+            for name, (of, in_score) in columns.items()
+        ]
+    )
+    sentence = f"{told} drive{'s' * (len(columns) == 1)} who is tested more than {whose}."
+    return [
+        found("drives-testing", sentence, "Shares of the permutation importances.", columns=columns)
+    ]
 
 
 # -- warnings ----------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from joblib import Parallel, cpu_count, delayed, parallel_config
 
 from dcem import methods
 from dcem.compare.results import History
+from dcem.estimation.effects import Asked, Questions
 from dcem.methods.choosing import DEFAULT, RIVALS
 from dcem.methods.registry import ENTRIES, MEMBERS, METHODS, delivered, works_here
 from dcem.table import checks
@@ -43,6 +44,7 @@ class Fitted:
     fills_in: bool  # whether the method gives the untested labels of its own
     history: History | None
     seconds: float  # of fitting
+    answers: np.ndarray | None = None  # to the questions of its part
 
     @property
     def score(self) -> np.ndarray:
@@ -59,6 +61,7 @@ class Part:
     rows: SelectiveLabels
     validation: SelectiveLabels | None = None
     truth: Any = None  # (train, validation), for oracles
+    asked: Asked | None = None  # of whom of `rows` it is asked what the models lean on
 
 
 def default_methods() -> tuple[str, ...]:
@@ -187,14 +190,42 @@ def _fit_and_score(model: Any, parts: Sequence[Part], seeds: Sequence[int]) -> l
     )
     seconds = (time.perf_counter() - begun) / len(parts)
     return [
-        Fitted(_members(one, part.rows), hasattr(one, "pseudo_labels_"), history_of(one), seconds)
+        Fitted(
+            _members(one, part.rows),
+            hasattr(one, "pseudo_labels_"),
+            history_of(one),
+            seconds,
+            _answers(one, part),
+        )
         for one, part in zip(fitted, parts, strict=True)
     ]
 
 
-def fold_parts(problem: SelectiveLabels, fold: np.ndarray) -> list[Part]:
+def _answers(model: Any, part: Part) -> np.ndarray | None:
+    """What a model says of the people who are asked about, as they are and changed."""
+    asked = part.asked
+    if asked is None:
+        return None
+
+    def predict(X: np.ndarray, at: np.ndarray) -> np.ndarray:
+        rows = replace(part.rows.subset(asked.places[at]), X=X)
+        return np.asarray(_members(model, rows).mean(axis=0))
+
+    return asked.answers(predict)
+
+
+def fold_parts(
+    problem: SelectiveLabels, fold: np.ndarray, questions: Questions | None = None
+) -> list[Part]:
     """For each fold, everybody else to learn from and its people to score."""
-    return [Part(problem.subset(fold != k), problem.subset(fold == k)) for k in np.unique(fold)]
+    return [
+        Part(
+            problem.subset(fold != k),
+            problem.subset(fold == k),
+            asked=None if questions is None else questions.among(fold == k),
+        )
+        for k in np.unique(fold)
+    ]
 
 
 def pooled(fitted: Sequence[Fitted], fold: np.ndarray) -> Fitted:

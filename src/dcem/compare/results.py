@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.estimation.findings import Finding
-from dcem.estimation.results import Histogram, Nuisance, Overlap, Target
+from dcem.estimation.results import Effect, Histogram, Nuisance, Overlap, Target
 from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate
 
@@ -116,6 +116,7 @@ class MethodResult:
     seconds: float  # of fitting all folds
     members: int = 1  # models whose scores are averaged
     uses_truth: bool = False  # an oracle, there for comparison
+    effects: tuple[Effect, ...] = ()  # of the columns that are told, on the score
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,7 @@ class TableComparison(ShowsItself):
     configuration: Mapping[str, str]
     versions: Mapping[str, str]
     data: Mapping[str, str] = field(default_factory=dict)  # file, hash, roles
+    testing_effects: tuple[Effect, ...] = ()  # of the same columns, on who is tested
     shown: tuple[Mapping[str, Any], ...] = ()  # counts as they may be shown, of a saved comparison
 
     def target(self, key: str) -> Target:

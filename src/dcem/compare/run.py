@@ -26,6 +26,7 @@ import numpy as np
 from dcem.compare import findings
 from dcem.compare.disclosure import withheld_groups, without_small_cells
 from dcem.compare.fitting import (
+    Fitted,
     Part,
     Progress,
     at_once,
@@ -45,12 +46,15 @@ from dcem.compare.planted import MAX_ROWS as PLANTED_ROWS
 from dcem.compare.results import GroupCounts, MethodResult, TableComparison
 from dcem.estimation import overlap
 from dcem.estimation.cross_fitting import modelling
+from dcem.estimation.effects import Questions, effects_on_testing, most_telling
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles, person_folds
 from dcem.estimation.nuisances import fit_nuisances
+from dcem.estimation.results import Effect
 from dcem.methods.registry import MEMBERS, make
 from dcem.table import checks
 from dcem.table.disclosure import few_people
+from dcem.table.encoder import Encoder
 from dcem.table.labels import SelectiveLabels
 
 MAX_ROWS = 10_000
@@ -78,6 +82,7 @@ def compare_methods(
     random_state: int = 0,
     params: Mapping[str, Any] | None = None,
     data: Mapping[str, str] | None = None,
+    encoder: Encoder | None = None,
     suspicious: Mapping[str, str] | None = None,
     progress: Progress = lambda text: None,
 ) -> TableComparison:
@@ -122,6 +127,9 @@ def compare_methods(
         Parameters for every method besides what `dcem fit` takes.
     data
         What the report says about where the rows came from.
+    encoder
+        From raw columns to the features, so that what drives the scores and testing is told of raw
+        columns (`UserTable.encoder`). Without it a feature is a column.
     suspicious
         Columns that may have been recorded after the decision to test, and the sign of it; the
         warnings name them.
@@ -144,10 +152,12 @@ def compare_methods(
         judged_truth = np.asarray(judged_truth)[rows]
     fold = person_folds(judged_by, folds, random_state)
 
+    questions = Questions.about(judged_by, encoder, random_state)
     if test is None:
-        parts = fold_parts(problem, fold)
+        parts = fold_parts(problem, fold, questions)
     else:
-        parts = [Part(problem, test, validation, (known.get("train"), known.get("validation")))]
+        truths = (known.get("train"), known.get("validation"))
+        parts = [Part(problem, test, validation, truths, questions.among(np.ones(len(test), bool)))]
     fits = fit_and_score(names, parts, random_state, params, members=members)
     evaluator = Evaluator(
         judged_by,
@@ -165,6 +175,9 @@ def compare_methods(
         for name, one in fitted.items()
     }
     progress(JUDGING)
+    effects = {name: questions.answer(_together(of, parts)) for name, of in of_parts.items()}
+    testing_effects = effects_on_testing(questions, evaluator.nuisances.testing_model, judged_by)
+    columns = most_telling(testing_effects, effects)
     reference = REFERENCE if REFERENCE in names else names[0]
     usable = [name for name in names if not _uses_truth(name)]
     answer = None
@@ -220,6 +233,7 @@ def compare_methods(
             seconds=one.seconds,
             members=len(one.members),
             uses_truth=name not in usable,
+            effects=_of(effects[name], columns),
         )
         for name, one in fitted.items()
     ]
@@ -229,8 +243,16 @@ def compare_methods(
         if (standing := one.standing(usable, floor)) is not None
     }
     open_groups = [group for group in groups if group.name not in withheld]
+    testing_told = _of(testing_effects, columns)
     told = findings.conclude(
-        results, evaluator.targets, open_groups, standings, reference, reference_group, floor
+        results,
+        evaluator.targets,
+        open_groups,
+        standings,
+        reference,
+        reference_group,
+        floor,
+        testing_told,
     )
     warned = findings.warn(
         evaluator.overlap,
@@ -283,6 +305,7 @@ def compare_methods(
         },
         versions=versions(),
         data=dict(data or {}),
+        testing_effects=testing_told,
     )
 
 
@@ -314,6 +337,20 @@ def compare_steps(
         found |= {step: cost / at_once(fitted_to) for step, cost in steps.items()}
         found.setdefault(JUDGING, 1.0 * len(methods))
     return found
+
+
+def _together(fitted: Sequence[Fitted], parts: Sequence[Part]) -> np.ndarray:
+    """The answers of all parts, in the order of the people who were asked about."""
+    told = [(one.answers, part.asked) for one, part in zip(fitted, parts, strict=True)]
+    order = np.concatenate([asked.some for _, asked in told if asked is not None])
+    answers = np.concatenate([answers for answers, _ in told if answers is not None], axis=1)
+    return answers[:, np.argsort(order)]
+
+
+def _of(effects: Sequence[Effect], columns: Sequence[str]) -> tuple[Effect, ...]:
+    """The effects of these columns, in their order."""
+    by_name = {one.column: one for one in effects}
+    return tuple(by_name[column] for column in columns if column in by_name)
 
 
 def _uses_truth(name: str) -> bool:

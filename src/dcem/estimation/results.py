@@ -86,3 +86,18 @@ class Nuisance:
     log_loss_of_rate: float  # of predicting everybody the overall rate
     auc: float  # out of fold; NaN if there are more than two classes
     each: Mapping[str, float] = field(default_factory=dict)  # log loss of each kind on its own
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one raw column does to a prediction, asked of a sample of people."""
+
+    column: str
+    share: float  # of the permutation importances of all columns
+    moved: float  # root mean square change of the prediction when the column is permuted
+    at: tuple[str, ...] = ()  # values of the column, each of at least ten people: levels, or ends
+    # of bins in rising order; last "missing", where that is one
+    place: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [points] of a number, the
+    # value; of levels and of "missing", NaN
+    value: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [points] accumulated local
+    # effect on the prediction, 0 on average over people

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dcem.table.disclosure import people_of
+
 CLUSTERS = 256
 SMALLEST = 10  # people per cluster
 SAMPLE = 50_000  # tested rows looked at, at most
@@ -152,13 +154,6 @@ def positive_probability(model: Any, X: np.ndarray) -> np.ndarray:
     if 1 in classes:
         probability = model.predict_proba(X)[:, classes.index(1)]
     return np.asarray(probability, dtype=np.float64)
-
-
-def people_of(cluster: np.ndarray, person: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Different people in each cluster `[n_clusters]`, from a cluster and a person per row."""
-    width = int(person.max()) + 1 if len(person) else 1
-    pairs = np.unique(cluster.astype(np.int64) * width + person)
-    return np.bincount(pairs // width, minlength=n_clusters)
 
 
 def _nearest(rows: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -38,6 +38,7 @@ from dcem.report.document import (
     estimate,
     table,
 )
+from dcem.report.drivers import side_by_side
 from dcem.report.figures import audit as draw
 from dcem.report.findings import listed_findings
 from dcem.text import count, p_value
@@ -349,30 +350,18 @@ def drivers(audit: Audit) -> Iterator[Block]:
         "share their importance. Prediction is not cause, and a column that was filled in after "
         "the decision can lead the list. `(group)` is the group itself.",
     )
-    both = (_side_by_side(audit),) if audit.outcome_drivers else ()
+    both: tuple[Block, ...] = ()
+    if audit.outcome_drivers:
+        both = (
+            side_by_side(
+                {item.column: item.share for item in audit.drivers},
+                {item.column: item.share for item in audit.outcome_drivers},
+                "what a test would show",
+                "Each column's share of the permutation importances, in the model of who is tested "
+                "and in that of what a test would show, out of fold.",
+            ),
+        )
     yield Fold("Columns by permutation importance", (*both, picture))
-
-
-def _side_by_side(audit: Audit) -> Dots:
-    """Each column's share in what predicts testing, beside that in what predicts the outcome."""
-    testing = {item.column: item.share for item in audit.drivers}
-    outcome = {item.column: item.share for item in audit.outcome_drivers}
-    most = sorted(testing, key=lambda column: -max(testing[column], outcome[column]))
-    return Dots(
-        "What drives testing, and what drives the outcome",
-        ("who is tested", "what a test would show"),
-        tuple(
-            DotRow(
-                Name(column),
-                (estimate(testing[column], "percent"), estimate(outcome[column], "percent")),
-            )
-            for column in most[:MOST_DRIVERS]
-        ),
-        "Each column's share of the permutation importances, in the model of who is tested and in "
-        "that of what a test would show, out of fold. A column that drives testing and not the "
-        "outcome sends people to a test for another reason than their risk.",
-        one_axis=True,
-    )
 
 
 def independence(audit: Audit) -> Iterator[Block]:

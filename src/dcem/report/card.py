@@ -40,6 +40,7 @@ from dcem.report.document import (
     estimate,
     table,
 )
+from dcem.report.drivers import drivers
 from dcem.saving.card import as_text, shown_counts, versions, what_it_gives
 from dcem.scoring.model import TableModel
 from dcem.table.disclosure import THRESHOLD
@@ -64,6 +65,7 @@ def card_document(model: TableModel, comparison: TableComparison | None = None) 
         judged = own[0].judgements[target.key] if own and target else None
     sections = [
         *(_results(comparison, judged, target) if comparison and judged and target else ()),
+        *_driving(model),
         Section("trained", "What it was trained on", tuple(_training(model))),
         Section("method", "The method", (Text(_paragraphs(model)),)),
         Section("table", "The table", tuple(_table(model))),
@@ -213,6 +215,12 @@ def _results(comparison: TableComparison, judged: Judgement, target: Target) -> 
             ),
         ),
     )
+
+
+def _driving(model: TableModel) -> Iterator[Section]:
+    blocks = tuple(drivers(model.testing_effects, model.effects, "its score"))
+    if blocks:
+        yield Section("drivers", "What drives its score, and what drives testing", blocks)
 
 
 def _training(model: TableModel) -> Iterator[Block]:

@@ -9,7 +9,7 @@ from dcem.compare.results import TableComparison
 from dcem.estimation.findings import Finding, in_order
 from dcem.estimation.results import Target
 from dcem.report.cells import plain
-from dcem.report.compare_opening import opening, shown_targets
+from dcem.report.compare_opening import opening, recommended, shown_targets
 from dcem.report.compare_tables import (
     code,
     groups_table,
@@ -36,6 +36,7 @@ from dcem.report.document import (
     estimate,
     table,
 )
+from dcem.report.drivers import drivers
 from dcem.report.figures import curves, people
 from dcem.report.findings import listed_findings
 from dcem.report.style import Drawing
@@ -76,7 +77,12 @@ def compare_document(
         ),
         footer=f"Made with dcem {comparison.versions['dcem']}. It shows sums over people; no row "
         "or score of a person is on it.",
-        names=frozenset(group.name for group in comparison.groups),
+        names=frozenset(
+            [
+                *(group.name for group in comparison.groups),
+                *(effect.column for effect in comparison.testing_effects),
+            ]
+        ),
         data={
             "made": facts,
             **{name: value for name, value in vars(comparison).items() if name != "shown"},
@@ -93,6 +99,7 @@ def _sections(
     yield "side", "Methods side by side", [*_side_by_side(comparison)]
     for key, heading, name, draw in CURVES:
         yield key, heading, _by_target(comparison, name, draw)
+    yield "drivers", "What drives the score, and what drives testing", [*_drivers(comparison)]
     if comparison.planted is not None:
         yield "planted", "Which method recovers planted outcomes?", [*_planted(comparison)]
     yield "inside", "Inside the methods", [*_inside(comparison)]
@@ -190,6 +197,16 @@ def _by_target(comparison: TableComparison, name: str, draw: Draw) -> list[Block
     )
     where = draw.__name__.replace("_", "-")
     return [Fold(f"{name} by method and group", (Views(where, name, views),))] if views else []
+
+
+def _drivers(comparison: TableComparison) -> Iterator[Block]:
+    best = recommended(comparison) or comparison.methods[0]
+    yield from drivers(
+        comparison.testing_effects,
+        best.effects,
+        f"the score of `{best.name}`",
+        {method.name: method.effects for method in comparison.methods},
+    )
 
 
 def _planted(comparison: TableComparison) -> Iterator[Block]:

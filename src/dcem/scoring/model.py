@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,10 @@ import pandas as pd
 
 from dcem import methods
 from dcem.compare.results import TableComparison
+from dcem.estimation.effects import Questions, effects_on_testing
+from dcem.estimation.folds import person_folds
+from dcem.estimation.nuisances import fit_nuisances
+from dcem.estimation.results import Effect
 from dcem.hooks import above
 from dcem.learners import make_learner
 from dcem.methods import SelectiveClassifier
@@ -27,6 +31,7 @@ from dcem.table.encoder import OTHER
 from dcem.text import percent
 
 AUTO = "auto"  # the method by the rule of `dcem.methods.choosing`
+TESTING_ROWS = 5_000  # rows that a model of who is tested is fitted to, for the card
 STRANGE = 0.05  # share of a column's cells that may be unheard of before it is worth a word
 
 
@@ -98,6 +103,8 @@ class TableModel:
         Share of its rows in which each raw column was empty, to the next twentieth.
     why
         Why this method was taken, as a clause; empty where somebody chose it.
+    effects, testing_effects
+        What the columns do to the score, and to who is tested, for the card (`explained`).
     """
 
     estimator: SelectiveClassifier
@@ -107,6 +114,8 @@ class TableModel:
     missing: Mapping[str, float] = field(default_factory=dict)
     why: str = ""
     started_from: Source | None = None
+    effects: tuple[Effect, ...] = ()
+    testing_effects: tuple[Effect, ...] = ()
 
     @property
     def score_name(self) -> str:
@@ -198,6 +207,32 @@ class TableModel:
             support["distance"].to_numpy(),
             support["testing_probability"].to_numpy(),
             support["supported"].to_numpy(),
+        )
+
+    def explained(self, table: UserTable, random_state: int = 0) -> TableModel:
+        """The same model, with what drives its score and what drives testing in its table.
+
+        The score is that of the model as it is. Who is tested is modelled here, each half of the
+        people by the other.
+        """
+        problem, estimator = table.problem, self.estimator
+        questions = Questions.about(problem, self.encoder, random_state)
+
+        def score(X: np.ndarray, at: np.ndarray) -> np.ndarray:
+            rows = estimator.preprocessor_.transform(X, estimator._precision)
+            return estimator._combined(estimator._members(X, rows, exact=False))
+
+        nuisances = fit_nuisances(
+            problem,
+            person_folds(problem, 2, random_state),
+            random_state,
+            outcomes=False,
+            row_budget=TESTING_ROWS,
+        )
+        return replace(
+            self,
+            effects=questions.answer(questions.ask(score)),
+            testing_effects=effects_on_testing(questions, nuisances.testing_model, problem),
         )
 
     @property

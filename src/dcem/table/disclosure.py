@@ -83,6 +83,13 @@ def hide_groups(
     return [{key: shown[f"{place}:{key}"] for key in together} for place in (*places, 0)]
 
 
+def people_of(cluster: np.ndarray, person: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Different people in each cluster `[n_clusters]`, from a cluster and a person per row."""
+    width = int(person.max()) + 1 if len(person) else 1
+    pairs = np.unique(cluster.astype(np.int64) * width + person)
+    return np.bincount(pairs // width, minlength=n_clusters)
+
+
 def few_people(problem: SelectiveLabels, truth: np.ndarray | None = None) -> list[frozenset[str]]:
     """Of each group, and last of all together: the counts behind which 1 to 9 people stand.
 

@@ -1,0 +1,134 @@
+"""Which columns drive who is tested, and which drive a score or an outcome, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from dcem.compare.findings import about_drivers
+from dcem.estimation.results import Effect
+from dcem.report.document import (
+    NOTHING,
+    Block,
+    DotRow,
+    Dots,
+    Fold,
+    Name,
+    Text,
+    View,
+    Views,
+    estimate,
+    table,
+)
+
+MOST = 12  # columns side by side
+CURVES = 6  # columns whose effects are told
+
+
+def side_by_side(
+    testing: Mapping[str, float], other: Mapping[str, float], what: str, caption: str
+) -> Dots:
+    """Each column's share in what drives testing, beside that in something else."""
+    largest = {name: max(testing.get(name, 0.0), share) for name, share in other.items()}
+    most = sorted(largest, key=lambda name: -largest[name])[:MOST]
+    return Dots(
+        f"What drives testing, and what drives {what}",
+        ("who is tested", what),
+        tuple(
+            DotRow(
+                Name(name),
+                (estimate(testing.get(name), "percent"), estimate(other[name], "percent")),
+            )
+            for name in most
+        ),
+        caption,
+        one_axis=True,
+    )
+
+
+def drivers(
+    testing: Sequence[Effect],
+    score: Sequence[Effect],
+    whose: str,
+    others: Mapping[str, Sequence[Effect]] | None = None,
+) -> Iterator[Block]:
+    """What a score leans on and what testing does; of `others`, their shares in a table."""
+    if not score or all(one.share != one.share for one in score):
+        return
+    shares = {one.column: one.share for one in testing}
+    own = {one.column: one.share for one in score}
+    said = [finding.headline for finding in about_drivers(whose, testing, score)]
+    if said:
+        said += ["Such a column sends people to a test for another reason than the risk it shows."]
+        yield Text((" ".join(said),))
+    inside: list[Block] = [
+        side_by_side(
+            shares,
+            own,
+            "the score",
+            "Each column's share of the permutation importances: how far predictions move when "
+            "people are given each other's value of the column. Columns that say the same share "
+            "their importance, and prediction is not cause.",
+        )
+    ]
+    if others:
+        inside.append(_of_every_method(own, others))
+    views = tuple(_effects(testing, score))
+    if views:
+        inside.append(
+            Text(
+                (
+                    "Accumulated local effects: by how many percentage points people with a value "
+                    "of the column are above or below the average because of it, all else as it is "
+                    "for people like them. Each value is that of at least ten people.",
+                )
+            )
+        )
+        inside.append(Views("effects", "Effect of a column", views))
+    yield Fold("Columns by permutation importance, and what each does", tuple(inside))
+
+
+def _of_every_method(own: Mapping[str, float], others: Mapping[str, Sequence[Effect]]) -> Block:
+    by_method = {name: {one.column: one.share for one in found} for name, found in others.items()}
+    return table(
+        "What the score of every method leans on",
+        ("column", *(f"`{name}`" for name in by_method)),
+        [
+            (
+                Name(column),
+                *(estimate(found.get(column), "percent") for found in by_method.values()),
+            )
+            for column in own
+        ],
+    )
+
+
+def _effects(testing: Sequence[Effect], score: Sequence[Effect]) -> Iterator[View]:
+    """One view per column: testing and score along its values."""
+    on_testing = {one.column: one for one in testing}
+    told = sorted(score, key=lambda one: -max(one.share, _share(on_testing.get(one.column))))
+    for effect in [one for one in told if len(one.at)][:CURVES]:
+        other = on_testing.get(effect.column)
+        known = dict(zip(other.at, other.value, strict=True)) if other is not None else {}
+        rows = tuple(
+            DotRow(
+                Name(at),
+                (estimate(known[at], "points") if at in known else NOTHING, estimate(on, "points")),
+            )
+            for at, on in zip(effect.at, effect.value, strict=True)
+        )
+        yield View(
+            f"`{effect.column}`",
+            (
+                Dots(
+                    f"Along `{effect.column}`: the chance of a test, and the score",
+                    ("who is tested", "the score"),
+                    rows,
+                    "",
+                    one_axis=True,
+                ),
+            ),
+        )
+
+
+def _share(effect: Effect | None) -> float:
+    return 0.0 if effect is None else effect.share
