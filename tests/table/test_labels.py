@@ -1,4 +1,4 @@
-"""`SelectiveLabels` holds one table in its roles; `Truth` stays outside of it."""
+"""`SelectiveLabels` holds one table in its roles; the truth stays outside of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dcem.table.checks import DataWarning, InputError
-from dcem.table.labels import SelectiveLabels, Truth
+from dcem.table.labels import SelectiveLabels
 
 pytestmark = pytest.mark.filterwarnings("ignore::dcem.table.checks.DataWarning")
 ROLES: dict[str, Any] = {"label": "y", "tested": "t", "group": ["sex", "race"], "id": "person"}
@@ -312,31 +312,6 @@ def test_finished_columns_must_agree(change: dict[str, Any], words: str) -> None
     assert len(SelectiveLabels(**FINISHED)) == 3
     with pytest.raises(InputError, match=words):
         SelectiveLabels(**{**FINISHED, **change})
-
-
-def test_truth_is_a_frozen_mapping() -> None:
-    source = np.array([0, 1, 1])
-    truth = Truth({"train": source, "test": [True, False]})
-    source[0] = 1
-    np.testing.assert_array_equal(truth["train"], [0, 1, 1])
-    assert truth["test"].dtype == np.int64
-    assert list(truth) == ["train", "test"]
-    assert len(truth) == 2
-    with pytest.raises(ValueError, match="read-only"):
-        truth["train"][0] = 1
-    with pytest.raises(TypeError):
-        truth.splits["train"] = source  # type: ignore[index]
-    with pytest.raises(KeyError, match="no split 'valid'; there are 'train', 'test'"):
-        truth["valid"]
-    assert truth.get("valid") is None
-    assert repr(truth) == "Truth(positive in train: 2 (66.7 %), test: 1 (50.0 %))"
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(truth))["train"], truth["train"])
-
-
-@pytest.mark.parametrize("values", [[0, 2], [0, np.nan], ["a", "b"]])
-def test_truth_holds_only_zero_and_one(values: list) -> None:
-    with pytest.raises(InputError, match="truth"):
-        Truth({"train": values})
 
 
 def test_truth_has_no_place_in_the_problem() -> None:

@@ -1,17 +1,16 @@
 """The problem: a table of people, whose label somebody decided to collect or not.
 
 `SelectiveLabels` gives every column its role once, so that nothing downstream unpacks positions
-or guesses what a zero means. `Truth`, where it is known at all, lives in another object that only
-evaluation and the oracle receive: what is not in the training object cannot leak from it.
+or guesses what a zero means. The truth, where it is known at all, lives in another object (`Truth`
+of `dcem.tasks`) that only evaluation and the oracle receive: what is not here cannot leak.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,15 @@ from dcem.table import checks
 from dcem.table.disclosure import few_people, hide_groups
 from dcem.table.imperfect import ImperfectTest, imperfect_test
 from dcem.table.messages import InputError, did_you_mean, listed
-from dcem.table.roles import assign_roles, check_features_have_no_role
+from dcem.table.roles import Roles, assign_roles, check_features_have_no_role
 from dcem.text import percent
 
-_PARTS = ("tested", "group", "id", "weight", "testing_probability")
+# What a row may have besides features, label, tested and group, and how each is checked.
+_PARTS = {
+    "id": checks.check_id,
+    "weight": checks.check_weight,
+    "testing_probability": checks.check_probability,
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,9 +163,9 @@ class SelectiveLabels:
         names
             What errors call the roles "label", "tested", "group" and so on.
         """
-        called = {"label": "y", **{part: part for part in _PARTS}, **(names or {})}
-        given = (tested, group, id, weight, testing_probability)
-        values = {"label": y, **dict(zip(_PARTS, given, strict=True))}
+        parts = dict(zip(_PARTS, (id, weight, testing_probability), strict=True))
+        values = {"label": y, "tested": tested, "group": group, **parts}
+        called = {**{role: role for role in values}, "label": "y", **(names or {})}
         if isinstance(group, dict):  # coded already, from the same table
             del values["group"]
         labels = checks.check_aligned({"X": X, **{called[r]: v for r, v in values.items()}})
@@ -175,11 +179,10 @@ class SelectiveLabels:
             codes, levels = checks.check_groups(
                 group, called["group"], labels=labels, levels=group_names
             )
-        checked: dict[str, Any] = {"id": None, "weight": None, "testing_probability": None}
-        readers = (checks.check_id, checks.check_weight, checks.check_probability)
-        for part, check in zip(checked, readers, strict=True):
-            if values[part] is not None:
-                checked[part] = check(values[part], called[part], labels=labels)
+        checked = {
+            part: None if value is None else _PARTS[part](value, called[part], labels=labels)
+            for part, value in parts.items()
+        }
         label, who = called["label"], called["tested"]
         checks.check_learnable(y_obs, looked, label, who, checked["weight"], called["weight"])
         checks.warn_limits(table, looked, codes, feature_names, levels)
@@ -235,8 +238,11 @@ class SelectiveLabels:
         table = checks.as_frame(frame)
         groups = _listed(group)
         rates = {"test_sensitivity": test_sensitivity, "test_specificity": test_specificity}
-        given = zip(_PARTS, (tested, None, id, weight, testing_probability), strict=True)
-        single = {part: column for part, column in given if column is not None}
+        given = {
+            "tested": tested,
+            **dict(zip(_PARTS, (id, weight, testing_probability), strict=True)),
+        }
+        single = {part: column for part, column in given.items() if column is not None}
         single |= {
             role: rate
             for role, rate in rates.items()
@@ -274,8 +280,9 @@ class SelectiveLabels:
         for note in notes(path):
             checks.notice(note)
         with naming(path):
-            named = {role: _listed(roles.get(role)) for role in ("label", *_PARTS)}
-            needed = [column for columns in named.values() for column in columns]
+            named = Roles.named("column", "columns")
+            needed = [column for role in named for column in _listed(roles.get(role))]
+            needed += [rate for role in Roles.named("rate") if (rate := roles.get(role)) in header]
             wanted = header if features is None else list(dict.fromkeys([*needed, *features]))
             checks.require_columns(header, [*needed, *wanted])
             return cls.from_frame(read_whole(path, wanted).to_pandas(), features=features, **roles)
@@ -386,14 +393,10 @@ class SelectiveLabels:
         first = range(min(most, self.n_groups)) if self.n_groups > 1 else ()
         shown = shown.iloc[[*first, -1]]
         width = max(len("group"), *(len(str(name)) for name in shown.index))
-        lines.append(
-            f"{'group':<{width}}  {'rows':>10}  {'tested':>18}  {'positive of tested':>18}"
-        )
-        for name, rows, tested, positive in shown.itertuples():
-            lines.append(
-                f"{name:<{width}}  {_number(rows):>10}  {_part(tested, rows):>18}  "
-                f"{_part(positive, tested):>18}"
-            )
+        rows = [("group", "rows", "tested", "positive of tested")]
+        for name, n, tested, positive in shown.itertuples():
+            rows.append((name, _number(n), _part(tested, n), _part(positive, tested)))
+        lines += [f"{a:<{width}}  {b:>10}  {c:>18}  {d:>18}" for a, b, c, d in rows]
         if self.n_groups > most:
             lines.insert(-1, f"... and {self.n_groups - most} more groups")
         return "\n".join(lines)
@@ -406,43 +409,6 @@ class SelectiveLabels:
             f"{_count(len(self.feature_names), 'feature')}, tested {_part(tested, len(self))}, "
             f"positive among them {_part(positive, tested)}, groups: {groups})"
         )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Truth(Mapping[str, np.ndarray]):
-    """The true labels of each split, kept apart from what anybody may train on.
-
-    A read-only mapping from split ("train", "validation", "test") to an array of 0 and 1 [n], in
-    the row order of the split it belongs to.
-    """
-
-    splits: Mapping[str, np.ndarray]
-
-    def __post_init__(self) -> None:
-        checked = {}
-        for split, values in self.splits.items():
-            array = checks.check_binary(values, f"truth[{split!r}]").astype(np.int64)
-            array.setflags(write=False)
-            checked[str(split)] = array
-        object.__setattr__(self, "splits", MappingProxyType(checked))
-
-    def __getitem__(self, split: str) -> np.ndarray:
-        if split not in self.splits:
-            raise KeyError(f"no split {split!r}; there are {', '.join(map(repr, self.splits))}")
-        return self.splits[split]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.splits)
-
-    def __len__(self) -> int:
-        return len(self.splits)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (dict(self.splits),)
-
-    def __repr__(self) -> str:
-        parts = (f"{name}: {_part(int(y.sum()), len(y))}" for name, y in self.splits.items())
-        return f"Truth(positive in {', '.join(parts)})"
 
 
 def _listed(columns: str | Sequence[str] | None) -> list[str]:

@@ -23,8 +23,8 @@ import numpy as np
 import pandas as pd
 
 from dcem.table.checks import InputError, require_columns
-from dcem.table.labels import SelectiveLabels, Truth
-from dcem.tasks.task import SPLITS, Task, seed_from
+from dcem.table.labels import SelectiveLabels
+from dcem.tasks.task import SPLITS, Task, Truth, seed_from
 
 OUTCOMES = {"diabetes": 6.5, "prediabetes": 5.7}  # glycohaemoglobin from so many percent on
 GROUPS = ("Mexican American", "other Hispanic", "White", "Black", "other")  # RIDRETH1 1 to 5

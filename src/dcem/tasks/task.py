@@ -2,17 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dcem.table.checks import InputError
-from dcem.table.labels import SelectiveLabels, Truth
+from dcem.table.checks import InputError, check_binary
+from dcem.table.labels import SelectiveLabels
+from dcem.text import percent
 
 SPLITS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Truth(Mapping[str, np.ndarray]):
+    """The true labels of each split, kept apart from what anybody may train on.
+
+    A read-only mapping from split ("train", "validation", "test") to an array of 0 and 1 [n], in
+    the row order of the split it belongs to.
+    """
+
+    splits: Mapping[str, np.ndarray]
+
+    def __post_init__(self) -> None:
+        checked = {}
+        for split, values in self.splits.items():
+            array = check_binary(values, f"truth[{split!r}]").astype(np.int64)
+            array.setflags(write=False)
+            checked[str(split)] = array
+        object.__setattr__(self, "splits", MappingProxyType(checked))
+
+    def __getitem__(self, split: str) -> np.ndarray:
+        if split not in self.splits:
+            raise KeyError(f"no split {split!r}; there are {', '.join(map(repr, self.splits))}")
+        return self.splits[split]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.splits)
+
+    def __len__(self) -> int:
+        return len(self.splits)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (dict(self.splits),)
+
+    def __repr__(self) -> str:
+        parts = (f"{name}: {y.sum():,} ({percent(y.mean(), 1)})" for name, y in self.splits.items())
+        return f"Truth(positive in {', '.join(parts)})"
 
 
 @dataclass(frozen=True)

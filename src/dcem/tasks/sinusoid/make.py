@@ -10,12 +10,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dcem.table.checks import InputError
-from dcem.table.labels import SelectiveLabels, Truth
+from dcem.table.labels import SelectiveLabels
 from dcem.tasks.rates import rates_of_outcome, rates_of_testing
 from dcem.tasks.sinusoid.exact_rates import calibrate_exactly
 from dcem.tasks.sinusoid.process import AS_RELEASED, AS_WRITTEN, SinusoidConstants, SinusoidProcess
 from dcem.tasks.sinusoid.published_stream import RawDraw, calibrate_on_draws, final_draws
-from dcem.tasks.task import SPLITS, Task, seed_from
+from dcem.tasks.task import SPLITS, Task, Truth, seed_from
 
 PRESETS = {"as-released": AS_RELEASED, "as-written": AS_WRITTEN}
 FREE_CONSTANTS = (
