@@ -14,8 +14,9 @@ from dcem import audit_labels
 from dcem.extras import MissingExtra
 from dcem.table import Roles, read_table
 from dcem.table.checks import DataWarning, InputError
+from dcem.table.drawing import read_some
 from dcem.table.formats import objects
-from dcem.table.read import read_batches, read_header, read_some, read_whole
+from dcem.table.read import read_batches, read_header, read_whole
 from dcem.table.write import SUFFIXES, write_frame
 
 N = 1200
@@ -213,13 +214,34 @@ def test_of_a_large_table_whole_people_are_drawn(files, tmp_path) -> None:
     assert 300 < drawn < 500
     kept = quietly(files["parts.parquet"], most_rows=400)
     same(kept, table)  # the seed decides
-    same(quietly(files["file.parquet"], most_rows=400), table)  # not how the rows are cut
+    for name in NAMES:  # not how rows are cut and numbers are stored
+        same(quietly(files[name], most_rows=400), table)
     other = quietly(files["parts.parquet"], most_rows=400, random_state=1)
     assert not np.array_equal(other.problem.X[:100], table.problem.X[:100], equal_nan=True)
-    read = read_some(files["file.parquet"], 1 / 3, "person", 0).to_pandas()
+    read = read_some(files["file.parquet"], 400, "person")[0].to_pandas()
     rows, found = frame.person.value_counts(), read.person.value_counts()
     assert (found == rows[found.index]).all()
     assert quietly(files["parts.parquet"], most_rows=N).source.drawn_from == 0
+
+
+def test_a_long_file_is_thinned_on_the_way(tmp_path, monkeypatch) -> None:
+    """In bounded memory, to what would have been drawn had its length been known."""
+    monkeypatch.setattr("dcem.table.drawing.BATCH", 100)
+    ids = np.random.default_rng(0).integers(0, 3000, 9000)
+    for number, part in enumerate(np.array_split(ids, 5)):  # people are spread over files
+        known = pd.Series(part, dtype="Int64").mask(part % 50 == number)  # gaps in some batches
+        pd.DataFrame({"id": known, "x": "a"}).to_parquet(tmp_path / f"{number}.parquet")
+    rows, length, draw = read_some(tmp_path, 1000, "id")
+    assert length == 9000
+    assert draw.share == 1000 / 9000
+    drawn = pd.Series(rows["id"].drop_null().to_pylist(), dtype="Int64").value_counts()
+    whole = pd.read_parquet(tmp_path)["id"].value_counts()
+    assert (drawn == whole[drawn.index]).all()
+    assert 800 < len(rows) < 1200
+    assert (draw.numbers < draw.share).all()
+    pd.read_parquet(tmp_path).to_csv(tmp_path / "long.csv", index=False)
+    text = read_some(tmp_path / "long.csv", 1000, "id")[0]
+    assert [int(one or 0) for one in text["id"].to_pylist()] == rows["id"].fill_null(0).to_pylist()
 
 
 def test_draws_are_fair_and_unrelated_between_seeds(tmp_path) -> None:
@@ -227,7 +249,7 @@ def test_draws_are_fair_and_unrelated_between_seeds(tmp_path) -> None:
     people.loc[::2, "id"] = None  # nobody's rows are drawn one by one
     people.to_parquet(tmp_path / "p.parquet")
     taken = [
-        set(read_some(tmp_path / "p.parquet", 0.1, "id", seed)["x"].to_pylist())
+        set(read_some(tmp_path / "p.parquet", 2000, "id", seed)[0]["x"].to_pylist())
         for seed in range(4)
     ]
     assert all(abs(len(one) - 2000) < 4 * 42.4 for one in taken)  # 4 standard deviations

@@ -56,8 +56,8 @@ MostRows = Annotated[
     typer.Option(
         "--most-rows",
         min=1000,
-        help="Rows to read of a larger Parquet file or folder, whole people at random. Default: as "
-        "many as make 30 million cells.",
+        help="Rows to read of a larger table, whole people at random. Default: as many as make 30 "
+        "million cells.",
         show_default=False,
     ),
 ]

@@ -2,8 +2,8 @@
 
 A workbook, a file of a statistics package, a database or a folder of Parquet files becomes batches
 of typed columns; what a CSV says in text, these say in types, and the table that comes out is the
-same. Folders, Arrow files and databases are read batch by batch. Workbooks and files of statistics
-packages are read whole: no such file is larger than memory for long.
+same. Folders, Arrow files and DuckDB's databases are read batch by batch. Workbooks and files of
+statistics packages are read whole: no such file is larger than memory for long.
 """
 
 from __future__ import annotations
@@ -54,6 +54,13 @@ class Stored:
 def is_other(path: Path) -> bool:
     """Whether a file is one of these."""
     return path.is_dir() or path.name.lower().endswith(SUFFIXES)
+
+
+def in_batches(path: Path) -> bool:
+    """Whether a file is read batch by batch; SQLite tells the types of columns at its end alone."""
+    suffix = path.suffix.lower()
+    whole = suffix in (*BOOKS, *STATISTICS) or (suffix in DATABASES and not _is_duckdb(path))
+    return path.is_dir() or not whole
 
 
 def stored(path: Path, query: str | None = None) -> Stored:
@@ -280,12 +287,10 @@ TABLES = {
 
 def _database(path: Path, query: str | None) -> Stored:
     """What a query says, or the only table; the file is opened for reading alone."""
-    with path.open("rb") as file:
-        start = file.read(16)
-    if start.startswith(b"SQLite format 3"):
-        run, kind = _sqlite, "sqlite"
-    elif start[8:12] == b"DUCK":
+    if _is_duckdb(path):
         run, kind = _duckdb, "duckdb"
+    elif _begins(path).startswith(b"SQLite format 3"):
+        run, kind = _sqlite, "sqlite"
     else:
         raise InputError(f"{path}: neither a DuckDB nor an SQLite file.")
     if query is None:
@@ -303,6 +308,15 @@ def _database(path: Path, query: str | None) -> Stored:
     return Stored(
         names, lambda columns, rows: (batch for batch in run(path, sql, rows) if batch.num_rows)
     )
+
+
+def _begins(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(16)
+
+
+def _is_duckdb(path: Path) -> bool:
+    return _begins(path)[8:12] == b"DUCK"
 
 
 def _duckdb(path: Path, sql: str, rows: int) -> Iterator[pa.RecordBatch]:

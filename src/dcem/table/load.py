@@ -18,6 +18,7 @@ from dcem.table import checks, design, groups, leaks, outcome, values
 from dcem.table import read as reading
 from dcem.table.addresses import located
 from dcem.table.columns import Column, Guess, guess
+from dcem.table.drawing import Draw, read_some
 from dcem.table.encoder import Encoder
 from dcem.table.frames import as_table
 from dcem.table.labels import SelectiveLabels
@@ -55,6 +56,8 @@ class UserTable:
         Signs that features were recorded after the decision to test.
     attributes
         Codes [n] and names of each group column by itself, where several are crossed.
+    draw
+        How the rows were drawn, where the file has more.
     """
 
     problem: SelectiveLabels
@@ -66,6 +69,7 @@ class UserTable:
     unread: np.ndarray
     leaks: tuple[Leak, ...] = ()
     attributes: tuple[tuple[str, np.ndarray, tuple[str, ...]], ...] = ()
+    draw: Draw | None = None
 
     def by_attribute(self) -> dict[str, SelectiveLabels]:
         """The problem with each sensitive attribute by itself as the group."""
@@ -101,8 +105,9 @@ def read_table(
     query
         SQL, if the file is a database; or the name of a sheet of a workbook.
     most_rows
-        Of a Parquet file or folder with more rows, whole people are drawn at random, about so many
-        rows, in one pass and in bounded memory. None: as many as make 30 million cells.
+        Of a file or folder with more rows, whole people are drawn at random, about so many rows,
+        in one pass; in bounded memory where the format allows it (docs/formats.md). None: as many
+        as make 30 million cells.
     random_state
         Seed of that draw.
     encoder
@@ -116,19 +121,18 @@ def read_table(
     with naming(path):
         for note in reading.notes(path, query):
             notice(note)
-        rows, header = reading.count_rows(path), reading.read_header(path, query)
-        most = most_rows or max(1, MOST_CELLS // len(header))
-        if rows is None or rows <= most:
-            return _read(reading.read_whole(path, query=query), roles, path, encoder, query)
-        require_columns(header, [] if roles.id is None else [roles.id])
-        some = reading.read_some(path, most / rows, roles.id, random_state)
+        most = most_rows or max(1, MOST_CELLS // len(reading.read_header(path, query)))
+        table, rows, draw = read_some(path, most, roles.id, random_state, query)
+        if draw is None:
+            return _read(table, roles, path, encoder, query)
+        require_columns(table.column_names, [] if roles.id is None else [roles.id])
         drawn = "rows" if roles.id is None else "people"
         notice(
-            f"{path.name} has {rows:,} rows; {some.num_rows:,} of them are read, {drawn} drawn at "
+            f"{path.name} has {rows:,} rows; {table.num_rows:,} of them are read, {drawn} drawn at "
             f"random with seed {random_state}. Intervals are {math.sqrt(rows / most):.1f} times as "
             "wide as all rows would make them. `most_rows` sets how many are read."
         )
-        return _read(some, roles, path, encoder, query, rows)
+        return replace(_read(table, roles, path, encoder, query, rows), draw=draw)
 
 
 def _read(

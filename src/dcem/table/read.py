@@ -22,7 +22,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -61,41 +60,6 @@ def read_whole(
         return pa.Table.from_batches(batches)
     names = header if columns is None else list(columns)
     return pa.table({name: pa.array([], pa.string()) for name in names})
-
-
-def count_rows(path: Path) -> int | None:
-    """The rows of a Parquet file or a folder of them; None where counting means reading."""
-    import pyarrow.parquet
-
-    if not path.is_dir() and not is_parquet(path):
-        return None
-    files = formats.parquet_files(path) if path.is_dir() else [path]
-    return sum(pyarrow.parquet.read_metadata(file).num_rows for file in files)
-
-
-def read_some(path: Path, share: float, by: str | None, seed: int) -> pa.Table:
-    """About that share of the rows of a Parquet file or folder, drawn in one pass.
-
-    All rows with one value of the column `by` are drawn, or none; without it, each row by itself.
-    Who is drawn depends on the seed and on that value, not on how the rows are cut into files.
-    """
-    header, parts, start = read_header(path), [], 0
-    for batch in read_batches(path, verbatim=header, rows=1 << 17):
-        drawn = _draws(np.arange(start, start + batch.num_rows), seed) < share
-        if by is not None:
-            who = batch.column(by)
-            people = _draws(who.to_pandas().to_numpy(), seed) < share
-            drawn = np.where(who.is_null().to_numpy(zero_copy_only=False), drawn, people)
-        start += batch.num_rows
-        parts.append(batch.filter(pa.array(drawn)))
-    return pa.Table.from_batches(parts)
-
-
-def _draws(values: np.ndarray, seed: int) -> np.ndarray:
-    """A number from 0 to 1 for each value, the same wherever it occurs."""
-    hashed = pd.util.hash_array(values, categorize=False) + np.uint64(seed)
-    hashed = pd.util.hash_array(hashed)  # neighbouring seeds draw unrelated people
-    return hashed / float(1 << 64)
 
 
 def read_batches(

@@ -1,0 +1,121 @@
+"""A part of a table that is too large to be read whole: people drawn by a seed, all of their rows.
+
+Every person has a number from 0 to 1 that follows from the seed and the identifier alone, and is
+drawn if it is small enough. So who is drawn does not depend on the order of the rows or on how they
+are cut into files, and whoever passes through the rows again can tell who was drawn.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dcem.table.formats import in_batches
+from dcem.table.read import read_batches, read_header, read_whole
+
+BATCH = 1 << 17  # rows looked at at a time
+WHOLE = r"^-?(0|[1-9][0-9]{0,17})(\.0+)?$"
+SLACK = 1.25  # times as many rows are kept on the way, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """How rows were drawn from a larger table.
+
+    Attributes
+    ----------
+    numbers
+        Of each row that was drawn `[n]`.
+    share
+        Rows with a number below it were drawn.
+    seed
+        From which numbers follow.
+    """
+
+    numbers: np.ndarray
+    share: float
+    seed: int
+
+
+def read_some(
+    path: Path, most: int, by: str | None = None, seed: int = 0, query: str | None = None
+) -> tuple[pa.Table, int, Draw | None]:
+    """All rows of a file, or, of one with more than `most`, about so many; how many there are; and
+    how they were drawn, if they were.
+
+    All rows with one value of the column `by` are drawn, or none; without it, each row by itself.
+    Memory is bounded where the format can be read in batches, whatever the length of the file.
+    """
+    header = read_header(path, query)
+    by = by if by in header else None
+    parts: list[tuple[pa.RecordBatch, np.ndarray]] = []
+    size = BATCH if in_batches(path) else sys.maxsize
+    share, seen, kept = 1.0, 0, 0
+    for batch in read_batches(path, verbatim=header, rows=size, query=query):
+        drawn = batch, numbers_of(batch, by, seed, seen)
+        seen += batch.num_rows
+        parts.append(drawn if share == 1 else _below(share, *drawn))
+        kept += parts[-1][0].num_rows
+        if kept > SLACK * most:
+            share = most / seen
+            parts = [_below(share, *part) for part in parts]
+            kept = sum(rows.num_rows for rows, _ in parts)
+    if not parts:
+        return read_whole(path, query=query), 0, None
+    if seen > most:
+        share = min(share, most / seen)
+        parts = [_below(share, *part) for part in parts]
+    rows = pa.Table.from_batches([rows for rows, _ in parts])
+    if seen <= most:
+        return rows, seen, None
+    return rows, seen, Draw(np.concatenate([numbers for _, numbers in parts]), share, seed)
+
+
+def _below(
+    share: float, rows: pa.RecordBatch, numbers: np.ndarray
+) -> tuple[pa.RecordBatch, np.ndarray]:
+    drawn = numbers < share
+    return rows.filter(pa.array(drawn)), numbers[drawn]
+
+
+def numbers_of(batch: Any, by: str | None, seed: int, start: int) -> np.ndarray:
+    """The number of each row of a batch `[n]`, the first of which is row `start` of the table."""
+    own = _hashed(np.arange(start, start + batch.num_rows), seed)
+    if by is None:
+        return own
+    who = batch.column(by)
+    kind = who.type.value_type if pa.types.is_dictionary(who.type) else who.type
+    who, absent = who.cast(kind), who.is_null().to_numpy(zero_copy_only=False)
+    # A whole number counts alike however a format stores it: 7, 7.0 and "7" are one person.
+    if pa.types.is_string(kind):
+        who = pc.utf8_trim_whitespace(who).fill_null("")
+        absent = pc.equal(who, "").to_numpy(zero_copy_only=False)
+        is_whole = pc.match_substring_regex(who, WHOLE)
+        digits = pc.replace_substring_regex(pc.if_else(is_whole, who, "0"), r"\.0+$", "")
+        people = _hashed(digits.cast(pa.int64()).to_numpy(), seed)
+        if not pc.all(is_whole).as_py():
+            texts = _hashed(who.to_numpy(zero_copy_only=False), seed)
+            people = np.where(is_whole.to_numpy(zero_copy_only=False), people, texts)
+    elif pa.types.is_integer(kind):  # not by way of pandas, where a gap makes them floats
+        people = _hashed(who.fill_null(0).cast(pa.int64(), safe=False).to_numpy(), seed)
+    elif pa.types.is_floating(kind):
+        sizes = who.fill_null(0).cast(pa.float64()).to_numpy()
+        whole = np.where((np.abs(sizes) < 2**53) & (sizes % 1 == 0), sizes, 0).astype(np.int64)
+        people = np.where(whole == sizes, _hashed(whole, seed), _hashed(sizes, seed))
+    else:
+        people = _hashed(who.to_pandas().to_numpy(), seed)
+    return np.where(absent, own, people) if absent.any() else people
+
+
+def _hashed(values: np.ndarray, seed: int) -> np.ndarray:
+    """A number from 0 to 1 for each value, the same wherever it occurs."""
+    hashed = pd.util.hash_array(values, categorize=False) + np.uint64(seed)
+    hashed = pd.util.hash_array(hashed)  # neighbouring seeds draw unrelated people
+    return np.asarray(hashed / float(1 << 64))
