@@ -19,7 +19,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "dcem"
 # From the ground up. Members of one layer do not import each other, except `table` its `files`.
 LAYERS = [
     {"files", "table"},
-    {"engine", "learners"},
+    {"cluster", "engine", "learners"},
     {"metrics"},
     {"estimation"},
     {"methods"},

@@ -93,6 +93,7 @@ class _Task:
 def ray(monkeypatch):
     one = MadeUpCluster()
     monkeypatch.setitem(sys.modules, "ray", one)
+    monkeypatch.setitem(sys.modules, "ray._raylet", None)  # the real one, if it is installed
     return one
 
 

@@ -1,7 +1,5 @@
 """Scores on engines that others run: folders of files, Ray, Ray Data, DuckDB; all as here."""
 
-import os
-import signal
 from functools import partial
 from pathlib import Path
 
@@ -128,27 +126,6 @@ def cluster():
     ray.init(num_cpus=2, log_to_driver=False, configure_logging=False, include_dashboard=False)
     yield ray
     ray.shutdown()
-
-
-@pytest.mark.slow
-def test_ray_scores_as_here_though_a_worker_is_killed(
-    cluster, saved, parts, expected, tmp_path, monkeypatch
-) -> None:
-    died = tmp_path / "died"
-
-    def score_file(*job, threads):  # travels by value: workers cannot import this file
-        from dcem.scoring.parts import score_file
-
-        if not died.exists():
-            died.write_text(str(os.getpid()))
-            os.kill(os.getpid(), signal.SIGKILL)
-        return score_file(*job, threads=threads)
-
-    monkeypatch.setattr("dcem.scoring.parts.score_file", score_file)
-    told = predict_folder(saved, parts, tmp_path / "scores", backend="ray")
-    assert died.exists()
-    assert told.rows == 3000
-    pd.testing.assert_frame_equal(read(tmp_path / "scores"), expected)
 
 
 @pytest.mark.slow

@@ -51,6 +51,14 @@ Query = Annotated[
         show_default=False,
     ),
 ]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        help="Ray cluster to join, such as HOST:6379; without it, one is started here.",
+        show_default=False,
+    ),
+]
 MostRows = Annotated[
     int | None,
     typer.Option(

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from dcem.cli._table_options import Address
+
 app = typer.Typer(
     name="benchmark",
     no_args_is_help=True,
@@ -41,10 +43,7 @@ def run(
     backend: Annotated[
         str, typer.Option(help="Train in this process (local), or on a Ray cluster (ray).")
     ] = "local",
-    address: Annotated[
-        str | None,
-        typer.Option(help="Address of the Ray cluster; without it, one is started here."),
-    ] = None,
+    address: Address = None,
     cohort: Annotated[
         Path | None,
         typer.Option(help="Cohort file of sepsis tasks, as `dcem sepsis build` wrote it."),

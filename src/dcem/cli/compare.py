@@ -57,6 +57,8 @@ def compare(
         ),
     ] = 3,
     seed: Annotated[int, typer.Option(min=0, help="Seed of rows, folds, networks, resamples.")] = 0,
+    backend: Annotated[str, typer.Option(help="Where methods are fitted: local or ray.")] = "local",
+    address: options.Address = None,
     words: options.Words = "general",
     report: Annotated[
         Path | None,
@@ -122,6 +124,8 @@ def compare(
             encoder=read.encoder,
             suspicious=options.suspicious(read),
             progress=progress,
+            backend=backend,
+            address=address,
         )
     document = compare_document(comparison)
     table_of_all = {} if out is None else {out / "comparison.csv": csv_text(comparison.to_frame())}

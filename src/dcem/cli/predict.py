@@ -50,13 +50,7 @@ def predict(
     backend: Annotated[
         str, typer.Option(help="Where a folder of Parquet files is scored: local or ray.")
     ] = "local",
-    address: Annotated[
-        str | None,
-        typer.Option(
-            help="Ray cluster to join, such as HOST:6379; without it, one is started here.",
-            show_default=False,
-        ),
-    ] = None,
+    address: options.Address = None,
 ) -> None:
     """Score the people of a table of any length with a fitted model.
 

@@ -6,12 +6,14 @@ import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, cpu_count, delayed, parallel_config
 
 from dcem import methods
+from dcem.cluster import shared_out
 from dcem.compare.results import History
 from dcem.estimation.effects import Asked, Questions
 from dcem.methods.choosing import DEFAULT, RIVALS
@@ -104,32 +106,39 @@ def fit_and_score(
     *,
     members: int = MEMBERS,
     folds: int | None = None,
+    ray: Any = None,
 ) -> Iterator[tuple[str, int, Fitted]]:
     """Fit methods, as they are delivered, to people and score others; each part has its own seed.
 
     Yields the method, the position of the part, and the scores, in any order. Fits are shared out
-    over the cores, a process and a thread for each, and begin at once; where there is little to
-    fit they are made in this process, when they are asked for.
+    over the cores, a process and a thread for each, or over the cluster that `ray` is connected
+    to, and begin at once. Where there is little to fit, the parts of a method are fitted together,
+    here when they are asked for. Scores are the same wherever they are made.
     """
     models = {
         name: delivered(name, members=members, folds=folds, **(params or {})) for name in names
     }
     seeds = [int(seed) for seed in np.random.SeedSequence(random_state).generate_state(len(parts))]
-    workers = at_once(sum(len(part.train) for part in parts))
-    if workers == 1:
-        return (
-            (name, position, one)
-            for name, model in models.items()
-            for position, one in enumerate(_fit_and_score(model, parts, seeds))
-        )
-    # one thread each: small products gain nothing from more
-    with parallel_config("loky", n_jobs=workers, inner_max_num_threads=1):
-        pending: Iterator[tuple[str, int, Fitted]] = Parallel(return_as="generator_unordered")(
-            delayed(_one_fit)(name, position, model, part, seeds[position])
-            for name, model in models.items()
-            for position, part in enumerate(parts)
-        )
-    return pending
+    rows = sum(len(part.train) for part in parts)
+    together = rows < WORTH_A_PROCESS  # the same on every machine: it changes the last bits
+    groups = [range(len(parts))] if together else [range(i, i + 1) for i in range(len(parts))]
+    given = parts if ray is None else [ray.put(part) for part in parts]  # once for all methods
+    jobs = [
+        (name, model, group, seeds[group.start : group.stop], *given[group.start : group.stop])
+        for name, model in models.items()
+        for group in groups
+    ]
+    done: Iterable[list[tuple[str, int, Fitted]]]
+    workers = at_once(rows)
+    if ray is not None:
+        done = (found for _, found in shared_out(ray, _fits, jobs))
+    elif workers == 1:
+        done = (_fits(*job) for job in jobs)
+    else:
+        # one thread each: small products gain nothing from more
+        with parallel_config("loky", n_jobs=workers, inner_max_num_threads=1):
+            done = Parallel(return_as="generator_unordered")(delayed(_fits)(*job) for job in jobs)
+    return chain.from_iterable(done)
 
 
 def at_once(rows: int) -> int:
@@ -173,10 +182,12 @@ def fit_steps(
     return {f"{doing}, {k} of {len(costs)}": one for k, one in enumerate(costs, start=1)}
 
 
-def _one_fit(
-    name: str, position: int, model: Any, part: Part, seed: int
-) -> tuple[str, int, Fitted]:
-    return name, position, _fit_and_score(model, [part], [seed])[0]
+def _fits(
+    name: str, model: Any, positions: Sequence[int], seeds: Sequence[int], *parts: Part
+) -> list[tuple[str, int, Fitted]]:
+    """What one process does: fit a method to some of the parts."""
+    fitted = _fit_and_score(model, parts, seeds)
+    return [(name, position, one) for position, one in zip(positions, fitted, strict=True)]
 
 
 def _fit_and_score(model: Any, parts: Sequence[Part], seeds: Sequence[int]) -> list[Fitted]:

@@ -110,6 +110,7 @@ def planting(
     random_state: int = 0,
     params: Mapping[str, Any] | None = None,
     progress: Progress = lambda text: None,
+    ray: Any = None,
 ) -> Callable[[], Planted]:
     """Plant outcomes, censor them by the fitted policy, and begin to fit: the answer when called.
 
@@ -138,6 +139,8 @@ def planting(
         For every method, besides the defaults.
     progress
         Told in words what is being done: `fit_steps`.
+    ray
+        Connected to the cluster that fits; None fits here.
     """
     if repetitions < 2:
         raise checks.InputError(
@@ -155,7 +158,7 @@ def planting(
         for family in FAMILIES
     ]
     parts = [Part(task.train, task.test) for task in tasks]
-    fits = fit_and_score(methods, parts, random_state, params, members=1, folds=FOLDS)
+    fits = fit_and_score(methods, parts, random_state, params, members=1, folds=FOLDS, ray=ray)
 
     def answer() -> Planted:
         found = collected(fits, methods, len(parts), DOING, progress)

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from dcem.cluster import connection
 from dcem.compare import findings
 from dcem.compare.disclosure import withheld_groups, without_small_cells
 from dcem.compare.fitting import (
@@ -85,6 +86,8 @@ def compare_methods(
     encoder: Encoder | None = None,
     suspicious: Mapping[str, str] | None = None,
     progress: Progress = lambda text: None,
+    backend: str = "local",
+    address: str | None = None,
 ) -> TableComparison:
     """Fit methods to a table and judge them on people they did not see, with or without the truth.
 
@@ -135,6 +138,9 @@ def compare_methods(
         warnings name them.
     progress
         Called with a few words before each step (`compare_steps` lists them).
+    backend, address
+        "local" fits in processes of this machine, "ray" on the cluster at `address`, or on one
+        started here. The results are the same.
     """
     known = truth if isinstance(truth, Mapping) else {} if truth is None else {"test": truth}
     oracles = test is not None and {"train", "validation"} <= known.keys()
@@ -158,85 +164,92 @@ def compare_methods(
     else:
         truths = (known.get("train"), known.get("validation"))
         parts = [Part(problem, test, validation, truths, questions.among(np.ones(len(test), bool)))]
-    fits = fit_and_score(names, parts, random_state, params, members=members)
-    evaluator = Evaluator(
-        judged_by,
-        truth=judged_truth,
-        fold=fold,
-        nuisances=fit_nuisances(judged_by, fold, random_state, progress=progress),
-        level=level,
-        random_state=random_state,
-    )
-    of_parts = collected(fits, names, len(parts), DOING, progress)
-    fitted = {name: pooled(of, fold) if test is None else of[0] for name, of in of_parts.items()}
-    scored_in = fold if test is None else np.zeros(len(test), np.int64)
-    scored = {
-        name: Scored(one.members, percentiles(one.score, scored_in), scored_in)
-        for name, one in fitted.items()
-    }
-    progress(JUDGING)
-    effects = {name: questions.answer(_together(of, parts)) for name, of in of_parts.items()}
-    testing_effects = effects_on_testing(questions, evaluator.nuisances.testing_model, judged_by)
-    columns = most_telling(testing_effects, effects)
-    reference = REFERENCE if REFERENCE in names else names[0]
-    usable = [name for name in names if not _uses_truth(name)]
-    answer = None
-    if planted:
-        answer = planting(
+    with connection(backend, address) as ray:
+        fits = fit_and_score(names, parts, random_state, params, members=members, ray=ray)
+        evaluator = Evaluator(
             judged_by,
-            evaluator.nuisances,
-            usable,
-            reference=reference,
-            repetitions=planted,
+            truth=judged_truth,
+            fold=fold,
+            nuisances=fit_nuisances(judged_by, fold, random_state, progress=progress),
             level=level,
             random_state=random_state,
-            params=params,
-            progress=progress,
         )
-    groups = _counts(problem, judged_truth if test is None else known.get("train"))
-    largest = judged_by.group_names[int(np.bincount(judged_by.group).argmax())]
-    reference_group = problem.reference_group or largest
-    withheld = withheld_groups(groups)
-    decision = Decision(threshold, None if threshold is not None else capacity)
-    ranks = {target: Ranks(evaluator, target, scored) for target in evaluator.masses}
-    results = [
-        MethodResult(
-            name=name,
-            what_it_does=describe(name),
-            judgements={
-                target: without_small_cells(
-                    judge(
-                        evaluator,
-                        target,
-                        name,
-                        scored[name],
-                        ranks[target],
-                        reference=reference,
-                        reference_group=reference_group,
-                        decision=decision,
-                        n_resamples=resamples,
-                        random_state=random_state,
-                    ),
-                    withheld,
-                )
-                for target in evaluator.masses
-            },
-            testing_by_score={
-                group: curve
-                for group, curve in testing_by_score(evaluator, one.score).items()
-                if group not in withheld
-            },
-            pseudo_labels=overlap.histogram(one.score, judged_by, ~judged_by.tested)
-            if one.fills_in
-            else None,
-            history=one.history,
-            seconds=one.seconds,
-            members=len(one.members),
-            uses_truth=name not in usable,
-            effects=_of(effects[name], columns),
+        of_parts = collected(fits, names, len(parts), DOING, progress)
+        fitted = {
+            name: pooled(of, fold) if test is None else of[0] for name, of in of_parts.items()
+        }
+        scored_in = fold if test is None else np.zeros(len(test), np.int64)
+        scored = {
+            name: Scored(one.members, percentiles(one.score, scored_in), scored_in)
+            for name, one in fitted.items()
+        }
+        progress(JUDGING)
+        effects = {name: questions.answer(_together(of, parts)) for name, of in of_parts.items()}
+        testing_effects = effects_on_testing(
+            questions, evaluator.nuisances.testing_model, judged_by
         )
-        for name, one in fitted.items()
-    ]
+        columns = most_telling(testing_effects, effects)
+        reference = REFERENCE if REFERENCE in names else names[0]
+        usable = [name for name in names if not _uses_truth(name)]
+        answer = None
+        if planted:
+            answer = planting(
+                judged_by,
+                evaluator.nuisances,
+                usable,
+                reference=reference,
+                repetitions=planted,
+                level=level,
+                random_state=random_state,
+                params=params,
+                progress=progress,
+                ray=ray,
+            )
+        groups = _counts(problem, judged_truth if test is None else known.get("train"))
+        largest = judged_by.group_names[int(np.bincount(judged_by.group).argmax())]
+        reference_group = problem.reference_group or largest
+        withheld = withheld_groups(groups)
+        decision = Decision(threshold, None if threshold is not None else capacity)
+        ranks = {target: Ranks(evaluator, target, scored) for target in evaluator.masses}
+        results = [
+            MethodResult(
+                name=name,
+                what_it_does=describe(name),
+                judgements={
+                    target: without_small_cells(
+                        judge(
+                            evaluator,
+                            target,
+                            name,
+                            scored[name],
+                            ranks[target],
+                            reference=reference,
+                            reference_group=reference_group,
+                            decision=decision,
+                            n_resamples=resamples,
+                            random_state=random_state,
+                        ),
+                        withheld,
+                    )
+                    for target in evaluator.masses
+                },
+                testing_by_score={
+                    group: curve
+                    for group, curve in testing_by_score(evaluator, one.score).items()
+                    if group not in withheld
+                },
+                pseudo_labels=overlap.histogram(one.score, judged_by, ~judged_by.tested)
+                if one.fills_in
+                else None,
+                history=one.history,
+                seconds=one.seconds,
+                members=len(one.members),
+                uses_truth=name not in usable,
+                effects=_of(effects[name], columns),
+            )
+            for name, one in fitted.items()
+        ]
+        recovered = answer() if answer is not None else None
     standings = {
         target: standing
         for target, one in ranks.items()
@@ -278,7 +291,7 @@ def compare_methods(
             evaluator.nuisances.testing, judged_by, np.ones(len(judged_by), bool)
         ),
         nuisances=evaluator.nuisances.reports,
-        planted=answer() if answer is not None else None,
+        planted=recovered,
         level=level,
         folds=folds if test is None else 0,
         rows=total,

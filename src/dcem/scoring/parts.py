@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet
 
-from dcem.extras import extra_needed
+from dcem.cluster import connection, shared_out
 from dcem.files import exchange, remove_abandoned, require_folder_place
 from dcem.scoring.model import TableModel
 from dcem.scoring.stream import Predicted, Tally, carried, loaded, score_part
 from dcem.table.formats import parquet_files
 from dcem.table.messages import InputError
-
-RETRIES = 5  # of a file whose worker died
 
 Job = tuple[Path, Path, str, Path, Mapping[str, str], int]  # the arguments of `score_file`
 
@@ -55,8 +52,7 @@ def predict_folder(
         Called with the number of rows scored so far.
     """
     model, folder, out = Path(model).absolute(), Path(folder).absolute(), Path(out).absolute()
-    if backend not in ("local", "ray"):
-        raise InputError(f"backend must be one of local, ray; got {backend!r}.")
+    connected = connection(backend, address)
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder of Parquet files.")
     if out == folder or folder in out.parents or out in folder.parents:
@@ -80,11 +76,17 @@ def predict_folder(
     try:
         partial.mkdir(parents=True)
         tallies, done = {}, 0
-        for number, tally in _on_ray(jobs, address) if backend == "ray" else _here(jobs):
-            tallies[number] = tally
-            done += tally.rows
-            if progress is not None:
-                progress(done)
+        scored: Iterable[tuple[int, Tally]]
+        with connected as ray:
+            if ray is None:
+                scored = enumerate(score_file(*job) for job in jobs)
+            else:  # a worker has one core
+                scored = shared_out(ray, score_file, [(*job, 1) for job in jobs])
+            for number, tally in scored:
+                tallies[number] = tally
+                done += tally.rows
+                if progress is not None:
+                    progress(done)
         told = reduce(add, (tallies[i] for i in range(len(jobs)))).told(fitted)
         exchange(partial, out) if out.exists() else os.rename(partial, out)
     finally:
@@ -98,31 +100,3 @@ def score_file(
 ) -> Tally:  # fmt: skip
     """One file of the folder: what a worker runs."""
     return score_part(loaded(model), folder, out, called, query=name, start=start, threads=threads)
-
-
-def _here(jobs: Sequence[Job]) -> Iterator[tuple[int, Tally]]:
-    for number, job in enumerate(jobs):
-        yield number, score_file(*job)
-
-
-def _on_ray(jobs: Sequence[Job], address: str | None) -> Iterator[tuple[int, Tally]]:
-    """The tallies of the files as they come."""
-    with extra_needed("the backend ray"):
-        import ray
-    ours = not ray.is_initialized()
-    if ours:
-        ray.init(address=address, log_to_driver=False, configure_logging=False)
-    try:
-        task = ray.remote(num_cpus=1, max_retries=RETRIES)(score_file)
-        waiting: dict[Any, int] = {
-            task.remote(*job, threads=1): number for number, job in enumerate(jobs)
-        }
-        while waiting:
-            ready, _ = ray.wait(list(waiting))
-            for one in ready:
-                yield waiting.pop(one), ray.get(one)
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause if isinstance(error.cause, InputError) else error from None
-    finally:
-        if ours:
-            ray.shutdown()

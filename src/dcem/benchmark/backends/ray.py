@@ -10,7 +10,6 @@ nothing: its cells are still to do.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,15 +21,11 @@ from dcem.benchmark.fleets import CellResult, run_fleet
 from dcem.benchmark.machine import REMOTE_CARD, versions
 from dcem.benchmark.plan import Clock, Planner, Running, StopRun
 from dcem.benchmark.progress import Display
+from dcem.cluster import joined
 from dcem.table.checks import InputError
 
 RETRIES = 3  # of a fleet whose worker died, or whose task raised (a card that no longer answers)
 _GRACE = 10.0  # seconds that a worker may take to notice that the time is up
-_ANSWER = 5.0  # seconds that a cluster may take to answer
-TOKEN = (
-    "Set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to what 'ray get-auth-token' prints on its first "
-    "machine."
-)
 
 
 class ClusterLost(ConnectionError):
@@ -61,56 +56,11 @@ def train_remotely(
         return None
 
 
-def _require_listener(address: str) -> None:
-    """Refuse an address at which nobody answers; Ray itself would try for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not port.isdigit():
-        return  # "auto" and the like: Ray knows
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), _ANSWER).close()
-    except (OSError, OverflowError) as error:
-        raise InputError(
-            f"No Ray cluster answers at {address} ({error}). On its first machine, start it with: "
-            f"ray start --head --port {port}"
-        ) from None
-
-
-def _require_token(ray: Any, address: str) -> None:
-    """Ask the head once: where the token is missing, Ray itself would ask for twenty seconds."""
-    refused = getattr(ray.exceptions, "AuthenticationError", ())  # older versions have no tokens
-    try:
-        from ray._raylet import GcsClient
-
-        GcsClient(address=address)
-    except refused as error:
-        raise InputError(f"The Ray cluster at {address} wants a token. {TOKEN}") from error
-    except (ImportError, ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError):
-        return  # joining it says more
-
-
 @contextmanager
 def connected(device: str, address: str | None) -> Iterator[str]:
     """Be connected to the cluster, or to one started here; its workers choose their devices."""
-    if address is not None:
-        _require_listener(address)
-    import ray
-
-    ours = not ray.is_initialized()
-    if ours:
-        if address is not None and not address.startswith("ray://"):
-            _require_token(ray, address)
-        try:
-            ray.init(address=address, log_to_driver=False, configure_logging=False)
-        except (ConnectionError, ValueError, ray.exceptions.RayError) as error:
-            if address is None:
-                raise
-            why = f"Ray cannot join the cluster at {address}: {error}."
-            raise InputError(f"{why} Does it want a token? {TOKEN}") from error
-    try:
+    with joined(address) as ray:
         yield REMOTE_CARD if ray.cluster_resources().get("GPU", 0) >= 1 else "cpu"
-    finally:
-        if ours:
-            ray.shutdown()
 
 
 def work(
