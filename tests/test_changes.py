@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from dcem import methods
+from dcem.app import choosing
 from dcem.audit import audit_labels
 from dcem.benchmark.file import load
 from dcem.estimation import measures
@@ -24,6 +25,7 @@ from dcem.methods import registry
 from dcem.methods.describe import describe
 from dcem.methods.supervised import TestedOnlyClassifier
 from dcem.saving import load_model
+from dcem.table.roles import Roles
 from dcem.tasks import make_sinusoid
 
 
@@ -117,3 +119,13 @@ def test_a_fairness_measure_is_a_function_and_an_entry(monkeypatch, people):
     same = mirrored.when_acting("truth", acted)
     assert found["false_positive_rate"] == same["true_positive_rate"]
     assert found["true_positive_rate"] == same["false_positive_rate"]
+
+
+def test_every_role_of_columns_can_be_clicked():
+    clicked = {
+        *choosing.CLICKED,
+        *choosing.TYPED,
+        "features",
+    }  # left to the others
+    assert {*Roles.named("column", "columns")} <= clicked
+    assert {*choosing.RARE} >= {"weight", "truth"}

@@ -27,18 +27,17 @@ from dcem.table.values import yes_no
 TRIED = 50_000  # rows that roles are tried on
 FEATURE, LEFT_OUT = "feature", "exclude"
 # What a column can be clicked to be, in the order of the buttons, and how that is said.
-CLICKED = {
+OFTEN = {
     FEATURE: "feature",
     "label": "outcome",
     "tested": "tested?",
     "group": "group",
     "id": "person",
     LEFT_OUT: "leave out",
-    "weight": "weight",
-    "testing_probability": "chance of a test",
-    "truth": "truth",
 }
-RARE = ("weight", "testing_probability", "truth")
+RARE = tuple(role for role in Roles.named("column") if role not in OFTEN)
+WORDS = {"testing_probability": "chance of a test"}
+CLICKED = OFTEN | {role: WORDS.get(role, role.replace("_", " ")) for role in RARE}
 TYPED = ("exclude", "category", "include", "missing")  # lists that can be typed, too
 
 

@@ -44,6 +44,7 @@ from dcem.report.drivers import drivers
 from dcem.saving.card import as_text, shown_counts, versions, what_it_gives
 from dcem.scoring.model import TableModel
 from dcem.table.disclosure import THRESHOLD
+from dcem.table.roles import Roles
 from dcem.text import decimal, percent
 
 UNJUDGED = "How good it is has not been estimated"
@@ -256,18 +257,14 @@ def _table(model: TableModel) -> Iterator[Block]:
     means = {
         "file": f"{source.name}, {source.rows:,} rows, {source.columns} columns",
         "SHA-256": source.sha256,
-        "label": roles.label,
-        "tested": " or ".join(roles.tested) or f"where {roles.label} is known",
-        "positive": ", ".join(roles.positive),
-        "untested": ", ".join(roles.untested_value),
-        "missing": ", ".join(roles.missing),
-        "group": " & ".join(roles.group),
-        "person": roles.id or "",
-        "weight": roles.weight or "",
-        "excluded": ", ".join(roles.exclude),
-        "group given to the outcome model": "yes" if roles.group_as_feature else "no",
     }
-    yield Facts({name: value for name, value in means.items() if value})
+    said = {"tested": [f"where {roles.label} is known"]} | roles.to_plain()
+    between = {"tested": " or ", "group": " & "}
+    for name in (name for name in Roles.settable() if name in said):
+        value = said[name]
+        text = between.get(name, ", ").join(value) if isinstance(value, list) else str(value)
+        means[name.replace("_", " ")] = "yes" if value is True else text
+    yield Facts(means)
     rows = [
         (Name(one.name), one.kind, Name(", ".join(one.features))) for one in model.encoder.encodings
     ]
