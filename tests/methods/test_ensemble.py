@@ -144,7 +144,7 @@ def test_the_number_of_threads_changes_nothing(fitted):
 
 def test_the_score_is_the_weighted_mean_of_the_parts_log_odds(fitted):
     problem, _, model = fitted
-    parts = model._member_scores(problem.X)
+    parts = model.member_scores(problem.X)
     weights = np.array(list(model.weights_.values()))
     z = weights @ np.log(parts / (1 - parts))
     np.testing.assert_allclose(model.predict_proba(problem.X)[:, 1], expit(z), atol=1e-12)
@@ -159,7 +159,7 @@ def test_each_part_can_be_had_alone(fitted):
         score = alone.predict_proba(problem.X)[:, 1]
         assert dcem.metrics.auc(truth, score) > 0.6
         place = list(model.weights_).index(part)
-        together = model._member_scores(problem.X)[place]
+        together = model.member_scores(problem.X)[place]
         np.testing.assert_array_equal(rankdata(score), rankdata(together))
 
 

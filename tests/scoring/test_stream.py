@@ -242,8 +242,8 @@ def test_an_empty_column_is_named_and_nobody_is_like_the_tested(table_file, tmp_
 class Undecided(TestedOnlyClassifier):
     """A method of one's own that has nothing to say about gaps."""
 
-    def _members(self, X, rows, *, exact=True):
-        scores = super()._members(X, rows, exact=exact)
+    def members(self, X, rows, *, exact=True):
+        scores = super().members(X, rows, exact=exact)
         scores[:, np.isnan(X).any(axis=1)] = np.nan
         return scores
 

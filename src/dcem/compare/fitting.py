@@ -250,11 +250,11 @@ def pooled(fitted: Sequence[Fitted], fold: np.ndarray) -> Fitted:
 def _members(model: Any, rows: SelectiveLabels) -> np.ndarray:
     """Scores of each member [members, rows]; one of a model whose members are unlike parts."""
     if not model.members_alike:
-        return model._combined(model._member_scores(rows))[None]
+        return model.combined(model.member_scores(rows))[None]
     if not model.needs_group:
-        scores: np.ndarray = model._member_scores(rows)
+        scores: np.ndarray = model.member_scores(rows)
     else:
-        scores = model._group_scores(rows, np.asarray(rows.group_names)[rows.group])
+        scores = model.group_scores(rows, np.asarray(rows.group_names)[rows.group])
     return scores
 
 

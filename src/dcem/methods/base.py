@@ -3,7 +3,7 @@
 A method is an ordinary classifier whose `fit` takes, besides features and labels, who was tested
 and to which group a row belongs. `SelectiveClassifier` checks, holds rows out, keeps and saves; a
 method under it writes two functions: `_fit`, from prepared rows to fitted attributes, and
-`_members`, from rows to the scores of its members. `NetworkClassifier` (`dcem.methods.network`)
+`members`, from rows to the scores of its members. `NetworkClassifier` (`dcem.methods.network`)
 does both for neural networks, many of them at a time.
 """
 
@@ -201,7 +201,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
             data.finish()
 
     def _fit(self, data: Prepared) -> None:
-        """Set the fitted attributes that `_members` needs; every method writes its own."""
+        """Set the fitted attributes that `members` needs; every method writes its own."""
         raise NotImplementedError
 
     def _preprocessor(self, problem: SelectiveLabels, rows: np.ndarray) -> Preprocessor:
@@ -210,21 +210,25 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
 
     # -- predicting -------------------------------------------------------------------------
 
-    def _members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
+    def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
         """Scores `[members, n]` of features `X [n, d]`, NaN where missing.
 
-        `rows` is `X` as `preprocessor_` has it. Where `exact` is not asked for, a method may save
-        time by less precise arithmetic.
+        `rows` is `standardized(X)`; neither is checked. Where `exact` is not asked for, a method
+        may save time by less precise arithmetic.
         """
         raise NotImplementedError
 
-    def _combined(self, members: np.ndarray) -> np.ndarray:
+    def standardized(self, X: np.ndarray) -> np.ndarray:
+        """Features `[n, d]` as `preprocessor_` has them, in the precision of the method."""
+        return self.preprocessor_.transform(X, self._precision)
+
+    def combined(self, members: np.ndarray) -> np.ndarray:
         """The score `[n]` of members' scores `[members, n]`."""
         return np.asarray(members.mean(axis=0, dtype=np.float64))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities `[n, 2]` of the two classes, averaged over the members."""
-        return _both(self._combined(self._member_scores(X)))
+        return _both(self.combined(self.member_scores(X)))
 
     def predict(self, X: Any) -> np.ndarray:
         """The more probable class of each row."""
@@ -239,20 +243,20 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
 
         Disagreement is not a measure of support: members can agree where nothing was seen.
         """
-        return self._member_scores(X).std(axis=0)
+        return self.member_scores(X).std(axis=0)
 
     def support(self, X: Any) -> pd.DataFrame:
         """How far each row lies from what was ever tested: a frame with `distance`,
         `testing_probability` and `supported`; see `dcem.methods.support`."""
         features = self._features(X)
-        return self._reach(features, self.preprocessor_.transform(features, self._precision))
+        return self.reach(features, self.standardized(features))
 
-    def _reach(self, X: np.ndarray, rows: np.ndarray) -> pd.DataFrame:
-        """`support` of features and of what the preprocessor makes of them.
+    def reach(self, X: np.ndarray, rows: np.ndarray) -> pd.DataFrame:
+        """`support` of features and of what `standardized` makes of them.
 
         Who lacks a feature that nobody lacked in training is unlike them, whatever stands in.
         """
-        frame = self.support_.of(rows, self._propensity)
+        frame = self.support_.of(rows, self.testing_model)
         gaps = np.isnan(X)
         if gaps.any():
             gaps[:, self.preprocessor_.indicators] = False
@@ -260,14 +264,15 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         return frame
 
     @property
-    def _propensity(self) -> Any:
+    def testing_model(self) -> Any:
         """The model of who is tested, or None."""
         model = getattr(self, "propensity_model_", None)
         return model[0] if isinstance(model, list) else model
 
-    def _member_scores(self, X: Any) -> np.ndarray:
+    def member_scores(self, X: Any) -> np.ndarray:
+        """The members' scores `[members, n]` of whatever describes rows."""
         features = self._features(X)
-        scores = self._members(features, self.preprocessor_.transform(features, self._precision))
+        scores = self.members(features, self.standardized(features))
         bad = ~np.isfinite(scores).all(axis=0)
         if bad.any():
             raise checks.InputError(
@@ -281,8 +286,8 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         return "float64"
 
     def _prepare(self, X: Any) -> np.ndarray:
-        """Rows as `preprocessor_` has them."""
-        return self.preprocessor_.transform(self._features(X), self._precision)
+        """`standardized` of whatever describes rows."""
+        return self.standardized(self._features(X))
 
     def _features(self, X: Any) -> np.ndarray:
         """Features `[n, d]` of whatever describes rows, checked against those of `fit`."""
@@ -348,7 +353,7 @@ class GroupPredictor:
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """Probabilities `[n, 2]`, given the group of each row."""
-        return _both(self._group_scores(X, sensitive_features).mean(axis=0))
+        return _both(self.group_scores(X, sensitive_features).mean(axis=0))
 
     def predict(self: Any, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """The more probable class of each row, given its group."""
@@ -358,7 +363,7 @@ class GroupPredictor:
         """The log-odds `[n]` of the second class, given the group of each row."""
         return _log_odds(self.predict_proba(X, sensitive_features=sensitive_features))
 
-    def _group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
+    def group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
         """Scores `[members, n]`."""
         raise NotImplementedError
 

@@ -188,9 +188,9 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
 
     # -- predicting -------------------------------------------------------------------------
 
-    def _group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
+    def group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
         """Scores `[members, n]`; only the published variant asks for the group of each row."""
-        corrected = self._member_scores(X)
+        corrected = self.member_scores(X)
         if not self.needs_group:
             return corrected
         codes = self._group_codes(sensitive_features, corrected.shape[1])

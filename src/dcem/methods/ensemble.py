@@ -175,14 +175,14 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
 
     # -- predicting -------------------------------------------------------------------------
 
-    def _members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
+    def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
         """The risk that each part sees `[parts, n]`, recalibrated as their mean is."""
         z = np.stack([model.predict_logit(X) for model in self.models_])
         z = z.reshape(len(self.parts), -1, len(X)).mean(axis=1)
         line = self.calibration_
         return np.asarray(expit(line["intercept"] + line["slope"] * z))
 
-    def _combined(self, members: np.ndarray) -> np.ndarray:
+    def combined(self, members: np.ndarray) -> np.ndarray:
         """The mean of the parts' log-odds, by their weights, as a risk `[n]`."""
         z = logit(np.clip(members, SMALLEST, 1 - SMALLEST))
         return np.asarray(expit(np.array([self.weights_[part] for part in self.parts]) @ z))

@@ -98,7 +98,8 @@ class NetworkClassifier(SelectiveClassifier):
     def _precision(self) -> str:
         return self.dtype
 
-    def _members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
+    def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
+        """Scores `[members, n]`, a network each."""
         import torch
 
         fleet = self.fleet_ if exact else self._quick_fleet()

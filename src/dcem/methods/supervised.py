@@ -143,10 +143,11 @@ class LearnerClassifier(SupervisedNetwork):
         base = NetworkClassifier if self._is_network else SelectiveClassifier
         return base._preprocessor(self, problem, rows)
 
-    def _members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
+    def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
+        """Scores `[members, n]`, a model each."""
         if hasattr(self, "models_"):
             return np.stack([model.predict_proba(X)[:, 1] for model in self.models_])
-        return super()._members(X, rows, exact=exact)
+        return super().members(X, rows, exact=exact)
 
     def _rows(self, part: Rows, data: FleetData) -> Rows:
         from dcem.methods.stage import rows_of
@@ -321,12 +322,13 @@ class TestedOnlyPlusGroupClassifier(GroupPredictor, TestedOnlyClassifier):
         inputs = with_group(part.X, part["group"], data.n_groups, interactions=False)
         return super()._rows(Rows(inputs, part.columns), data)
 
-    def _group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
+    def group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
+        """Scores `[members, n]`, given the group of each row."""
         features = self._features(X)
         codes = self._group_codes(sensitive_features, len(features))
-        standard = self.preprocessor_.transform(features, self._precision)
+        standard = self.standardized(features)
         n_groups = len(self.group_names_)
-        return self._members(
+        return self.members(
             *(with_group(X, codes, n_groups, interactions=False) for X in (features, standard))
         )
 

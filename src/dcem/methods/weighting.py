@@ -175,8 +175,9 @@ class DoublyRobustClassifier(LearnerClassifier):
         _check_clip(self.clip)
         fit_doubly_robust(self, data)
 
-    def _members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
-        each = super()._members(X, rows, exact=exact)
+    def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
+        """Scores `[members, n]`, each the mean of the models of two halves."""
+        each = super().members(X, rows, exact=exact)
         if not hasattr(self, "models_"):
             return each
         return each.reshape(-1, 2, each.shape[1]).mean(axis=1)  # of either half

@@ -184,16 +184,16 @@ def _try(estimator: Any) -> None:
     rows = np.stack([fitted.mean, fitted.mean])
     if not fitted.identity:
         rows[1] = np.nan
-    standard = fitted.transform(rows, estimator._precision)
+    standard = estimator.standardized(rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if not estimator.needs_group:
-            scores = estimator._members(rows, standard)
+            scores = estimator.members(rows, standard)
         elif hasattr(estimator, "encoder_"):
             scores = standard
         else:
-            scores = estimator._group_scores(rows, np.repeat(estimator.group_names_[:1], 2))
-        estimator.support_.of(standard, estimator._propensity)
+            scores = estimator.group_scores(rows, np.repeat(estimator.group_names_[:1], 2))
+        estimator.support_.of(standard, estimator.testing_model)
     if not np.isfinite(scores).all():
         raise ValueError("its scores are not numbers")
 

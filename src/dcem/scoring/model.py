@@ -137,8 +137,7 @@ class TableModel:
     def read(self, raw: Any) -> Read:
         """Raw rows (Arrow, pandas or polars) as the model reads them."""
         X, unread = self.encoder.read(raw)
-        standard = self.estimator.preprocessor_.transform(X, self.estimator._precision)
-        return Read(X, standard, unread, self._empty(X, unread))
+        return Read(X, self.estimator.standardized(X), unread, self._empty(X, unread))
 
     def _empty(self, X: np.ndarray, unread: np.ndarray) -> np.ndarray:
         """Cells of each raw column that hold nothing, from its encoded features."""
@@ -199,10 +198,10 @@ class TableModel:
 
     def score_read(self, rows: Read) -> Scores:
         """Scores of rows that `read` read."""
-        members = self.estimator._members(rows.X, rows.standard, exact=False)  # [members, n]
-        support = self.estimator._reach(rows.X, rows.standard)
+        members = self.estimator.members(rows.X, rows.standard, exact=False)  # [members, n]
+        support = self.estimator.reach(rows.X, rows.standard)
         return Scores(
-            self.estimator._combined(members),
+            self.estimator.combined(members),
             members.std(axis=0, dtype=np.float64),
             support["distance"].to_numpy(),
             support["testing_probability"].to_numpy(),
@@ -219,8 +218,7 @@ class TableModel:
         questions = Questions.about(problem, self.encoder, random_state)
 
         def score(X: np.ndarray, at: np.ndarray) -> np.ndarray:
-            rows = estimator.preprocessor_.transform(X, estimator._precision)
-            return estimator._combined(estimator._members(X, rows, exact=False))
+            return estimator.combined(estimator.members(X, estimator.standardized(X), exact=False))
 
         nuisances = fit_nuisances(
             problem,
@@ -239,13 +237,12 @@ class TableModel:
     def members(self) -> int:
         """How many models vote on a score."""
         gap = np.full((1, len(self.encoder.feature_names)), np.nan)
-        standard = self.estimator.preprocessor_.transform(gap, self.estimator._precision)
-        return len(self.estimator._members(gap, standard))
+        return len(self.estimator.members(gap, self.estimator.standardized(gap)))
 
     @property
     def propensity(self) -> Any:
         """The model of who is tested, or None."""
-        return self.estimator._propensity
+        return self.estimator.testing_model
 
     def save(self, folder: str | Path, comparison: TableComparison | None = None) -> None:
         """Write the model folder, encoder, roles and card included.
