@@ -152,7 +152,7 @@ def test_a_name_is_text_on_the_page_and_one_word_in_the_shell(app) -> None:
         study = opened.headers["location"]
         roles = {"label": "contraband_found", "tested": ["searched"], "group": [EVIL]}
         plain = {**roles, "missing": ["NA"], "exclude": ["arrest_made"]}
-        app.work.study(study.removeprefix("/t/")).say(plain, "general")
+        app.work.study(study.removeprefix("/t/")).say(plain)
         for page in ("", "/roles", "/check", "/audit"):
             shown = client.get(study + page)
             assert shown.status_code == 200

@@ -66,25 +66,32 @@ def test_from_a_survey_to_a_model(app, tab) -> None:
     assert [p.name for p in app.work.uploads.rglob("*.csv")] == ["survey.csv"]
 
 
-def test_from_stops_to_a_list_of_whom_to_search(app, tab) -> None:
+def test_from_stops_to_a_list_of_whom_to_search(app, tab, monkeypatch) -> None:
     """Like police stops; the file is taken from the list, and everything is taken home."""
     table = write_stops(app.tables / "stops.csv")
     page = tab()
     choose(page, "stops.csv")
+    monkeypatch.chdir(app.tables)  # the shown Python does the same
+    names: dict = {}
+    exec(page.locator("pre[aria-label=Python]").inner_text(), names)
+    assert names["table"].roles.group == ("subject_race",)
+    assert names["table"].problem.tested.sum() == pytest.approx(400 * 0.43, abs=60)
     begin(page, "Audit", "Start the audit")
-    finish(page)
-    page.frame_locator("iframe").locator("#answer").wait_for()
-    begin(page, "Fit", "Fit the model")
+    begin(page, "Fit", "Fit the model")  # both at a time
     finish(page)
     page.get_by_role("link", name="Score", exact=True).click()
     page.get_by_label("Flag those").fill("10")
     page.get_by_role("button", name="Score these people").click()
-    finish(page)
-    assert page.locator("table.cells tbody tr").count() > 5
     page.get_by_role("link", name="Next tests", exact=True).click()
     page.get_by_label("How many tests").fill("25")
     page.get_by_role("button", name="Make the list").click()
     finish(page)
+    page.get_by_role("link", name="Score", exact=True).click()
+    finish(page)
+    assert page.locator("table.cells tbody tr").count() > 5
+    page.get_by_role("link", name="Audit", exact=True).click()
+    finish(page)
+    page.frame_locator("iframe").locator("#answer").wait_for()
     done = {run.job["step"]: run for run in app.runs()}
     assert {run.state for run in done.values()} == {"done"}
     scores = read_whole(done["score"].result).to_pandas()
@@ -95,31 +102,15 @@ def test_from_stops_to_a_list_of_whom_to_search(app, tab) -> None:
     with page.expect_download() as downloading:
         page.get_by_role("link", name="Download everything").click()
     with zipfile.ZipFile(downloading.value.path()) as bundle:
-        names = bundle.namelist()
+        inside = bundle.namelist()
         script = bundle.read("stops/commands.sh").decode()
-    assert {"stops/audit-1/audit.html", "stops/fit-1/model/model.json"} <= set(names)
-    assert not any(table.name in name for name in names)
-    assert [line.split()[1] for line in script.splitlines() if line.startswith("dcem ")] == [
-        "audit",
-        "fit",
-        "predict",
-        "next-tests",
-    ]
+    assert {"stops/audit-1/audit.html", "stops/fit-1/model/model.json"} <= set(inside)
+    assert not any(table.name in name for name in inside)
+    done = [line.split()[1] for line in script.splitlines() if line.startswith("dcem ")]
+    assert done == ["audit", "fit", "predict", "next-tests"]  # as they were begun
 
 
-def test_the_shown_python_does_the_same(app, tab, monkeypatch) -> None:
-    write_stops(app.tables / "stops.csv")
-    page = tab()
-    choose(page, "stops.csv")
-    code = page.locator("pre[aria-label=Python]").inner_text()
-    monkeypatch.chdir(app.tables)
-    names: dict = {}
-    exec(code, names)
-    assert names["table"].roles.group == ("subject_race",)
-    assert names["table"].problem.tested.sum() == pytest.approx(400 * 0.43, abs=60)
-
-
-def test_a_wrong_file_is_explained_and_the_way_back_is_open(app, tab) -> None:
+def test_what_is_wrong_is_explained_and_nothing_is_lost(app, tab) -> None:
     (app.tables / "picture.csv").write_bytes(bytes(range(256)) * 40)
     (app.tables / "empty.csv").write_text("")
     (app.tables / "letter.pdf").write_text("%PDF")
@@ -136,11 +127,7 @@ def test_a_wrong_file_is_explained_and_the_way_back_is_open(app, tab) -> None:
     page.set_input_files("input[type=file]", app.tables / "letter.pdf")
     page.get_by_role("button", name="Take this file").click()
     assert "letter.pdf" in page.get_by_role("alert").inner_text()
-
-
-def test_wrong_roles_are_told_with_the_nearest_match_and_nothing_is_lost(app, tab) -> None:
-    write_survey(app.tables / "survey.csv")
-    page = tab()
+    page.get_by_role("link", name="To the tables").click()
     page.get_by_role("button", name="survey.csv").click()
     page.get_by_role("link", name="Next").click()
     page.get_by_role("group", name="smoker", exact=True).get_by_text("leave out").click()
@@ -159,24 +146,7 @@ def test_wrong_roles_are_told_with_the_nearest_match_and_nothing_is_lost(app, ta
     assert app.work.study("survey").roles.exclude == ("smoker", "BMX*")
 
 
-def test_values_of_the_outcome_are_asked_for(app, tab) -> None:
-    table = write_survey(app.tables / "survey.csv")
-    text = table.read_text().replace(",yes\n", ",raised\n").replace(",no\n", ",normal\n")
-    table.write_text(re.sub(r",\n", ",not done\n", text))
-    page = tab()
-    page.get_by_role("button", name="survey.csv").click()
-    page.get_by_role("link", name="Next").click()
-    for value, meaning in {"raised": "yes", "normal": "no,", "not done": "nobody"}.items():
-        page.get_by_role("group", name=value, exact=True).get_by_text(meaning).click()
-    page.get_by_role("group", name="diabetes", exact=True).get_by_text("outcome").click()
-    page.get_by_role("button", name="Use these columns").click()
-    assert page.url.endswith("/check")
-    roles = app.work.study("survey").roles
-    assert roles.positive == ("raised",)
-    assert roles.untested_value == ("not done",)
-
-
-def test_cancel_two_tabs_a_closed_one_and_the_back_button(app, tab) -> None:
+def test_cancel_two_tabs_a_closed_one_the_back_button_and_a_killed_worker(app, tab) -> None:
     write_stops(app.tables / "stops.csv")
     first = tab()
     choose(first, "stops.csv")
@@ -202,19 +172,13 @@ def test_cancel_two_tabs_a_closed_one_and_the_back_button(app, tab) -> None:
     second.go_back()  # and forth: nothing is started anew
     second.reload()
     assert len(app.runs()) == 1
-
-
-def test_a_killed_worker_is_shown_as_such_with_its_last_words(app, tab) -> None:
-    write_stops(app.tables / "stops.csv")
-    page = tab()
-    choose(page, "stops.csv")
-    begin(page, "Compare", "Start the comparison")
-    [run] = app.runs()
+    third.get_by_role("button", name="Start the comparison").click()
+    run = wait_for(lambda: next((one for one in app.runs() if one.state == "running"), None))
     wait_for(lambda: "label contraband_found" in run.log)  # the first line, from dcem.toml
     os.kill(int((run.folder / "process").read_text()), signal.SIGKILL)
-    page.wait_for_selector("[role=alert]", timeout=WAIT)
-    assert "label contraband_found" in page.get_by_role("alert").inner_text()
-    assert page.get_by_role("button", name="Start the comparison").is_visible()
+    third.wait_for_selector("text=ended from outside", timeout=WAIT)
+    assert "label contraband_found" in third.get_by_role("alert").inner_text()
+    assert third.get_by_role("button", name="Start the comparison").is_visible()
 
 
 def test_without_script_everything_can_be_done(app, browser) -> None:
@@ -334,9 +298,11 @@ def _answers(client, address: str) -> bool:
         return False
 
 
-def test_one_settings_file_for_pages_and_commands(app, tab) -> None:
+def test_values_are_asked_for_and_one_settings_file_serves_pages_and_commands(app, tab) -> None:
     """What stands beside the table is taken; what was clicked can be written there."""
     table = write_survey(app.tables / "survey.csv")
+    text = table.read_text().replace(",yes\n", ",raised\n").replace(",no\n", ",normal\n")
+    table.write_text(re.sub(r",\n", ",not done\n", text))
     (app.tables / "dcem.toml").write_text('[roles]\nlabel = "diabetes"\ngroup = ["RIAGENDR"]\n')
     page = tab()
     page.get_by_role("button", name="survey.csv").click()
@@ -344,12 +310,20 @@ def test_one_settings_file_for_pages_and_commands(app, tab) -> None:
     assert role(page, "RIAGENDR") == "group"
     assert role(page, "RIDRETH1") == "feature"
     page.get_by_role("group", name="SEQN", exact=True).get_by_text("person").click()
+    for value, meaning in {"raised": "yes", "normal": "no,", "not done": "nobody"}.items():
+        page.get_by_role("group", name=value, exact=True).get_by_text(meaning).click()
     page.get_by_label("Words of the reports").select_option("medicine")
     page.get_by_role("button", name="Use these columns").click()
     page.get_by_role("button", name="Replace dcem.toml").click()
     written = read_settings(app.tables / "dcem.toml")
     assert written.table == table
-    assert written.roles == {"label": "diabetes", "group": ["RIAGENDR"], "id": "SEQN"}
+    assert written.roles == {
+        "label": "diabetes",
+        "group": ["RIAGENDR"],
+        "id": "SEQN",
+        "positive": ["raised"],
+        "untested_value": ["not done"],
+    }
     assert written.choices[""] == {"words": "medicine"}
 
 

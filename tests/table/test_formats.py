@@ -15,7 +15,7 @@ from dcem.extras import MissingExtra
 from dcem.table import Roles, read_table
 from dcem.table.checks import DataWarning, InputError
 from dcem.table.drawing import read_some
-from dcem.table.formats import objects
+from dcem.table.formats import contents, objects
 from dcem.table.read import read_batches, read_header, read_whole
 from dcem.table.write import SUFFIXES, write_frame
 
@@ -270,6 +270,8 @@ def test_a_query_says_which_rows(files, base) -> None:
         read_table(files[base], ROLES, query="SELECT * FROM nothing")
     with pytest.raises(InputError):
         read_header(files[base], "DROP TABLE visits")
+    with pytest.raises(InputError):
+        read_header(files[base], f"SELECT * FROM read_csv('{__file__}')")  # another file
     assert len(quietly(files[base]).problem) == N
 
 
@@ -279,6 +281,7 @@ def test_several_tables_need_a_query(tmp_path) -> None:
         base.execute("CREATE TABLE b (x)")
     with pytest.raises(InputError, match=r"2 tables.*'a', 'b'"):
         read_header(tmp_path / "two.db")
+    assert contents(tmp_path / "two.db") == {n: f'SELECT * FROM "{n}"' for n in "ab"}
     (tmp_path / "not.db").write_text("a text")
     with pytest.raises(InputError, match="neither"):
         read_header(tmp_path / "not.db")

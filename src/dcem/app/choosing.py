@@ -5,23 +5,22 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from dcem.app.forms import Posted
 from dcem.app.look import values_of
+from dcem.app.places import Place
+from dcem.table.design import list_given
 from dcem.table.load import UserTable, naming, read_table
 from dcem.table.messages import DataWarning, InputError, listed
 from dcem.table.propose import Proposal, propose_roles
-from dcem.table.read import read_batches, read_header
-from dcem.table.roles import Roles
+from dcem.table.roles import Roles, spelled_out
 from dcem.table.settings import NAME as SETTINGS
-from dcem.table.settings import read_settings
+from dcem.table.settings import Settings, read_settings
 from dcem.table.values import yes_no
 
 TRIED = 50_000  # rows that roles are tried on
@@ -38,28 +37,36 @@ OFTEN = {
 RARE = tuple(role for role in Roles.named("column") if role not in OFTEN)
 WORDS = {"testing_probability": "chance of a test"}
 CLICKED = OFTEN | {role: WORDS.get(role, role.replace("_", " ")) for role in RARE}
-TYPED = ("exclude", "category", "include", "missing")  # lists that can be typed, too
+TYPED = ("exclude", "features", "category", "include", "missing")  # lists that can be typed, too
 
 
-def proposal(path: Path) -> Proposal:
+def proposal(place: Place) -> Proposal:
     """What the table's columns seem to be; looked at once."""
-    about = path.stat()
-    return _proposal(path, about.st_mtime_ns, about.st_size)
+    return _proposal(place, place.stamp)
 
 
 @lru_cache(maxsize=8)
-def _proposal(path: Path, changed: int, size: int) -> Proposal:
-    return propose_roles(path)
+def _proposal(place: Place, stamp: tuple[int, int]) -> Proposal:
+    return propose_roles(place.path, place.query)
 
 
-def told(path: Path) -> dict[str, Any]:
+def told(place: Place) -> dict[str, Any]:
     """The roles of a settings file beside the table, if it is about this table."""
+    settings = _beside(place.path)
+    return settings.roles if settings.shared.get("query") in (None, place.query) else {}
+
+
+def told_query(path: Path) -> str | None:
+    """Which table of a file a settings file beside it speaks of, if it does."""
+    return _beside(path).shared.get("query")
+
+
+def _beside(path: Path) -> Settings:
+    """The settings file beside a table, if it is about that one."""
     file = path.parent / SETTINGS
-    if not file.is_file():
-        return {}
-    settings = read_settings(file)
+    settings = read_settings(file) if file.is_file() else Settings()
     is_of = settings.table is None or settings.table.resolve() == path
-    return settings.roles if is_of else {}
+    return settings if is_of else Settings()
 
 
 def as_list(value: Any) -> list[str]:
@@ -72,15 +79,24 @@ def digest(columns: Sequence[str]) -> str:
     return sha256(repr(list(columns)).encode()).hexdigest()[:16]
 
 
-def clicked(form: Posted, path: Path) -> dict[str, Any]:
+def pressed(plain: dict[str, Any], columns: Sequence[str]) -> dict[str, str]:
+    """Column -> the button that is pressed with these roles, for those that are not features."""
+    found = {column: role for role in CLICKED for column in as_list(plain.get(role))}
+    if plain.get("features"):
+        kept = spelled_out(as_list(plain["features"]), columns)
+        found = {**{column: LEFT_OUT for column in columns if column not in kept}, **found}
+    return found
+
+
+def clicked(form: Posted, place: Place) -> dict[str, Any]:
     """The roles that a form holds, as arguments of `Roles`; not checked yet."""
-    columns = read_header(path)
+    columns = place.header()
     if form.get("columns") != digest(columns):
         raise InputError("The table has changed since the page was opened. Look at it again.")
     lists = Roles.named("columns", "values")
     roles: dict[str, Any] = {}
-    for place, column in enumerate(columns):
-        role = form.get(f"role-{place}", FEATURE)
+    for number, column in enumerate(columns):
+        role = form.get(f"role-{number}", FEATURE)
         if role == FEATURE or role not in CLICKED:
             continue
         if role in lists:
@@ -93,33 +109,34 @@ def clicked(form: Posted, path: Path) -> dict[str, Any]:
         typed = [line.strip() for line in form.get(name).splitlines() if line.strip()]
         if typed:
             roles[name] = [*roles.get(name, []), *typed]
-    if form.get("reference_group"):
-        roles["reference_group"] = form.get("reference_group")
+    for name in ("reference_group", "testing_probability"):
+        if form.get(name):
+            roles[name] = form.get(name)
     if form.get("group_as_feature"):
         roles["group_as_feature"] = True
     if roles.get("label") and roles["label"] == form.get("values_of"):
-        roles |= _meanings(form, path, roles)
+        roles |= _meanings(form, place, roles)
     return {name: roles[name] for name in Roles.settable() if name in roles}
 
 
-def label_values(path: Path, roles: dict[str, Any]) -> list[tuple[str, int]]:
+def label_values(place: Place, roles: dict[str, Any]) -> list[tuple[str, int]]:
     """The values of the label whose meaning is asked for, with their counts."""
-    if roles.get("label", "") not in read_header(path):
+    if roles.get("label", "") not in place.header():
         return []
     absent = roles.get("missing", ())
-    return [pair for pair in values_of(path, roles["label"]) if pair[0] not in absent]
+    return [pair for pair in values_of(place, roles["label"]) if pair[0] not in absent]
 
 
-def needs_meaning(path: Path, roles: dict[str, Any]) -> bool:
+def needs_meaning(place: Place, roles: dict[str, Any]) -> bool:
     """Whether the label has values whose meaning must be asked for."""
-    return any(not meaning(value, roles) for value, _ in label_values(path, roles))
+    return any(not meaning(value, roles) for value, _ in label_values(place, roles))
 
 
-def _meanings(form: Posted, path: Path, roles: dict[str, Any]) -> dict[str, list[str]]:
+def _meanings(form: Posted, place: Place, roles: dict[str, Any]) -> dict[str, list[str]]:
     """What the values of the label mean; nothing where that is understood without being said."""
     said = {
-        value: form.get(f"value-{place}") or usual_meaning(value)
-        for place, (value, _) in enumerate(label_values(path, roles))
+        value: form.get(f"value-{number}") or usual_meaning(value)
+        for number, (value, _) in enumerate(label_values(place, roles))
     }
     unsaid = [value for value, meant in said.items() if not meant]
     if unsaid:
@@ -144,7 +161,7 @@ def meaning(value: str, roles: dict[str, Any]) -> str:
     return usual_meaning(value)
 
 
-def checked(plain: dict[str, Any], path: Path) -> Roles:
+def checked(plain: dict[str, Any], place: Place) -> Roles:
     """The roles, if they can be those of the table; otherwise the error a command would give."""
     if not plain.get("label"):
         raise InputError(
@@ -157,9 +174,7 @@ def checked(plain: dict[str, Any], path: Path) -> Roles:
                 f"{listed(plain[role])} were all chosen as {CLICKED[role]}. There can be one."
             )
     roles = Roles.from_plain(plain)
-    with naming(path):
-        roles.resolved(read_header(path))
-    tried(path, roles)
+    tried(place, roles)
     return roles
 
 
@@ -176,24 +191,18 @@ class Tried:
         return dict(Counter(column.role for column in self.table.columns).most_common())
 
 
-def tried(path: Path, roles: Roles) -> Tried:
+def tried(place: Place, roles: Roles) -> Tried:
     """Read the table, or the first rows of a long one, with these roles."""
-    about = path.stat()
-    return _tried(path, roles, about.st_mtime_ns, about.st_size)
+    return _tried(place, roles, place.stamp)
 
 
 @lru_cache(maxsize=4)
-def _tried(path: Path, roles: Roles, changed: int, size: int) -> Tried:
-    batches, rows = [], 0
-    for batch in read_batches(path, verbatim=read_header(path)):
-        if rows >= TRIED:
-            break
-        batches.append(batch)
-        rows += batch.num_rows
-    else:
-        rows = 0  # these were all
-    with warnings.catch_warnings(record=True) as said, naming(path):
+def _tried(place: Place, roles: Roles, stamp: tuple[int, int]) -> Tried:
+    rows, whole = place.first_rows(TRIED)
+    if not whole and list_given(roles, place.header()):
+        roles = replace(roles, testing_probability=None)  # the list is about all rows
+    with warnings.catch_warnings(record=True) as said, naming(place.path):
         warnings.simplefilter("always", DataWarning)
-        table = read_table(pa.Table.from_batches(batches), roles)
+        table = read_table(rows, roles)
     notes = [str(one.message) for one in said if issubclass(one.category, DataWarning)]
-    return Tried(table, rows == 0, tuple(dict.fromkeys(notes)))
+    return Tried(table, whole, tuple(dict.fromkeys(notes)))

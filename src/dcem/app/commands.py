@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dcem.app.places import Place
 from dcem.app.work import Study
 from dcem.table.settings import NAME as SETTINGS
 
@@ -82,19 +83,20 @@ class Code(str):
 
 def opened() -> Recipe:
     """The first screen."""
-    return Recipe(("app",), _proposed("table.csv"))
+    return Recipe(("app",), _proposed("'table.csv'"))
 
 
 def looked(study: Study) -> Recipe:
     """The preview, and the proposal."""
-    table = study.shown(study.table)
-    return Recipe(words("init", table), _proposed(table))
+    table, query = study.shown(study.table), study.place.query
+    given = repr(table) if query is None else f"{table!r}, {query!r}"
+    return Recipe(words("init", table, query=query), _proposed(given))
 
 
-def _proposed(table: str) -> str:
+def _proposed(given: str) -> str:
     return (
         "from dcem.table import propose_roles\n\n"
-        f"proposal = propose_roles({table!r})\n"
+        f"proposal = propose_roles({given})\n"
         "for one in proposal.suggestions:\n    print(one.role, one.value, one.reason)"
     )
 
@@ -141,56 +143,80 @@ def compared(study: Study, out: Path, methods: Sequence[str], **how: Any) -> Rec
     return Recipe(said, python, "comparison.json")
 
 
-def fitted(study: Study, out: Path, method: str, comparison: Path | None = None) -> Recipe:
-    """The model; with a comparison, `auto` goes by it."""
-    folder = study.shown(out / "model")
-    named = None if method == "auto" else method
-    by = study.shown(comparison) if comparison and not named else None
-    chosen = repr(method)
-    python = _table(study)
-    if by:
-        python += f"\nchoice = dcem.scoring.choice_for(table, Path({by!r}))"
-        python = "from pathlib import Path\n\n" + python
-        chosen = "choice"
-    python += f"\nmodel = dcem.scoring.fit_table(table, {chosen})\nmodel.save({folder!r})"
-    python = python.replace("import dcem\n", "import dcem\nimport dcem.scoring\n", 1)
-    said = _said(study, "fit", out, method=named, comparison=by, out=folder)
-    return Recipe(said, python, "model")
-
-
-def scored(
-    study: Study, model: Path, table: Path, out: Path, capacity: float | None = None
+def fitted(
+    study: Study,
+    out: Path,
+    method: str,
+    comparison: Path | None = None,
+    start: Path | None = None,
+    judge: bool = False,
 ) -> Recipe:
-    """The scores of a file; with a capacity, the highest are flagged."""
-    places = study.shown(model), study.shown(table)
+    """The model; with a comparison, `auto` goes by it; with a `start`, it goes on from there."""
+    folder = study.shown(out / "model")
+    named = None if method == "auto" or start else method
+    by = study.shown(comparison) if comparison and not named and not start else None
+    earlier = study.shown(start) if start else None
+    lines = ["import dcem", "import dcem.scoring", ""]
+    how: dict[str, Any] = {}
+    if by:
+        lines.insert(0, "from pathlib import Path\n")
+        how["method"] = Code(f"dcem.scoring.choice_for(table, Path({by!r}))")
+    elif named:
+        how["method"] = named
+    if earlier:
+        lines.append(f"start = dcem.load_model({earlier!r})")
+        how["start"] = Code("start")
+    lines += _reading(study, encoder=Code("start.encoder") if earlier else None)
+    lines.append(f"model = {call('dcem.scoring.fit_table', 'table', **how)}")
+    if judge:
+        lines.append("judged = dcem.compare_methods(table.problem, [model.name], planted=0)")
+    lines.append(f"model.save({folder!r}{', judged' if judge else ''})")
+    said = _said(
+        study,
+        "fit",
+        out,
+        method=named,
+        comparison=by,
+        start_from=earlier,
+        judge=judge,
+        out=folder,
+    )
+    return Recipe(said, "\n".join(lines), "model")
+
+
+def scored(study: Study, model: Path, people: Place, out: Path, **rule: float) -> Recipe:
+    """The scores of a file; with a `capacity` or a `threshold`, the highest are flagged."""
+    places = study.shown(model), study.shown(people.path)
     written = study.shown(out / "scores.csv")
     python = (
         "import dcem\nfrom dcem.scoring import predict_file\n"
-        + ("from dcem.scoring.decisions import Rule\n\n" if capacity else "\n")
+        + ("from dcem.scoring.decisions import Rule\n\n" if rule else "\n")
         + f"model = dcem.load_model({places[0]!r})\n"
         + call(
             "predict_file",
             "model",
             repr(places[1]),
             repr(written),
-            rule=Code(f"Rule(capacity={capacity})") if capacity else None,
+            query=people.query,
+            rule=Code(call("Rule", **rule)) if rule else None,
         )
     )
-    said = words("predict", *places, out=written, capacity=capacity)
+    said = words("predict", *places, out=written, query=people.query, **rule)
     return Recipe(said, python, "scores.csv")
 
 
-def next_tested(study: Study, model: Path, table: Path, out: Path, budget: int) -> Recipe:
+def next_tested(study: Study, model: Path, people: Place, out: Path, budget: int) -> Recipe:
     """Whom to test next."""
-    places = study.shown(model), study.shown(table)
+    places = study.shown(model), study.shown(people.path)
     written = study.shown(out / "next-tests.csv")
+    found = call("next_tests", "model", repr(places[1]), str(budget), query=people.query)
     python = (
         "import dcem\nfrom dcem.scoring import next_tests\n\n"
         f"model = dcem.load_model({places[0]!r})\n"
-        f"found = next_tests(model, {places[1]!r}, {budget})\n"
+        f"found = {found}\n"
         f"found.table.to_csv({written!r}, index=False)"
     )
-    said = words("next-tests", *places, budget=budget, out=written)
+    said = words("next-tests", *places, budget=budget, query=people.query, out=written)
     return Recipe(said, python, "next-tests.csv")
 
 
@@ -201,9 +227,16 @@ def _said(study: Study, command: str, run: Path, **options: Any) -> tuple[str, .
 
 
 def _table(study: Study) -> str:
-    given = call("dcem.Roles", **study.settings.roles)
-    table = study.shown(study.table)
-    return f"import dcem\n\nroles = {given}\ntable = dcem.read_table({table!r}, roles)\n"
+    return "\n".join(["import dcem", "", *_reading(study), ""])
+
+
+def _reading(study: Study, **how: Any) -> list[str]:
+    """The table as it is read, in Python."""
+    table = repr(study.shown(study.table))
+    return [
+        f"roles = {call('dcem.Roles', **study.settings.roles)}",
+        f"table = {call('dcem.read_table', table, 'roles', **study.reading, **how)}",
+    ]
 
 
 def _written(study: Study, result: str, page: str) -> str:

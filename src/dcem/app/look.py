@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 import pyarrow as pa
 
+from dcem.app.places import Place
 from dcem.table import values
 from dcem.table.columns import guess
-from dcem.table.read import notes, plain_types, read_batches, read_header
+from dcem.table.read import plain_types
 
+LOOKED_AT = 30_000  # rows, about
 FIRST = 8  # rows that are shown
 EXAMPLES = 3
 LONGEST = 40  # characters of a cell that are shown
@@ -55,28 +56,23 @@ class Look:
     notes: tuple[str, ...]
 
 
-def look(path: Path) -> Look:
+def look(place: Place) -> Look:
     """Look at a table; once, for as long as it does not change."""
-    about = path.stat()
-    return _look(path, about.st_mtime_ns, about.st_size)
+    return _look(place, place.stamp)
 
 
 @lru_cache(maxsize=8)
-def _look(path: Path, changed: int, size: int) -> Look:
-    names = read_header(path)
-    batches = read_batches(path, verbatim=names)
-    first = next(batches, None)
-    if first is None:
-        first = pa.RecordBatch.from_pydict({name: pa.array([], pa.string()) for name in names})
-    table = plain_types(pa.Table.from_batches([first]))
+def _look(place: Place, stamp: tuple[int, int]) -> Look:
+    names = place.header()
+    first, whole = place.first_rows(LOOKED_AT)
+    table = plain_types(first)
     columns = tuple(_seen(name, table.column(name)) for name in names)
     head = table.slice(0, FIRST).to_pydict()
     rows = tuple(
         tuple(_short(head[name][row]) for name in names)
         for row in range(min(FIRST, table.num_rows))
     )
-    whole = next(batches, None) is None
-    return Look(columns, rows, table.num_rows, whole, notes(path))
+    return Look(columns, rows, table.num_rows, whole, place.notes())
 
 
 def _seen(name: str, column: pa.ChunkedArray) -> Seen:
@@ -96,19 +92,18 @@ def _short(value: object) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def values_of(path: Path, column: str) -> tuple[tuple[str, int], ...]:
+def values_of(place: Place, column: str) -> tuple[tuple[str, int], ...]:
     """The distinct values of a column in all rows with their counts, the most frequent first.
 
     Empty if there are too many to be asked for one by one.
     """
-    about = path.stat()
-    return _values_of(path, column, about.st_mtime_ns, about.st_size)
+    return _values_of(place, column, place.stamp)
 
 
 @lru_cache(maxsize=32)
-def _values_of(path: Path, column: str, changed: int, size: int) -> tuple[tuple[str, int], ...]:
+def _values_of(place: Place, column: str, stamp: tuple[int, int]) -> tuple[tuple[str, int], ...]:
     counts: dict[str, int] = {}
-    for batch in read_batches(path, [column], verbatim=[column]):
+    for batch in place.batches([column]):
         text = values.coded(pa.chunked_array([batch.column(0)]))
         for value, count in zip(text.values, text.counts().tolist(), strict=True):
             counts[value] = counts.get(value, 0) + count

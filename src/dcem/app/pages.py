@@ -6,40 +6,35 @@ repeats nothing.
 
 from __future__ import annotations
 
-import json
-import re
 import tempfile
 import zipfile
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
-import jinja2
-from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from dcem.app import choosing, commands, steps
+from dcem.app import choosing, commands, results, steps
 from dcem.app.forms import SECRET, Posted, posted
 from dcem.app.guard import REPORT_POLICY, Keys
 from dcem.app.look import look
+from dcem.app.places import Place, choices, takes_sql
+from dcem.app.rendering import environment, script, style
 from dcem.app.runs import Run, next_folder, runs, start
 from dcem.app.work import Study, Work
 from dcem.files import write_text
 from dcem.methods.choosing import DEFAULT
-from dcem.report.to_html import prose, style_sheet, template
 from dcem.report.words import FIELDS
 from dcem.table.messages import InputError
-from dcem.table.read import SUFFIXES
 from dcem.table.settings import NAME as SETTINGS
 from dcem.table.settings import settings_text
-from dcem.text import count, duration, percent, remaining
+from dcem.text import duration
 
 STEPS = {  # in the order of the work: what a link says
     "preview": "Preview",
@@ -50,7 +45,7 @@ STEPS = {  # in the order of the work: what a link says
     "score": "Score",
     "next-tests": "Next tests",
 }
-NUMBER = re.compile(r"-?\d*\.\d{4,}(e-?\d+)?")
+MOST_ROWS = 1000, 1_000_000_000  # of a large table, to be read
 
 
 class Pages:
@@ -66,6 +61,7 @@ class Pages:
         return [
             Route("/", get(self.home)),
             Route("/open", post(self.open), methods=["POST"]),
+            Route("/which", get(self.which)),
             Route("/style.css", lambda request: Response(style(), media_type="text/css")),
             Route("/script.js", lambda request: Response(script(), media_type="text/javascript")),
             Route(f"{study}", get(self.preview)),
@@ -154,42 +150,57 @@ class Pages:
         if form.file is None and not named:
             raise InputError("No file was chosen.")
         path = form.file or self.work.inside(named)
+        several = bool(choices(path))
+        told = choosing.told_query(path) if several else None
+        place = Place(path, form.get("query").strip() or told)
+        if place.query is None and several:
+            asked = {name: form.get(name) for name in ("study", "step")}
+            return f"/which?{urlencode({'path': str(path), **asked})}"
         if form.get("study") and form.get("step") in ("score", "next-tests"):
             study = self.work.study(form.get("study"))
-            look(path)  # what cannot be read is said at once
-            study.leave(people=str(path))
+            place.header()  # what cannot be read is said at once
+            study.leave(people=str(path), people_query=place.query)
             return f"/t/{study.name}/{form.get('step')}"
-        study = self.work.open(path)
-        return f"/t/{study.name}"
+        return f"/t/{self.work.open(place).name}"
+
+    def which(self, request: Request) -> Response:
+        """Choose among the tables of a database, or the sheets of a workbook."""
+        asked = request.query_params
+        path = self.work.inside(asked.get("path", ""))
+        return self.page(
+            "which.html",
+            f"Which table of {path.name}?",
+            path=path,
+            choices=choices(path),
+            sql=takes_sql(path),
+            asked={name: asked.get(name, "") for name in ("study", "step")},
+        )
 
     def preview(self, request: Request) -> Response:
         """The first rows, and what each column seems to be."""
         study = self._study(request)
         return self.page(
             "preview.html",
-            study.table.name,
+            study.place.name,
             study=study,
             current="preview",
-            seen=look(study.table),
-            size=study.table.stat().st_size,
+            seen=look(study.place),
+            size=study.place.stamp[1],
+            several=bool(choices(study.table)),
             recipe=commands.looked(study),
         )
 
     def roles(self, request: Request) -> Response:
         """What the columns mean: a proposal, or what was said before."""
         study = self._study(request)
-        proposed = choosing.proposal(study.table)
-        plain = study.left.get("draft") or study.settings.roles or choosing.told(study.table)
-        plain = plain or proposed.roles
-        seen = look(study.table)
-        chosen = {
-            column: role
-            for role in choosing.CLICKED
-            for column in choosing.as_list(plain.get(role))
-        }
-        names = {column.name for column in seen.columns}
+        proposed, told = choosing.proposal(study.place), choosing.told(study.place)
+        plain = study.left.get("draft") or study.settings.roles or told or proposed.roles
+        seen = look(study.place)
+        names = [column.name for column in seen.columns]
         typed = {role: choosing.as_list(plain.get(role)) for role in choosing.TYPED}
         typed["exclude"] = [one for one in typed["exclude"] if one not in names]  # else clicked
+        if "error" not in study.left:
+            typed["features"] = []  # all others are shown as left out
         groups = choosing.as_list(plain.get("group"))
         return self.page(
             "roles.html",
@@ -197,20 +208,21 @@ class Pages:
             study=study,
             current="roles",
             seen=seen,
-            chosen=chosen,
+            chosen=choosing.pressed(plain, names),
             typed=typed,
             plain=plain,
-            columns=choosing.digest([column.name for column in seen.columns]),
+            columns=choosing.digest(names),
             clicked=choosing.CLICKED,
             rare=choosing.RARE,
             reasons={one.value: one.reason for one in proposed.suggestions},
             doubts=[] if study.roles else proposed.doubts,
-            told=bool(choosing.told(study.table)),
+            told=bool(told),
             values=[
                 (value, number, choosing.meaning(value, plain))
-                for value, number in choosing.label_values(study.table, plain)
+                for value, number in choosing.label_values(study.place, plain)
             ],
-            levels=choosing.values_of(study.table, groups[0]) if len(groups) == 1 else (),
+            levels=choosing.values_of(study.place, groups[0]) if len(groups) == 1 else (),
+            lists=steps.written(self.work.out, "next-tests"),
             fields=list(FIELDS),
             error=study.left.get("error"),
             recipe=commands.checked(study),
@@ -222,24 +234,26 @@ class Pages:
         words = form.get("words") if form.get("words") in FIELDS else "general"
         plain: dict[str, Any] = study.left.get("draft", {})
         try:
-            plain = choosing.clicked(form, study.table)
+            plain = choosing.clicked(form, study.place)
+            rows = form.whole("most_rows", 0, *MOST_ROWS) if form.get("most_rows") else None
             asks = plain.get("label") and plain["label"] != form.get("values_of")
-            if asks and choosing.needs_meaning(study.table, plain):
+            if asks and choosing.needs_meaning(study.place, plain):
                 study.leave(draft=plain, error=None)
                 return f"/t/{study.name}/roles#values"
-            choosing.checked(plain, study.table)
+            choosing.checked(plain, study.place)
         except InputError as error:
             study.leave(draft=plain, error=str(error).removeprefix(f"{study.table}: "))
             return f"/t/{study.name}/roles"
-        reasons = choosing.proposal(study.table).suggestions
-        study.say(plain, words, {(one.role, one.value): one.reason for one in reasons})
+        reasons = choosing.proposal(study.place).suggestions
+        why = {(one.role, one.value): one.reason for one in reasons}
+        study.say(plain, why, words=words, most_rows=rows)
         study.leave(draft=None, error=None)
         return f"/t/{study.name}/check"
 
     def check(self, request: Request) -> Response:
         """What the roles make of the table, before anything is computed from it."""
         study, roles = self._with_roles(request)
-        found = choosing.tried(study.table, roles)
+        found = choosing.tried(study.place, roles)
         return self.page(
             "check.html",
             "Is this right?",
@@ -265,8 +279,8 @@ class Pages:
         """Leave a column out that seems to have been recorded after the decision."""
         study, roles = self._with_roles(request)
         plain = {**study.settings.roles, "exclude": [*roles.exclude, form.get("column")]}
-        choosing.checked(plain, study.table)
-        study.say(plain, study.words)
+        choosing.checked(plain, study.place)
+        study.say(plain)
         return f"/t/{study.name}/check"
 
     # ----------------------------------------------------------------------------------- a step
@@ -291,11 +305,11 @@ class Pages:
             step=step,
             run=run,
             older=[one for one in found if one != run],
-            verdict=_verdict(done),
-            rows=_first_rows(done),
-            model=_model(done),
+            verdict=results.verdict(done),
+            rows=results.first_rows(done),
+            model=results.model(done),
             options=steps.options(study, step),
-            recipe=run_recipe(run) if run else steps.recipe(study, step, Posted()),
+            recipe=results.recipe_of(run) if run else steps.recipe(study, step, Posted()),
             default=DEFAULT,
         )
 
@@ -317,7 +331,7 @@ class Pages:
         """How far a run is, for the script of its page."""
         run = self._run(request)
         told = {"state": run.state, "since": duration(run.seconds), "log": run.log}
-        return JSONResponse({**run.progress, **told, "doing": doing(run)})
+        return JSONResponse({**run.progress, **told, "doing": results.doing(run)})
 
     def cancel(self, request: Request, form: Posted) -> str:
         """End a run."""
@@ -383,78 +397,3 @@ def said(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{Path(str(error.filename)).name}: {(error.strerror or '').lower()}"
     return str(error)
-
-
-def doing(run: Run) -> str:
-    """What a run is doing, and how long the rest will take, if that is known."""
-    told = run.progress
-    return str(told["doing"]) + remaining(told.get("left"))
-
-
-def run_recipe(run: Run) -> commands.Recipe:
-    """What a run did, as it was started."""
-    same = run.folder / "same.py"
-    python = same.read_text(encoding="utf-8") if same.is_file() else ""
-    return commands.Recipe(tuple(run.job["command"]), python.rstrip())
-
-
-def _verdict(run: Run | None) -> dict[str, Any] | None:
-    """The answer of a report, to be read before it is opened."""
-    if run is None or run.result.suffix != ".json":
-        return None
-    found = json.loads(run.result.read_text(encoding="utf-8"))
-    return found.get("verdict")
-
-
-def _first_rows(run: Run | None) -> tuple[list[str], list[tuple[str, ...]]] | None:
-    """The first rows of a list of people."""
-    if run is None or run.result.suffix != ".csv":
-        return None
-    seen = look(run.result)
-    return [column.name for column in seen.columns], [tuple(map(_short, row)) for row in seen.rows]
-
-
-def _short(cell: str) -> str:
-    """A number with the digits that anybody reads."""
-    return f"{float(cell):.3g}" if NUMBER.fullmatch(cell) else cell
-
-
-def _model(run: Run | None) -> dict[str, str] | None:
-    """The method of a model, why it was taken, and its card."""
-    if run is None or not (run.result / "MODEL_CARD.md").is_file():
-        return None
-    told = json.loads((run.result / "model.json").read_text(encoding="utf-8"))
-    card = (run.result / "MODEL_CARD.md").read_text(encoding="utf-8")
-    return {"method": told["model"]["method"], "why": told["table"]["why"], "card": card}
-
-
-@cache
-def environment() -> jinja2.Environment:
-    """The templates; whatever is put into them is text, never markup."""
-    made = jinja2.Environment(
-        loader=jinja2.PackageLoader("dcem.app"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.globals["SUFFIXES"] = SUFFIXES
-    made.filters["prose"] = lambda text: Markup(prose(text))
-    made.filters |= {"count": count, "percent": percent, "duration": duration, "doing": doing}
-    return made
-
-
-@cache
-def style() -> str:
-    """The look of the reports, and a few rules for forms."""
-    return style_sheet() + _own("app.css")
-
-
-@cache
-def script() -> str:
-    """What the reports do, and what makes waiting easier."""
-    return template("page.js") + _own("app.js")
-
-
-def _own(name: str) -> str:
-    return (resources.files("dcem.app") / "templates" / name).read_text(encoding="utf-8")

@@ -97,8 +97,8 @@ class Run:
         return _tail(self.folder / "log.txt")
 
     def files(self) -> list[Path]:
-        """What it wrote, relative to its folder; its log, roles and Python too."""
-        found = (path for path in self.folder.rglob("*") if path.is_file())
+        """What it wrote, relative to its folder; its log, roles and Python too, and no links."""
+        found = (p for p in self.folder.rglob("*") if p.is_file() and not p.is_symlink())
         inside = sorted(path.relative_to(self.folder) for path in found)
         return [path for path in inside if path.name[0] != "." and path.name not in INTERNAL]
 

@@ -51,15 +51,20 @@ def recipe(study: Study, step: str, form: Posted) -> Recipe:
         method = form.get("method", "auto")
         if method != "auto" and method not in fittable():
             raise InputError(f"There is no method {method!r} to be fitted.")
-        return commands.fitted(study, out, method, latest(study, "compare"))
+        start = earlier(study).get(form.get("start"))
+        judge = bool(form.get("judge"))
+        return commands.fitted(study, out, method, latest(study, "compare"), start, judge)
     model = latest(study, "fit")
     if model is None:
         raise InputError("Fit a model first.")
     if step == "score":
-        flagged = form.whole("flagged", 0, 0, 100)
-        return commands.scored(study, model, people(study), out, flagged / 100 or None)
+        share, risk = (form.whole(name, 0, 0, 100) / 100 for name in ("flagged", "risk"))
+        if share and risk:
+            raise InputError("Flag people by their number or by their risk, not by both.")
+        rule = {"capacity": share} if share else {"threshold": risk} if risk else {}
+        return commands.scored(study, model, study.people, out, **rule)
     budget = form.whole("budget", BUDGET, 0, MOST)
-    return commands.next_tested(study, model, people(study), out, budget)
+    return commands.next_tested(study, model, study.people, out, budget)
 
 
 def options(study: Study, step: str) -> dict[str, Any]:
@@ -71,9 +76,13 @@ def options(study: Study, step: str) -> dict[str, Any]:
             "folds": FOLDS,
             "planted": PLANTED,
         },
-        "fit": {"methods": fittable(), "compared": latest(study, "compare") is not None},
-        "score": {"people": people(study)},
-        "next-tests": {"people": people(study), "budget": BUDGET},
+        "fit": {
+            "methods": fittable(),
+            "compared": latest(study, "compare") is not None,
+            "earlier": list(earlier(study)),
+        },
+        "score": {"people": study.people},
+        "next-tests": {"people": study.people, "budget": BUDGET},
     }
     return offered.get(step, {})
 
@@ -94,10 +103,21 @@ def latest(study: Study, step: str) -> Path | None:
     return next((run.result for run in runs(study.folder, step) if run.state == "done"), None)
 
 
-def people(study: Study) -> Path:
-    """The table whose people are scored: the one that was chosen, if it is still there."""
-    chosen = Path(study.left.get("people", study.table))
-    return chosen if chosen.is_file() else study.table
+def earlier(study: Study) -> dict[str, Path]:
+    """Models that a fit can go on from: those of all tables, if it is known how tests were drawn.
+
+    New tests are told from old ones by their probabilities.
+    """
+    if study.roles is None or study.roles.testing_probability is None:
+        return {}
+    return written(study.folder.parent, "fit")
+
+
+def written(work: Path, step: str) -> dict[str, Path]:
+    """What the runs of a step that ended well have written, of all tables: its name, its place."""
+    found = [run for folder in sorted(work.iterdir()) for run in runs(folder, step)]
+    done = [run for run in found if run.state == "done"]
+    return {f"{run.folder.parent.name}/{run.name}": run.result for run in done}
 
 
 def script(study: Study) -> str:

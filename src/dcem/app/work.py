@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dcem.app.places import Place, is_table
 from dcem.files import is_running, write_text
+from dcem.table.formats import parquet_files
 from dcem.table.messages import InputError, did_you_mean
 from dcem.table.read import SUFFIXES
 from dcem.table.roles import Roles
@@ -40,14 +42,14 @@ class Study:
     folder
         Where its runs are.
     table
-        The file.
+        The file, or the folder of Parquet files.
     start
         The folder in which the app was started: commands run there, and paths are shown from there.
     settings
-        Roles and words: the `dcem.toml` of the study.
+        Roles, words and how the file is read: the `dcem.toml` of the study.
     left
-        What a person left on the pages: `draft` and `error` of roles that do not fit, `people`, the
-        table to be scored.
+        What a person left on the pages: `draft` and `error` of roles that do not fit, `people` and
+        `people_query`, the table to be scored.
     """
 
     folder: Path
@@ -62,6 +64,23 @@ class Study:
         return self.folder.name
 
     @property
+    def place(self) -> Place:
+        """The table in its file."""
+        return Place(self.table, self.reading.get("query"))
+
+    @property
+    def people(self) -> Place:
+        """The table whose people are scored: the one that was chosen, if it is still there."""
+        chosen = Place(Path(self.left.get("people", self.table)), self.left.get("people_query"))
+        return chosen if "people" in self.left and chosen.exists() else self.place
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the file is read, as arguments of `read_table`: `query` and `most_rows`, if set."""
+        shared = self.settings.shared
+        return {name: shared[name] for name in ("query", "most_rows") if name in shared}
+
+    @property
     def roles(self) -> Roles | None:
         """The roles, once they were said."""
         return Roles.from_plain(self.settings.roles) if self.settings.roles else None
@@ -69,7 +88,7 @@ class Study:
     @property
     def words(self) -> str:
         """The field whose words reports use."""
-        return str(self.settings.choices.get("", {}).get("words", "general"))
+        return str(self.settings.shared.get("words", "general"))
 
     def shown(self, path: Path) -> str:
         """A path as one would type it in the folder of the start."""
@@ -77,10 +96,11 @@ class Study:
         text = str(path.relative_to(self.start) if inside else path)
         return f"./{text}" if text.startswith("-") else text
 
-    def say(self, roles: dict[str, Any], words: str, reasons: Reasons | None = None) -> None:
-        """Write roles and words to `dcem.toml`."""
-        choices = {"": {"words": words}} if words != "general" else {}
-        text = settings_text(Settings(None, roles, choices), reasons=reasons)
+    def say(self, roles: dict[str, Any], reasons: Reasons | None = None, **choices: Any) -> None:
+        """Write roles, and choices for all commands, to `dcem.toml`; None forgets a choice."""
+        said = {**self.settings.shared, **choices}
+        kept = {name: value for name, value in said.items() if value not in (None, "general")}
+        text = settings_text(Settings(None, roles, {"": kept}), reasons=reasons)
         write_text(self.folder / SETTINGS, text)
 
     def leave(self, **what: Any) -> None:
@@ -118,7 +138,7 @@ class Work:
         """The file or folder that was meant, if it may be read; otherwise an error that helps."""
         try:
             path = (self.start / Path(given.strip()).expanduser()).resolve()
-            allowed = any(path.is_relative_to(one) for one in (*self.folders, self.uploads))
+            allowed = self._is_open(path)
             exists = allowed and path.exists()
         except (OSError, ValueError, RuntimeError):
             raise InputError(f"{given!r} cannot be the name of a file.") from None
@@ -128,28 +148,35 @@ class Work:
                 f"{', '.join(map(str, self.folders))}. Start `dcem app` with its folder, or drop "
                 "the file here."
             )
+        if exists and path.is_dir() and not all(map(self._is_open, parquet_files(path))):
+            raise InputError(f"{given!r} holds links to files that these pages may not read.")
         if not exists:
             near = [one.name for one in path.parent.glob("*")] if path.parent.is_dir() else []
             raise InputError(f"There is no file {given!r}.{did_you_mean(path.name, near)}")
         return path
 
+    def _is_open(self, path: Path) -> bool:
+        """Whether it is in the folders that may be read, wherever a link leads."""
+        real = path.resolve()
+        return any(real.is_relative_to(one) for one in (*self.folders, self.uploads))
+
     def listing(self, folder: Path) -> tuple[list[Path], list[Path]]:
-        """Folders in a folder, and tables."""
+        """Folders in a folder, and tables; a folder of Parquet files is both."""
         found = sorted(folder.iterdir(), key=lambda one: one.name.casefold())
         shown = [one for one in found if not one.name.startswith(".") and one != self.out]
-        tables = [one for one in shown if is_table(one) and one.is_file()]
+        tables = [one for one in shown if is_table(one)]
         return [one for one in shown if one.is_dir()], tables
 
     def studies(self) -> list[Study]:
         """Those whose table is still there, the latest first."""
         files = sorted(self.out.glob("*/study.json"), key=lambda f: -f.stat().st_mtime)
         found = [self._read(file) for file in files]
-        return [study for study in found if study is not None and study.table.is_file()]
+        return [study for study in found if study is not None and study.place.exists()]
 
     def study(self, name: str) -> Study:
         """The study of this name."""
         found = self._read(self.out / name / "study.json") if NAME.fullmatch(name) else None
-        if found is None or not found.table.is_file():
+        if found is None or not found.place.exists():
             raise LookupError(name)
         return found
 
@@ -164,19 +191,22 @@ class Work:
             return None
         return Study(file.parent, table, self.start, said, plain)
 
-    def open(self, table: Path) -> Study:
+    def open(self, place: Place) -> Study:
         """The study of a table: the one there is, or a new one."""
-        if not table.is_file() or not is_table(table):
+        if not place.exists():
             raise InputError(
-                f"{table.name!r} is not a table. Tables end with {', '.join(SUFFIXES)}."
+                f"{place.path.name!r} is not a table. Tables end with {', '.join(SUFFIXES)}; a "
+                "folder of Parquet files is one, too."
             )
+        place.header()  # what cannot be read is said at once
         for study in self.studies():
-            if study.table == table:
+            if study.place == place:
                 return study
-        folder = self._new_folder(table)
-        study = Study(folder, table, self.start, Settings(), {})
+        study = Study(self._new_folder(place.path), place.path, self.start, Settings(), {})
         study.leave()
-        return study
+        if place.query is not None:
+            study.say({}, query=place.query)
+        return self.study(study.name)
 
     def _new_folder(self, table: Path) -> Path:
         stem = re.sub(r"[^A-Za-z0-9_]+", "-", table.name.partition(".")[0]).strip("-_")[:50]
@@ -189,11 +219,6 @@ class Work:
             except FileExistsError:
                 continue
         raise InputError(f"{self.out} holds too many studies of {table.name!r}.")
-
-
-def is_table(path: Path) -> bool:
-    """Whether the name says that it can be read."""
-    return path.name.lower().endswith(SUFFIXES)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from dcem.table.settings import NAME, Settings, find_settings, read_settings, se
 
 # Commands that read the file; their sections in it bear their names.
 READERS = ("audit", "compare", "fit", "predict", "next-tests", "check", "report")
-SHARED = ("words", "seed", "query")  # choices that may stand outside all sections
+SHARED = ("words", "seed", "query", "most_rows")  # choices that may stand outside all sections
 EITHER = ("threshold", "capacity")  # one of them on the command line stands for both
 SHOWN = 3  # entries of a list, where what was taken is told
 PANEL = "Settings"
@@ -114,7 +114,7 @@ def _chosen(settings: Settings, command: Any, path: Path | None) -> dict[str, An
         if name not in names or name in Roles.settable():
             hint = _AS_ROLE if name in Roles.settable() else did_you_mean(name, names)
             raise InputError(f"{path}: {command.name} has no choice {name!r}.{hint}")
-    shared = settings.choices.get("", {})
+    shared = settings.shared
     for name in shared:
         if name not in SHARED:
             hint = _AS_ROLE if name in Roles.settable() else " It belongs to a command."

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -87,6 +87,21 @@ def _whole(path: Path, query: str | None, changed: int, size: int) -> Stored:
         return _workbook(path, query)
     refuse_query(path, query)
     return _statistics(path)
+
+
+def contents(path: Path) -> dict[str, str]:
+    """The tables in a database, or the sheets of a workbook, each with the query that reads it.
+
+    Empty for a file that is a table by itself.
+    """
+    suffix = path.suffix.lower()
+    if path.is_file() and suffix in DATABASES:
+        run, kind = _engine(path)
+        found = [n for batch in run(path, TABLES[kind], 1000) for n in batch.column(0).to_pylist()]
+        return {name: _all_of(name) for name in found}
+    if path.is_file() and suffix in BOOKS:
+        return {name: name for name in _book(path).sheet_names}
+    return {}
 
 
 def refuse_query(path: Path, query: str | None) -> None:
@@ -183,21 +198,17 @@ def _arrow(path: Path) -> Stored:
 
 def _workbook(path: Path, sheet: str | None) -> Stored:
     """A sheet of a workbook, the first one with cells unless it is named."""
-    with extra_needed(f"{path.name}"):
-        import python_calamine
-    try:
-        book = python_calamine.CalamineWorkbook.from_path(str(path))
-        sheets = book.sheet_names
-        if sheet is not None and sheet not in sheets:
-            hint = did_you_mean(sheet, sheets)
-            raise InputError(f"{path} has no sheet {sheet!r}.{hint} It has: {listed(sheets)}.")
-        filled = {}
-        for name in sheets if sheet is None else [sheet]:
+    book = _book(path)
+    sheets = book.sheet_names
+    if sheet is not None and sheet not in sheets:
+        hint = did_you_mean(sheet, sheets)
+        raise InputError(f"{path} has no sheet {sheet!r}.{hint} It has: {listed(sheets)}.")
+    filled = {}
+    for name in sheets if sheet is None else [sheet]:
+        with _readable(path):
             rows = book.get_sheet_by_name(name).to_python(skip_empty_area=True)
-            if any(cell != "" for row in rows for cell in row):
-                filled[name] = rows
-    except python_calamine.CalamineError as error:
-        raise InputError(f"{path}: not a readable workbook: {error}.") from None
+        if any(cell != "" for row in rows for cell in row):
+            filled[name] = rows
     if not filled:
         raise InputError(f"{path}: the workbook is empty.")
     taken, rows = next(iter(filled.items()))
@@ -217,6 +228,23 @@ def _workbook(path: Path, sheet: str | None) -> Stored:
     kept = [(name, column) for name, column in columns if name or column.null_count < len(column)]
     table = pa.Table.from_arrays([column for _, column in kept], names=[name for name, _ in kept])
     return _in_memory(table, notes)
+
+
+def _book(path: Path) -> Any:
+    with extra_needed(path.name), _readable(path):
+        import python_calamine
+
+        return python_calamine.CalamineWorkbook.from_path(str(path))
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    import python_calamine
+
+    try:
+        yield
+    except python_calamine.CalamineError as error:
+        raise InputError(f"{path}: not a readable workbook: {error}.") from None
 
 
 def objects(cells: Sequence[Any]) -> pa.Array:
@@ -287,22 +315,15 @@ TABLES = {
 
 def _database(path: Path, query: str | None) -> Stored:
     """What a query says, or the only table; the file is opened for reading alone."""
-    if _is_duckdb(path):
-        run, kind = _duckdb, "duckdb"
-    elif _begins(path).startswith(b"SQLite format 3"):
-        run, kind = _sqlite, "sqlite"
-    else:
-        raise InputError(f"{path}: neither a DuckDB nor an SQLite file.")
+    run, _ = _engine(path)
     if query is None:
-        tables = [
-            name for batch in run(path, TABLES[kind], 1000) for name in batch.column(0).to_pylist()
-        ]
+        tables = contents(path)
         if len(tables) != 1:
             raise InputError(
-                f"{path} has {len(tables)} tables ({listed(tables)}): say which rows, as SQL, with "
-                "`query`."
+                f"{path} has {len(tables)} tables ({listed(list(tables))}): say which rows, as "
+                "SQL, with `query`."
             )
-        query = f'SELECT * FROM "{tables[0]}"'
+        [query] = tables.values()
     sql = query.strip().rstrip(";")
     names = next(iter(run(path, f"SELECT * FROM ({sql}) LIMIT 0", 1))).schema.names
     return Stored(
@@ -319,12 +340,27 @@ def _is_duckdb(path: Path) -> bool:
     return _begins(path)[8:12] == b"DUCK"
 
 
+def _engine(path: Path) -> tuple[Callable[[Path, str, int], Iterator[pa.RecordBatch]], str]:
+    """What runs SQL on a database, and its kind."""
+    if _is_duckdb(path):
+        return _duckdb, "duckdb"
+    if _begins(path).startswith(b"SQLite format 3"):
+        return _sqlite, "sqlite"
+    raise InputError(f"{path}: neither a DuckDB nor an SQLite file.")
+
+
+def _all_of(table: str) -> str:
+    name = table.replace('"', '""')
+    return f'SELECT * FROM "{name}"'
+
+
 def _duckdb(path: Path, sql: str, rows: int) -> Iterator[pa.RecordBatch]:
-    """The result in batches, after one without rows that has the names."""
+    """The result in batches, after one without rows that has the names; of this file alone."""
     with extra_needed(path.name):
         import duckdb
+    alone: dict[str, Any] = {"enable_external_access": False}
     try:
-        with closing(duckdb.connect(str(path), read_only=True)) as database:
+        with closing(duckdb.connect(str(path), read_only=True, config=alone)) as database:
             reader = database.sql(sql).to_arrow_reader(min(rows, 1 << 20))
             yield pa.RecordBatch.from_pylist([], reader.schema)
             yield from reader

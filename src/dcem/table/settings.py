@@ -53,6 +53,11 @@ class Settings:
     roles: dict[str, Any] = field(default_factory=dict)
     choices: dict[str, dict[str, Any]] = field(default_factory=dict)
 
+    @property
+    def shared(self) -> dict[str, Any]:
+        """The choices for every command that has them."""
+        return self.choices.get("", {})
+
 
 def find_settings(table: Path | None = None) -> Path | None:
     """The settings file beside a table, else the one in the working directory, else None."""
@@ -121,7 +126,7 @@ def settings_text(
     ]
     if settings.table is not None:
         lines += [f"table = {_value(settings.table.name)}", ""]
-    lines += [f"{name} = {_value(v)}" for name, v in settings.choices.get("", {}).items()]
+    lines += [f"{name} = {_value(v)}" for name, v in settings.shared.items()]
     if doubts:
         lines += ["# Please check:"]
         for doubt in doubts:

@@ -1,0 +1,46 @@
+"""How a page is made: templates, the look of the reports, and what the script does."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+
+import jinja2
+from markupsafe import Markup
+
+from dcem.app.results import doing
+from dcem.report.to_html import prose, style_sheet, template
+from dcem.table.read import SUFFIXES
+from dcem.text import count, duration, percent
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """The templates; whatever is put into them is text, never markup."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("dcem.app"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals["SUFFIXES"] = SUFFIXES
+    made.filters["prose"] = lambda text: Markup(prose(text))
+    made.filters |= {"count": count, "percent": percent, "duration": duration, "doing": doing}
+    return made
+
+
+@cache
+def style() -> str:
+    """The look of the reports, and a few rules for forms."""
+    return style_sheet() + _own("app.css")
+
+
+@cache
+def script() -> str:
+    """What the reports do, and what makes waiting easier."""
+    return template("page.js") + _own("app.js")
+
+
+def _own(name: str) -> str:
+    return (resources.files("dcem.app") / "templates" / name).read_text(encoding="utf-8")

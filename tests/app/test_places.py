@@ -1,0 +1,179 @@
+"""Tables that are not one file of their own: databases, workbooks, folders; and earlier models."""
+
+import re
+import sqlite3
+import zipfile
+from html import unescape
+from io import BytesIO
+
+import pandas as pd
+import pytest
+from tables import write_stops, write_survey
+from typer.testing import CliRunner
+
+from dcem.app import commands
+from dcem.app.forms import Posted
+from dcem.app.places import Place
+from dcem.app.runs import Run
+from dcem.app.steps import recipe
+from dcem.cli import app as cli
+from dcem.table.read import read_whole
+
+ROLES = {"label": "contraband_found", "tested": ["searched"], "group": ["subject_race"]}
+MORE = {"missing": ["NA"], "exclude": ["stop_id", "arrest_made"]}
+
+
+def database(app, name: str = "police.sqlite"):
+    """Stops and a survey in one file."""
+    path = app.tables / name
+    with sqlite3.connect(path) as opened:
+        for table, write in {"stops": write_stops, "a survey": write_survey}.items():
+            rows = pd.read_csv(write(app.tables.parent / "rows.csv", 300), keep_default_na=False)
+            rows.to_sql(table, opened, index=False)
+    opened.close()
+    return path
+
+
+def opened(client, app, **fields: str) -> str:
+    """The address that opening leads to."""
+    answer = client.post("/open", data=app.form(**fields))
+    assert answer.status_code == 303, answer.text
+    return answer.headers["location"]
+
+
+def test_a_table_of_a_database_is_chosen_by_a_click_or_by_sql(app, monkeypatch) -> None:
+    database(app)
+    with app.client() as client:
+        which = opened(client, app, path="police.sqlite")
+        assert which.startswith("/which?")
+        page = client.get(which)
+        asked = re.findall(r'name="query" value="([^"]*)"', page.text)
+        queries = [unescape(query) for query in asked]
+        assert queries == ['SELECT * FROM "stops"', 'SELECT * FROM "a survey"']
+        address = opened(client, app, path="police.sqlite", query=queries[1])
+        assert "RIDRETH1" in client.get(address).text
+        sql = "SELECT * FROM stops WHERE hour < 12"
+        address = opened(client, app, path="police.sqlite", query=sql)
+        assert opened(client, app, path="police.sqlite", query=sql) == address
+        wrong = client.post("/open", data=app.form(path="police.sqlite", query="SELECT * FROM x"))
+        assert wrong.status_code == 422
+        study = app.work.study(address.removeprefix("/t/"))
+        study.say({**ROLES, **MORE})
+        assert client.get(f"{address}/check").status_code == 200
+        study = app.work.study(study.name)
+        assert study.place == Place(app.tables / "police.sqlite", sql)
+        monkeypatch.chdir(app.tables)
+        names: dict = {}
+        exec(commands.checked(study).python, names)
+        assert len(names["table"].problem) == len(read_whole(study.table, query=sql))
+
+
+def test_the_shown_commands_run_on_a_database(app, monkeypatch) -> None:
+    """As they stand: the query comes from the settings of the study, or is an option."""
+    database(app)
+    study = app.work.open(Place(app.tables / "police.sqlite", 'SELECT * FROM "stops"'))
+    study.say({**ROLES, **MORE})
+    study = app.work.study(study.name)
+    run = Run(study.folder / "fit-1")
+    fit = commands.fitted(study, run.folder, "ipw")
+    words = [word for word in fit.words if word not in ("--method", "ipw")]
+    run.folder.mkdir()
+    (run.folder / "dcem.toml").write_text((study.folder / "dcem.toml").read_text())
+    monkeypatch.chdir(app.tables)
+    quick = ("--method", "tested-only", "--learner", "linear")
+    assert CliRunner().invoke(cli, [*words, *quick]).exit_code == 0
+    scored = commands.scored(study, run.folder / "model", study.people, run.folder, capacity=0.1)
+    assert CliRunner().invoke(cli, scored.words).exit_code == 0
+    scores = read_whole(run.folder / "scores.csv").to_pandas()
+    assert len(scores) == 300
+    assert (scores["flagged"].str.lower() == "true").sum() == 30
+
+
+def test_sheets_are_chosen_among(app) -> None:
+    pytest.importorskip("openpyxl")
+    with pd.ExcelWriter(app.tables / "book.xlsx") as book:
+        for sheet in ("Read me", "2024"):
+            pd.DataFrame({"x": [1, 2], sheet: [0, 1]}).to_excel(book, sheet_name=sheet, index=False)
+    with app.client() as client:
+        page = client.get(opened(client, app, path="book.xlsx"))
+        assert page.text.count('name="query"') == 2
+        assert "2024" in client.get(opened(client, app, path="book.xlsx", query="2024")).text
+
+
+def test_a_folder_of_parquet_files_is_a_table(app) -> None:
+    frame = pd.read_csv(write_stops(app.tables.parent / "stops.csv", 200))
+    for year in (2023, 2024):
+        folder = app.tables / "stops" / f"year={year}"
+        folder.mkdir(parents=True)
+        frame.to_parquet(folder / "part.parquet")
+    with app.client() as client:
+        assert 'value="' + str(app.tables / "stops") in client.get("/").text
+        address = opened(client, app, path="stops")
+        assert "400 rows" in client.get(address).text
+        columns = re.search(r'name="columns" value="(\w+)"', client.get(f"{address}/roles").text)[1]
+        header = app.work.study("stops").place.header()
+        role = {"contraband_found": "label", "searched": "tested", "subject_race": "group"}
+        clicks = {f"role-{i}": role[name] for i, name in enumerate(header) if name in role}
+        form = app.form(columns=columns, most_rows="1000", **clicks)
+        assert client.post(f"{address}/roles", data=form).headers["location"] == f"{address}/check"
+        study = app.work.study("stops")
+        assert study.reading == {"most_rows": 1000}
+        assert "most_rows=1000" in commands.checked(study).python
+
+
+def test_links_lead_nowhere(app) -> None:
+    """Neither out of a folder of Parquet files, nor from a run into a bundle."""
+    secret = app.tables.parent / "secret.parquet"
+    pd.DataFrame({"x": [1]}).to_parquet(secret)
+    (app.tables / "parts").mkdir()
+    (app.tables / "parts" / "one.parquet").symlink_to(secret)
+    write_stops(app.tables / "stops.csv", 60)
+    with app.client() as client:
+        assert client.post("/open", data=app.form(path="parts")).status_code == 422
+        address = opened(client, app, path="stops.csv")
+        run = app.work.study("stops").folder / "audit-1"
+        run.mkdir()
+        (run / "job.json").write_text(
+            '{"step": "audit", "result": "audit.json", "command": [], "time": 0}'
+        )
+        (run / "process").touch()
+        for name in ("audit.json", "mine.txt"):
+            (run / name).write_text("{}")
+        (run / "theirs.parquet").symlink_to(secret)
+        (run / "more").symlink_to(app.tables.parent)
+        assert client.get(f"{address}/runs/audit-1/mine.txt").status_code == 200
+        assert client.get(f"{address}/runs/audit-1/theirs.parquet").status_code == 404
+        assert client.get(f"{address}/runs/audit-1/more/secret.parquet").status_code == 404
+        with zipfile.ZipFile(BytesIO(client.get(f"{address}/bundle.zip").content)) as bundle:
+            names = bundle.namelist()
+    assert "stops/audit-1/mine.txt" in names
+    assert not any("secret" in name or "theirs" in name for name in names)
+    assert not any(name.startswith("/") or ".." in name for name in names)
+
+
+def test_a_fit_can_go_on_from_an_earlier_model_once_tests_were_drawn(app) -> None:
+    write_stops(app.tables / "stops.csv", 60)
+    study = app.work.open(Place(app.tables / "stops.csv"))
+    for step, result in {"fit": "model", "next-tests": "next-tests.csv"}.items():
+        run = study.folder / f"{step}-1"
+        run.mkdir()
+        (run / "job.json").write_text(
+            f'{{"step": "{step}", "result": "{result}", "command": [], "time": 0}}'
+        )
+        (run / "process").touch()
+        (run / result).touch()
+    with app.client() as client:
+        address = f"/t/{study.name}"
+        study.say({**ROLES, **MORE})
+        assert 'name="start"' not in client.get(f"{address}/fit").text
+        drawn = study.folder / "next-tests-1" / "next-tests.csv"
+        assert str(drawn) in client.get(f"{address}/roles").text
+        study.say({**ROLES, **MORE, "testing_probability": str(drawn)})
+        again = app.work.study(study.name)
+        form = Posted({"start": [f"{study.name}/fit-1"], "method": ["ipw"]})
+        made = recipe(again, "fit", form)
+        place = made.words.index("--start-from")
+        assert made.words[place + 1].endswith("fit-1/model")
+        assert "--method" not in made.words
+        assert "start=start" in made.python
+        compile(made.python, "shown", "exec")
