@@ -57,18 +57,21 @@ class _Graph(nn.Module):
 
 
 def write_networks(
-    estimator: NetworkClassifier, example: np.ndarray, path: Path, opset: int
+    estimator: NetworkClassifier, example: np.ndarray, path: Path, opset: int, given: str
 ) -> None:
-    """Write the networks of an estimator to `path`; `example` holds rows to trace them with."""
+    """Write the networks of an estimator to `path`, as a graph with the input `given`.
+
+    `example` holds rows to trace them with.
+    """
     with warnings.catch_warnings():  # the exporter's own notes on tracing and its successor
         warnings.simplefilter("ignore")
         torch.onnx.export(
             _Graph(estimator).eval(),
             (torch.from_numpy(example[:2]),),
             str(path),
-            input_names=["X"],
+            input_names=[given],
             output_names=["probabilities"],
-            dynamic_axes={"X": {0: "rows"}, "probabilities": {0: "rows"}},
+            dynamic_axes={given: {0: "rows"}, "probabilities": {0: "rows"}},
             opset_version=opset,
             dynamo=False,
         )

@@ -261,6 +261,10 @@ class TableModel:
         cards = {CARD: above("to_markdown")(document), PAGE: above("to_html")(document)}
         save(self.estimator, folder, table=described, cards=cards)
 
+    def export_onnx(self, path: str | Path) -> None:
+        """Write the model, encoder included, as an ONNX file of raw columns: `dcem.saving.onnx`."""
+        above("export_onnx")(self.estimator, path, self.encoder)
+
     @classmethod
     def load(cls, folder: str | Path) -> TableModel:
         """The model that `save` wrote."""
