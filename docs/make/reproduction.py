@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.paper import EXHIBITS, Recorded, agreement, published
-from dcem.paper.drawing import fraction, write
+from dcem.paper.drawing import write
 from dcem.paper.exhibits import calibration, claims, robustness, sensitivity
 from dcem.paper.exhibits import summary as summaries
 from dcem.paper.exhibits import tables as appendix
@@ -24,7 +24,7 @@ from dcem.paper.exhibits.points import brackets
 from dcem.paper.published import METHOD_NAMES, METRIC_NAMES
 from dcem.paper.sources import Found
 from dcem.paper.spread import NOTHING, Spread, Spreads, our_rows, published_spreads, spreads_of
-from dcem.text import number
+from dcem.text import fraction, number
 
 DOCS = Path(__file__).resolve().parents[1]
 PAGE = DOCS / "reproduction.md"

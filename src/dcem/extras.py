@@ -1,8 +1,10 @@
 """Libraries that come with an extra of the installation, and what is said where one is missing."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+
+from dcem._version import __version__
 
 EXTRAS = {
     "torch": "networks",
@@ -41,6 +43,23 @@ def missing_extra(error: ModuleNotFoundError, what: str = "this") -> str | None:
     """The same of a failed import; None for a module that no extra brings."""
     library = (error.name or "").partition(".")[0]
     return is_missing(what, library) if library in EXTRAS else None
+
+
+def versions() -> dict[str, str]:
+    """Name -> version of all that numbers come from; an extra that is not installed has none."""
+    from importlib.metadata import PackageNotFoundError, version
+    from platform import python_version
+
+    found = {"dcem": __version__, "Python": python_version()}
+    for name in ("numpy", "scipy", "scikit-learn", "lightgbm", "torch"):
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+def made_with() -> str:
+    """The same in a line."""
+    return ", ".join(f"{name} {version}" for name, version in versions().items())
 
 
 @contextmanager

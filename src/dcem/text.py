@@ -8,6 +8,7 @@ percentage points with their sign (-3.1). What rounds to zero is zero: no number
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from math import inf, isnan
 
 MISSING = "–"
@@ -72,6 +73,12 @@ def duration(seconds: float) -> str:
     if seconds < 99.5 * 60:
         return f"{seconds / 60:.0f} minutes"
     return f"{seconds / 3600:.1f} hours"
+
+
+def fraction(value: float) -> str:
+    """A parameter as papers write it: 1/3, 1/2, 3/2, 2; what is not so simple as a decimal."""
+    exact = Fraction(value).limit_denominator(4)
+    return str(exact) if abs(exact - value) < 1e-3 else f"{value:.3g}"
 
 
 def remaining(seconds: float | None) -> str:

@@ -59,4 +59,4 @@ def test_an_installed_package_claims_no_commit(checkout):
 
 
 def test_versions_name_what_decides_a_result():
-    assert {"dcem", "python", "torch", "numpy", "scipy", "scikit-learn"} <= set(versions())
+    assert {"dcem", "Python", "torch", "numpy", "scipy", "scikit-learn"} <= set(versions())

@@ -75,10 +75,10 @@ def test_rows_say_what_sets_them_apart_from_most():
     }
 
 
-def test_thirds_are_written_as_in_the_paper():
+def test_settings_are_written_as_in_the_paper():
     frame = pd.DataFrame({"k": [1 / 3, 0.3333, 0.1, 0.25, 4 / 3], "method": "dcem"})
     board = _board("some", "", frame.assign(auc=0.5, auc_difference=0.0))
-    assert {one["name"] for one in board["settings"]} == {"k 1/3", "k 0.1", "k 0.25", "k 4/3"}
+    assert {one["name"] for one in board["settings"]} == {"k 1/3", "k 0.1", "k 1/4", "k 4/3"}
 
 
 def test_nothing_is_loaded_from_elsewhere(out, tmp_path):

@@ -27,7 +27,9 @@ from dcem.audit.results import Driver
 from dcem.estimation.cross_fitting import CrossFit, Features
 from dcem.estimation.influence import People, Z
 from dcem.metrics.estimate import Estimate
+from dcem.table.disclosure import THRESHOLD
 from dcem.table.labels import SelectiveLabels
+from dcem.text import percent
 
 ROWS = 10_000  # held-out rows, over all folds
 MOVED = 2_000  # of them to show the direction
@@ -123,7 +125,7 @@ def _direction(asked: _Held, columns: list[int], labels: list[str], source: str)
     def rate(values: np.ndarray) -> float:
         moved = asked.X.copy()
         moved[:, columns] = values
-        return 100 * float(np.average(asked.probability(moved), weights=asked.weight))
+        return float(np.average(asked.probability(moved), weights=asked.weight))
 
     block = asked.X[:, columns]
     filled = np.where(np.isnan(block), np.inf, block)  # to numpy, no two missing values are equal
@@ -133,14 +135,15 @@ def _direction(asked: _Held, columns: list[int], labels: list[str], source: str)
         return "the same for everybody"
     if len(patterns) <= CATEGORIES or len(columns) > 2:
         common = patterns[np.argsort(-count)[:CATEGORIES]]
-        common = common[np.sort(-count)[: len(common)] <= -10] if count.max() >= 10 else common
+        if count.max() >= THRESHOLD:
+            common = common[np.sort(-count)[: len(common)] <= -THRESHOLD]
         rates = [rate(pattern) for pattern in common]
         if len(rates) < 2:
             return "hardly varies"
         most, least = int(np.argmax(rates)), int(np.argmin(rates))
         return (
-            f"{_pattern(common[most], labels, source)}: {rates[most]:.1f} %, "
-            f"{_pattern(common[least], labels, source)}: {rates[least]:.1f} %"
+            f"{_pattern(common[most], labels, source)}: {percent(rates[most], 1)}, "
+            f"{_pattern(common[least], labels, source)}: {percent(rates[least], 1)}"
         )
     many = max(range(len(columns)), key=lambda c: len(np.unique(block[:, c])))
     present = block[~np.isnan(block[:, many]), many]
@@ -150,8 +153,8 @@ def _direction(asked: _Held, columns: list[int], labels: list[str], source: str)
     typical = np.nanmedian(block, axis=0)
     ends = [np.where(np.arange(len(columns)) == many, value, typical) for value in (low, high)]
     below, above = (rate(end) for end in ends)
-    word = "about as often" if abs(above - below) < 0.5 else "more" if above > below else "less"
-    return f"{word} when high: {below:.1f} % at {low:.4g}, {above:.1f} % at {high:.4g}"
+    word = "about as often" if abs(above - below) < 0.005 else "more" if above > below else "less"
+    return f"{word} when high: {percent(below, 1)} at {low:.4g}, {percent(above, 1)} at {high:.4g}"
 
 
 def _pattern(values: np.ndarray, labels: list[str], source: str) -> str:

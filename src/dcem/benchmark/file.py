@@ -36,7 +36,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from dcem.metrics import RANKING
-from dcem.table.checks import InputError, nearest
+from dcem.table.messages import InputError, did_you_mean
 
 MEASURED = (*RANKING, "n_iter")  # of every cell
 _TOP = ("name", "about", "metrics", "tasks", "methods")
@@ -227,8 +227,7 @@ def _tuple(value: Any) -> Any:
 
 
 def _unknown(what: str, given: str, known: Any, where: str, note: str = "") -> InputError:
-    near = nearest(given, list(known))
-    hint = f" Did you mean {near!r}?" if near else ""
+    hint = did_you_mean(given, known)
     return InputError(f"{where} has no {what} {given!r}.{hint} {note}Known: {', '.join(known)}.")
 
 

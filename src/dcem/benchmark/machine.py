@@ -12,11 +12,9 @@ import platform
 import subprocess
 import sys
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from dcem._version import __version__
-from dcem.extras import is_installed
+from dcem import extras
 
 REMOTE_CARD = "remote-cuda"  # a card of another machine: its tasks say which
 _HERE = Path(__file__).parent
@@ -25,13 +23,8 @@ _HERE = Path(__file__).parent
 @cache
 def versions() -> dict[str, str]:
     """Name of each part -> its version; the commit only where it is known."""
-    found = {"dcem": __version__, "python": platform.python_version()}
-    for package in ("torch", "numpy", "scipy", "scikit-learn"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "unknown"
-    if is_installed("torch"):
+    found = extras.versions()
+    if extras.is_installed("torch"):
         import torch
 
         if torch.version.cuda:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from dcem.benchmark.cells import Fleet
+from dcem.text import remaining
 
 _EVERY = 30.0  # seconds between lines without a terminal
 _FRAME = 0.2  # and between changes of the bar where there is one
@@ -109,13 +110,4 @@ class Display:
         if self._seconds_left is None or self._done >= self._total:
             return ""
         left = self._seconds_left - (time.monotonic() - self._estimated_at)
-        return f", about {duration(max(left, 1.0))} left"
-
-
-def duration(seconds: float) -> str:
-    """Seconds in words: 45 s, 12 min, 3.4 h."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
+        return remaining(max(left, 1.0))

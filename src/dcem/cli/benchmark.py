@@ -59,9 +59,10 @@ def run(
     from rich.console import Console
 
     from dcem.benchmark.file import load
-    from dcem.benchmark.progress import Display, duration
+    from dcem.benchmark.progress import Display
     from dcem.benchmark.read import status as read_status
     from dcem.benchmark.run import run as run_benchmark
+    from dcem.text import duration
 
     path = None if cohort is None else str(cohort.absolute())
     console = Console(stderr=True)

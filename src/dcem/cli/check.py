@@ -62,14 +62,14 @@ def check(table: options.Table, roles: dict[str, Any], query: options.Query = No
 def _show_overlap(look: FirstLook, console: Any) -> None:
     from rich.markup import escape
 
-    from dcem.text import percent
+    from dcem.text import number, percent
 
     console.print()
     if not look.overlap:
         console.print("Everybody is tested, or nobody: there is no overlap to look at.")
         return
     console.print(
-        f"Who is tested can be predicted with an AUC of {look.predictable:.2f} "
+        f"Who is tested can be predicted with an AUC of {number(look.predictable, 2)} "
         f"(a quick model of {look.rows:,} rows; .5: by chance alone)."
     )
     for name, one in look.overlap.items():

@@ -17,6 +17,7 @@ from dcem.estimation.findings import Finding
 from dcem.estimation.results import EVERYBODY, Effect, Nuisance, Overlap, Target
 from dcem.methods.choosing import DEFAULT, choose
 from dcem.metrics.estimate import Estimate
+from dcem.table.disclosure import THRESHOLD
 from dcem.text import listed, number, percent
 
 PREFERRED = {
@@ -24,7 +25,6 @@ PREFERRED = {
     "dr": "Among everybody (doubly robust)",
     "tested": "Among the tested",
 }
-MANY = 10  # counts under it are not given away in a sentence
 CLEAR = 0.05  # p-values below it are called clear
 
 _OUTSIDE = "Claim nothing about people unlike the tested, or test some of them."
@@ -147,7 +147,7 @@ def conclude(
 
 def about_testing(groups: Sequence[GroupCounts]) -> list[Finding]:
     """Testing rates, from the group tested least to the one tested most."""
-    told = [g for g in groups if g.tested >= MANY and g.people - g.tested >= MANY]
+    told = [g for g in groups if g.tested >= THRESHOLD and g.people - g.tested >= THRESHOLD]
     rates = {g.name: g.tested / g.people for g in sorted(told, key=lambda g: g.tested / g.people)}
     if not rates:
         return []

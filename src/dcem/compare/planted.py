@@ -49,6 +49,7 @@ from dcem.estimation.nuisances import Nuisances
 from dcem.estimation.outcomes import true_risk
 from dcem.metrics.estimate import Estimate
 from dcem.table import checks
+from dcem.table.disclosure import THRESHOLD
 from dcem.table.labels import SelectiveLabels
 
 GAMMA = 4.0
@@ -358,7 +359,7 @@ def _measure(task: PlantedTask, score: np.ndarray) -> tuple[float, float]:
         code: np.bincount(task.truth[task.test.group == code], minlength=2).min()
         for code in np.unique(task.test.group)
     }
-    large = np.isin(task.test.group, [code for code, n in sizes.items() if n >= 10])
+    large = np.isin(task.test.group, [code for code, n in sizes.items() if n >= THRESHOLD])
     if len(np.unique(task.test.group[large])) > 1:
         gap = metrics.roc_gap(task.truth[large], score[large], task.test.group[large])
     if not 0 < task.truth.sum() < len(task.truth):

@@ -14,11 +14,8 @@ benefit use the probabilities as they are.
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -52,6 +49,7 @@ from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles, person_folds
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
+from dcem.extras import versions
 from dcem.methods.registry import MEMBERS, make
 from dcem.table import checks
 from dcem.table.disclosure import few_people
@@ -401,12 +399,3 @@ def _counts(problem: SelectiveLabels, truth: np.ndarray | None) -> tuple[GroupCo
                 )
             )
     return tuple(counted)
-
-
-def versions() -> dict[str, str]:
-    """Versions of what computes the numbers."""
-    found = {"Python": platform.python_version()}
-    for name in ("dcem", "numpy", "scipy", "scikit-learn", "torch"):
-        with suppress(PackageNotFoundError):  # torch is an extra
-            found[name] = version(name)
-    return found

@@ -25,12 +25,13 @@ from scipy.special import expit, logit, stdtrit
 from scipy.stats import norm
 
 from dcem.metrics.estimate import Estimate
+from dcem.table.disclosure import THRESHOLD
 from dcem.table.labels import SelectiveLabels
 
 LEVEL = 0.95
 Z = float(norm.ppf(0.5 + LEVEL / 2))
 FEWEST_PEOPLE = 30  # a model-based number about fewer people is not estimable
-FEWEST_TESTED = 10  # people of a class: intervals, and the privacy of the few, need as many
+FEWEST_TESTED = THRESHOLD  # people of a class: intervals, and the privacy of the few, need as many
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from dcem.learners.preprocess import Preprocessor
 from dcem.table import checks
+from dcem.table.disclosure import THRESHOLD
+from dcem.table.messages import did_you_mean
 
 LEARNERS = {
     "linear": "dcem.learners.linear:Linear",
@@ -21,7 +23,7 @@ LEARNERS = {
     "forest": "dcem.learners.forest:Forest",
     "perceptron": "dcem.learners.perceptron:Perceptron",
 }
-FEWEST = 10  # people that a leaf, or whatever else is kept, must stand for
+FEWEST = THRESHOLD  # people that a leaf, or whatever else is kept, must stand for
 BLOCK = 512  # rows scored at a time
 CLIP = 1e-6  # probabilities that come from counting are kept this far from 0 and 1
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # features [n, d], labels [n], weights [n]
@@ -149,8 +151,7 @@ def make_learner(learner: Any, seed: int, *, squared: bool = False, **options: A
     """
     if isinstance(learner, str):
         if learner not in LEARNERS:
-            near = checks.nearest(learner, [*LEARNERS, "network"])
-            hint = f" Did you mean {near!r}?" if near else ""
+            hint = did_you_mean(learner, [*LEARNERS, "network"])
             raise checks.InputError(
                 f"Unknown learner {learner!r}.{hint} Known: network, {', '.join(LEARNERS)}; or "
                 "give a scikit-learn classifier."

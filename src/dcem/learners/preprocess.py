@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dcem.table.disclosure import THRESHOLD
+
 BLOCK = 65_536  # rows worked on at a time: no second copy of a long table
 CELLS = 32_768  # of a block that stays in the cache
-FEWEST = 10  # people whose values a median may stand for
 SPREAD = 0.5  # the scale of inputs; smaller ones make smoother functions
 REACH = 3.0  # units beyond which features are drawn in
 
@@ -70,12 +71,12 @@ class Preprocessor:
             ever[column] = missing.any()
             present = values[~missing] if ever[column] else values
             if ever[column]:
-                told[column] = len(np.unique(everybody[~missing])) >= FEWEST
+                told[column] = len(np.unique(everybody[~missing])) >= THRESHOLD
                 present = present if told[column] else present[:0]
             median[column] = np.median(present) if len(present) else 0.0
             other = ~missing & (values != median[column])
-            if told[column] and len(everybody) >= 2 * FEWEST and other.sum() <= BLOCK:
-                told[column] = len(np.unique(everybody[other])) >= FEWEST
+            if told[column] and len(everybody) >= 2 * THRESHOLD and other.sum() <= BLOCK:
+                told[column] = len(np.unique(everybody[other])) >= THRESHOLD
             if ever[column] or not told[column]:
                 values = np.where(missing | ~told[column], median[column], values)
             mean[column], scale[column] = values.mean(), values.std()

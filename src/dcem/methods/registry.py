@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dcem.extras import MissingExtra, extra_needed, is_installed, is_missing
 from dcem.methods.settings import COMMON, WITHOUT_NETWORKS
 from dcem.table import checks
+from dcem.table.messages import did_you_mean
 
 if TYPE_CHECKING:
     from dcem.methods.base import SelectiveClassifier
@@ -161,8 +162,7 @@ def make(name: str, **params: Any) -> SelectiveClassifier:
     bare, _, learner = name.partition(":")
     params = {"learner": learner, **params} if learner else params
     if bare not in ENTRIES:
-        near = checks.nearest(name, ENTRIES)
-        hint = f" Did you mean {near!r}?" if near else ""
+        hint = did_you_mean(name, ENTRIES)
         raise checks.InputError(f"Unknown method {name!r}.{hint} Known: {', '.join(ENTRIES)}.")
     cls = METHODS[name]
     _check_names(cls, params)
@@ -212,8 +212,7 @@ def _check_names(cls: Any, params: Mapping[str, Any]) -> None:
                 f"{cls.name} is made of networks and takes no other learner. Methods that do: "
                 f"{', '.join(name for name in ENTRIES if takes_learners(name))}."
             )
-        near = checks.nearest(unknown, known)
-        hint = f" Did you mean {near!r}?" if near else ""
+        hint = did_you_mean(unknown, known)
         raise checks.InputError(
             f"{cls.name} has no parameter {unknown!r}.{hint} Known: {', '.join(known)}."
         )

@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.table.disclosure import people_of
+from dcem.table.disclosure import THRESHOLD, people_of
 
 CLUSTERS = 256
-SMALLEST = 10  # people per cluster
 SAMPLE = 50_000  # tested rows looked at, at most
 UNLIKELY = 0.01  # a testing probability below this does not count as support
 BLOCK = 1024  # rows whose distances stay in the cache
@@ -53,7 +52,7 @@ class Support:
         if len(chosen) > SAMPLE:
             chosen = rng.choice(chosen, SAMPLE, replace=False)
         rows, people = X[chosen], chosen if person is None else person[chosen]
-        n_clusters = int(np.clip(len(rows) // (2 * SMALLEST), 1, CLUSTERS))
+        n_clusters = int(np.clip(len(rows) // (2 * THRESHOLD), 1, CLUSTERS))
         centers = rows[rng.choice(len(rows), n_clusters, replace=False)]
         for _ in range(3):  # a few rounds of k-means; small clusters dissolve into their neighbours
             nearest, _ = _nearest(rows, centers)
@@ -61,10 +60,10 @@ class Support:
             sums = np.stack(
                 [np.bincount(nearest, column, minlength=len(centers)) for column in rows.T], axis=1
             )
-            kept = people_of(nearest, people, len(centers)) >= SMALLEST
+            kept = people_of(nearest, people, len(centers)) >= THRESHOLD
             if not kept.any():  # all in one, if they are enough
                 sums, sizes = rows.sum(axis=0, dtype=np.float64)[None], np.array([len(rows)])
-                kept = np.array([len(np.unique(people)) >= SMALLEST])
+                kept = np.array([len(np.unique(people)) >= THRESHOLD])
             centers = (sums[kept] / sizes[kept, None]).astype(np.float32)
             if not len(centers):
                 break
@@ -72,7 +71,7 @@ class Support:
         radius = (float(np.quantile(distance, 0.99)) if len(centers) else 0.0) or 1.0
         sizes = np.bincount(group, minlength=n_groups)
         # in tens, since exact shares would tell a small count
-        shares = np.where(sizes > 0, np.maximum(np.round(sizes / SMALLEST), 1), 0)
+        shares = np.where(sizes > 0, np.maximum(np.round(sizes / THRESHOLD), 1), 0)
         return cls(centers, radius, shares / shares.sum())
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +55,6 @@ def tick(value: float, _: Any = None) -> str:
     """A number at an axis: .175, -.1, 0, 1; no more digits than it has."""
     text = f"{value:.3f}".rstrip("0").rstrip(".")
     return "0" if text in ("0", "-0", "") else text.replace("0.", ".", 1)
-
-
-def fraction(value: float) -> str:
-    """A parameter of a setting as the paper writes it: 1/3, 1/2, 3/2, 2."""
-    exact = Fraction(value).limit_denominator(4)
-    return str(exact) if abs(exact - value) < 1e-3 else f"{value:g}"
 
 
 def look(method: str) -> tuple[str, str]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from importlib.metadata import version
 from math import inf, isnan
-from platform import python_version
 
 import numpy as np
 
@@ -14,6 +12,7 @@ from dcem.audit import without_small_cells
 from dcem.audit.results import HIDDEN, Audit, Breakdown
 from dcem.estimation.overlap import HARDLY, SELDOM
 from dcem.estimation.results import EVERYBODY
+from dcem.extras import made_with
 from dcem.metrics.estimate import Estimate
 from dcem.report.audit_opening import opening
 from dcem.report.document import (
@@ -83,12 +82,11 @@ def audit_document(
 
 def _facts(audit: Audit, data: Mapping[str, str]) -> dict[str, str]:
     """What made this audit."""
-    packages = [f"{name} {version(name)}" for name in ("dcem", "numpy", "scikit-learn", "scipy")]
     return {
         **data,
         **audit.configuration,
         "learners": "; ".join(f"{what}: {who}" for what, who in audit.learners.items()),
-        "versions": data.get("versions") or ", ".join([f"Python {python_version()}", *packages]),
+        "versions": data.get("versions") or made_with(),
     }
 
 

@@ -8,7 +8,6 @@ to all of them afterwards. Without such a comparison the card says that nobody h
 from __future__ import annotations
 
 import inspect
-import platform
 from collections.abc import Iterator
 from math import isnan
 
@@ -16,6 +15,7 @@ from dcem import __version__
 from dcem.compare.results import Judgement, TableComparison
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.estimation.results import EVERYBODY, Target
+from dcem.extras import made_with
 from dcem.metrics.estimate import Estimate
 from dcem.report.compare_opening import fairness, of_whom, shown_targets
 from dcem.report.document import (
@@ -41,7 +41,7 @@ from dcem.report.document import (
     table,
 )
 from dcem.report.drivers import drivers
-from dcem.saving.card import as_text, shown_counts, versions, what_it_gives
+from dcem.saving.card import as_text, shown_counts, what_it_gives
 from dcem.scoring.model import TableModel
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.roles import Roles
@@ -285,5 +285,4 @@ def _facts(model: TableModel, comparison: TableComparison | None) -> dict[str, s
         told["judged by"] = comparison.configuration.get("judged by", "")
         if model.started_from is not None:
             told["judged by"] += ", the method fitted from scratch"
-    found = f"dcem {__version__}, {versions()}, Python {platform.python_version()}"
-    return {**told, "versions": found}
+    return {**told, "versions": made_with()}

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from dcem.benchmark.read import SETTING, missing, purposes, results
 from dcem.files import write_text
 from dcem.metrics.groups import RANKING, Metric
 from dcem.report.to_html import shell, template
+from dcem.text import fraction
 
 SHOWN = RANKING | {"seconds": Metric("Seconds per fit, in its fleet", "lower")}
 WAYS = ("variant", "schedule")  # of a method, told where they are not those of most
@@ -101,14 +101,10 @@ def _how(first: pd.Series, usual: Mapping[str, str]) -> str:
 
 
 def _words(value: Any) -> str:
-    """A value as the paper writes it: thirds as fractions, which no short decimal is."""
+    """A value as the paper writes it."""
     if not isinstance(value, float):
         return str(value)
-    if np.isnan(value):
-        return "default"
-    near = Fraction(value).limit_denominator(9)
-    is_third = near.denominator % 3 == 0 and abs(float(near) - value) < 1e-3
-    return str(near) if is_third else f"{value:.3g}"
+    return "default" if np.isnan(value) else fraction(value)
 
 
 def _was_given_truth(cells: pd.DataFrame) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import platform
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from dcem import __version__
+from dcem.extras import made_with
 from dcem.table.disclosure import THRESHOLD, hide_groups
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame) -> str:
         "",
         "## Versions",
         "",
-        f"dcem {__version__}, {versions()}, Python {platform.python_version()}.",
+        f"{made_with()}.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -118,17 +117,6 @@ def what_it_gives(estimator: SelectiveClassifier) -> str:
     if estimator.calibrated:
         return "the risk"
     return "a score between 0 and 1, which ranks people and is not a calibrated risk,"
-
-
-def versions() -> str:
-    """The libraries that a model rests on."""
-    found = []
-    for name in ("torch", "lightgbm", "scikit-learn", "numpy"):
-        try:
-            found.append(f"{name} {metadata.version(name)}")
-        except metadata.PackageNotFoundError:
-            continue  # an extra that is not installed took no part
-    return ", ".join(found)
 
 
 def as_text(value: object) -> str:

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dcem.table import values
+from dcem.table.disclosure import THRESHOLD
 from dcem.table.encoder import Encoding
 
-FEWEST = 10  # people that a level needs to have an indicator, and to be written to a model
 RARE = 0.005  # a level with a smaller share of the rows is "other"
 MOST_LEVELS = 20  # indicators per column, for the most frequent levels
 SAMPLE = 200  # of many distinct values, so many are looked at to tell text from numbers
@@ -274,7 +274,7 @@ def _constant(n: int, absent: int, counts: np.ndarray, found: Any) -> str | None
     value = f"{found[most]:g}" if isinstance(found[most], float) else repr(found[most])
     if differ == 0:
         return f"{value} in every row"
-    if differ < FEWEST and n >= SMALL_TABLE:
+    if differ < THRESHOLD and n >= SMALL_TABLE:
         return f"{value} in nearly all rows"
     return None
 
@@ -307,10 +307,10 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
         return Guess("constant", share, distinct, None, constant)
     if distinct > max(MOST_LEVELS, DISTINCT * present) and not keep:
         return Guess("identifier", share, distinct, None, _IDENTIFIER)
-    frequent = np.flatnonzero(counts >= max(FEWEST, RARE * n)).tolist()
+    frequent = np.flatnonzero(counts >= max(THRESHOLD, RARE * n)).tolist()
     order = sorted(frequent, key=lambda i: (-counts[i], text.values[i]))[:MOST_LEVELS]
     people = counts if person is None else _people(text, person)
-    chosen = [i for i in order if people[i] >= FEWEST]
+    chosen = [i for i in order if people[i] >= THRESHOLD]
     levels = tuple(sorted(text.values[i] for i in chosen))
     rest = np.ones(distinct + 1, bool)  # the last is what the code -1 of a missing value finds
     rest[[*chosen, -1]] = False
@@ -318,13 +318,13 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
         name,
         "category",
         levels,
-        other=_how_many(rest[text.codes], person) >= FEWEST,
-        missing=_how_many(text.codes < 0, person) >= FEWEST,
+        other=_how_many(rest[text.codes], person) >= THRESHOLD,
+        missing=_how_many(text.codes < 0, person) >= THRESHOLD,
     )
     notes = []
     if not levels:
         who = "rows" if person is None else "people"
-        enough = int(max(FEWEST, RARE * n)) if person is None else FEWEST
+        enough = int(max(THRESHOLD, RARE * n)) if person is None else THRESHOLD
         return Guess("category", share, distinct, None, f"no level has {enough} {who}")
     if len(levels) == 1 and not encoding.other and not encoding.missing:
         return Guess("constant", share, distinct, None, f"{levels[0]!r} in nearly all rows")

@@ -27,7 +27,7 @@ import numpy as np
 if TYPE_CHECKING:
     from dcem.table.labels import SelectiveLabels
 
-THRESHOLD = 10
+THRESHOLD = 10  # people: fewer are neither counted in public nor learnt from alone
 SMALL = f"<{THRESHOLD}"  # shown in place of a count under the threshold
 WITHHELD = "withheld"  # shown in place of a count that would reveal a small one
 

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dcem.text import percent
+from dcem.text import number, percent
 
 AUC_LIMIT = 0.9
 LABEL_AUC_LIMIT = 0.95
@@ -86,13 +86,14 @@ class Leak:
         if self.kind == "tested":
             if self.strength > EXACT:
                 return "it says exactly who was tested (it may be the decision itself)"
-            return f"it alone predicts who was tested with an AUC of {self.strength:.2f}"
+            return f"it alone predicts who was tested with an AUC of {number(self.strength, 2)}"
+        auc = f"AUC {number(self.strength, 2)}"
         return {
             "only-tested": f"{which} hardly ever occurs without the test",
-            "label": f"among the tested it {says} the label itself (AUC {self.strength:.2f})",
+            "label": f"among the tested it {says} the label itself ({auc})",
             "implies-label": f"everybody tested with {which} is positive, which covers "
             f"{percent(self.strength)} of the positives",
-            "truth": f"it {says} the true outcome (AUC {self.strength:.2f})",
+            "truth": f"it {says} the true outcome ({auc})",
         }[self.kind]
 
 

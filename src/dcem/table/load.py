@@ -18,6 +18,7 @@ from dcem.table import checks, design, groups, leaks, outcome, values
 from dcem.table import read as reading
 from dcem.table.addresses import located
 from dcem.table.columns import Column, Guess, guess
+from dcem.table.disclosure import THRESHOLD
 from dcem.table.drawing import Draw, read_some
 from dcem.table.encoder import Encoder
 from dcem.table.frames import as_table
@@ -27,7 +28,6 @@ from dcem.table.messages import DataWarning, InputError, notice, require_columns
 from dcem.table.read import Source
 from dcem.table.roles import Roles
 
-SMALL_GROUP = 10
 MOST_CELLS = 30_000_000  # of a table that is read whole; of larger ones, people are drawn
 LEAK_ROWS = 200_000  # about as many are looked at for signs of a leak
 
@@ -369,12 +369,12 @@ def _person(table: pa.Table, roles: Roles) -> pd.Series | None:
 
 def _mention_small_groups(problem: SelectiveLabels) -> None:
     sizes = np.bincount(problem.group, minlength=problem.n_groups)
-    small = [problem.group_names[g] for g in np.flatnonzero(sizes < SMALL_GROUP)]
+    small = [problem.group_names[g] for g in np.flatnonzero(sizes < THRESHOLD)]
     if small and problem.n_groups > 1:
         shown = ", ".join(repr(name) for name in small[:5])
         more = f" and {len(small) - 5} more" if len(small) > 5 else ""
         notice(
-            f"Fewer than {SMALL_GROUP} rows in group {shown}{more}. They are kept and scored like "
+            f"Fewer than {THRESHOLD} rows in group {shown}{more}. They are kept and scored like "
             "everybody, but nothing about so few people can be estimated by itself; results will "
             "say so. Merge groups in the table if that makes sense."
         )

@@ -12,14 +12,13 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-from dcem.table.checks import InputError, nearest
+from dcem.table.messages import InputError, did_you_mean
 
 
 def backend(name: str) -> Any:
     """The backend of that name."""
     names = sorted(module.name for module in iter_modules(__path__))
     if name not in names:
-        near = nearest(name, names)
-        hint = f" Did you mean {near!r}?" if near else ""
+        hint = did_you_mean(name, names)
         raise InputError(f"Unknown backend {name!r}.{hint} Known: {', '.join(names)}.")
     return import_module(f"{__name__}.{name}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from dcem.paper.drawing import Exhibit, fraction
+from dcem.paper.drawing import Exhibit
 from dcem.paper.exhibits import (
     calibration,
     claims,
@@ -19,7 +19,8 @@ from dcem.paper.exhibits import (
 )
 from dcem.paper.published import SELECTED
 from dcem.paper.sources import Need
-from dcem.table.checks import InputError, nearest
+from dcem.table.messages import InputError, did_you_mean
+from dcem.text import fraction
 
 THIRD = 1 / 3
 RUNS = ("shown", "methods")  # methods.csv: four of the fifteen settings
@@ -131,8 +132,7 @@ def find(names: Sequence[str]) -> list[Exhibit]:
         ]
         if not one:
             known = {word for e in EXHIBITS for word in (e.id, e.name, e.family) if word} | {"all"}
-            guess = nearest(wanted, sorted(known))
-            hint = f" Did you mean {guess!r}?" if guess else ""
+            hint = did_you_mean(wanted, sorted(known))
             raise InputError(
                 f"The paper has no exhibit {name!r}.{hint} 'dcem reproduce list' shows all."
             )

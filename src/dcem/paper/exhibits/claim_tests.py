@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.paper.drawing import fraction
 from dcem.paper.exhibits.tradeoff import FEW
 from dcem.paper.published import METHOD_NAMES, METRIC_NAMES, ORACLE, SELECTED
 from dcem.paper.spread import Spreads
-from dcem.text import number
+from dcem.text import fraction, number
 
 Answer = tuple[str, bool | None]  # the numbers in words; whether the sentence holds
 NO_ANSWER: Answer = ("", None)

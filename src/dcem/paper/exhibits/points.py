@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dcem.paper import published
-from dcem.paper.drawing import Picture, fraction, heading, tick, watermark
+from dcem.paper.drawing import Picture, heading, tick, watermark
 from dcem.paper.published import BASELINES, METHOD_NAMES, METRIC_NAMES, METRICS, ORACLE, SELECTED
 from dcem.paper.sources import Found
 from dcem.paper.spread import (
@@ -29,7 +29,7 @@ from dcem.paper.spread import (
     spreads_of,
 )
 from dcem.report.style import GRID, INK, MUTED, PAPER, WARN, group_colour, new_figure
-from dcem.text import number
+from dcem.text import fraction, number
 
 STAR = "* ours cut short"
 LANE = 0.19  # how far the two sides of a method are from its middle

@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.paper.drawing import Picture, fraction, heading, look, tick
+from dcem.paper.drawing import Picture, heading, look, tick
 from dcem.paper.exhibits.summary import published_settings, settings_of
 from dcem.paper.published import BETTER, METHOD_NAMES, METRIC_NAMES, METRICS, ORACLE
 from dcem.paper.sources import Found
 from dcem.paper.spread import SETTING, complete, independent, our_rows
 from dcem.report.style import GRID, INK, MUTED, group_colour, new_figure
+from dcem.text import fraction
 
 N_RESAMPLES = 20_000
 LEVEL = 0.95

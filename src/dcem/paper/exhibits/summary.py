@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.paper import published
-from dcem.paper.drawing import Picture, fraction, heading
+from dcem.paper.drawing import Picture, heading
 from dcem.paper.exhibits.tradeoff import pooled
 from dcem.paper.published import BASELINES, BETTER, METRIC_NAMES, groups
 from dcem.paper.sources import Found
@@ -32,7 +32,7 @@ from dcem.paper.spread import (
     spreads_of,
 )
 from dcem.report.style import GRID, INK, MUTED, WARN, group_colour, new_figure
-from dcem.text import number
+from dcem.text import fraction, number
 
 MARGIN = 0.01
 STATISTICS = ("median", "worst")

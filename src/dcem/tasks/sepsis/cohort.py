@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from dcem.files import whole_file
-from dcem.table.checks import InputError, nearest, notice
+from dcem.table.checks import InputError, notice
+from dcem.table.messages import did_you_mean
 from dcem.tasks.sepsis.account import EXCLUSIONS, account
 from dcem.tasks.sepsis.features import FEATURE_NAMES
 from dcem.tasks.sepsis.sources import (
@@ -226,6 +227,5 @@ def _check_stays(stages: Stages, tables: Mimic) -> None:
 
 def _one_of(name: str, given: str, allowed: tuple[str, ...]) -> None:
     if given not in allowed:
-        guess = nearest(given, allowed)
-        hint = f" Did you mean {guess!r}?" if guess else ""
+        hint = did_you_mean(given, allowed)
         raise InputError(f"`{name}` is one of {', '.join(allowed)}; got {given!r}.{hint}")
