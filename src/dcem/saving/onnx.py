@@ -73,7 +73,8 @@ def export_onnx(
         onnx.checker.check_model(model)
         onnx.save(model, str(temporary))
         session = runtime.InferenceSession(str(temporary), providers=["CPUExecutionProvider"])
-        given, rows = {FEATURES: features}, features
+        given: dict[str, np.ndarray] = {FEATURES: features}
+        rows: Any = features
         if encoder is not None:
             given, rows = _raw_probes(encoder, features)
             if not hasattr(estimator, "encoder_"):
