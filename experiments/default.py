@@ -197,20 +197,25 @@ def problem_of(task: dict[str, Any]) -> Any:
 def fitted_parts(
     problem: Any, X_test: np.ndarray, wanted: Sequence[str] = ()
 ) -> tuple[dict[str, np.ndarray], float]:
-    """Scores of the ensemble, its parts, what is left without each of them, a plain average, and
-    of its *twin*, the same with a network of the tested for that of DCEM; and seconds of the fit.
+    """Scores of the ensemble, its parts, what is left without each of them, a plain average, of its
+    *twin*, the same with a network of the tested for that of DCEM, and of weights by *tests alone*,
+    however the parts differ about the untested; and seconds of the fit.
     """
     import warnings
 
     warnings.simplefilter("ignore")
     from dcem.learners import make_learner
+    from dcem.methods import ensemble
     from dcem.methods import make as make_method
     from dcem.methods.ensemble_parts import PARTS, Parts, folds_of
 
     kept: list[Parts] = []
     model = make_method("ensemble", random_state=0, n_jobs=1)
     weigh = model._weigh
-    model._weigh = lambda problem, fitted, **kw: (kept.append(fitted), weigh(problem, fitted, **kw))
+    model._weigh = lambda problem, fitted, *given, **kw: (
+        kept.append(fitted),
+        weigh(problem, fitted, *given, **kw),
+    )
     begun = time.perf_counter()
     model.fit_problem(problem)
     seconds = time.perf_counter() - begun
@@ -230,17 +235,21 @@ def fitted_parts(
     parts.log_odds["tested network"] = out_of_fold
     z["tested network"] = _mean_log_odds(networks, X_test)
 
-    def scores(names: tuple[str, ...]) -> np.ndarray:
+    usual = ensemble.USUAL
+
+    def scores(name: str, names: tuple[str, ...]) -> np.ndarray:
         model.parts = names
-        model._weigh(problem, parts, honest=True)
+        ensemble.USUAL = np.inf if name == "tests alone" else usual
+        model._weigh(problem, parts, problem.tested, honest=True)
         mean = sum(model.weights_[part] * z[part] for part in names)
         line = model.calibration_
         return np.asarray(expit(line["intercept"] + line["slope"] * mean))
 
     chosen = {"ensemble": PARTS} | {part: (part,) for part in PARTS}
     chosen |= {f"without {part}": tuple(p for p in PARTS if p != part) for part in PARTS}
-    chosen["twin"] = ("tested network", *PARTS[1:])
-    found = {name: scores(of) for name, of in chosen.items() if not wanted or name in wanted}
+    chosen |= {"twin": ("tested network", *PARTS[1:]), "tests alone": PARTS}
+    found = {name: scores(name, of) for name, of in chosen.items() if not wanted or name in wanted}
+    ensemble.USUAL = usual
     if not wanted:
         found["plain average"] = np.asarray(expit(sum(z[part] for part in PARTS) / len(PARTS)))
     return found, seconds

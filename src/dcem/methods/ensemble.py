@@ -17,6 +17,9 @@ from dcem.table.labels import SelectiveLabels
 
 FLOOR = 0.05  # the smallest estimated probability of a test that a weight is made of
 LEAST_SLOPE = 0.05  # of the recalibration: ranks are kept
+# Where parts differ more than twice as much about the untested as about the tested, tests hardly
+# say who is right about the untested: the part made for them then counts up to three quarters.
+EXTRAPOLATES, ITS_SHARE, USUAL = "network", 0.75, 2.0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -29,9 +32,10 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     per fold; their mean log-odds is the score. A part counts exp(-z), where z is by how many
     standard errors its loss on held-out tests lies above that of the best part: parts that are
     about as good share, and one that is clearly worse hardly counts. In these losses a test counts
-    1/P(tested), for all who were unlikely to have it. Last, log-odds are shifted and stretched so
-    that held-out tests, weighted alike, come true as often as they should: scores are risks, and
-    ranks are as before.
+    1/P(tested), for all who were unlikely to have it. Where parts agree about the tested and not
+    about the untested, tests say little of who is right there: the more they do so, the more DCEM
+    counts, up to three quarters. Last, log-odds are shifted and stretched so that held-out tests,
+    weighted alike, come true as often as they should: scores are risks, and ranks are as before.
 
     *Assumption.* Features and group explain who is tested; features explain the outcome; a test
     tells the truth. The weights and the recalibration need overlap: people like everybody among
@@ -167,6 +171,10 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         losses = np.stack([_losses(z_of, y, weight) for z_of in z])
         above = _errors_above_best(losses, weight, people) if honest else np.zeros(len(z))
         shares = np.exp(-above) / np.exp(-above).sum()
+        if honest and EXTRAPOLATES in self.parts:
+            everybody = np.stack([fitted.log_odds[part] for part in self.parts])  # [parts, n]
+            ratio = _differ_more(everybody, problem.tested, shares)
+            shares = _leaning(shares, self.parts.index(EXTRAPOLATES), ratio)
         line = _recalibration(shares @ z, y, weight) if self.calibrated_ else (0.0, 1.0)
         self.weights_ = dict(zip(self.parts, shares.tolist(), strict=True))
         means = losses @ weight / weight.sum()
@@ -207,6 +215,29 @@ def _errors_above_best(losses: np.ndarray, weight: np.ndarray, person: np.ndarra
             of_person = np.bincount(person, share * (difference - (means[part] - means[best])))
             above[part] = (means[part] - means[best]) / max(np.sqrt(of_person @ of_person), 1e-12)
     return above
+
+
+def _differ_more(z: np.ndarray, tested: np.ndarray, shares: np.ndarray) -> float:
+    """How many times as much parts `z [parts, n]` differ about the untested as about the tested.
+
+    Two parts differ by one minus their correlation; pairs count by the product of their shares.
+    """
+    pairs = np.outer(shares, shares) * (1 - np.eye(len(shares)))
+    if min(tested.sum(), (~tested).sum()) < FEWEST_PEOPLE:
+        return 1.0
+    with np.errstate(invalid="ignore"):  # a part that says the same of all correlates with none
+        here, beyond = (
+            (pairs * (1 - np.nan_to_num(np.corrcoef(z[:, rows])))).sum()
+            for rows in (tested, ~tested)
+        )
+    return float(beyond / here) if here > 0 else 1.0
+
+
+def _leaning(shares: np.ndarray, part: int, ratio: float) -> np.ndarray:
+    """The shares, leaning to a part by how much more the parts differ than is `USUAL`."""
+    lean = max(0.0, 1 - USUAL / max(ratio, USUAL)) * max(0.0, ITS_SHARE - shares[part])
+    rest = shares * (1 - lean / max(1 - shares[part], 1e-12))
+    return np.where(np.arange(len(shares)) == part, shares[part] + lean, rest)
 
 
 def _recalibration(z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
