@@ -35,7 +35,8 @@ def test_nothing_is_less_than_nothing(form: str, value: float) -> None:
 
 
 def test_percent_has_a_decimal_where_it_tells() -> None:
-    assert text.percent(1 / 3) == "33 %"
+    assert text.percent(1 / 3) == "33.3 %"
+    assert text.percent(0.5) == "50 %"
     assert text.percent(1 / 40) == "2.5 %"
     assert text.percent(0.0996) == "10 %"
     assert text.percent(0.09996) == "10 %"

@@ -7,6 +7,7 @@ percentage points with their sign (-3.1). What rounds to zero is zero: no number
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import inf, isnan
@@ -33,15 +34,14 @@ def number(value: float, digits: int = 3, sign: bool = False) -> str:
 
 
 def percent(share: float, digits: int | None = None) -> str:
-    """A share in per cent: whole, with a decimal where it is under ten, or to `digits`."""
+    """A share in per cent: with one decimal as in tables, if it is not 0, or to `digits`."""
     if isnan(share):
         return MISSING
-    if digits is None:
-        if 0 < share < 0.0005:
-            return "<0.1 %"  # little, but not nothing
-        rounded = abs(round(100 * share, 1))
-        digits = 1 if 0 < rounded < 10 else 0
-    return f"{decimal(100 * share, digits)} %"
+    if digits is not None:
+        return f"{decimal(100 * share, digits)} %"
+    if 0 < share < 0.0005:
+        return "<0.1 %"  # little, but not nothing
+    return f"{decimal(100 * share, 1).removesuffix('.0')} %"
 
 
 def points(difference: float, digits: int = 1) -> str:
@@ -133,6 +133,16 @@ def interval(low: float, high: float, form: str = "score") -> str:
         return ""
     write = FORMS[form][1]
     return f"[{write(low)}, {write(high)}]"
+
+
+def group(name: str) -> str:
+    """A group inside a sentence: one that is called 1 or b needs the word."""
+    return name if re.search(r"[^\W\d_]{2}", name) else f"group {name}"
+
+
+def groups(names: Sequence[str]) -> str:
+    """Groups inside a sentence: `north, south and group 3`."""
+    return listed([group(name) for name in names])
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:

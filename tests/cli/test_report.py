@@ -28,8 +28,13 @@ def test_every_format_from_a_folder(saved, inside) -> None:
 
 
 def test_a_page_beside_the_result_by_default(saved, inside) -> None:
-    assert inside("report", saved).returncode == 0
+    done = inside("report", saved)
+    assert done.returncode == 0
     assert saved.with_suffix(".html").exists()
+    told = done.stdout.splitlines()  # the answer, and where the page is
+    assert len(told) < 20
+    assert any("Use tested-only" in line for line in told)
+    assert saved.with_suffix(".html").name in done.stdout.replace("\n", "")
 
 
 @pytest.mark.parametrize("out", ["page.pdf", "comparison.json"])

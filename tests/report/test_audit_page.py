@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from dcem.audit import audit_labels, without_small_cells, wording
+from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.findings import Finding as Found
 from dcem.metrics.estimate import Estimate
 from dcem.report.audit import SECTIONS, audit_document
+from dcem.report.audit_opening import opening
 from dcem.report.document import WITHHELD, Missing, Name, Table, cells
 from dcem.report.figures import audit as figures
 from dcem.report.findings import TOGETHER, listed_findings
@@ -134,7 +136,7 @@ def test_page_without_most_of_it(found) -> None:
 
 @pytest.mark.parametrize(("extent", "severity"), [("nobody", "serious"), ("everybody", "caution")])
 def test_without_untested_or_tested_nothing_is_claimed(found, extent, severity) -> None:
-    verdict = audit_document(replace(found, extent=extent)).opening.verdict
+    verdict = opening(replace(found, extent=extent)).verdict
     assert verdict.severity == severity
     assert not verdict.answer.startswith(("Yes", "No clear"))
 
@@ -147,6 +149,44 @@ def test_an_audit_shows_and_writes_itself(found, tmp_path) -> None:
     frame = found.to_frame()
     row = frame[(frame["about"] == "testing.difference") & (frame["of"] == "north")].iloc[0]
     assert row["high"] < 0
+
+
+@pytest.mark.parametrize("severity", SEVERITIES)
+def test_the_answer_is_marked_as_seriously_as_the_worst_finding(found, severity) -> None:
+    worse = Found("overlap", severity, "overlap", headline="No overlap", text="at all")
+    calm = [one for one in found.findings if one.severity in ("note", "fine")]
+    for findings in ([*calm, worse], [worse], list(found.findings)):
+        document = audit_document(replace(found, findings=tuple(findings)), small_cells=True)
+        order = SEVERITIES.index
+        verdict = document.opening.verdict
+        worst = min((one.severity for one in document.findings.items), key=order)
+        assert order(verdict.severity) <= order(worst)
+        own = opening(replace(found, findings=tuple(findings))).verdict.severity
+        if order(worst) < order(own):
+            assert "No overlap" in verdict.sentences[-1]
+            assert verdict.severity == worst
+
+
+def test_one_number_has_one_interval(found) -> None:
+    """The prevalence, and the same number where the untested are taken to be like the tested."""
+    sensitivity = found.prevalence_sensitivity
+    at = int(np.argmin(np.abs(sensitivity.gamma - 1)))
+    assert sensitivity.gamma[at] == pytest.approx(1)
+    told = [item for item in found.prevalence if item.doubly_robust.estimable]
+    assert told
+    for item in told:
+        curve, same = sensitivity.curves[item.group], item.doubly_robust
+        assert (curve.value[at], curve.low[at], curve.high[at]) == pytest.approx(
+            (same.value, same.low, same.high)
+        )
+
+
+def test_what_is_marked_is_said_as_each_output_shows_it(document) -> None:
+    page, text = to_html(document), to_markdown(document)
+    assert "Shaded: clearly different" in page
+    assert "Bold: clearly different" in text
+    assert "Shaded: clearly" not in text
+    assert "| **north** |" in text
 
 
 def test_groups_that_share_a_finding_share_its_place() -> None:
@@ -165,7 +205,7 @@ def test_groups_that_share_a_finding_share_its_place() -> None:
     ).items
     assert [item.key for item in listed] == ["tested-less", "tested-more", "leak", "leak"]
     assert listed[0].severity == "serious"
-    assert "a and c" in listed[0].headline.lower()
+    assert "group a and group c" in listed[0].headline.lower()
     assert "-20.0 (-21.0 to -19.0)" in listed[0].text
     assert "-10.0 (-11.0 to -9.0)" in listed[0].text
     assert listed[1].headline == "b"

@@ -8,6 +8,7 @@ import pytest
 from made_up import GROUPS, made_up_comparison
 
 from dcem.compare.results import GroupCounts, estimates
+from dcem.estimation.findings import Finding
 from dcem.metrics.estimate import Estimate
 from dcem.report.compare import compare_document
 from dcem.report.compare_opening import shown_targets
@@ -80,6 +81,19 @@ def test_the_first_screen_names_the_method_that_ranks_everybody_best(document) -
     assert opening.numbers[0].cell.estimate.value == pytest.approx(0.78)
     marked = [row.label for row in opening.picture.rows if row.marked]
     assert marked == [Code("sar-em", "recommended")]
+
+
+@pytest.mark.parametrize(
+    ("values", "raised"), [({}, True), ({"method": "dcem"}, False), ({"method": "sar-em"}, True)]
+)
+def test_the_answer_is_marked_as_seriously_as_what_concerns_its_method(
+    table_comparison, values, raised
+) -> None:
+    worse = Finding("flattered", "serious", "methods", values=values, headline="It is flattered.")
+    verdict = compare_document(replace(table_comparison, warnings=(worse,))).opening.verdict
+    assert (verdict.severity == "serious") is raised
+    assert (verdict.sentences[-1] == "Most serious: It is flattered.") is raised
+    assert verdict.answer == "Use `sar-em`, with care"
 
 
 def test_an_oracle_is_never_recommended() -> None:

@@ -39,7 +39,7 @@ def test_the_dots_of_a_panel_are_the_people_it_names(task):
 def test_percentages_count_everybody(task):
     rows = task.train.group == 0
     share = 100 * task.train.tested[rows].mean()
-    assert f"tested: {share:.0f} %" in draw_task(task).description
+    assert f"tested: {share:.1f} %" in draw_task(task).description
 
 
 def test_a_fully_tested_group_has_no_testing_boundary():

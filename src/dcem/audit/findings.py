@@ -20,6 +20,7 @@ from dcem.estimation.effects import MUCH, TIMES
 from dcem.estimation.findings import Finding, in_order
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
+from dcem.text import percent
 
 CLEAR = 0.05  # p-values, corrected for the number of comparisons
 FOUR_FIFTHS = 0.8  # a ratio of rates that counts as serious if the whole interval lies beyond
@@ -168,7 +169,7 @@ def _overlap(audit: Audit) -> Iterator[Finding]:
     }
     yield Finding("overlap", severity, "overlap", values=values)
     bad = {
-        name: o.reason or f"{100 * (1 - o.reach):.0f} % out of reach"
+        name: o.reason or f"{percent(1 - o.reach)} out of reach"
         for name, o in audit.overlap.items()
         if not o.complete and name != EVERYBODY
     }

@@ -34,6 +34,7 @@ from dcem.estimation.overlap import parts
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
+from dcem.text import percent
 
 ONE_SIDED = float(norm.ppf(0.95))  # a limit errs on one side (Imbens and Manski 2004)
 
@@ -112,7 +113,7 @@ def _prevalence(judge: Evaluator, people: People, name: str, mine: np.ndarray) -
     overlap = judge.reach.overlap[name]
     limits = bounds
     if robust.estimable and not overlap.complete:
-        lost = f"{100 * (1 - overlap.reach):.0f} % of people are out of reach of the tests"
+        lost = f"{percent(1 - overlap.reach)} of people are out of reach of the tests"
         within, weighted = robust, Estimate(nan, reason=lost)
         robust, limits = weighted, _limits(judge, people, mine, bounds)
     elif robust.estimable:

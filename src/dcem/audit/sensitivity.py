@@ -54,7 +54,7 @@ def prevalence_sensitivity(
     points: dict[str, list[Estimate]] = {name: [] for name in masks}
     for gamma in gammas:
         for name, mine in masks.items():
-            points[name].append(people.interval(_prevalence(people, unseen, float(gamma), mine)))
+            points[name].append(_share(_prevalence(people, unseen, float(gamma), mine), people))
     curves = {
         name: curve(points[name], limits[name], overlap[name].reason, len(gammas)) for name in masks
     }
@@ -82,6 +82,11 @@ def prevalence_sensitivity(
 
 def _prevalence(people: People, unseen: Unseen, gamma: float, mine: np.ndarray) -> Statistic:
     return uncertain(lambda one: people.mean(one.outcomes(gamma), mine), unseen)
+
+
+def _share(found: Statistic, people: People) -> Estimate:
+    """With the interval that the same number has elsewhere; beyond 0 and 1 it is cut off."""
+    return found.estimate(people.person, share=True, corrected=not 0 < found.value < 1)
 
 
 def _against_tested(people: People, unseen: Unseen, reason: str) -> Breakdown:

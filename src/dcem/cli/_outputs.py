@@ -43,9 +43,17 @@ class Outputs:
                 raise InputError(f"{path} is {what}. Write to another file.")
 
     def write(
-        self, document: Document, console: Any, more: Mapping[Path, str] | None = None
+        self,
+        document: Document,
+        console: Any,
+        more: Mapping[Path, str] | None = None,
+        *,
+        brief: bool = False,
     ) -> None:
-        """Print the document, write every file whole, `more` texts too, and say where they are."""
+        """Print the document, write every file whole, `more` texts too, and say where they are.
+
+        `brief`: of the document, the answer alone is printed.
+        """
         from dcem.files import write_text
         from dcem.report.to_html import to_html
         from dcem.report.to_json import to_json
@@ -53,7 +61,8 @@ class Outputs:
         from dcem.report.to_terminal import to_terminal
         from dcem.text import duration
 
-        to_terminal(document, console, self.words)
+        shown = document.answer() if brief else document
+        to_terminal(shown, console, self.words)
         writers = {"html": to_html, "md": to_markdown, "json": to_json}
         texts = {path: writers[kind](document, self.words) for path, kind in self.files.items()}
         for path, text in (texts | dict(more or {})).items():

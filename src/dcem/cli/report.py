@@ -44,4 +44,4 @@ def report(
         if path.suffix.lower() not in KINDS:
             raise InputError(f"{path}: unknown kind of page. Allowed: {', '.join(KINDS)}.")
     outputs = Outputs([(path, path.suffix.lower()[1:]) for path in places], result, words)
-    outputs.write(read_result(result), Console(highlight=False))
+    outputs.write(read_result(result), Console(highlight=False), brief=True)

@@ -18,7 +18,8 @@ from dcem.estimation.results import EVERYBODY, Effect, Nuisance, Overlap, Target
 from dcem.methods.choosing import DEFAULT, choose
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD
-from dcem.text import listed, number, percent
+from dcem.text import group, listed, number, percent
+from dcem.text import groups as named
 
 PREFERRED = {
     "truth": "Against the truth",
@@ -70,7 +71,7 @@ KEYS = {
         "caution",
         "Read the intervals, not the middle; test people who are seldom tested.",
     ),
-    "row-budget": ("methods", "caution", "Compare again with more rows (`max_rows`)."),
+    "row-budget": ("methods", "note", "Compare again with more rows (`max_rows`)."),
     "unpredictable": (
         "methods",
         "caution",
@@ -235,7 +236,7 @@ def worse_or_better(groups: Mapping[str, Estimate]) -> str:
     """`b worse (-.067 [-.114, -.021] in AUC) and c better (...)`."""
     return listed(
         [
-            f"{name} {'worse' if by.value < 0 else 'better'} ({by:gain} in AUC)"
+            f"{group(name)} {'worse' if by.value < 0 else 'better'} ({by:gain} in AUC)"
             for name, by in groups.items()
         ]
     )
@@ -256,7 +257,7 @@ def about_groups(
     sentence = (
         "The ROC curves of no two groups differ by more than chance, for "
         f"{f'`{name}`' if len(told) == 1 else whose}; the largest gap, {widest.roc_gap:score}, is "
-        f"that of `{name}` between {' and '.join(widest.gap_pair)}."
+        f"that of `{name}` between {named(widest.gap_pair)}."
     )
     return [found("groups-alike", sentence, gap=widest.roc_gap)]
 
@@ -266,13 +267,14 @@ def about_fairness(name: str, judged: Judgement, reference_group: str, floor: fl
     groups, pairs = clear_groups(judged, floor), clear_pairs(judged)
     text = ""
     if groups:
-        key, says = "groups-differ", f" ranks {worse_or_better(groups)} than {reference_group}"
+        said = f" ranks {worse_or_better(groups)} than {group(reference_group)}"
+        key, says = "groups-differ", said
         text = "The intervals hold for all groups at once."
     elif pairs:
         key, says = (
             "curves-differ",
-            f": the ROC curves of {' and '.join(pairs[0])} differ by more than chance, though "
-            "neither is clearly ranked worse in AUC",
+            f": the ROC curves of {named(pairs[0])} differ by more than chance, though neither is "
+            "clearly ranked worse in AUC",
         )
     else:
         key, says = "groups-alike", ": no two groups' ROC curves differ by more than chance"
@@ -302,7 +304,7 @@ def about_calibration(judged: Mapping[str, Judgement]) -> list[Finding]:
         f"The risks predicted by {told} are further off than those of `{best}` "
         f"({errors[best]:score}; mean absolute calibration error)."
     )
-    return [found("calibration", sentence, **errors)]
+    return [found("calibration", sentence, methods=worse, errors=errors)]
 
 
 def about_selection(methods: Sequence[MethodResult]) -> list[Finding]:
@@ -384,7 +386,7 @@ def warn(
     by_group = methods[0].judgements[targets[0].key].group_auc if targets[0].available else {}
     small = [name for name, auc in by_group.items() if name != EVERYBODY and not auc.estimable]
     if small and len(groups) > 1:
-        sentence = f"Too few people were tested positive, or negative, to judge {', '.join(small)}."
+        sentence = f"Too few people were tested positive, or negative, to judge {named(small)}."
         text = "That is not a sign of fairness to them."
         told.append(found("small-groups", sentence, text, groups=small))
     for method in methods:

@@ -41,6 +41,7 @@ from dcem.metrics.estimate import Estimate
 from dcem.table import checks
 from dcem.table.imperfect import ASSUMPTION
 from dcem.table.labels import SelectiveLabels
+from dcem.text import percent
 
 
 class Evaluator:
@@ -123,7 +124,7 @@ class Evaluator:
             name, assumption, reach = plain.name, plain.assumption, 1.0
             if key in POPULATION and not why and not self.overlap.complete:
                 reach = self.overlap.reach
-                name = name.replace(EVERYBODY, f"the {100 * reach:.0f} % within reach")
+                name = name.replace(EVERYBODY, f"the {percent(reach)} within reach")
                 assumption = assumption.replace(f"for {EVERYBODY}", "for those within reach")
             if self.corrected and key != "truth":
                 assumption = f"{assumption} {ASSUMPTION}"

@@ -42,6 +42,7 @@ from dcem.estimation.nuisances import FLOOR
 from dcem.estimation.results import EVERYBODY, Histogram, Overlap
 from dcem.table.disclosure import in_tens
 from dcem.table.labels import SelectiveLabels
+from dcem.text import percent
 
 RARE = 0.1  # of the mean rate: people tested more seldom, and by few tests, are out of reach
 FEW = 30  # tests that are too few to speak for a part of the people
@@ -151,7 +152,7 @@ def _describe(
     if people.count(problem.tested & mine) < FEWEST_PEOPLE:
         reason = f"fewer than {FEWEST_PEOPLE} of these people were tested"
     elif reach < LEAST_REACH:
-        reason = f"no overlap: {100 * (1 - reach):.0f} % of people are out of reach of the tests"
+        reason = f"no overlap: {percent(1 - reach)} of people are out of reach of the tests"
     elif effective < FEWEST_PEOPLE:
         reason = f"hardly any overlap: the weighted tests count like only {effective:.0f} people"
     return Overlap(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from math import inf, isnan
 
@@ -39,7 +40,7 @@ from dcem.report.document import (
 )
 from dcem.report.drivers import side_by_side
 from dcem.report.figures import audit as draw
-from dcem.report.findings import listed_findings
+from dcem.report.findings import listed_findings, no_milder
 from dcem.text import count, p_value
 
 MOST_DRIVERS = 12
@@ -60,12 +61,13 @@ def audit_document(
     if not (small_cells or audit.withheld):
         audit = without_small_cells(audit)
     facts = _facts(audit, data or {})
+    findings, first = listed_findings(audit.findings), opening(audit)
     columns = [*(driver.column for driver in audit.drivers), *audit.suspicious]
     return Document(
         title=title,
         lead=lead(audit),
-        opening=opening(audit),
-        findings=listed_findings(audit.findings),
+        opening=replace(first, verdict=no_milder(first.verdict, findings)),
+        findings=findings,
         sections=(
             *(
                 Section(key, heading, tuple(blocks))

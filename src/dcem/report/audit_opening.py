@@ -17,7 +17,7 @@ from dcem.report.document import (
     estimate,
 )
 from dcem.report.style import group_key
-from dcem.text import listed, percent, points
+from dcem.text import group, groups, listed, percent, points
 
 MOST_ROWS = 10  # groups in the picture of the first screen
 
@@ -88,7 +88,12 @@ def _told(audit: Audit) -> list[TestingRate]:
 
 def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
     worst = clear[0]
-    severities = [f.severity for f in audit.findings if f.key in ("tested-less", "tested-more")]
+    said = {"tested-less": None, "tested-more": None, "higher-bar": worst, "lower-bar": worst}
+    severities = [
+        finding.severity
+        for finding in audit.findings
+        if finding.key in said and (said[finding.key] is None or worst.group in finding.groups)
+    ]
     less, more = (
         [rate.group for rate in clear if (rate.difference.value < 0) == way]
         for way in (True, False)
@@ -133,11 +138,11 @@ def _strongest(audit: Audit) -> float:
     return max((min(b.with_group, b.with_testing) for b in columns), default=0.0)
 
 
-def _who(less: list[str], more: list[str], groups: int) -> str:
+def _who(less: list[str], more: list[str], n_groups: int) -> str:
     """Who is tested less and more: by name, or counted where names would fill the page."""
     if len(less) + len(more) <= 2:
         told = [
-            f"{listed(names)} {'is' if len(names) == 1 else 'are'} tested {how}"
+            f"{groups(names)} {'is' if len(names) == 1 else 'are'} tested {how}"
             for names, how in ((less, "less"), (more, "more"))
             if names
         ]
@@ -146,7 +151,7 @@ def _who(less: list[str], more: list[str], groups: int) -> str:
         f"{len(names)} {how}" for names, how in ((less, "less"), (more, "more")) if names
     ]
     many, how = first.split()
-    return f"{many} of {groups} groups are tested {how}{''.join(f', {s},' for s in second)}"
+    return f"{many} of {n_groups} groups are tested {how}{''.join(f', {s},' for s in second)}"
 
 
 def _bar(audit: Audit, rate: TestingRate) -> list[str]:
@@ -206,7 +211,7 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
         found.append(
             KeyNumber(
                 estimate(worst.difference, "points"),
-                f"difference in testing: {worst.group} against {audit.others} with the same "
+                f"difference in testing: {group(worst.group)} against {audit.others} with the same "
                 "features",
             )
         )
@@ -270,9 +275,10 @@ def picture(audit: Audit) -> Dots | None:
         ),
         f"Each group beside people of {audit.others if audit.reference else 'other groups'} with "
         "the same recorded features, with 95 % intervals; people whom no other group is like do "
-        "not count. Shaded: clearly different, given how many groups are compared."
+        "not count."
         + (f" {left} more group{'s' * (left > 1)}: see “Who is tested”." if left else ""),
         f"{audit.others} with the same features",
+        marked="clearly different, given how many groups are compared" if clear else "",
     )
 
 
@@ -317,7 +323,7 @@ def limits(audit: Audit) -> tuple[str, ...]:
         )
     lost = [rate.group for rate in audit.testing if not rate.difference.estimable]
     if audit.grouped and lost and audit.extent == "some":
-        found.append(f"Anything about {listed(lost)}: too little is known.")
+        found.append(f"Anything about {groups(lost)}: too little is known.")
     every = audit.overlap.get(EVERYBODY)
     if every is not None and every.reason:
         found.append(

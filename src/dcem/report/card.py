@@ -45,7 +45,7 @@ from dcem.saving.card import as_text, shown_counts, what_it_gives
 from dcem.scoring.model import TableModel
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.roles import Roles
-from dcem.text import decimal, percent
+from dcem.text import decimal, group, percent
 
 UNJUDGED = "How good it is has not been estimated"
 LIMITS = (
@@ -140,7 +140,7 @@ def _worst(judged: Judgement) -> KeyNumber:
     known = {name: one for name, one in judged.group_auc.items() if one.estimable}
     if len(known) > 1:
         worst = min(known, key=lambda name: known[name].value)
-        return KeyNumber(estimate(known[worst]), f"AUC in {worst}, the group it ranks worst")
+        return KeyNumber(estimate(known[worst]), f"AUC in {group(worst)}, the group it ranks worst")
     share, precision = next(iter(judged.precision_at_capacity.items()))
     what = f"of the {percent(share)} with the highest scores have the outcome"
     return KeyNumber(estimate(precision, "percent"), what)

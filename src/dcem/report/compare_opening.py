@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isnan
 
 from dcem.compare.findings import clear_groups, clear_pairs, worse_or_better
 from dcem.compare.results import Judgement, MethodResult, TableComparison
+from dcem.estimation.findings import Finding
 from dcem.estimation.results import Target
 from dcem.methods.choosing import PREFERRED, choose
 from dcem.metrics.estimate import Estimate
@@ -21,7 +23,11 @@ from dcem.report.document import (
     Verdict,
     estimate,
 )
-from dcem.text import decimal, listed, number, percent
+from dcem.report.findings import listed_findings, no_milder
+from dcem.text import decimal, group, listed, number, percent
+from dcem.text import groups as named
+
+TOLD = ("best", "groups-differ", "curves-differ")  # findings that the verdict words itself
 
 
 def of_whom(target: Target) -> str:
@@ -91,10 +97,19 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
         sentences.append(f"The table does not tell it from {said}{ahead}.")
     unfair = bool(clear_groups(judged, comparison.floor) or clear_pairs(judged))
     severity = "serious" if not everybody else "caution" if level or unfair else "fine"
-    answer = f"Use `{best.name}`{', with care' * (severity == 'caution')}"
+    verdict = Verdict(severity, "", tuple(sentences), _certainty(comparison, best, target))
+    about_it = [f for f in (*comparison.warnings, *comparison.findings) if _concerns(f, best.name)]
+    verdict = no_milder(verdict, listed_findings(about_it), TOLD)
+    answer = f"Use `{best.name}`{', with care' * (verdict.severity != 'fine')}"
     if not everybody:
         answer = f"`{best.name}` ranks the tested best; nothing is known of everybody else"
-    return Verdict(severity, answer, tuple(sentences), _certainty(comparison, best, target))
+    return replace(verdict, answer=answer)
+
+
+def _concerns(finding: Finding, method: str) -> bool:
+    """Whether a finding is about the method, or about all."""
+    values = finding.values
+    return values.get("method", method) == method and method in values.get("methods", [method])
 
 
 def _certainty(comparison: TableComparison, best: MethodResult, target: Target) -> str:
@@ -121,11 +136,12 @@ def fairness(judged: Judgement, comparison: TableComparison) -> str:
     groups, pairs = clear_groups(judged, comparison.floor), clear_pairs(judged)
     if groups:
         said = worse_or_better(groups)
-        return f"It does not serve the groups alike: {said} than {comparison.reference_group}."
+        against = group(comparison.reference_group)
+        return f"It does not serve the groups alike: {said} than {against}."
     if pairs:
         return (
-            f"It does not serve the groups alike: the ROC curves of {' and '.join(pairs[0])} "
-            "differ by more than chance, though neither is clearly ranked worse."
+            f"It does not serve the groups alike: the ROC curves of {named(pairs[0])} differ by "
+            "more than chance, though neither is clearly ranked worse."
         )
     return (
         "No difference between the groups is seen beyond chance; their ROC curves could still be "

@@ -128,6 +128,7 @@ class Dots:
     caption: str
     reference: str = ""  # what the hollow mark beside each point is
     one_axis: bool = False  # whether the columns show one thing, on the same stretch of numbers
+    marked: str = ""  # what the marked rows are
 
 
 @dataclass(frozen=True)
@@ -242,6 +243,11 @@ class Document:
     footer: str = ""
     names: frozenset[str] = field(default=frozenset(), metadata=KEY)  # what users named
     data: Mapping[str, Any] = field(default_factory=dict, metadata=KEY)  # all numbers, for JSON
+
+    def answer(self) -> Document:
+        """The verdict and its numbers alone."""
+        first = self.opening and replace(self.opening, picture=None, limits=())
+        return replace(self, opening=first, findings=None, sections=())
 
     def in_words(self, say: Callable[[str], str]) -> Document:
         """The same document in other words: `say` is asked for every piece of prose."""

@@ -90,6 +90,7 @@ def dots_table(dots: Dots, cell: Callable[[Cell], str], prose: Callable[[str], s
         kind = ' class="marked"' if row.marked else ""
         rows.append(f'<tr{kind}><th scope="row">{cell(row.label)}</th>{entries}</tr>')
     label = escape(dots.title.replace("`", ""))
+    said = f"{dots.caption} Shaded: {dots.marked}." if dots.marked else dots.caption
     many = " many" * (len(dots.columns) > 2)  # too many for a phone: they scroll
     scales = "".join(f"<td>{_scale(axis)}</td>" for axis in axes)
     return (
@@ -98,7 +99,7 @@ def dots_table(dots: Dots, cell: Callable[[Cell], str], prose: Callable[[str], s
         f'<table class="dots{many}">\n<thead><tr><th></th>{head}</tr></thead>\n'
         f"<tbody>\n{chr(10).join(rows)}\n</tbody>\n"
         f'<tfoot aria-hidden="true"><tr><td></td>{scales}</tr></tfoot>\n</table>\n</div>\n'
-        f"<figcaption>{prose(dots.caption)}</figcaption>\n</figure>"
+        f"<figcaption>{prose(said)}</figcaption>\n</figure>"
     )
 
 

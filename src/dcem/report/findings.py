@@ -5,13 +5,13 @@ A table of eight groups has one finding "three groups are tested less", not thre
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.metrics.estimate import Estimate
-from dcem.report.document import Findings
-from dcem.text import listed, points
+from dcem.report.document import Findings, Verdict
+from dcem.text import group, groups, points
 
 # Key -> what is said of several groups at once, and after their numbers.
 TOGETHER = {
@@ -55,24 +55,36 @@ def listed_findings(found: Iterable[Finding]) -> Findings:
     return Findings(tuple(_one(alike) for alike in by_key.values()))
 
 
+def no_milder(verdict: Verdict, findings: Findings, told: Collection[str] = ()) -> Verdict:
+    """The verdict, marked as seriously as the worst finding below it, which it then names.
+
+    Findings with one of the keys `told` are in its sentences already.
+    """
+    worst = min(findings.items, key=lambda one: SEVERITIES.index(one.severity), default=None)
+    if worst is None or SEVERITIES.index(worst.severity) >= SEVERITIES.index(verdict.severity):
+        return verdict
+    said = () if worst.key in told else (f"Most serious: {worst.headline.removesuffix('.')}.",)
+    return replace(verdict, severity=worst.severity, sentences=(*verdict.sentences, *said))
+
+
 def _one(alike: list[Finding]) -> Finding:
     first = alike[0]
     if len(alike) == 1:
         return replace(first, headline=first.headline.removesuffix("."))
     headline, after = TOGETHER[first.key]
-    groups = [name for finding in alike for name in finding.groups]
+    named = [name for finding in alike for name in finding.groups]
     worst = min((finding.severity for finding in alike), key=SEVERITIES.index)
     numbers = "; ".join(
-        f"{listed(finding.groups)} {_points(finding.values['difference'])}" for finding in alike
+        f"{groups(finding.groups)} {_points(finding.values['difference'])}" for finding in alike
     )
     reference = first.values.get("reference")
     said = headline.format(
-        groups=f"{len(groups)} groups" if len(groups) > 3 else listed(groups),
-        others=f"group {reference}" if reference else "others",
+        groups=f"{len(named)} groups" if len(named) > 3 else groups(named),
+        others=group(reference) if reference else "others",
     )
     text = f"Percentage points, with 95 % intervals: {numbers}. {after}"
     headline = said[0].upper() + said[1:]
-    return replace(first, severity=worst, groups=tuple(groups), headline=headline, text=text)
+    return replace(first, severity=worst, groups=tuple(named), headline=headline, text=text)
 
 
 def _points(found: Estimate) -> str:

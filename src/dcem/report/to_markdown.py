@@ -99,13 +99,15 @@ def _(what: doc.Dots) -> Iterator[str]:
     beside = [f"{what.reference}, {column}" for column in what.columns] if what.reference else []
     columns = ["", *what.columns, *beside]
     rows = [
-        [cell(row.label), *map(cell, row.values), *map(cell, row.references)]
+        ["**" * row.marked + cell(row.label) + "**" * row.marked]
+        + [cell(content) for content in (*row.values, *row.references)]
         + [""] * (len(columns) - 1 - len(row.values) - len(row.references))
         for row in what.rows
     ]
     yield from (f"**{_safe(what.title)}**", "")
     yield from _grid(columns, rows)
-    yield from (_safe(what.caption), "")
+    bold = f" Bold: {what.marked}." if what.marked else ""
+    yield from (_safe(what.caption + bold), "")
 
 
 @block.register
