@@ -24,6 +24,7 @@ from dcem.learners.linear import Linear
 from dcem.methods import registry
 from dcem.methods.describe import describe
 from dcem.methods.supervised import TestedOnlyClassifier
+from dcem.metrics import groups
 from dcem.saving import load_model
 from dcem.table.roles import Roles
 from dcem.tasks import make_sinusoid
@@ -99,6 +100,13 @@ def test_a_learner_is_a_class_and_an_entry(monkeypatch, people, tmp_path):
     timid.save(tmp_path / "model")
     again = load_model(tmp_path / "model")
     assert np.array_equal(again.predict_proba(people.X), timid.predict_proba(people.X))
+
+
+def test_a_metric_of_a_known_truth_is_an_entry(monkeypatch):
+    worst = groups.Metric("lowest AUC", "higher", lambda of: min(groups._areas(of.curves).values()))
+    monkeypatch.setitem(groups.RANKING, "worst_auc", worst)
+    rows = [0, 1, 0, 1, 1], [0.2, 0.8, 0.7, 0.3, 0.9], ["a", "a", "b", "b", "b"]
+    assert groups.ranking(*rows)["worst_auc"] == groups.worst_group_auc(*rows) == 0.5
 
 
 def test_a_fairness_measure_is_a_function_and_an_entry(monkeypatch, people):

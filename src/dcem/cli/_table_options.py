@@ -69,6 +69,15 @@ MostRows = Annotated[
         show_default=False,
     ),
 ]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything that is drawn.")]
+Members = Annotated[
+    int,
+    typer.Option(
+        "--members",
+        min=1,
+        help="Models of an ensemble; their disagreement is the spread of a score.",
+    ),
+]
 Words = Annotated[
     str,
     typer.Option(

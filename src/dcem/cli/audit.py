@@ -34,7 +34,7 @@ def audit(
         bool,
         typer.Option("--show-small-cells", help="Show counts under ten too: for open data only."),
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of folds and subsamples.")] = 0,
+    seed: options.Seed = 0,
     words: options.Words = "general",
 ) -> None:
     """Is my labelling biased? Who is tested, at equal features, and what could overturn the answer.

@@ -50,13 +50,8 @@ def compare(
         float,
         typer.Option(min=0, max=1, help="Share of people one acts on, if no threshold is given."),
     ] = 0.1,
-    members: Annotated[
-        int,
-        typer.Option(
-            min=1, help="Models of an ensemble, as for fit; they tell the luck of training."
-        ),
-    ] = 3,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of rows, folds, networks, resamples.")] = 0,
+    members: options.Members = 3,
+    seed: options.Seed = 0,
     backend: Annotated[str, typer.Option(help="Where methods are fitted: local or ray.")] = "local",
     address: options.Address = None,
     words: options.Words = "general",

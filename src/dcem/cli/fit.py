@@ -43,15 +43,12 @@ def fit(
     learner: Annotated[
         str | None,
         typer.Option(
-            help="What learns: network, linear, boost or forest; for the methods that take others "
+            help="What learns, such as network, linear or boost, for the methods that take others "
             "than networks (docs/estimator.md). Default: the method's own.",
             show_default=False,
         ),
     ] = None,
-    members: Annotated[
-        int,
-        typer.Option(min=1, help="Members of the model; their disagreement is the score's spread."),
-    ] = 3,
+    members: options.Members = 3,
     judge: Annotated[
         bool,
         typer.Option(
@@ -68,7 +65,7 @@ def fit(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of weights, batches, held-out rows.")] = 0,
+    seed: options.Seed = 0,
     query: options.Query = None,
     most_rows: options.MostRows = None,
 ) -> None:

@@ -16,13 +16,13 @@ from dcem import methods
 from dcem.cluster import shared_out
 from dcem.compare.results import History
 from dcem.estimation.effects import Asked, Questions
+from dcem.learners import LEARNERS, make_learner
 from dcem.methods.choosing import DEFAULT, RIVALS
 from dcem.methods.registry import ENTRIES, MEMBERS, METHODS, delivered, works_here
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
 Progress = Callable[[str], None]
-LEARNT_BY = {"linear": "a linear model", "boost": "boosted trees", "forest": "a forest"}
 WORTH_A_PROCESS = 10_000  # rows to fit to, in all: below, starting processes takes longer
 # How long a fit takes, in units of a network's: for estimates of the time that is left.
 COSTS = {"ensemble": 5.0, "ipw": 2.0, "dr-learner": 3.0, "self": 5.0, "dividemix": 5.0}
@@ -95,7 +95,9 @@ def describe(name: str) -> str:
     """What a method does, in one sentence."""
     first = (inspect.getdoc(METHODS[name]) or name).splitlines()[0]
     learner = name.partition(":")[2]
-    return f"{first.rstrip('.')}: {LEARNT_BY.get(learner, learner)}." if learner else first
+    if learner in LEARNERS:
+        learner = make_learner(learner, 0).words
+    return f"{first.rstrip('.')}: {learner}." if learner else first
 
 
 def fit_and_score(

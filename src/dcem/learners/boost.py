@@ -38,6 +38,7 @@ class Boost(TreeLearner):
     """
 
     name = "boost"
+    words = "boosted trees"
 
     def __init__(self, seed: int = 0, squared: bool = False, quick: bool = False):
         """`quick` takes fewer, smaller trees: enough for one of several models."""

@@ -22,6 +22,7 @@ class Forest(TreeLearner):
     """
 
     name = "forest"
+    words = "a forest"
     scorer = LargeTreesScorer
 
     def __init__(

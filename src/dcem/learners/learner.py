@@ -42,7 +42,8 @@ class LearnerBase:
     """Anything that can be fitted to weighted rows and gives probabilities.
 
     A learner writes `_learn` and `predict_logit`; what is said of everybody where there is only one
-    class (`_say`); and, to be saved with a model, `arrays` and `from_arrays`.
+    class (`_say`); and, to be saved with a model, `arrays` and `from_arrays`. `name` and
+    `words` say what it is.
     """
 
     classes_ = np.array([0, 1])
@@ -102,11 +103,11 @@ class Foreign(LearnerBase):
         if squared:
             raise checks.InputError(
                 "dr-learner fits pseudo-outcomes, which are not classes: its learner must be "
-                "network, linear, boost or forest."
+                f"network or one of {', '.join(LEARNERS)}."
             )
         if not hasattr(model, "predict_proba") or not hasattr(model, "fit"):
             raise checks.InputError(
-                f"learner must be network, linear, boost, forest, or a scikit-learn classifier "
+                f"learner must be network, {', '.join(LEARNERS)}, or a scikit-learn classifier "
                 f"with predict_proba; got {model!r}."
             )
         self.model = clone(model)

@@ -23,6 +23,7 @@ class Linear(LearnerBase):
     """
 
     name = "linear"
+    words = "a linear model"
 
     def __init__(self, seed: int = 0, squared: bool = False, drawn_in: bool = False):
         """`drawn_in` scales features as networks have them: extreme values count less."""

@@ -175,6 +175,7 @@ class Perceptron(LearnerBase):
     """Three hidden layers of 64, stopped by held-out rows."""
 
     name = "perceptron"
+    words = "a small network"
 
     @classmethod
     def of(cls, scaling: Scaling, stack: Stack, n_features: int) -> list[Self]:

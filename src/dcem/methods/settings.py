@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 WITHOUT_NETWORKS = (
-    "The method ensemble works without, and methods such as tested-only take other learners: "
-    "boost, forest or linear."
+    "The method ensemble works without, and methods such as tested-only take other learners, such "
+    "as boost."
 )
 
 

@@ -20,6 +20,7 @@ group out or merge it with another one, and say so, to get a number for the rest
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
@@ -118,19 +119,35 @@ def xauc_difference(y: Any, score: Any, group: Any, *, weight: Any = None) -> fl
     return _largest_difference(xauc(y, score, group, weight=weight))
 
 
+class Sorted(NamedTuple):
+    """A score sorted once, for all that is asked of it."""
+
+    rows: Rows
+    groups: Groups
+    cells: list[tuple[Ranked, Ranked]]  # positives and negatives of each group
+    curves: Curves
+
+
 class Metric(NamedTuple):
-    """What a reader must know of a metric."""
+    """What a reader must know of a metric, and how it is computed."""
 
     words: str
     better: Literal["higher", "lower"]
+    value: Callable[[Sorted], float]
 
 
 RANKING = {
-    "auc": Metric("AUC", "higher"),
-    "roc_gap": Metric("ROC gap (exact)", "lower"),
-    "roc_gap_grid": Metric("ROC gap (as published)", "lower"),
-    "xauc_difference": Metric("xAUC difference", "lower"),
-    "auc_difference": Metric("AUC difference of the groups, absolute", "lower"),
+    "auc": Metric("AUC", "higher", lambda of: auc_of(of.rows)),
+    "roc_gap": Metric("ROC gap (exact)", "lower", lambda of: _widest(_gaps(of.curves, "exact"))),
+    "roc_gap_grid": Metric(
+        "ROC gap (as published)", "lower", lambda of: _widest(_gaps(of.curves, "grid"))
+    ),
+    "xauc_difference": Metric(
+        "xAUC difference", "lower", lambda of: _largest_difference(_xauc(of.cells, of.groups))
+    ),
+    "auc_difference": Metric(
+        "AUC difference of the groups, absolute", "lower", lambda of: _first_difference(of.curves)
+    ),
 }
 """The metrics of `ranking`: result tables and leaderboards take names, words and sense here."""
 
@@ -141,15 +158,12 @@ def ranking(y: Any, score: Any, group: Any, *, weight: Any = None) -> dict[str, 
     """
     rows, groups = _read(y, score, group, weight)
     cells = _ranked_cells(rows, groups)
-    curves = _curves(cells, groups, "ROC curve")
-    differences = _differences(_areas(curves))
-    return {
-        "auc": auc_of(rows),
-        "roc_gap": _widest(_gaps(curves, "exact")),
-        "roc_gap_grid": _widest(_gaps(curves, "grid")),
-        "xauc_difference": _largest_difference(_xauc(cells, groups)),
-        "auc_difference": next(iter(differences.values()), float("nan")),
-    }
+    told = Sorted(rows, groups, cells, _curves(cells, groups, "ROC curve"))
+    return {name: metric.value(told) for name, metric in RANKING.items()}
+
+
+def _first_difference(curves: Curves) -> float:
+    return next(iter(_differences(_areas(curves)).values()), float("nan"))
 
 
 def _xauc(cells: list[tuple[Ranked, Ranked]], groups: Groups) -> dict[Pair, float]:

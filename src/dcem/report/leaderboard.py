@@ -20,11 +20,13 @@ import pandas as pd
 
 from dcem.benchmark.read import SETTING, missing, purposes, results
 from dcem.files import write_text
-from dcem.metrics.groups import RANKING, Metric
+from dcem.metrics import RANKING
 from dcem.report.to_html import shell, template
 from dcem.text import fraction
 
-SHOWN = RANKING | {"seconds": Metric("Seconds per fit, in its fleet", "lower")}
+SHOWN = {name: {"words": one.words, "better": one.better} for name, one in RANKING.items()} | {
+    "seconds": {"words": "Seconds per fit, in its fleet", "better": "lower"}
+}
 WAYS = ("variant", "schedule")  # of a method, told where they are not those of most
 
 
@@ -34,7 +36,7 @@ def leaderboard(source: Path) -> str:
     about = purposes(source)
     boards = [_board(name, about.get(name, ""), part) for name, part in _benchmarks(frame)]
     data = {
-        "metrics": {name: metric._asdict() for name, metric in SHOWN.items()},
+        "metrics": SHOWN,
         "boards": boards,
         "missing": missing(source),
         "source": f"{len(frame)} results",
