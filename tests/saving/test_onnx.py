@@ -39,6 +39,7 @@ def people(n: int = 400) -> pd.DataFrame:
             "sex": rng.choice(["f", "m"], n),
             "smoker": np.where(some[3], None, rng.choice(["Yes", "no"], n)),
             "seen": days.strftime(WHEN),
+            "at": days.strftime("%H:%M"),
         }
     )
     ill = rng.random(n) < 1 / (1 + np.exp(-(frame.X.fillna(50) - 60) / 10))
@@ -64,6 +65,8 @@ def asked(session, frame: pd.DataFrame) -> np.ndarray:
         if kinds[one.name] == "date":
             since = pd.to_datetime(column, format=WHEN) - pd.Timestamp(0)
             column = since / pd.Timedelta(days=1)
+        if kinds[one.name] == "time":
+            column = pd.to_timedelta(column + ":00") / pd.Timedelta(hours=1)
         if one.type == "tensor(string)":
             given[one.name] = column.map(lambda v: "" if pd.isna(v) else str(v)).to_numpy(object)
         else:
@@ -84,6 +87,7 @@ def test_raw_columns_in_the_same_probabilities_out(case, tmp_path):
         "category",
         "boolean",
         "date",
+        "time",
     }
     estimator = make(name, random_state=0, **params).fit_problem(table.problem)
     model = TableModel(estimator, table.encoder, table.roles, table.source)

@@ -222,6 +222,6 @@ def _share(missing: float, rows: int) -> str:
 def _becomes(column: Any) -> str:
     if not column.encoded:
         return ""
-    simple = {"date": "days", "number": "itself", "boolean": "0 or 1"}
+    simple = {"date": "days", "time": "hours", "number": "itself", "boolean": "0 or 1"}
     many = len(column.encoded)
     return simple.get(column.kind, f"{many} indicator{'s' * (many > 1)}")

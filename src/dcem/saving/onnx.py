@@ -3,10 +3,10 @@
 The graph of a model of numbers takes them as they come (`X`, float64 `[n, d]`, NaN where missing).
 That of a model of a table or a frame has the encoder inside and takes the raw columns by their
 names, each `[n, 1]`: numbers as float64, NaN where missing; categories, yes and no as text without
-blanks around it, empty where missing; dates and times as days since 1970 (float64), since ONNX
-cannot read them. Both return `probabilities [n, 2]`; imputation, standardisation, the average over
-members and recalibration are part of it. After writing, the file is run on made-up rows and
-compared with `predict_proba`: a file that disagrees is not kept. Needs the extra:
+blanks around it, empty where missing; dates as days since 1970 and times of day as hours, float64,
+since ONNX cannot read them. Both return `probabilities [n, 2]`; imputation, standardisation, the
+average over members and recalibration are part of it. After writing, the file is run on made-up
+rows and compared with `predict_proba`: a file that disagrees is not kept. Needs the extra:
 `pip install 'dcem[onnx]'`.
 """
 
@@ -113,9 +113,15 @@ def _raw_probes(
             cells = features[:, at]
             columns[one.name] = pa.array(cells)
             if one.kind == "date":
-                stamps = pa.array(cells * 86_400, from_pandas=True).cast(pa.int64(), safe=False)
+                seconds = np.floor(cells * 86_400)
+                stamps = pa.array(seconds, from_pandas=True).cast(pa.int64())
                 columns[one.name] = stamps.cast(pa.timestamp("s"))
-                cells = np.floor(cells * 86_400) / 86_400
+                cells = seconds / 86_400
+            elif one.kind == "time":
+                seconds = np.floor(cells * 3_600) % 86_400
+                clock = pa.array(seconds, from_pandas=True).cast(pa.int32())
+                columns[one.name] = clock.cast(pa.time32("s"))
+                cells = seconds / 3_600
         given[one.name] = cells[:, None]
         at += len(one.features)
     return given, pa.table(columns).to_pandas()

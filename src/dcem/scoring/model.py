@@ -173,7 +173,11 @@ class TableModel:
             share = cells / rows
             if encoding.kind != "category":
                 if share > STRANGE:
-                    what = {"date": "no such date", "boolean": "neither yes nor no"}
+                    what = {
+                        "date": "no such date",
+                        "time": "no such time",
+                        "boolean": "neither yes nor no",
+                    }
                     problem = what.get(encoding.kind, "no number")
                     notes.append(
                         f"{encoding.name}: {cells:,} cells are {problem}, counted as missing."

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dcem.table import values
+from dcem.table import dates, values
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.encoder import Encoding
 
@@ -39,7 +39,7 @@ class Column:
         "feature", "label", "tested", "group", "id", "weight", "truth", "excluded" (as asked), or
         "left out" (as useless; `note` says why).
     kind
-        "number", "boolean", "date", "category", "constant", "identifier" or "unknown".
+        "number", "boolean", "date", "time", "category", "constant", "identifier" or "unknown".
     missing
         Share of rows without a value.
     levels
@@ -90,7 +90,8 @@ def guess(
     if not values.is_known(column):
         return Guess("unknown", 0.0, 0, None, f"{column.type} values cannot be read")
     if values.is_date(column):
-        return _guess_date(name, values.days(column, None), None, "")
+        clock = dates.TIMES[1] if pa.types.is_time(column.type) else None
+        return _guess_date(name, dates.days(column, None), clock, "")
     if not (is_category or keep) and (free := _free_text(column, missing)) is not None:
         return free
     if not is_category:
@@ -114,10 +115,10 @@ def guess(
         return _guess_number(name, numbers, keep, lambda: text, person, found[1])
     if _is_yes_no(text):
         return _guess_boolean(name, text, counts)
-    known = values.date_format(text.values)
+    known = dates.date_format(text.values)
     if known is not None:
-        note = "month/day/year" if known.startswith("%m/") else ""
-        return _guess_date(name, values.days(column, known, missing), known, note)
+        note = dates.note(text.values, known)
+        return _guess_date(name, dates.days_of(text, known)[0], known, note)
     return _guess_category(name, text, keep, person)
 
 
@@ -152,7 +153,7 @@ def _is_prose(found: Sequence[str]) -> bool:
     few = found[:: max(1, len(found) // SAMPLE)]
     if len(found) <= 10 * SAMPLE or np.isfinite(values.limits_parsed(few)).mean() >= 0.5:
         return False
-    return values.date_format(few) is None
+    return dates.date_format(few) is None
 
 
 def _is_yes_no(text: values.Coded) -> bool:
@@ -222,6 +223,9 @@ def _guess_number(
     if (constant := _constant(n, int(absent.sum()), counts, found)) is not None:
         return Guess("constant", share, len(found), None, constant)
     whole = bool((present == np.floor(present)).all())
+    if whole and _are_dates(found):
+        read = dates.days_of(text(), dates.COMPACT)[0]
+        return _guess_date(name, read, dates.COMPACT, "read as YYYYMMDD")
     if len(found) == 1:  # the one value tells nothing, that it is missing may
         level = values.spell(float(found[0]))
         encoding = Encoding(name, "category", (level,), missing=True, from_numbers=True)
@@ -237,6 +241,14 @@ def _guess_number(
     return Guess("number", share, len(found), Encoding(name, "number"), note)
 
 
+def _are_dates(found: np.ndarray) -> bool:
+    """Whether whole numbers are dates written as 20210403."""
+    if len(found) < 2 or found.min() < 19_000_000 or found.max() > 21_000_000:
+        return False
+    written = pd.Series(found.astype(np.int64).astype(str))
+    return bool(pd.to_datetime(written, format=dates.COMPACT, errors="coerce").notna().all())
+
+
 def _clock(found: np.ndarray) -> str:
     """What to say of whole numbers that are dates or times of day in disguise, or nothing.
 
@@ -248,9 +260,9 @@ def _clock(found: np.ndarray) -> str:
     if found.max() < 2400 and found.max() >= 1300 and (found % 100 < 60).all():
         return "looks like times written HHMM: as numbers, hours are not evenly long"
     written = pd.Series(found.astype(np.int64).astype(str)).str.zfill(8)
-    for shape, form in (("YYYYMMDD", "%Y%m%d"), ("MMDDYYYY", "%m%d%Y"), ("DDMMYYYY", "%d%m%Y")):
-        dates = pd.to_datetime(written, format=form, errors="coerce")
-        if dates.notna().mean() > 0.95 and dates.dt.year.between(1900, 2100).mean() > 0.95:
+    for shape, form in (("MMDDYYYY", "%m%d%Y"), ("DDMMYYYY", "%d%m%Y")):
+        read = pd.to_datetime(written, format=form, errors="coerce")
+        if read.notna().mean() > 0.95 and read.dt.year.between(1900, 2100).mean() > 0.95:
             return f"looks like dates written {shape}: as numbers, they do not measure time"
     return ""
 
@@ -292,10 +304,11 @@ def _guess_date(name: str, days: np.ndarray, known: str | None, note: str) -> Gu
     absent = np.isnan(days)
     distinct = len(pd.unique(days[~absent]))
     share = float(absent.mean()) if len(days) else 0.0
+    kind = "time" if known is not None and dates.is_time(known) else "date"
     if distinct <= 1:
-        note = "missing in every row" if distinct == 0 else "the same date wherever there is one"
+        note = "missing in every row" if distinct == 0 else f"the same {kind} wherever there is one"
         return Guess("constant", share, distinct, None, note)
-    return Guess("date", share, distinct, Encoding(name, "date", date_format=known), note)
+    return Guess(kind, share, distinct, Encoding(name, kind, date_format=known), note)
 
 
 def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarray | None) -> Guess:

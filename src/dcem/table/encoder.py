@@ -1,7 +1,7 @@
 """From raw columns to numbers, learnt once on the table that a model is fitted to.
 
 * A number stays itself; a missing one is NaN (a method fills it and adds an indicator).
-* Yes and no become 1 and 0; a date becomes days since 1970.
+* Yes and no become 1 and 0; a date becomes days since 1970, a time of day hours.
 * A category gets one indicator a frequent level (`insulin=Steady`), one for all others together
   (`=(other)`, where levels not seen before go too), and one for missing values (`=(missing)`).
   A category that is never missing and has two levels needs only one indicator.
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dcem.table import values
+from dcem.table import dates, values
 from dcem.table.messages import InputError
 from dcem.table.read import as_arrow
 
@@ -36,7 +36,7 @@ class Encoding:
     name
         The raw column.
     kind
-        "number", "boolean", "date" or "category".
+        "number", "boolean", "date", "time" or "category".
     levels
         Of a category: the levels with an indicator of their own.
     other, missing
@@ -44,7 +44,7 @@ class Encoding:
     from_numbers
         Of a category: whether its levels are numbers, so that "3.0" is the level "3".
     date_format
-        Of a date that is stored as text.
+        Of a date or a time that is stored as text, or as a number.
     """
 
     name: str
@@ -76,8 +76,8 @@ class Encoding:
         """
         if self.kind == "number":
             out[:, 0], unread = values.numbers_and_unread(column, missing)
-        elif self.kind == "date":
-            out[:, 0], unread = values.days_and_unread(column, self.date_format, missing)
+        elif self.kind in ("date", "time"):
+            out[:, 0], unread = dates.days_and_unread(column, self.date_format, missing)
         elif self.kind == "boolean":
             text = values.coded(column, missing)
             meant = values.yes_no(text.values)

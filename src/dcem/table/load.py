@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dcem.table import checks, design, groups, leaks, outcome, values
+from dcem.table import checks, dates, design, groups, leaks, outcome, values
 from dcem.table import read as reading
 from dcem.table.addresses import located
 from dcem.table.columns import Column, Guess, guess
@@ -341,9 +341,9 @@ def _twins(table: pa.Table, repeated: tuple[str, ...], roles: Roles) -> dict[str
 def _cells(raw: pa.ChunkedArray, found: Guess, roles: Roles) -> leaks.Cells:
     if found.kind == "number":
         return leaks.bands(values.numbers(raw, roles.missing))
-    if found.kind == "date":
+    if found.kind in ("date", "time"):
         assert found.encoding is not None
-        return leaks.bands(values.days(raw, found.encoding.date_format, roles.missing))
+        return leaks.bands(dates.days(raw, found.encoding.date_format, roles.missing))
     text = values.coded(raw, roles.missing)
     return leaks.levels(text.codes, text.values)
 

@@ -1,4 +1,4 @@
-"""What a cell says: the only place where raw values become codes, names, numbers or dates.
+"""What a cell says: where raw values become codes, names and numbers (`dates` has the rest).
 
 Text is dictionary-encoded first, so that trimming, missing spellings and parsing are decided once
 for each distinct value and carried to the rows by an integer lookup; rows are never looped over.
@@ -32,37 +32,12 @@ from dcem.table.messages import InputError, listed
 NOT_A_NUMBER = frozenset({"na", "n/a", "nan", "null", "none", "nil", "-", ".", "#n/a", "<na>"})
 YES = frozenset({"yes", "y", "true", "t", "positive", "pos", "1"})
 NO = frozenset({"no", "n", "false", "f", "negative", "neg", "0"})
-DATE_FORMATS = (
-    "%Y-%m-%d",
-    "%Y-%m-%d %H:%M:%S",
-    "%Y-%m-%dT%H:%M:%S",
-    "%Y-%m-%d %H:%M",
-    "%Y-%m-%dT%H:%M",
-    "ISO8601",
-    "%Y/%m/%d",
-    "%m/%d/%Y",
-    "%d/%m/%Y",
-    "%d.%m.%Y",
-    "%m/%d/%Y %H:%M",
-    "%d/%m/%Y %H:%M",
-    "%d.%m.%Y %H:%M",
-    "%d-%b-%Y",
-    "%d %b %Y",
-    "%d%b%Y",  # as SAS writes them
-    "%d%b%Y:%H:%M:%S",
-    "%m/%d/%Y %H:%M:%S",
-    "%d/%m/%Y %H:%M:%S",
-    "%d.%m.%Y %H:%M:%S",
-    "%m/%d/%Y %I:%M:%S %p",
-)
-DATE_LIKE = re.compile(r"[-/. ]|^\d{1,2}[A-Za-z]{3}\d{4}")
 LIMIT = re.compile(r"^[<>]=?\s*(?=[\d.])")  # "<0.5": a laboratory's limit of detection
 THOUSANDS = re.compile(r"^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$")  # "1,234,567.8"
 UNIT = re.compile(r"[$€£¥]\s*(?=[\d.])|\s*[%€]$")  # "$12", "12 %": of a measurement
 WHOLE = re.compile(r"^-?(0|[1-9]\d*)\.0+$")  # "3.0", as floats are written
 CODE = re.compile(r"^0\d")  # "007": digits, but not a quantity
 LARGEST = 1e30  # a number beyond it is a slip or a mark for missing, and overflows what follows
-SECONDS_PER_DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -85,7 +60,10 @@ def is_number(column: pa.ChunkedArray) -> bool:
     """Whether Arrow stores numbers (not text that reads as such)."""
     kind = column.type
     return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_duration(kind)
     )
 
 
@@ -102,8 +80,9 @@ def is_known(column: pa.ChunkedArray) -> bool:
 
 
 def is_date(column: pa.ChunkedArray) -> bool:
-    """Whether Arrow stores dates or times of day of a date."""
-    return bool(pa.types.is_timestamp(column.type) or pa.types.is_date(column.type))
+    """Whether Arrow stores dates, with or without the time of day, or times of day alone."""
+    kind = column.type
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_time(kind))
 
 
 def coded(column: pa.ChunkedArray, missing: Collection[str] = ()) -> Coded:
@@ -226,6 +205,8 @@ def numbers_and_unread(
     """`numbers`, and how many cells hold something that is not a number."""
     strange = 0
     if is_number(column):
+        if pa.types.is_duration(column.type):  # in days
+            column = pc.divide(column.cast(pa.duration("us"), safe=False).cast(pa.int64()), 86.4e9)
         values = column.cast(pa.float64(), safe=False).to_numpy()
         values = _without(values, missing)
     elif is_text(column) and (fast := _cast(column, missing)) is not None:
@@ -317,46 +298,3 @@ def yes_no(values: Sequence[str]) -> np.ndarray:
         if text in YES or text in NO:
             said[i] = text in YES
     return said
-
-
-def date_format(values: Sequence[str]) -> str | None:
-    """The format in which (nearly) all values are dates, or None."""
-    candidates = [value for value in values if value.casefold() not in NOT_A_NUMBER]
-    if not candidates or not all(map(DATE_LIKE.search, candidates[:20])):
-        return None
-    for known in DATE_FORMATS:
-        # A sample first: most formats fail on it already.
-        if _dates(candidates[:200], known).notna().mean() < 0.95:
-            continue
-        if _dates(candidates, known).notna().mean() >= 0.95:
-            return known
-    return None
-
-
-def days(column: pa.ChunkedArray, known: str | None, missing: Collection[str] = ()) -> np.ndarray:
-    """A column of dates as days since 1 January 1970 [n], fractions for times of day."""
-    return days_and_unread(column, known, missing)[0]
-
-
-def days_and_unread(
-    column: pa.ChunkedArray, known: str | None, missing: Collection[str] = ()
-) -> tuple[np.ndarray, int]:
-    """`days`, and how many cells hold something that is not such a date."""
-    if is_date(column):
-        stamps = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-        values = stamps.cast(pa.float64(), safe=False).to_numpy() / (1e6 * SECONDS_PER_DAY)
-        return np.asarray(values), 0
-    text = coded(column, missing)
-    found = _days(_dates(text.values, known or "ISO8601"))
-    return text.take(found, np.nan), unread(text, found)
-
-
-def _dates(values: Sequence[str], known: str) -> pd.Series:
-    text = pd.Series(list(values), dtype=object)
-    return pd.to_datetime(text, format=known, errors="coerce", utc=True)
-
-
-def _days(dates: pd.Series) -> np.ndarray:
-    stamps = dates.dt.as_unit("us")  # nanoseconds end in the year 2262
-    days = stamps.astype("int64").to_numpy() / (1e6 * SECONDS_PER_DAY)
-    return np.where(stamps.isna(), np.nan, days)

@@ -1,0 +1,139 @@
+"""Dates and times as people write them: the only place where they become numbers.
+
+A column has one format, the one in which most of its values are dates; whether the day or the month
+comes first is so decided by all of them. A date becomes days since 1 January 1970, fractions for
+the time of day, in UTC where a time zone is given; a time of day alone becomes hours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from dcem.table.values import NOT_A_NUMBER, Coded, coded, is_date, unread
+
+# Where two of one shape fit equally well, the earlier is taken.
+DATES = (
+    *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y"),
+    *("%m-%d-%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d-%m-%y", "%m-%d-%y"),
+    *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y", "%d%b%Y", "%b %d, %Y", "%B %d, %Y"),
+    *("%b %d %Y", "%B %d %Y", "%m/%Y", "%b %Y", "%B %Y"),
+)
+TIMES = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p")
+BETWEEN = (" ", ", ", "T", ":")  # a date and its time; the last as SAS does
+ISO = "ISO8601"  # mixed precision, time zones
+COMPACT = "%Y%m%d"  # 20210403, which is a number as well
+SHARE = 0.95  # of the values that must be dates
+SAMPLE = 200
+LONGEST = 60  # characters that a date may have
+_CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?( ?[AaPp][Mm])?")
+_EXAMPLE = datetime(2021, 4, 3, 14, 5, 7)
+SECONDS_PER_DAY = 86_400.0
+
+
+def date_format(values: Sequence[str]) -> str | None:
+    """The format in which nearly all values are dates, or times of day; None if there is none."""
+    given = [value for value in values if value.casefold() not in NOT_A_NUMBER]
+    few = given[:: max(1, len(given) // SAMPLE)]
+    if not few or max(map(len, few)) > LONGEST:
+        return None
+    shape = Counter(map(_shape, few)).most_common(1)[0][0]
+    known = [*_by_shape().get(shape, ()), *[ISO] * bool(re.match(r"\d{4}-?\d\d", few[0]))]
+    likely = [one for one in known if _share(few, one) >= SHARE - 0.05]
+    shares = {one: _share(given, one) for one in likely}
+    best = max(shares, key=lambda one: shares[one], default=None)
+    if best is None or shares[best] < SHARE or (is_time(best) and not _are_times(given)):
+        return None
+    return best
+
+
+def is_time(known: str) -> bool:
+    """Whether a format is of times of day alone."""
+    return known in TIMES
+
+
+def note(values: Sequence[str], known: str) -> str:
+    """What a person should know of how a column of dates was read, or nothing."""
+    said = []
+    order = re.match(r"(%[dm])([/-])(%[dm])", known)
+    if order:
+        names = {"%d": "day", "%m": "month"}
+        first, mark, second = order.groups()
+        taken, other = (
+            f"{names[a]}{mark}{names[b]}{mark}year" for a, b in ((first, second), (second, first))
+        )
+        swapped = second + mark + first + known[order.end() :]
+        doubtful = (_dates(values, swapped).notna() >= _dates(values, known).notna()).all()
+        doubt = f"; no day is above 12, it might as well be {other}" if doubtful else ""
+        said.append(f"read as {taken}{doubt}")
+    if "%y" in known:
+        said.append("years 69 to 99 are 1969 to 1999")
+    if is_time(known):
+        said.append("a time of day, in hours")
+    return "; ".join(said)
+
+
+def days(column: pa.ChunkedArray, known: str | None, missing: Collection[str] = ()) -> np.ndarray:
+    """A column of dates as days since 1 January 1970 [n], one of times of day as hours."""
+    return days_and_unread(column, known, missing)[0]
+
+
+def days_and_unread(
+    column: pa.ChunkedArray, known: str | None, missing: Collection[str] = ()
+) -> tuple[np.ndarray, int]:
+    """`days`, and how many cells hold something that is not such a date."""
+    if is_date(column):
+        is_clock = pa.types.is_time(column.type)
+        kind = pa.time64("us") if is_clock else pa.timestamp("us")
+        stamps = column.cast(kind, safe=False).cast(pa.int64()).cast(pa.float64(), safe=False)
+        in_days = np.asarray(stamps.to_numpy() / (1e6 * SECONDS_PER_DAY))
+        return (24 * in_days if is_clock else in_days), 0
+    return days_of(coded(column, missing), known or ISO)
+
+
+def days_of(text: Coded, known: str) -> tuple[np.ndarray, int]:
+    """`days_and_unread` of a column that is coded."""
+    stamps = _dates(text.values, known).dt.as_unit("us")  # nanoseconds end in the year 2262
+    found = stamps.astype("int64").to_numpy() / (1e6 * SECONDS_PER_DAY)
+    found = np.where(stamps.isna(), np.nan, found)
+    if is_time(known):
+        found = 24 * (found - np.floor(found))
+    return text.take(found, np.nan), unread(text, found)
+
+
+def _dates(values: Sequence[str], known: str) -> pd.Series:
+    text = pd.Series(list(values), dtype=object)
+    return pd.to_datetime(text, format=known, errors="coerce", utc=True)
+
+
+def _share(values: Sequence[str], known: str) -> float:
+    return float(_dates(values, known).notna().mean())
+
+
+def _are_times(values: Sequence[str]) -> bool:
+    """Whether they are times of day, and not titres such as 1:20 and 1:40."""
+    hours = {value.partition(":")[0] for value in values}
+    written = sum(_CLOCK.fullmatch(value) is not None for value in values)
+    return len(hours) > 1 and written >= SHARE * len(values)
+
+
+def _shape(text: str) -> str:
+    """What is left of a date when digits and letters do not count: `9.9.9 9:9`."""
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", text))
+
+
+@cache
+def _by_shape() -> dict[str, list[str]]:
+    """The formats by the shape of what they write."""
+    found: dict[str, list[str]] = {}
+    whole = [f"{date}{between}{time}" for date in DATES for between in BETWEEN for time in TIMES]
+    for known in (*DATES, *whole, *TIMES):
+        found.setdefault(_shape(_EXAMPLE.strftime(known)), []).append(known)
+    return found

@@ -1,0 +1,131 @@
+"""Dates and times as exports have them: which format, what it means, what is said about it."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from dcem.table.columns import guess
+from dcem.table.dates import days
+
+N = 300
+TIMES = pd.date_range("2019-01-02 00:07", periods=N, freq="31h17min")
+DAYS = ((TIMES - pd.Timestamp(0)) / pd.Timedelta(days=1)).to_numpy()
+
+
+def column(values) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array([str(value) for value in values], pa.string())])
+
+
+def read(values) -> tuple[str, np.ndarray, str]:
+    """The kind of a column, its numbers, and the note."""
+    found = guess("seen", column(values))
+    assert found.encoding is not None, found
+    return found.kind, days(column(values), found.encoding.date_format), found.note
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "%d.%m.%Y %H:%M",
+        "%d.%m.%Y, %H:%M",
+        "%d.%m.%y %H:%M",
+        "%Y-%m-%dT%H:%M:%SZ",
+        "%Y-%m-%d %H:%M:%S.%f",
+        "%Y/%m/%d %H:%M:%S",
+        "%m/%d/%y %H:%M",
+        "%d/%m/%Y %H:%M:%S.%f",
+        "%m/%d/%Y, %I:%M:%S %p",
+        "%d-%m-%Y %H:%M",
+        "%d-%b-%Y %H:%M",
+        "%b %d, %Y %I:%M %p",
+        "%B %d, %Y %I:%M %p",
+        "%d%b%Y:%H:%M:%S",
+        "%Y%m%dT%H%M%S",
+    ],
+)
+def test_days_and_the_time_of_day(written):
+    kind, found, _ = read(TIMES.strftime(written))
+    assert kind == "date"
+    np.testing.assert_allclose(found, DAYS, atol=1e-9)
+
+
+@pytest.mark.parametrize("written", ["%d-%b-%y", "%d %B %Y", "%Y.%m.%d", "%m-%d-%Y", "%Y%m%d"])
+def test_days(written):
+    kind, found, _ = read(TIMES.strftime(written))
+    assert kind == "date"
+    np.testing.assert_array_equal(found, np.floor(DAYS))
+
+
+@pytest.mark.parametrize("written", ["%H:%M", "%H:%M:%S", "%I:%M %p"])
+def test_times_of_day_are_hours(written):
+    kind, found, _ = read(TIMES.strftime(written))
+    assert kind == "time"
+    np.testing.assert_allclose(found, 24 * (DAYS - np.floor(DAYS)), atol=1e-9)
+
+
+def test_without_leading_zeros():
+    kind, found, _ = read([f"{one.month}/{one.day}/{one.year % 100}" for one in TIMES])
+    assert kind == "date"
+    np.testing.assert_array_equal(found, np.floor(DAYS))
+
+
+def test_whether_the_day_comes_first_is_decided_by_the_whole_column():
+    days_up_to_12 = [f"{one.day % 12 + 1:02d}/{one.month:02d}/{one.year}" for one in TIMES]
+    kind, found, note = read(days_up_to_12)
+    assert kind == "date"
+    assert "month/day/year; no day is above 12" in note
+    one_tells = [*days_up_to_12[:-1], "25/03/2020"]
+    found, note = read(one_tells)[1:]
+    assert note == "read as day/month/year"
+    assert np.isfinite(found).all()
+
+
+def test_time_zones_become_one():
+    berlin = [f"{one:%Y-%m-%dT%H:%M:%S}+0{1 + number % 2}:00" for number, one in enumerate(TIMES)]
+    found = read(berlin)[1]
+    np.testing.assert_allclose(found, DAYS - (1 + np.arange(N) % 2) / 24, atol=1e-9)
+
+
+def test_words_for_missing_and_a_few_slips():
+    written = TIMES.strftime("%d.%m.%Y").to_numpy(object)
+    written[::7], written[5] = "NA", "31.02.2020"
+    found = read(written)[1]
+    assert np.isnan(found[::7]).all()
+    assert np.isnan(found[5])
+    assert np.isfinite(np.delete(found, [*range(0, N, 7), 5])).all()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["1:10", "1:20", "1:40"],  # titres
+        ["1:80", "1:160", "2:80"],
+        [f"{100 + i}/{60 + i}" for i in range(15)],  # blood pressure
+        [f"{i}/{i + 1}" for i in range(1, 15)],
+        ["10.1.1", "10.2.1", "10.2.3"],
+        ["I20-I25", "J40-J47"],
+        ["2-3", "4-5"],
+    ],
+)
+def test_what_is_not_a_date(values):
+    assert guess("x", column(values * 30)).kind == "category"
+
+
+def test_numbers_that_are_not_dates():
+    for values in (range(43_000, 43_300), range(20_000_000, 20_000_300)):
+        assert guess("x", column(values)).kind == "number"
+
+
+def test_types_that_arrow_has():
+    clock = pa.chunked_array([pa.array([one.time() for one in TIMES])])
+    assert guess("x", clock).kind == "time"
+    np.testing.assert_allclose(days(clock, None), 24 * (DAYS % 1), atol=1e-6)
+    stay = pa.chunked_array([pa.array([datetime.timedelta(hours=i) for i in range(N)])])
+    found = guess("x", stay)
+    assert found.kind == "number"
+    out = np.empty((N, 1))
+    found.encoding.encode(stay, (), out)
+    np.testing.assert_allclose(out[:, 0], np.arange(N) / 24)
