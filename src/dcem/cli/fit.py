@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -68,6 +68,14 @@ def fit(
     seed: options.Seed = 0,
     query: options.Query = None,
     most_rows: options.MostRows = None,
+    all_rows: Annotated[
+        bool,
+        typer.Option(
+            "--all-rows",
+            help="Learn from all rows of a table that is too large to be read whole, as they pass: "
+            "tested-only or y-obs, with the learner linear or boost.",
+        ),
+    ] = False,
 ) -> None:
     """Fit a method to a table and write the model to a folder.
 
@@ -82,7 +90,8 @@ def fit(
     from dcem.methods.choosing import Choice, choose
     from dcem.methods.registry import METHODS
     from dcem.saving.folder import require_place
-    from dcem.scoring import TableModel, choice_for, fit_table, require_method
+    from dcem.scoring import TableModel, choice_for, fit_all_rows, fit_table, require_method
+    from dcem.scoring.all_rows import require_all_rows
     from dcem.scoring.model import AUTO, find_comparison
     from dcem.table import read_table
     from dcem.table.messages import InputError
@@ -96,7 +105,8 @@ def fit(
             f"{start_from} is a model of the method {start.name!r}, and what starts from it is of "
             "the same: leave out --method and --learner."
         )
-    require_method(choose().method if method == AUTO else method, learner)
+    wanted = choose().method if method == AUTO else method
+    (require_all_rows if all_rows else require_method)(wanted, learner)
     with console.status(f"reading {table} ..."):
         read = read_table(
             table,
@@ -131,15 +141,12 @@ def fit(
     console.print(f"Fitting {method}{parts}, {len(read.problem.feature_names)} features.")
     aside = Console(stderr=True, highlight=False)
     with telling({}, aside) as progress:
-        model = fit_table(
-            read,
-            chosen,
-            learner=learner,
-            members=members,
-            random_state=seed,
-            progress=partial(progress.counted, f"fitting {method}"),
-            start=start,
-        )
+        told = partial(progress.counted, f"fitting {method}")
+        how: Any = {"members": members, "random_state": seed, "progress": told}
+        if all_rows and learner and read.draw is not None:
+            model = fit_all_rows(table, read, method, learner=learner, query=query, **how)
+        else:
+            model = fit_table(read, chosen, learner=learner, start=start, **how)
     with console.status("asking what drives its score, and testing ..."):
         model = model.explained(read, seed)
     judged = _saved(place) if place else None

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from joblib import cpu_count
 
-from dcem.learners.learner import FEWEST, Rows, Sample, as_logit, smallest_leaf
+from dcem.learners.learner import (
+    FEWEST,
+    Batches,
+    Rows,
+    Sample,
+    as_logit,
+    base_rate,
+    smallest_leaf,
+)
+from dcem.learners.preprocess import Preprocessor
 from dcem.learners.trees import TreeLearner, Trees
 
 ROUNDS = 1000  # at most
@@ -29,6 +39,7 @@ SETTINGS: dict[str, Any] = {
 QUICK = {"learning_rate": 0.07, "num_leaves": 15, "max_bin": 127}
 QUICK_ROUNDS, QUICK_PATIENCE = 300, 30
 LEAF = 20  # rows at least, and never fewer than ten people
+PEOPLE = 1 << 24  # places that people of a table that is not in memory are counted in
 
 
 class Boost(TreeLearner):
@@ -49,16 +60,26 @@ class Boost(TreeLearner):
         import lightgbm
 
         X, y, weight, person = sample
-        settings = (
+        settings = self._settings(smallest_leaf(person, len(y)))
+        data = lightgbm.Dataset(X, y, weight=weight, params=settings)
+        self._grow(data, settings, validation)
+
+    def _settings(self, leaf: int) -> dict[str, Any]:
+        """LightGBM's parameters where a leaf must hold so many rows."""
+        return (
             SETTINGS
             | (QUICK if self.quick else {})
             | {
                 "objective": "regression" if self.squared else "binary",
-                "min_data_in_leaf": max(LEAF, smallest_leaf(person, len(y))),
+                "min_data_in_leaf": max(LEAF, leaf),
                 "seed": self.seed % 2**31,
             }
         )
-        data = lightgbm.Dataset(X, y, weight=weight, params=settings)
+
+    def _grow(self, data: Any, settings: dict[str, Any], validation: Rows | None) -> None:
+        """Grow trees on a data set until validation rows call for no more."""
+        import lightgbm
+
         rounds = WITHOUT_VALIDATION
         watch: dict[str, Any] = {}
         if validation is not None:
@@ -72,6 +93,46 @@ class Boost(TreeLearner):
         booster = lightgbm.train(settings, data, rounds, **watch)
         text = booster.model_to_string(num_iteration=booster.best_iteration or -1)
         self._set(Trees.from_text(text))
+
+    @classmethod
+    def of_batches(
+        cls, seeds: Sequence[int], sample: Sample, held: Rows | None, batches: Batches
+    ) -> list[Self]:
+        """Models of rows that are not in memory, one for each seed and row of the weights.
+
+        The `sample` says where features are cut into bins; of all rows, the bins are kept, a byte
+        for each feature, and the labels and weights.
+        """
+        import lightgbm
+
+        labels, weights, rows_of = [], [], np.zeros(PEOPLE, np.int64)
+        for batch in batches(features=False):
+            labels.append(batch.y.astype(np.float32))
+            weights.append(batch.weight.astype(np.float32))
+            rows_of += np.bincount((batch.number * PEOPLE).astype(np.int64), minlength=PEOPLE)
+        y, weight = np.concatenate(labels), np.concatenate(weights, axis=1)
+        del labels, weights
+        # People who share a place count as one: a leaf holds ten of them all the more.
+        leaf = int(np.sort(rows_of)[-(FEWEST - 1) :].sum()) + 1
+        made = [cls(seed) for seed in seeds]
+        for one in made:
+            one.n_features = sample.X.shape[1]
+            one.preprocessor = Preprocessor.fit(sample.X, "standard", person=sample.person)
+        if len(np.unique(y)) < 2:
+            for one, counted in zip(made, weight, strict=True):
+                one._say(base_rate(y, counted))
+            return made
+        settings = made[0]._settings(leaf) | {
+            "num_threads": cpu_count(),
+            "feature_pre_filter": False,
+        }
+        passing = _passing(batches, len(y), made[0]._filled)
+        bins = lightgbm.Dataset(made[0]._filled(sample.X), sample.y, params=settings)
+        data = lightgbm.Dataset(passing, y, reference=bins, params=settings).construct()
+        for one, counted in zip(made, weight, strict=True):
+            data.set_weight(counted / counted.mean())
+            one._grow(data, settings | {"seed": one.seed % 2**31}, held)
+        return made
 
     def _filled(self, X: np.ndarray) -> np.ndarray:
         """Medians where a column is missing that never was before."""
@@ -95,3 +156,28 @@ class Boost(TreeLearner):
         made = super().from_arrays(arrays, n_features)
         made.squared = bool(arrays["squared"].any())
         return made
+
+
+def _passing(batches: Batches, n_rows: int, filled: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """So many rows for LightGBM, which asks for slices of them in order."""
+    import lightgbm
+
+    class Passing(lightgbm.Sequence):
+        batch_size = 1 << 16
+
+        def __init__(self) -> None:
+            self.batches = batches()
+            self.waiting = np.empty((0, 0))
+
+        def __len__(self) -> int:
+            return n_rows
+
+        def __getitem__(self, place: Any) -> np.ndarray:
+            size, parts = place.stop - place.start, [self.waiting]
+            while sum(map(len, parts)) < size:
+                parts.append(filled(next(self.batches).X))
+            rows = np.concatenate([part for part in parts if len(part)])
+            self.waiting = rows[size:]
+            return rows[:size]
+
+    return Passing()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from scipy.special import expit, logit
@@ -36,6 +36,26 @@ class Sample(NamedTuple):
     y: np.ndarray
     weight: np.ndarray
     person: np.ndarray | None
+
+
+class Batch(NamedTuple):
+    """Some of the rows of a table that is not in memory.
+
+    `number` follows from whose row it is (`dcem.table.drawing`); `weight` has a row per member.
+    """
+
+    X: np.ndarray  # [n, d]
+    y: np.ndarray  # [n]
+    weight: np.ndarray  # [members, n]
+    number: np.ndarray  # [n]
+
+
+class Batches(Protocol):
+    """All batches, as often as they are asked for."""
+
+    def __call__(self, *, features: bool = True) -> Iterator[Batch]:
+        """The batches in order; without `features` labels and weights alone, which is sooner."""
+        ...
 
 
 class LearnerBase:
@@ -157,11 +177,12 @@ def make_learner(learner: Any, seed: int, *, squared: bool = False, **options: A
                 f"Unknown learner {learner!r}.{hint} Known: network, {', '.join(LEARNERS)}; or "
                 "give a scikit-learn classifier."
             )
-        return _class_of(learner)(seed, squared, **options)
+        return class_of(learner)(seed, squared, **options)
     return Foreign(learner, seed, squared)
 
 
-def _class_of(name: str) -> Any:
+def class_of(name: str) -> Any:
+    """The class of a learner of `LEARNERS`."""
     module, _, cls = LEARNERS[name].partition(":")
     return getattr(import_module(module), cls)
 
@@ -178,7 +199,7 @@ def from_plain(name: str, arrays: Mapping[str, np.ndarray], n_features: int) -> 
     """The learner that `to_plain` wrote; ValueError where the arrays do not fit together."""
     if name not in LEARNERS:
         raise ValueError(f"unknown learner {name!r}")
-    return _class_of(name).from_arrays(arrays, n_features)
+    return class_of(name).from_arrays(arrays, n_features)
 
 
 def smallest_leaf(person: np.ndarray | None, n_rows: int) -> int:

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from dcem.learners.learner import LearnerBase, Rows, Sample, as_logit, by_block, log_loss
+from dcem.learners.learner import (
+    Batches,
+    LearnerBase,
+    Rows,
+    Sample,
+    as_logit,
+    by_block,
+    log_loss,
+)
 from dcem.learners.preprocess import Preprocessor, Scaling
 
 PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)  # per row; chosen on validation rows
 PENALTY = 1e-3  # where there are none
+MOST_PASSES = 12  # over rows that are not in memory
+SMALL_STEP = 1e-5  # of a coefficient of a standardised feature
 
 
 class Linear(LearnerBase):
@@ -45,6 +56,42 @@ class Linear(LearnerBase):
             if loss < best:
                 best, self.penalty = loss, penalty
                 self.coefficients, self.intercept = coefficients, intercept
+
+    @classmethod
+    def of_batches(
+        cls, seeds: Sequence[int], sample: Sample, held: Rows | None, batches: Batches
+    ) -> list[Self]:
+        """Models of rows that are not in memory, one for each seed and row of the weights.
+
+        A model of the `sample` gives scales, the penalty and a start; Newton's method goes on from
+        there, a pass over all rows for each step.
+        """
+        first = cls(seeds[0]).fit(*sample[:3], held, sample.person)
+        one = np.append(first.coefficients, first.intercept)
+        penalty = np.append(np.full(len(one) - 1, getattr(first, "penalty", PENALTY)), 0.0)
+        lines = np.tile(one, (len(seeds), 1))  # [members, inputs + 1]
+        kept, lowest = lines.copy(), np.full(len(lines), np.inf)
+        for _ in range(MOST_PASSES):
+            loss, slope, curvature = _expansion(first, lines, batches)
+            loss += 0.5 * lines**2 @ penalty
+            steps = np.zeros_like(lines)
+            for m, line in enumerate(lines):
+                if loss[m] > lowest[m] + 1e-12:  # too far: half the way
+                    steps[m] = (line - kept[m]) / 2
+                else:
+                    kept[m], lowest[m] = line, loss[m]
+                    change = slope[m] + penalty * line
+                    steps[m] = np.linalg.solve(curvature[m] + np.diag(penalty), change)
+            lines = lines - steps
+            if np.abs(steps).max() < SMALL_STEP:
+                break
+        made = []
+        for seed, line in zip(seeds, lines, strict=True):
+            model = cls(seed)
+            vars(model).update(vars(first) | {"seed": seed, "coefficients": line[:-1]})
+            model.intercept = float(line[-1])
+            made.append(model)
+        return made
 
     def _say(self, log_odds: float) -> None:
         self.scaling, self.intercept = None, log_odds
@@ -95,3 +142,23 @@ class Linear(LearnerBase):
             raise ValueError("the coefficients do not fit the features")
         made.intercept, made.squared = float(numbers[0]), bool(numbers[1])
         return made
+
+
+def _expansion(
+    scaled: Linear, lines: np.ndarray, batches: Batches
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean loss `[M]`, its gradient `[M, p]` and curvature `[M, p, p]` at M lines, in one pass."""
+    n_members, p = lines.shape
+    loss, total = np.zeros(n_members), np.zeros(n_members)
+    slope, curvature = np.zeros((n_members, p)), np.zeros((n_members, p, p))
+    for batch in batches():
+        rows = np.column_stack([scaled._inputs(batch.X), np.ones(len(batch.y))])
+        for m, weight in enumerate(batch.weight):
+            z = rows @ lines[m]
+            risk = expit(z)
+            loss[m] += weight @ (np.logaddexp(0, z) - batch.y * z)
+            slope[m] += (weight * (risk - batch.y)) @ rows
+            root = rows * np.sqrt(weight * risk * (1 - risk))[:, None]
+            curvature[m] += root.T @ root
+            total[m] += weight.sum()
+    return loss / total, slope / total[:, None], curvature / total[:, None, None]

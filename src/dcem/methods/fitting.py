@@ -64,13 +64,7 @@ def fit_many(
     for one, state, problem in zip(copies, states, problems, strict=True):
         if copy:
             one.set_params(random_state=state)
-        one.classes_ = np.array([0, 1])
-        one.n_features_in_ = problem.X.shape[1]
-        one.feature_names_in_ = np.array(problem.feature_names, dtype=object)
-        if _unnamed(problem):
-            del one.feature_names_in_
-        if hasattr(one, "encoder_"):  # of an earlier fit to a frame
-            del one.encoder_
+        describe_features(one, problem)
     none: list[Any] = [None] * n
     estimator._fit_each(
         copies,
@@ -82,6 +76,17 @@ def fit_many(
         progress=progress,
     )
     return copies
+
+
+def describe_features(one: Any, problem: SelectiveLabels) -> None:
+    """Set the attributes that say what an estimator is fitted to."""
+    one.classes_ = np.array([0, 1])
+    one.n_features_in_ = problem.X.shape[1]
+    one.feature_names_in_ = np.array(problem.feature_names, dtype=object)
+    if _unnamed(problem):
+        del one.feature_names_in_
+    if hasattr(one, "encoder_"):  # of an earlier fit to a frame
+        del one.encoder_
 
 
 @dataclass(eq=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcem.learners import make_learner
+from dcem.learners.learner import Rows, Sample
 from dcem.methods.fitting import Prepared
 from dcem.methods.support import with_group
 from dcem.methods.tables import Table
@@ -32,12 +33,7 @@ def fit_members(
     1 (the Bayesian bootstrap), so that they disagree where little is known. `more` are columns that
     the lesson needs besides those of the tables.
     """
-    train, watched = data.tables(raw=True)
-    X, y, weight, person = _taught(method, train, data.n_groups, more or {})
-    held = None
-    if watched is not None:
-        held = _taught(method, watched, data.n_groups, watched_more or {})[:3]
-        held = held if (held[2] > 0).any() else None
+    (X, y, weight, person), held = lessons(method, data, more, watched_more)
     return [
         make_learner(method.learner, seed).fit(
             X, y, weight * _lot(person, len(y), seed) if number else weight, held, person
@@ -46,16 +42,29 @@ def fit_members(
     ]
 
 
-def _taught(
-    method: LearnerClassifier, table: Table, n_groups: int, more: Columns
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+def lessons(
+    method: LearnerClassifier,
+    data: Prepared,
+    more: Columns | None = None,
+    watched_more: Columns | None = None,
+) -> tuple[Sample, Rows | None]:
+    """What a learner learns from, and what it chooses by."""
+    train, watched = data.tables(raw=True)
+    held = None
+    if watched is not None:
+        rows = _taught(method, watched, data.n_groups, watched_more or {})[:3]
+        held = rows if (rows[2] > 0).any() else None
+    return _taught(method, train, data.n_groups, more or {}), held
+
+
+def _taught(method: LearnerClassifier, table: Table, n_groups: int, more: Columns) -> Sample:
     """Features, labels, weights and people of the rows that a lesson keeps."""
     lesson = method._lesson(table.columns() | more, n_groups)
     kept = np.ones(len(table), bool) if lesson.keep is None else np.asarray(lesson.keep) > 0
     X, y, weight = method._inputs(table, n_groups)[kept], lesson.target[kept], table.weight[kept]
     if lesson.factor is not None:
         weight = weight * lesson.factor[kept]
-    return X, y, weight, None if table.person is None else table.person[kept]
+    return Sample(X, y, weight, None if table.person is None else table.person[kept])
 
 
 def _lot(person: np.ndarray | None, n_rows: int, seed: int) -> np.ndarray:

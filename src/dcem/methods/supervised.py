@@ -181,6 +181,7 @@ class ObservedLabelsClassifier(LearnerClassifier):
     """
 
     name: ClassVar[str] = "y-obs"
+    row_by_row: ClassVar[bool] = True
 
     def _lesson(self, rows: Any, n_groups: int) -> Lesson:
         return Lesson(rows["y"])
@@ -288,6 +289,7 @@ class TestedOnlyClassifier(LearnerClassifier):
     """
 
     name: ClassVar[str] = "tested-only"
+    row_by_row: ClassVar[bool] = True
     __test__: ClassVar[bool] = False  # not a test class, whatever its name suggests to pytest
 
     def _lesson(self, rows: Any, n_groups: int) -> Lesson:

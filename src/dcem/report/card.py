@@ -254,8 +254,13 @@ def _paragraphs(model: TableModel) -> tuple[str, ...]:
 
 def _table(model: TableModel) -> Iterator[Block]:
     source, roles = model.source, model.roles
+    size = f"{source.rows:,} rows"
+    if source.all_rows:
+        size = f"all {source.drawn_from:,} rows (scales and counts by {size} drawn from them)"
+    elif source.drawn_from:
+        size += f" drawn from {source.drawn_from:,}"
     means = {
-        "file": f"{source.name}, {source.rows:,} rows, {source.columns} columns",
+        "file": f"{source.name}, {size}, {source.columns} columns",
         "SHA-256": source.sha256,
     }
     said = {"tested": [f"where {roles.label} is known"]} | roles.to_plain()

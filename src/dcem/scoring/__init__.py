@@ -5,6 +5,7 @@ raw rows. `predict_file` scores files of any length in bounded memory; `next_tes
 who was not tested a probability of being tested next.
 """
 
+from dcem.scoring.all_rows import fit_all_rows
 from dcem.scoring.allocation import allocate, draw
 from dcem.scoring.model import (
     Scores,
@@ -26,6 +27,7 @@ __all__ = [
     "allocate",
     "choice_for",
     "draw",
+    "fit_all_rows",
     "fit_table",
     "load_model",
     "next_tests",

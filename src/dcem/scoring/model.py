@@ -340,9 +340,7 @@ def fit_table(
     method and parameters count, and `table` was read with its encoder (`refit`). `progress` is
     called with how much of how much is done, by the methods that can tell.
     """
-    # to the next twentieth: a finer share of a short table would tell a small count
-    missing = {column.name: round(20 * column.missing) / 20 for column in table.columns}
-    usual = {name: missing[name] for name in table.encoder.columns}
+    usual = missing_shares(table)
     if start is not None:
         for note in start.strange_cells(table):
             notice(note)
@@ -361,6 +359,15 @@ def fit_table(
     estimator = delivered(name, members=members, **params)
     methods.fit_many(estimator, [table.problem], copy=False, progress=progress)
     return TableModel(estimator, table.encoder, table.roles, table.source, usual, why)
+
+
+def missing_shares(table: UserTable) -> dict[str, float]:
+    """Share of the rows in which each raw column is empty, to the next twentieth.
+
+    A finer share of a short table would tell a small count.
+    """
+    missing = {column.name: round(20 * column.missing) / 20 for column in table.columns}
+    return {name: missing[name] for name in table.encoder.columns}
 
 
 def find_comparison(table: UserTable, given: Path | None, *beside: Path) -> Path | None:

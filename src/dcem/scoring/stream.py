@@ -6,7 +6,6 @@ written as they come, under a temporary name that becomes the final one when all
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
 from dcem.scoring.decisions import FLAGGED, Decider, Decisions, Rule
@@ -257,7 +257,7 @@ def _scores(
             *_scored(model, item[1], called, item[0]),
             group_codes(item[1], model.roles) if grouped else None,
         ),
-        _numbered(batches, start),
+        numbered(batches, start),
         threads,
     )
 
@@ -267,9 +267,10 @@ def own_name(identifier: str, added: Sequence[str]) -> str:
     return "id" if identifier in added else identifier
 
 
-def _numbered(
-    batches: Iterable[pa.RecordBatch], start: int
+def numbered(
+    batches: Iterable[pa.RecordBatch], start: int = 0
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Each batch with the row of the table that its first one is."""
     for batch in batches:
         yield start, batch
         start += batch.num_rows
@@ -297,7 +298,7 @@ def in_order(work: Callable[[T], R], items: Iterable[T], workers: int | None = N
     Networks and encoders spend their time outside of Python's lock. Each thread keeps to itself:
     products that split over all cores again would only wait for each other.
     """
-    workers = workers or os.cpu_count() or 1
+    workers = workers or cpu_count()
     waiting: deque[Future[R]] = deque()
     pool = ThreadPoolExecutor(workers)
     try:

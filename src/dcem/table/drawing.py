@@ -87,7 +87,7 @@ def _below(
 
 def numbers_of(batch: Any, by: str | None, seed: int, start: int) -> np.ndarray:
     """The number of each row of a batch `[n]`, the first of which is row `start` of the table."""
-    own = _hashed(np.arange(start, start + batch.num_rows), seed)
+    own = hashed(np.arange(start, start + batch.num_rows), seed)
     if by is None:
         return own
     who = batch.column(by)
@@ -99,23 +99,23 @@ def numbers_of(batch: Any, by: str | None, seed: int, start: int) -> np.ndarray:
         absent = pc.equal(who, "").to_numpy(zero_copy_only=False)
         is_whole = pc.match_substring_regex(who, WHOLE)
         digits = pc.replace_substring_regex(pc.if_else(is_whole, who, "0"), r"\.0+$", "")
-        people = _hashed(digits.cast(pa.int64()).to_numpy(), seed)
+        people = hashed(digits.cast(pa.int64()).to_numpy(), seed)
         if not pc.all(is_whole).as_py():
-            texts = _hashed(who.to_numpy(zero_copy_only=False), seed)
+            texts = hashed(who.to_numpy(zero_copy_only=False), seed)
             people = np.where(is_whole.to_numpy(zero_copy_only=False), people, texts)
     elif pa.types.is_integer(kind):  # not by way of pandas, where a gap makes them floats
-        people = _hashed(who.fill_null(0).cast(pa.int64(), safe=False).to_numpy(), seed)
+        people = hashed(who.fill_null(0).cast(pa.int64(), safe=False).to_numpy(), seed)
     elif pa.types.is_floating(kind):
         sizes = who.fill_null(0).cast(pa.float64()).to_numpy()
         whole = np.where((np.abs(sizes) < 2**53) & (sizes % 1 == 0), sizes, 0).astype(np.int64)
-        people = np.where(whole == sizes, _hashed(whole, seed), _hashed(sizes, seed))
+        people = np.where(whole == sizes, hashed(whole, seed), hashed(sizes, seed))
     else:
-        people = _hashed(who.to_pandas().to_numpy(), seed)
+        people = hashed(who.to_pandas().to_numpy(), seed)
     return np.where(absent, own, people) if absent.any() else people
 
 
-def _hashed(values: np.ndarray, seed: int) -> np.ndarray:
+def hashed(values: np.ndarray, seed: int) -> np.ndarray:
     """A number from 0 to 1 for each value, the same wherever it occurs."""
-    hashed = pd.util.hash_array(values, categorize=False) + np.uint64(seed)
-    hashed = pd.util.hash_array(hashed)  # neighbouring seeds draw unrelated people
-    return np.asarray(hashed / float(1 << 64))
+    once = pd.util.hash_array(values, categorize=False) + np.uint64(seed)
+    twice = pd.util.hash_array(once)  # neighbouring seeds draw unrelated people
+    return np.asarray(twice / float(1 << 64))

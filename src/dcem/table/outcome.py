@@ -97,6 +97,13 @@ def read_truth(column: pa.ChunkedArray, roles: Roles) -> np.ndarray:
     return checks.check_binary(text.take(per_value, np.nan), name).astype(np.int64)
 
 
+def labels_of(batch: Any, roles: Roles) -> np.ndarray:
+    """The label [n] of a batch, by settled roles: NaN where nobody looked."""
+    label = _label(values.coded(_column(batch, roles.label), roles.missing), roles)
+    tested = read_tested(batch, roles) if roles.tested else None
+    return checks.resolve_tested(label, tested, label_name=roles.label)[0]
+
+
 def tested_rows(batch: Any, roles: Roles) -> np.ndarray:
     """Who was tested [n], as far as the batch says: nobody, if it has neither tested nor label."""
     names = batch.schema.names

@@ -48,6 +48,7 @@ class Source:
     columns: int
     sha256: str
     drawn_from: int = 0  # rows of the file, where only some were read
+    all_rows: bool = False  # whether a model learnt from the others too
 
 
 def read_whole(

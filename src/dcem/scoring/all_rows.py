@@ -1,0 +1,157 @@
+"""A model of all rows of a table that is too large to be read whole.
+
+A part of the people, drawn at random, says what the columns mean, how they are scaled and where to
+stop; then all rows pass, batch by batch. Who is held out follows from the identifier alone
+(`dcem.table.drawing`), so that nobody is learnt from and judged by. What is kept in memory does not
+grow with the table for the learner `linear`; for `boost` it is a byte per row and feature.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dcem.learners.learner import Batch, class_of
+from dcem.methods.fitting import Prepared, describe_features, prepare
+from dcem.methods.learning import lessons
+from dcem.methods.registry import delivered
+from dcem.methods.tables import MAX_VALIDATION
+from dcem.scoring.model import TableModel, missing_shares, require_method
+from dcem.scoring.stream import in_order, numbered
+from dcem.table import UserTable, read_batches
+from dcem.table.addresses import located
+from dcem.table.checks import DataWarning, InputError, check_weight
+from dcem.table.disclosure import few_people
+from dcem.table.drawing import Draw, hashed, numbers_of
+from dcem.table.outcome import labels_of
+from dcem.table.values import numbers
+
+BATCH = 1 << 16  # rows
+LEARNERS = ("linear", "boost")
+
+
+def require_all_rows(method: str, learner: Any) -> None:
+    """Refuse a method that cannot learn from rows as they pass."""
+    require_method(method, learner)
+    made = delivered(method)
+    if not made.row_by_row or learner not in LEARNERS:
+        raise InputError(
+            f"All rows of a larger table can teach tested-only and y-obs, with the learner "
+            f"{' or '.join(LEARNERS)}; {method!r} learns from a part of the people: leave out "
+            "`all_rows`, or choose one of these."
+        )
+
+
+def fit_all_rows(
+    source: str | Path,
+    table: UserTable,
+    method: str,
+    *,
+    learner: str,
+    members: int = 3,
+    random_state: int = 0,
+    query: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> TableModel:
+    """Fit a method to all rows of a file of which `table` holds a part.
+
+    Parameters
+    ----------
+    source, query
+        The file, as it was given to `read_table`.
+    table
+        What `read_table` drew from it.
+    method, learner
+        `tested-only` or `y-obs`; "linear" or "boost".
+    members
+        Models whose disagreement is the spread; all but the first count people by lot.
+    progress
+        Called with how many rows of how many have passed, in each pass.
+    """
+    require_all_rows(method, learner)
+    if table.draw is None:
+        raise InputError("The table was read whole: fit it without `all_rows`.")
+    estimator = delivered(method, members=members, learner=learner, random_state=random_state)
+    problem = table.problem
+    held = table.draw.numbers < held_below(table.draw)
+    describe_features(estimator, problem)
+    data = prepare(estimator, problem.subset(~held), problem.subset(held), None)
+    rows = AllRows(located(source), table, data, query, progress)
+    sample, watched = lessons(estimator, data)
+    estimator.models_ = class_of(learner).of_batches(data.seeds, sample, watched, rows)
+    data.finish()
+    estimator.training_counts_, estimator.training_few_ = problem.counts(), few_people(problem)
+    origin = replace(table.source, all_rows=True)
+    return TableModel(estimator, table.encoder, table.roles, origin, missing_shares(table))
+
+
+def held_below(draw: Draw) -> float:
+    """People with a smaller number than this are held out: a fifth of those drawn, at most."""
+    return draw.share * min(0.2, MAX_VALIDATION / len(draw.numbers))
+
+
+@dataclass(frozen=True, eq=False)
+class AllRows:
+    """The rows that a method learns from, as often as they are wanted."""
+
+    path: Path
+    table: UserTable
+    data: Prepared
+    query: str | None = None
+    progress: Callable[[int, int], None] | None = None
+
+    def __call__(self, *, features: bool = True) -> Iterator[Batch]:
+        """The batches in order; without `features` labels and weights alone, which is sooner."""
+        roles = self.table.roles
+        named = [roles.label, *roles.tested, *filter(None, (roles.id, roles.weight))]
+        columns = [*named, *(self.table.encoder.columns if features else ())]
+        batches = read_batches(
+            self.path, list(dict.fromkeys(columns)), verbatim=named, rows=BATCH, query=self.query
+        )
+        seen = 0
+        with warnings.catch_warnings():  # said of the part that was drawn already
+            warnings.simplefilter("ignore", DataWarning)
+            for batch, n_rows in in_order(
+                lambda item: (self._taught(*item, features), item[1].num_rows), numbered(batches)
+            ):
+                seen += n_rows
+                if self.progress is not None:
+                    self.progress(seen, self.table.source.drawn_from)
+                yield batch
+
+    def _taught(self, start: int, batch: pa.RecordBatch, features: bool) -> Batch:
+        """The rows of a batch that the method learns from, held-out people left aside."""
+        roles, draw = self.table.roles, self.table.draw
+        assert draw is not None
+        y = labels_of(batch, roles)
+        number = numbers_of(batch, roles.id, draw.seed, start)
+        tested, weight = ~np.isnan(y), np.ones(len(y))
+        if roles.weight is not None:
+            given = numbers(batch.column(roles.weight), roles.missing)
+            weight = check_weight(np.append(given, 1.0), roles.weight)[:-1]  # a batch may hold 0s
+        lesson = self.data.estimator._lesson(
+            {"y": np.nan_to_num(y), "tested": tested, "weight": weight}, self.data.n_groups
+        )
+        kept = (number >= held_below(draw)) & (weight > 0)
+        if lesson.keep is not None:
+            kept &= lesson.keep
+        place = np.flatnonzero(kept)
+        X = np.empty((len(place), 0))
+        if features:
+            X = self.table.encoder.transform(batch.take(pa.array(place)))
+        weights = [
+            weight[place] * (lot(number[place], seed) if member else 1.0)
+            for member, seed in enumerate(self.data.seeds)
+        ]
+        return Batch(X, lesson.target[place], np.stack(weights), number[place])
+
+
+def lot(number: np.ndarray, seed: int) -> np.ndarray:
+    """How much each row counts by lot `[n]`, of mean 1; the rows of a person alike."""
+    return np.asarray(-np.log1p(-hashed(number.view(np.uint64), seed)))
