@@ -1,12 +1,14 @@
 import re
 import xml.etree.ElementTree as ElementTree
 
+import numpy as np
 import pytest
 from made_up import made_up_comparison
 
-from dcem.report.figures.curves import decision_curves, roc_curves
-from dcem.report.figures.people import who_is_tested
+from dcem.report.figures.curves import AT, calibration_curves, decision_curves, roc_curves
+from dcem.report.figures.people import em_history, who_is_tested
 from dcem.report.style import PALETTE, inline_svg
+from dcem.text import percent
 
 
 def contrast(first: str, second: str) -> float:
@@ -63,3 +65,33 @@ def test_a_pointer_on_a_point_is_told_its_number() -> None:
     points = [len(line.score) for line in method.testing_by_score.values() if len(line.score) > 1]
     assert len(titles) == sum(points) > 0
     assert all(re.search(r"\d %.* tested at a risk of [\d.]+ %", title) for title in titles)
+
+
+def titles(drawing) -> list[str]:
+    root = ElementTree.fromstring(inline_svg(drawing))
+    return [element.text for element in root.iterfind(".//{*}g/{*}title")]
+
+
+def test_a_pointer_on_a_curve_is_told_its_numbers() -> None:
+    comparison = made_up_comparison(n_methods=2)
+    target = comparison.target("dr")
+    judged = comparison.methods[0].judgements["dr"]
+    told = titles(roc_curves(comparison, target))
+    assert len(told) == 2 * len(judged.roc_curves) * len(AT)
+    group, curve = next(iter(judged.roc_curves.items()))
+    at_a_fifth = percent(np.interp(0.2, curve.fpr, curve.tpr))
+    assert any(f"{group}: true positive rate {at_a_fifth}," in title for title in told)
+    assert len(titles(calibration_curves(comparison, target))) >= 2 * len(
+        judged.calibration_curves["everybody"].predicted
+    )
+    assert titles(decision_curves(comparison, target))
+    course = comparison.methods[0].history or made_up_comparison().methods[3].history
+    steps = sum(len(loss) for loss in course.loss.values())
+    assert len(titles(em_history("dcem", course))) == steps
+
+
+def test_hidden_marks_are_hidden_and_words_of_a_field_reach_them() -> None:
+    comparison = made_up_comparison(n_methods=1)
+    svg = inline_svg(roc_curves(comparison, comparison.target("dr")).in_words(str.upper))
+    assert "TRUE POSITIVE RATE" in svg
+    assert re.search(r'<use [^>]*fill-opacity="0"/>', svg)

@@ -105,6 +105,8 @@ class Drawing:
 
         for text in self.figure.findobj(Text):
             text.set_text(say(text.get_text()))
+        for artist in self.figure.findobj(lambda one: (one.get_gid() or "").startswith(TELL)):
+            artist.set_gid(TELL + say(artist.get_gid().removeprefix(TELL)))
         return replace(
             self,
             title=say(self.title),
@@ -139,12 +141,15 @@ def new_figure(width: float, height: float) -> Any:
         return Figure(figsize=(width, height), layout="constrained")
 
 
+TELL = "tell:"  # begins the name of what `tell` was given
+
+
 def tell(artist: Any, texts: Sequence[str]) -> None:
     """Give every marker of a line words that a page shows when a pointer rests on it.
 
     All markers must lie inside the axes: those outside are not drawn, and would shift the words.
     """
-    artist.set_gid("tell:" + "\n".join(text.replace("\n", " ") for text in texts))
+    artist.set_gid(TELL + "\n".join(text.replace("\n", " ") for text in texts))
 
 
 def _titled(svg: str) -> str:
@@ -163,13 +168,14 @@ def _titled(svg: str) -> str:
 
 
 # What matplotlib writes that a page does not want: its prologue, names that are alike in every
-# figure, its choice of fonts (the page has one), the old spelling of links.
+# figure, its choice of fonts (the page has one), the old spelling of links, colours nobody sees.
 _TIDY = [
     (r"<\?xml.*?<svg[^>]*>|<metadata>.*?</metadata>|<style.*?</style>", ""),
     (r'<g id="[^"]*"', "<g"),
     (r"font-family: [^;\"]*;? ?", ""),
     (r"xlink:href", "href"),
     (r"\s*\n\s*", "\n"),
+    (r' style="fill: #[0-9a-f]{6}; fill-opacity: 0"', ' fill-opacity="0"'),
 ]
 
 

@@ -11,7 +11,16 @@ from dcem.audit.results import Audit
 from dcem.estimation.overlap import HARDLY
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
-from dcem.report.figures.panels import Groups, diagonal, line, named_rows, share_marks, shortened
+from dcem.report.cells import said
+from dcem.report.figures.panels import (
+    Groups,
+    diagonal,
+    hover,
+    line,
+    named_rows,
+    share_marks,
+    shortened,
+)
 from dcem.report.figures.people import tested_by_risk
 from dcem.report.style import ACCENT, FAINT, INK, MUTED, WARN, Drawing, in_style, new_figure, tell
 from dcem.text import decimal, number, percent, ratio
@@ -54,9 +63,9 @@ def overlap(audit: Audit) -> Drawing | None:
         ax.set_ylim(0, max(found.histogram.max(), 1e-9) * 1.05)
         ax.set_xlim(0, edges[-1])
         share = found.under[HARDLY]
-        said = shortened(name)
-        said += "" if isnan(share) else f"\n{percent(share, 1)} under 1 %"
-        ax.text(1.01, 0.5, said, transform=ax.transAxes, va="center", fontsize=9.5, color=INK)
+        beside = shortened(name)
+        beside += "" if isnan(share) else f"\n{percent(share, 1)} under 1 %"
+        ax.text(1.01, 0.5, beside, transform=ax.transAxes, va="center", fontsize=9.5, color=INK)
     axes[-1].set_xticks(places, [f"{100 * mark:g} %" for mark in marks])
     axes[-1].set_xlabel("probability of being tested, given features and group (uneven scale)")
     return Drawing(
@@ -143,7 +152,8 @@ def prevalence(audit: Audit) -> Drawing | None:
             ax.hlines(at, estimate.low, estimate.high, color=colour, lw=1.8)
             hollow = "none" if kind == "weighted" else colour
             look = {"color": colour, "mfc": hollow, "ms": 6, "label": None if row else label}
-            ax.plot(estimate.value, at, marker, **look)
+            (drawn,) = ax.plot(estimate.value, at, marker, **look)
+            tell(drawn, [f"{item.group}, {label}: {said(estimate, 'percent')}"])
     named_rows(ax, [p.group for p in shown])
     ax.set_xlim(0, 1)
     share_marks(ax.xaxis)
@@ -229,6 +239,13 @@ def sensitivity_prevalence(audit: Audit) -> Drawing | None:
         ax.fill_between(found.gamma, curve.low, curve.high, color=look["color"], alpha=0.1, lw=0)
         ax.plot(found.gamma, curve.value, lw=2, **look)
     _odds_axis(ax, found.gamma)
+    for name, curve in curves.items():
+        told = zip(found.gamma, curve.value, curve.low, curve.high, strict=True)
+        texts = [
+            f"{name}: {said(Estimate(*share), 'percent')} at an odds ratio of {ratio(gamma)}"
+            for gamma, *share in told
+        ]
+        hover(ax, found.gamma, curve.value, texts)
     ax.set_ylabel("prevalence")
     share_marks(ax.yaxis)
     groups.key(figure, curves, [line(EVERYBODY, **everybody)])
@@ -260,9 +277,9 @@ def sensitivity_performance(audit: Audit) -> Drawing | None:
         return None
     if found.difference is not None and found.difference_range is not None and found.pair:
         band, target = found.difference_range, 0.0
-        said = f"AUC of group {found.pair[0]} minus group {found.pair[1]}"
+        what = f"AUC of group {found.pair[0]} minus group {found.pair[1]}"
     else:
-        band, target, said = found.auc_range[EVERYBODY], 0.5, "AUC, everybody"
+        band, target, what = found.auc_range[EVERYBODY], 0.5, "AUC, everybody"
     if not np.isfinite(band.low).any():
         return None
     figure = new_figure(7.6, 3.9)
@@ -276,14 +293,14 @@ def sensitivity_performance(audit: Audit) -> Drawing | None:
     if 1 < b.value <= found.strength[-1]:
         _mark(ax, b.value, f"breakdown {ratio(b.value)}")
     ax.set_xlabel("largest odds ratio, or its inverse, between untested and tested, row by row")
-    ax.set_ylabel(said)
+    ax.set_ylabel(what)
     return Drawing(
         figure,
         "sensitivity-performance",
         "If the untested are different: performance",
-        f"{said}: {number(middle)}; between {number(band.low[-1])} and {number(band.high[-1])} at "
+        f"{what}: {number(middle)}; between {number(band.low[-1])} and {number(band.high[-1])} at "
         f"an odds ratio of {ratio(found.strength[-1])}.",
-        f"Score: {found.score}. Line: {said} if untested people are like tested ones with the same "
+        f"Score: {found.score}. Line: {what} if untested people are like tested ones with the same "
         "features. Band: all values it can take if every untested person's odds may differ by up "
         f"to this factor. Breakdown: “{b.conclusion}” no longer follows.",
     )

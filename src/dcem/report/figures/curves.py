@@ -11,14 +11,16 @@ from dcem.report.figures.panels import (
     DASHED,
     Groups,
     diagonal,
+    hover,
     line,
     panels,
     plain_marks,
     thinned,
 )
 from dcem.report.style import ACCENT, FAINT, GRID, INK, MUTED, Drawing, in_style
-from dcem.text import number
+from dcem.text import number, percent
 
+AT = (0.05, 0.1, 0.2, 0.3, 0.5)  # false positive rates at which curves say their numbers
 _ABOUT_THE_GAP = (
     "Shaded: the area between the curves of the two groups that lie furthest apart, the ROC gap. A "
     "gap is never quite zero; the table says what it would be by chance. "
@@ -51,6 +53,13 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
         ax.set(xlim=(0, 1), ylim=(0, 1.005), aspect="equal")
         ax.set_xticks(**marks)
         ax.set_yticks(**marks)
+        for name in [name for name in groups.look if name in curves]:
+            rates = np.interp(AT, curves[name].fpr, curves[name].tpr)
+            told = [
+                f"{name}: true positive rate {percent(tpr)}, false positive rate {percent(fpr)}"
+                for fpr, tpr in zip(AT, rates, strict=True)
+            ]
+            hover(ax, AT, rates, told)
         ax.text(0.97, 0.14, f"AUC {number(one.auc.value)}", ha="right", fontsize=9.5)
         if several:
             gap = number(one.roc_gap.value) if one.roc_gap.estimable else "not estimable"
@@ -95,6 +104,11 @@ def calibration_curves(comparison: TableComparison, target: Target) -> Drawing |
             ax.vlines(x, everybody.low, everybody.high, color=INK, lw=1.4)
             ax.plot(x, y, "o", color=INK, ms=4.5)
         ax.set(xlim=(0, end), ylim=(-0.02 * end, end), aspect="equal")
+        for name, points in one.calibration_curves.items():
+            if name == EVERYBODY or name in drawn:
+                seen = zip(points.predicted, points.observed, strict=True)
+                told = [f"{name}: predicted {percent(p)}, estimated {percent(o)}" for p, o in seen]
+                hover(ax, points.predicted, points.observed, told)
         plain_marks(ax.xaxis, ax.yaxis)
         if one.calibration_error.estimable:
             error = number(one.calibration_error.value)
@@ -147,6 +161,11 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
         ax.fill_between(x, curve.low, curve.high, color=ACCENT, alpha=0.22, lw=0)
         ax.plot(x, curve.net_benefit, color=ACCENT, lw=1.9)
         ax.set(xlim=(left, right), ylim=(1.08 * bottom, 1.12 * top))
+        for name, part in {EVERYBODY: curve, **parts}.items():
+            some = slice(None, None, -(-len(x) // 6))
+            seen = zip(x[some], part.net_benefit[some], strict=True)
+            told = [f"{name}: net benefit {number(b)}, acting from {percent(a)}" for a, b in seen]
+            hover(ax, x[some], part.net_benefit[some], told)
         ax.grid(axis="y", color=GRID)
         plain_marks(ax.xaxis, ax.yaxis)
     entries = [

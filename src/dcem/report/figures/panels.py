@@ -9,7 +9,7 @@ import numpy as np
 
 from dcem.audit.results import Audit
 from dcem.compare.results import Curve, TableComparison
-from dcem.report.style import FAINT, INK, group_colour, new_figure
+from dcem.report.style import FAINT, INK, group_colour, new_figure, tell
 
 WIDTH = 9.6  # inches of a figure as wide as the page
 LONGEST_NAME = 26  # letters of a group's name in a key
@@ -106,6 +106,17 @@ def shortened(name: str) -> str:
 def diagonal(ax: Any, end: float = 1.0) -> None:
     """The line of equality."""
     ax.plot([0, end], [0, end], color=FAINT, lw=1, ls=DASHED, zorder=0)
+
+
+def hover(ax: Any, x: Sequence[float], y: Sequence[float], texts: Sequence[str]) -> None:
+    """Words that a page shows where a pointer rests on a line; call it when the limits are set."""
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    inside = [left <= a <= right and bottom <= b <= top for a, b in zip(x, y, strict=True)]
+    kept = [(a, b, t) for a, b, t, is_in in zip(x, y, texts, inside, strict=True) if is_in]
+    if kept:
+        places = [a for a, *_ in kept], [b for _, b, _ in kept]
+        (marks,) = ax.plot(*places, ls="none", marker="o", ms=11, mew=0, color=INK, alpha=0)
+        tell(marks, [text for *_, text in kept])
 
 
 def named_rows(ax: Any, names: Sequence[str]) -> None:

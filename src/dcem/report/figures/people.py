@@ -138,7 +138,10 @@ def em_history(name: str, history: History) -> Drawing:
     for (split, loss), colour in zip(history.loss.items(), (INK, ACCENT, MUTED), strict=False):
         steps = np.arange(1, len(loss) + 1)
         marker = "o" if len(loss) <= 60 else None
-        ax.plot(steps, loss, color=colour, lw=1.8, marker=marker, ms=3, label=split)
+        (drawn,) = ax.plot(steps, loss, color=colour, lw=1.8, marker=marker, ms=3, label=split)
+        if marker:
+            told = zip(steps, loss, strict=True)
+            tell(drawn, [f"{split}: {number(value)} at iteration {step}" for step, value in told])
     figure.legend(loc="outside lower left", labelcolor="linecolor", ncols=3, fontsize=9.5)
     ax.axvline(history.kept, color=WARN, lw=1.2, ls=DASHED)
     ax.set(xlabel="EM iteration", ylabel="loss")

@@ -34,7 +34,11 @@ const range = (row, metric, low, high) => {
   svg.setAttribute("viewBox", "0 0 100 10");
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", `from ${digits(metric, least)} to ${digits(metric, greatest)}`);
+  const said = `from ${digits(metric, least)} to ${digits(metric, greatest)}`;
+  svg.setAttribute("aria-label", said);
+  const title = document.createElementNS(ns, "title");
+  title.textContent = `${digits(metric, median)}, ${said}`;
+  svg.append(title);
   const draw = (start, width, y, height, color) => {
     const box = document.createElementNS(ns, "rect");
     Object.entries({ x: start, width, y, height, fill: `var(${color})` })
