@@ -1,111 +1,210 @@
-"""A table larger than memory: made, audited, fitted and scored on two cores, each in a process.
+"""A table larger than memory: made, audited, fitted and scored, each step on two cores of its own.
 
-    python speed/large_table.py --rows 100000000 --folder /big/disk/large
+    python speed/large_table.py --rows 100000000 --folder /big/disk/large --out results
 
-Prints seconds and peak memory of each step. The made table has 30 columns (26 numbers, a category,
-the group, the person, the label where somebody looked) in Parquet files of a million rows; group B
-is tested less at equal features.
+The made table has 30 numbers, the group, the person (two rows each) and the label where somebody
+looked, in Parquet files of a million rows; group B is tested less at equal features. Every step is
+a `dcem` command in a process of its own, pinned to two cores. Steps that do not wait for each other
+run side by side where there are cores for it. Memory is the largest sum over the processes of a
+step, seen twice a second; rows per second are those of the whole command, start-up included. Steps
+that take long for all rows take the first files (`FEW`), which their number of rows tells.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
+import platform
+import shutil
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 FILE_ROWS = 1_000_000
-STEPS = {
-    "audit": ["audit", "{table}", "{roles}", "--json", "{folder}/audit.json"],
-    "fit, the default": ["fit", "{table}", "{roles}", "--out", "{folder}/model"],
-    "fit, linear": [
-        "fit", "{table}", "{roles}", "--method", "tested-only", "--learner", "linear",
-        "--out", "{folder}/linear",
-    ],
-    "predict, the default": ["predict", "{folder}/model", "{few}", "--out", "{folder}/scores"],
-    "predict, linear": ["predict", "{folder}/linear", "{table}", "--out", "{folder}/scores-linear"],
-}  # fmt: skip
+FEW = 5  # files
 ROLES = ["--label", "result", "--group", "race", "--id", "person"]
-# Peak memory is that of the children of a process of its own: one per step.
-WATCH = """
-import resource, subprocess, sys, time
-start = time.perf_counter()
-code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
-peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-print(code, time.perf_counter() - start, peak)
-"""
+LINEAR = ["--method", "tested-only", "--learner", "linear"]
+BOOST = ["--method", "tested-only", "--learner", "boost"]
+# Steps of a chain wait for each other. {table} is all rows, {few} the first files.
+CHAINS = {
+    "default": {
+        "fit, the default, people drawn": ["fit", "{table}", *ROLES, "--out", "{default}"],
+        "predict, the default": ["predict", "{default}", "{few}", "--out", "{scores}-default"],
+    },
+    "linear": {
+        "fit, linear": ["fit", "{few}", *ROLES, *LINEAR, "--all-rows", "--out", "{linear}-few"],
+        "predict, linear": ["predict", "{linear}-few", "{table}", "--out", "{scores}-linear"],
+    },
+    "linear, all rows": {
+        "fit, linear, all rows": [
+            "fit", "{table}", *ROLES, *LINEAR, "--all-rows", "--out", "{linear}",
+        ],
+    },
+    "boost": {
+        "fit, boosted trees, all rows": [
+            "fit", "{few}", *ROLES, *BOOST, "--members", "1", "--all-rows", "--out", "{boost}",
+        ],
+    },
+    "audit": {"audit, people drawn": ["audit", "{table}", *ROLES, "--json", "{audit}.json"]},
+}  # fmt: skip
 
 
 def make_file(task: tuple[Path, int, int]) -> None:
+    """One file of the table."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path, seed, rows = task
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((26, rows), dtype=np.float32)
+    path, number, rows = task
+    rng = np.random.default_rng(number)
+    X = rng.standard_normal((30, rows), dtype=np.float32)
     race = rng.random(rows) < 0.3
-    odds = X[0] + X[1] - 1 - race
-    tested = rng.random(rows) < 1 / (1 + np.exp(-odds))
+    tested = rng.random(rows) < 1 / (1 + np.exp(1 + race - X[0] - X[1]))
     ill = rng.random(rows) < 1 / (1 + np.exp(2 - X[0] - X[2]))
-    columns = {f"x{i}": X[i] for i in range(26)}
-    columns["ward"] = pa.array(rng.choice(["ICU", "ER", "surgery"], rows)).dictionary_encode()
+    columns: dict[str, Any] = {f"x{i}": X[i] for i in range(30)}
     columns["race"] = pa.array(np.where(race, "B", "A")).dictionary_encode()
-    columns["person"] = (seed * FILE_ROWS + np.arange(rows)) // 2
+    columns["person"] = (number * FILE_ROWS + np.arange(rows)) // 2
     columns["result"] = pa.array(ill.astype(np.float32), mask=~tested)
-    pq.write_table(pa.table(columns), path, compression="lz4")
+    partial = path.with_suffix(".part")
+    # random numbers do not compress; without dictionaries a file is written in half the time
+    pq.write_table(pa.table(columns), partial, compression="none", use_dictionary=["race"])
+    partial.rename(path)
+
+
+def memory_of(pid: int) -> int:
+    """Bytes in memory of a process and all it started."""
+    parents: dict[int, int] = {}
+    pages: dict[int, int] = {}
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(place.name)] = int(
+                (place / "stat").read_text().rpartition(")")[2].split()[1]
+            )
+            pages[int(place.name)] = int((place / "statm").read_text().split()[1])
+        except (OSError, IndexError):  # it has ended
+            continue
+    own, found = {pid}, {pid}
+    while found:
+        found = {child for child, parent in parents.items() if parent in found} - own
+        own |= found
+    return sum(pages.get(one, 0) for one in own) * os.sysconf("SC_PAGE_SIZE")
+
+
+def measure(words: list[str], cores: list[int], until: float) -> dict[str, Any]:
+    """Run a `dcem` command on these cores; its exit status, seconds and peak memory in GiB."""
+    limits = {"OMP_NUM_THREADS": str(len(cores)), "OMP_WAIT_POLICY": "PASSIVE"}
+    start, peak = time.perf_counter(), 0
+    with subprocess.Popen(
+        [sys.executable, "-c", "from dcem.cli import main; main()", *words],
+        env=os.environ | limits,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, cores),
+    ) as process:
+        while process.poll() is None:
+            peak = max(peak, memory_of(process.pid))
+            if time.time() > until:
+                process.kill()
+            time.sleep(0.5)
+        assert process.stderr is not None
+        said = process.stderr.read()
+    seconds = time.perf_counter() - start
+    if process.returncode:
+        print(f"{words[0]}: exit {process.returncode}\n{said[-2000:]}", flush=True)
+    return {
+        "exit": process.returncode,
+        "seconds": round(seconds, 1),
+        "peak_gib": round(peak / 2**30, 2),
+    }
+
+
+def run_chain(
+    name: str, cores: list[int], places: dict[str, str], rows: dict[str, int], until: float
+) -> list[dict[str, Any]]:
+    """The steps of a chain one after the other, as long as they succeed."""
+    made = []
+    for step, words in CHAINS[name].items():
+        told = measure([word.format(**places) for word in words], cores, until)
+        n_rows = rows["table" if "{table}" in words else "few"]
+        line = {"step": step, "rows": n_rows, **told}
+        line["rows_per_second"] = round(n_rows / told["seconds"])
+        print(line, flush=True)
+        made.append(line)
+        if told["exit"]:
+            break
+    return made
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=2_000_000)
-    parser.add_argument("--few", type=int, default=10, help="files that the default scores")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--out", type=Path, help="JSON of the results")
-    parser.add_argument("--makers", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=Path, help="folder for large_table.csv and .json")
+    parser.add_argument("--chains", nargs="+", choices=CHAINS, default=list(CHAINS))
+    parser.add_argument("--seconds", type=float, default=86_400, help="steps are ended after these")
     given = parser.parse_args()
+    from dcem.extras import versions
+
+    until = time.time() + given.seconds
     table, few = given.folder / "table", given.folder / "few"
     for folder in (table, few):
         folder.mkdir(parents=True, exist_ok=True)
+    every = sorted(os.sched_getaffinity(0))
     sizes = [min(FILE_ROWS, given.rows - at) for at in range(0, given.rows, FILE_ROWS)]
     tasks = [(table / f"{i:05d}.parquet", i, size) for i, size in enumerate(sizes)]
-    with ProcessPoolExecutor(given.makers) as pool:
+    start = time.perf_counter()
+    with ProcessPoolExecutor(len(every)) as pool:
         list(pool.map(make_file, [task for task in tasks if not task[0].exists()]))
-    for path, *_ in tasks[: given.few]:
-        (few / path.name).exists() or os.link(path, few / path.name)
-    gigabytes = sum(file.stat().st_size for file in table.iterdir()) / 1e9
-    told = {"rows": given.rows, "gigabytes": round(gigabytes, 2), "steps": {}}
-    cores = sorted(os.sched_getaffinity(0))[:2]
-    os.sched_setaffinity(0, cores)
-    limits = {"OMP_NUM_THREADS": str(len(cores)), "OMP_WAIT_POLICY": "PASSIVE"}
-    os.environ |= limits | {"LOKY_MAX_CPU_COUNT": str(len(cores))}
-    for name, words in STEPS.items():
-        command = [sys.executable, "-c", "from dcem.cli import main; main()"]
-        for word in words:
-            places = {"table": table, "few": few, "folder": given.folder}
-            command += ROLES if word == "{roles}" else [word.format(**places)]
-        started = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-c", WATCH, *command], capture_output=True, text=True, check=False
-        )
-        code, seconds, peak = done.stdout.split()[-3:]
-        rows = given.rows if "{table}" in words else sum(sizes[: given.few])
-        told["steps"][name] = {
-            "exit": int(code),
-            "rows": rows,
-            "seconds": round(float(seconds), 1),
-            "peak GiB": round(float(peak), 2),
-            "rows per second": round(rows / float(seconds)),
-        }
-        print(name, told["steps"][name], f"({time.perf_counter() - started:.0f} s)", flush=True)
-        if int(code):
-            print(done.stderr[-2000:], flush=True)
-        if given.out:
-            given.out.write_text(json.dumps(told, indent=1))
+    for path, *_ in tasks[:FEW]:
+        if not (few / path.name).exists():
+            os.link(path, few / path.name)
+    gigabytes = sum(path.stat().st_size for path, *_ in tasks) / 1e9
+    print(f"made {given.rows:,} rows, {gigabytes:.1f} GB: {time.perf_counter() - start:.0f} s")
+    names = ("linear", "default", "audit", "boost", "scores")
+    places = {name: str(given.folder / name) for name in names}
+    places |= {"table": str(table), "few": str(few)}
+    rows = {"table": given.rows, "few": sum(sizes[:FEW])}
+    pairs = [every[at : at + 2] for at in range(0, len(every) - 1, 2)] or [every]
+    at_once = min(len(pairs), len(given.chains))
+    with ThreadPoolExecutor(at_once) as pool:
+        free = list(pairs)
+
+        def work(name: str) -> list[dict[str, Any]]:
+            cores = free.pop()
+            try:
+                return run_chain(name, cores, places, rows, until)
+            finally:
+                free.append(cores)
+
+        lines = [line for chain in pool.map(work, given.chains) for line in chain]
+    if given.out:
+        given.out.mkdir(parents=True, exist_ok=True)
+        with (given.out / "large_table.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(lines)
+        about = {
+            "command": f"python speed/large_table.py --rows {given.rows} --folder FOLDER",
+            "date": str(date.today()),
+            "device": f"{cpu_name()}; two cores per step, {at_once} steps at a time",
+            "table": f"{given.rows:,} rows, 30 numbers and 3 roles, {gigabytes:.1f} GB of Parquet",
+        } | versions()
+        (given.out / "large_table.json").write_text(json.dumps(about, indent=2) + "\n")
+    shutil.rmtree(given.folder / "scores-linear", ignore_errors=True)
+
+
+def cpu_name() -> str:
+    """The processor, as Linux calls it."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    found = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{found[0] if found else platform.machine()}, {len(found)} cores"
 
 
 if __name__ == "__main__":

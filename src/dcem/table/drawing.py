@@ -87,9 +87,9 @@ def _below(
 
 def numbers_of(batch: Any, by: str | None, seed: int, start: int) -> np.ndarray:
     """The number of each row of a batch `[n]`, the first of which is row `start` of the table."""
-    own = hashed(np.arange(start, start + batch.num_rows), seed)
+    rows = np.arange(start, start + batch.num_rows)
     if by is None:
-        return own
+        return hashed(rows, seed)
     who = batch.column(by)
     kind = who.type.value_type if pa.types.is_dictionary(who.type) else who.type
     who, absent = who.cast(kind), who.is_null().to_numpy(zero_copy_only=False)
@@ -111,7 +111,7 @@ def numbers_of(batch: Any, by: str | None, seed: int, start: int) -> np.ndarray:
         people = np.where(whole == sizes, hashed(whole, seed), hashed(sizes, seed))
     else:
         people = hashed(who.to_pandas().to_numpy(), seed)
-    return np.where(absent, own, people) if absent.any() else people
+    return np.where(absent, hashed(rows, seed), people) if absent.any() else people
 
 
 def hashed(values: np.ndarray, seed: int) -> np.ndarray:
