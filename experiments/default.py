@@ -37,7 +37,7 @@ SHAPES = ("linear",) * 6 + ("steps", "interaction", "low risk first", "high risk
 SLOPES = (5, 5, 5, 2, 10, 30)
 NETWORKS = ("dcem", "tested-only")
 N_POLICIES, N_PHASES = 10, 12
-TRAIN, TEST = 10_000, 6_000
+TRAIN, TEST = 10_000, 20_000  # rows, at most
 SEED = 20_261  # policies and draws that were looked at while choosing had other seeds
 DATA = os.environ.get("DCEM_DATA", ".")
 

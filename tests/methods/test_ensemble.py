@@ -7,7 +7,7 @@ from scipy.special import expit
 from scipy.stats import rankdata
 
 import dcem
-from dcem.methods import make
+from dcem.methods import ensemble_parts, make
 from dcem.methods.ensemble import (
     ITS_SHARE,
     LEAST_SLOPE,
@@ -178,6 +178,15 @@ def test_the_number_of_threads_changes_nothing(fitted):
         np.testing.assert_allclose(
             again.predict_proba(problem.X), model.predict_proba(problem.X), atol=1e-6
         )
+
+
+@pytest.mark.slow  # starts processes
+def test_networks_in_processes_of_their_own_are_the_same(fitted, monkeypatch):
+    problem, _, alone = fitted
+    monkeypatch.setattr(ensemble_parts, "ROWS_FOR_PROCESSES", 1000)
+    monkeypatch.setattr(ensemble_parts, "CORES_FOR_PROCESSES", 2)
+    apart = make("ensemble", n_jobs=2, **SMALL).fit_problem(problem)
+    np.testing.assert_array_equal(apart.predict_proba(problem.X), alone.predict_proba(problem.X))
 
 
 def test_the_score_is_the_weighted_mean_of_the_parts_log_odds(fitted):

@@ -5,8 +5,9 @@ score for every row by a model that does not know it, and the mean of the list i
 
 Threads do the fitting. Boosted trees, forests and linear models leave Python while they work, and
 all networks train as one stack: the time is about that of the networks, if there are two cores.
-Every piece of work has its own seed and runs on one thread, so that results do not depend on how
-many there are.
+Their steps are too small for threads, so where there are many cores and rows, each network has a
+process. Every piece of work has its own seed and runs on one thread, so that results do not depend
+on how many there are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from joblib import cpu_count
+from joblib.externals.loky import get_reusable_executor
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
@@ -50,6 +52,8 @@ LARGEST_LOG_ODDS = 7.0  # of being tested
 TESTED_SHARE = 0.5  # of a batch, at least
 PACES = (5, 10, 20, 40)  # steps between two renewals of the pseudo-labels
 TESTING_TAKES, OTHERS_TAKE = 0.2, 0.1  # the time of a model, in that of all networks
+STOPPED_BY = 5_000  # held-out tests of a network, at most
+ROWS_FOR_PROCESSES, CORES_FOR_PROCESSES = 100_000, 8  # below, starting them takes longer
 STEPS_IF_ALL_TESTED = 80  # times the share tested, and the nearest of the paces
 
 
@@ -81,6 +85,10 @@ class Start:
 
     networks: list[Perceptron]
     unseen: np.ndarray
+
+    def of(self, k: int) -> Start:
+        """Where the network of fold `k` begins."""
+        return Start([self.networks[k % len(self.networks)]], self.unseen)
 
 
 class Tally:
@@ -158,6 +166,11 @@ def fit_parts(
         return fitted
 
     cores = n_jobs or cpu_count()
+    apart = None
+    if cores >= CORES_FOR_PROCESSES and len(table) >= ROWS_FOR_PROCESSES and "network" in names:
+        apart = get_reusable_executor(max_workers=len(numbers))
+        for _ in numbers:
+            apart.submit(_network_apart)  # they import while the models of testing are fitted
     with (
         threadpool_limits(1),
         ThreadPoolExecutor(max(1, min(cores, 4 * len(numbers)))) as workers,
@@ -166,14 +179,24 @@ def fit_parts(
         z_tested = _out_of_fold(policies, inside, policy, workers)
         pending: dict[str, list[Future[Any]]] = {}
         for name in sorted(names, key=PARTS.index):  # what takes longest begins first
-            if name == "network":
+            if name != "network":
+                pending[name] = [workers.submit(learner, name, k) for k in range(len(numbers))]
+            elif apart is None:
                 args = table, inside, z_tested, seed, steps, start
                 pending[name] = [workers.submit(fit_networks, *args, tally=tally)]
             else:
-                pending[name] = [workers.submit(learner, name, k) for k in range(len(numbers))]
+                pending[name] = [
+                    apart.submit(
+                        _network_apart,
+                        *(table, [inside[k]], z_tested, seed + k, steps),
+                        start.of(k) if start else None,
+                    )
+                    for k in range(len(numbers))
+                ]
         models = {name: [one.result() for one in pending[name]] for name in names}
-        if "network" in names:
-            models["network"] = models["network"][0]  # the whole stack was one piece of work
+        if "network" in names:  # a piece of work was a whole stack, if of one
+            models["network"] = [network for stack in models["network"] for network in stack]
+            tally.add(0 if apart is None else steps)
         log_odds = {name: _out_of_fold(models[name], inside, table.X, workers) for name in names}
     return Parts(models, log_odds, expit(z_tested), policies[0])
 
@@ -236,7 +259,7 @@ def fit_networks(
     stack = Stack.initial((inputs.shape[1], *HIDDEN, 1), seeds)
     if start:
         for k in range(len(inside)):
-            stack.flat[k] = start.networks[k % len(start.networks)].stack.flat[0]
+            stack.flat[k] = start.of(k).networks[0].stack.flat[0]
     teacher = Stack(stack.sizes, stack.flat.copy())
     schedule = Schedule(steps=steps, patience=Schedule.patience // (2 if start else 1))
     share = float(np.average(tested, weights=table.weight))
@@ -254,6 +277,10 @@ def fit_networks(
 
     judges = tested & start.unseen if start else tested
     held = [np.flatnonzero((rows if rows.any() else ~rows) & judges) for rows in inside]
+    held = [
+        np.sort(np.random.default_rng(own).permutation(rows)[:STOPPED_BY])
+        for rows, own in zip(held, seeds, strict=True)
+    ]
 
     def watch(network: int, z: np.ndarray) -> float:
         rows = held[network]
@@ -261,6 +288,14 @@ def fit_networks(
 
     train(stack, inputs, batches, slope, [inputs[rows] for rows in held], watch, schedule)
     return Perceptron.of(scaling, stack, table.X.shape[1])
+
+
+def _network_apart(*given: Any) -> list[Perceptron]:
+    """`fit_networks` in a process of its own; without arguments, just be there."""
+    if not given:
+        return []
+    with threadpool_limits(1):
+        return fit_networks(*given, tally=Tally(0, None))
 
 
 def _half_tested(
