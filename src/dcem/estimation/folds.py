@@ -27,7 +27,7 @@ def person_folds(
             f"{n_folds} folds of {n_people} people: give from 2 to as many folds as people."
         )
     seen = np.where(problem.tested, problem.y_obs, np.nan)  # labels of the untested are nobody's
-    return _in_turn(seen, person, problem.group, n_folds, random_state)
+    return _by_kind(seen, person, problem.group, n_folds, random_state)
 
 
 def usual_folds(problem: SelectiveLabels) -> int:
@@ -36,7 +36,7 @@ def usual_folds(problem: SelectiveLabels) -> int:
     return 2 if n_people < 100 else 5 if n_people < 10_000 else 3
 
 
-def _in_turn(
+def _by_kind(
     y: np.ndarray,
     person: np.ndarray,
     group: np.ndarray,
@@ -44,16 +44,31 @@ def _in_turn(
     random_state: int | np.random.Generator,
 ) -> np.ndarray:
     """People in turn, those of a kind one after the other; `y` is NaN where untested."""
-    # A person is as informative as their best row: untested 0, tested negative 1, positive 2.
+    # Untested 0, tested negative 1, positive 2.
     seen = np.where(np.isnan(y), 0, 1 + np.nan_to_num(y)).astype(np.int64)
-    n_people = int(person.max()) + 1
-    kind = np.zeros(n_people, np.int64)
-    np.maximum.at(kind, person, seen)
     first = np.unique(person, return_index=True)[1]
+    return in_turn(n_folds, random_state, best_rows(seen, person), group[first])[person]
+
+
+def best_rows(of_row: np.ndarray, person: np.ndarray) -> np.ndarray:
+    """What each person tells [people], in whole numbers: as much as the best of their rows [n]."""
+    of_person = np.zeros(int(person.max()) + 1, np.int64)
+    np.maximum.at(of_person, person, of_row)
+    return of_person
+
+
+def in_turn(
+    n_folds: int, random_state: int | np.random.Generator, *kinds: np.ndarray
+) -> np.ndarray:
+    """The fold of each person [people]: those of a kind one after the other, in random order.
+
+    `kinds` are codes [people]; the last matters first.
+    """
+    n_people = len(kinds[0])
     draw = np.random.default_rng(random_state).random(n_people)
     fold = np.empty(n_people, np.int64)
-    fold[np.lexsort((draw, kind, group[first]))] = np.arange(n_people) % n_folds
-    return fold[person]
+    fold[np.lexsort((draw, *kinds))] = np.arange(n_people) % n_folds
+    return fold
 
 
 class SelectiveKFold:
@@ -102,7 +117,7 @@ class SelectiveKFold:
                 f"n_splits={self.n_splits} for {len(np.unique(person))} people: give from 2 to as "
                 "many folds as people."
             )
-        fold = _in_turn(y, person, np.zeros(n_rows, int), self.n_splits, self.random_state)
+        fold = _by_kind(y, person, np.zeros(n_rows, int), self.n_splits, self.random_state)
         for number in range(self.n_splits):
             yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dcem.estimation.folds import best_rows
 from dcem.learners.preprocess import Preprocessor
 from dcem.table.checks import notice
 from dcem.table.labels import SelectiveLabels
@@ -93,10 +94,8 @@ def hold_out(problem: SelectiveLabels, fraction: float, seed: int) -> tuple[np.n
     rng = np.random.default_rng(seed)
     stratum = np.where(problem.tested, 1 + np.nan_to_num(problem.y_obs), 0).astype(np.int64)
     if problem.id is not None:
-        people, person = np.unique(problem.id, return_inverse=True)
-        of_person = np.zeros(len(people), np.int64)
-        np.maximum.at(of_person, person, stratum)  # a person is as informative as her best row
-        held = _draw(of_person, fraction, rng)[person]
+        person = np.unique(problem.id, return_inverse=True)[1]
+        held = _draw(best_rows(stratum, person), fraction, rng)[person]
     else:
         held = _draw(stratum, fraction, rng)
     for part in (held, ~held):

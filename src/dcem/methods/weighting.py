@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from dcem.estimation.folds import best_rows, in_turn
 from dcem.methods.base import Prepared
 from dcem.methods.network import check_variant
 from dcem.methods.registry import renamed
@@ -197,17 +198,13 @@ def halves(
     """
     person = np.arange(len(y)) if person is None else person
     of_row = np.where(weight > 0, 1 + np.where(tested > 0, 1 + y, 0), 0).astype(np.int64)
-    of_person = np.zeros(person.max() + 1, dtype=np.int64)
-    np.maximum.at(of_person, person, of_row)  # a person is as informative as her best row
+    of_person = best_rows(of_row, person)
     if (of_person > 1).sum() < 2:
         raise checks.InputError(
             "ipw and dr-learner fit models to either half of the rows and need at least two "
             "tested people; gather more labels, or choose another method."
         )
-    draw = np.random.default_rng(seed).random(len(of_person))
-    half_of_person = np.empty_like(of_person)
-    half_of_person[np.lexsort((draw, -of_person))] = np.arange(len(of_person)) % 2
-    return half_of_person[person]
+    return in_turn(2, seed, -of_person)[person]
 
 
 def _check_clip(clip: float) -> None:
