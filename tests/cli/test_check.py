@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dcem.cli.check import spelled
+from dcem.app.commands import as_options
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,6 @@ def test_nothing_to_check_without_a_label(tmp_path, inside) -> None:
 
 def test_options_are_spelled_for_a_shell() -> None:
     given = {"label": "it's", "exclude": ["a b", "$c"], "group_as_feature": True}
-    assert shlex.split(spelled(given)) == [
+    assert as_options(given) == [
         *("--label", "it's", "--exclude", "a b", "--exclude", "$c", "--group-as-feature"),
     ]

@@ -7,7 +7,7 @@ process as it stands, and to the screen quoted for a shell.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,13 @@ class Recipe:
 
 def words(command: str, *places: str, **options: Any) -> tuple[str, ...]:
     """A command: its places, then `max_rows=5` as the option of that name."""
-    said = [command, *places]
-    for name, value in options.items():
+    return (command, *places, *as_options(options))
+
+
+def as_options(given: Mapping[str, Any]) -> list[str]:
+    """Arguments by name as the words of their options; what was not chosen is left out."""
+    said = []
+    for name, value in given.items():
         option = f"--{name.replace('_', '-')}"
         if value is True:
             said.append(option)
@@ -62,7 +67,7 @@ def words(command: str, *places: str, **options: Any) -> tuple[str, ...]:
                 said += [option, str(one)]
         elif value not in (None, False, ""):
             said += [option, str(value)]
-    return tuple(said)
+    return said
 
 
 def call(function: str, *places: str, **arguments: Any) -> str:

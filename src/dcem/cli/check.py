@@ -27,6 +27,7 @@ def check(table: options.Table, roles: dict[str, Any], query: options.Query = No
     """
     from rich.console import Console
 
+    from dcem.app.commands import as_options
     from dcem.cli.init import show
     from dcem.compare.first_look import first_look
     from dcem.table import Roles, propose_roles, read_table
@@ -56,7 +57,7 @@ def check(table: options.Table, roles: dict[str, Any], query: options.Query = No
     _show_overlap(look, console)
     known = not proposed and find_settings(table) is not None
     given = {} if known else {**roles, **({"query": query} if query else {})}
-    _show_times(look, spelled(given), table, console)
+    _show_times(look, shlex.join(as_options(given)), table, console)
 
 
 def _show_overlap(look: FirstLook, console: Any) -> None:
@@ -104,16 +105,3 @@ def _show_times(look: FirstLook, roles: str, table: Path, console: Any) -> None:
         line = " ".join(filter(None, ["dcem", name, shlex.quote(str(table)), roles, write]))
         console.print(f"  [bold]{name:8}[/bold] {long}")
         console.print(f"    {escape(line)}", soft_wrap=True)
-
-
-def spelled(given: dict[str, Any]) -> str:
-    """Roles and choices as options, to be pasted into a shell."""
-    words: list[str] = []
-    for name, value in given.items():
-        option = f"--{name.replace('_', '-')}"
-        if value is True:
-            words.append(option)
-            continue
-        for entry in [value] if isinstance(value, str) else value:
-            words += [option, str(entry)]
-    return shlex.join(words)

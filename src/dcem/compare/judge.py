@@ -30,7 +30,7 @@ from dcem.estimation import measures
 from dcem.estimation.bins import equal_mass, rates
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles
-from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, together
+from dcem.estimation.influence import FEWEST_TESTED, People, together
 from dcem.estimation.outcomes import POPULATION, Masses
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics import absolute
@@ -385,10 +385,10 @@ def _calibration_points(
     for here in _large_enough(evaluator, target, [rows & (bins == i) for i in range(n_bins)]):
         part = masses.among(here)
         risk = measures.prevalence(part)
-        low, high = _wald(risk, person, evaluator.level)
+        found = risk.estimate(person, evaluator.level)
         predicted = float(score @ part.total / part.total.sum())
         share = float(part.total.sum() / masses.total.sum())
-        points.append((predicted, risk.value, low, high, share))
+        points.append((predicted, risk.value, found.low, found.high, share))
     columns = np.array(points).reshape(-1, 5).T
     return CalibrationPoints(*columns)
 
@@ -411,11 +411,6 @@ def _large_enough(
         if (min(people) if plain else sum(people)) >= FEWEST_TESTED:
             yield joined
             joined = np.zeros(len(known), bool)
-
-
-def _wald(value: Statistic, person: np.ndarray, level: float) -> tuple[float, float]:
-    reach = norm.ppf((1 + level) / 2) * value.standard_error(person)
-    return value.value - reach, value.value + reach
 
 
 # -- decisions and testing ---------------------------------------------------------------------

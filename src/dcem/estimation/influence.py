@@ -110,6 +110,15 @@ class Statistic:
         return Estimate(self.value, self.value - reach, self.value + reach)
 
 
+def quotient(above: np.ndarray, below: np.ndarray) -> Statistic:
+    """The sum of `above` over that of `below`, both [n]; NaN where that is not positive."""
+    total = below.sum()
+    if total <= 0:
+        return Statistic(nan, np.zeros(len(below)))
+    value = float(above.sum() / total)
+    return Statistic(value, (above - value * below) / total)
+
+
 def clustered_error(influence: np.ndarray, person: np.ndarray | None) -> float:
     """The standard error that goes with an influence [n], a person's rows taken together.
 
@@ -192,11 +201,7 @@ class People:
 
     def quotient(self, above: np.ndarray, below: np.ndarray) -> Statistic:
         """The weighted sum of `above` over that of `below`, both [n]."""
-        total = float(self.weight @ below)
-        if total == 0:
-            return Statistic(nan, np.zeros(len(above)))
-        value = float(self.weight @ above) / total
-        return Statistic(value, self.weight * (above - value * below) / total)
+        return quotient(self.weight * above, self.weight * below)
 
     def error(self, statistic: Statistic) -> float:
         """The standard error of a statistic of these people."""

@@ -29,7 +29,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dcem.estimation.influence import Statistic
+from dcem.estimation.influence import Statistic, quotient
 from dcem.estimation.outcomes import Masses, uncertain
 
 
@@ -68,13 +68,13 @@ def auc(score: np.ndarray, masses: Masses) -> Statistic:
 @_of_masses
 def prevalence(masses: Masses) -> Statistic:
     """Share of positives."""
-    return _mean(masses.positive, masses.total)
+    return quotient(masses.positive, masses.total)
 
 
 @_of_masses
 def calibration_in_the_large(score: np.ndarray, masses: Masses) -> Statistic:
     """Mean score minus share of positives: above 0 where risk is overstated."""
-    return _mean(score * masses.total - masses.positive, masses.total)
+    return quotient(score * masses.total - masses.positive, masses.total)
 
 
 @_of_masses
@@ -86,7 +86,7 @@ def net_benefit(score: np.ndarray, masses: Masses, threshold: float) -> Statisti
     """
     odds = threshold / (1 - threshold)
     acted = score >= threshold
-    return _mean(acted * (masses.positive - odds * masses.negative), masses.total)
+    return quotient(acted * (masses.positive - odds * masses.negative), masses.total)
 
 
 @_of_masses
@@ -115,19 +115,19 @@ def precision_at_capacity(score: np.ndarray, masses: Masses, capacity: float) ->
 @_of_masses
 def true_positive_rate(acted: np.ndarray, masses: Masses) -> Statistic:
     """Share of the positives who are acted on (a mask [n])."""
-    return _mean(acted * masses.positive, masses.positive)
+    return quotient(acted * masses.positive, masses.positive)
 
 
 @_of_masses
 def precision(acted: np.ndarray, masses: Masses) -> Statistic:
     """Share of positives among those acted on (a mask [n])."""
-    return _mean(acted * masses.positive, acted * masses.total)
+    return quotient(acted * masses.positive, acted * masses.total)
 
 
 @_of_masses
 def share_acted_on(acted: np.ndarray, masses: Masses) -> Statistic:
     """Share of people who are acted on (a mask [n])."""
-    return _mean(acted * masses.total, masses.total)
+    return quotient(acted * masses.total, masses.total)
 
 
 @dataclass(frozen=True)
@@ -145,15 +145,6 @@ WHEN_ACTING = {
     "precision": Measure("precision", "acted on", precision),
     "share_acted_on": Measure("share of people acted on", "everybody", share_acted_on),
 }
-
-
-def _mean(values: np.ndarray, mass: np.ndarray) -> Statistic:
-    """A ratio of sums."""
-    total = mass.sum()
-    if total <= 0:
-        return Statistic(nan, np.zeros(len(mass)))
-    value = float(values.sum() / total)
-    return Statistic(value, (values - value * mass) / total)
 
 
 def _places(score: np.ndarray) -> tuple[np.ndarray, int]:
