@@ -1,7 +1,14 @@
+import re
+from pathlib import Path
+
 import pytest
 from made_up import made_up_comparison
 
+import dcem
+from dcem.audit.wording import TO_DO
+from dcem.compare.findings import KEYS
 from dcem.report.compare import compare_document
+from dcem.report.findings import TOGETHER
 from dcem.report.to_html import to_html
 from dcem.report.to_markdown import to_markdown
 from dcem.report.words import FIELDS, speak
@@ -29,12 +36,56 @@ def test_longer_phrases_come_before_their_words() -> None:
     )
 
 
+TOLD = [remedy for *_, remedy in KEYS.values()] + [
+    words for pair in TOGETHER.values() for words in pair
+]
+
+
+def test_phrases_of_a_field_are_phrases_of_a_report() -> None:
+    """A sentence that is reworded in general must be so in the table."""
+    rooms = [Path(dcem.__file__).parent / name for name in ("audit", "compare", "estimation")]
+    files = [path for room in rooms for path in room.rglob("*.py")]
+    files += [path for path in (rooms[0].parent / "report").rglob("*.py") if path.stem != "words"]
+    sources = " ".join(path.read_text(encoding="utf-8") for path in files)
+    written = re.sub(r"[\"']\s*f?[\"']", "", re.sub(r"\{[^{}]*\}", "_", sources)).lower()
+    written = re.sub(r"\s+", " ", written) + " ".join([*TO_DO.values(), *TOLD]).lower()
+    found = [phrase for words in FIELDS.values() for phrase in words if len(phrase.split()) > 4]
+    bars = [f"{both}signs point to a _ bar for" for both in ("the ", "both ")]
+    for phrase in found:
+        general = re.sub(r"(higher|lower) bar", "_ bar", phrase)
+        assert phrase in written or (general in bars and general in written), phrase
+
+
+@pytest.mark.parametrize("remedies", [TO_DO, {k: remedy for k, (*_, remedy) in KEYS.items()}])
+def test_nobody_is_told_to_search_people_or_to_give_loans_for_a_number(remedies) -> None:
+    police, lender = speak("policing"), speak("credit")
+    for remedy in remedies.values():
+        said = police(remedy)
+        assert not re.search(r"search (some|more|those|people)|collect", said, re.I), said
+        assert not re.search(
+            r"approval (some|more|those|applicants)|bear|find",
+            lender(remedy).removeprefix("Find out"),
+        )
+    assert "approve some of them at random" in lender(TO_DO["overlap"])
+
+
+def test_where_a_test_is_a_burden_more_of_it_is_the_harm() -> None:
+    police, lender = speak("policing"), speak("credit")
+    assert "bear searches that others are spared" in police(TO_DO["tested-more"])
+    assert "others are searched too much" in police(TO_DO["tested-less"])
+    assert "too little" not in police(TO_DO["higher-bar"])
+    # a loan goes to those who seem unlikely to default: fewer and worse is not a higher bar
+    assert "not a sign of a higher bar" in lender(TO_DO["higher-bar"])
+    assert "fewer defaults together point to a higher bar" in lender(TO_DO["yield-at-margin"])
+
+
 def test_names_and_sayings_are_left_alone() -> None:
     say = speak("policing", {"tested twice", "t"})
     assert say("`tested-only` for group tested twice is put to the test by t: tested") == (
         "`tested-only` for group tested twice is put to the test by t: searched"
     )
     assert say("protested, contest") == "protested, contest"
+    assert say("true positive rate, false positives") == "true positive rate, false positives"
 
 
 def test_an_unknown_field_is_refused_with_the_known_ones() -> None:

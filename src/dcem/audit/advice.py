@@ -31,7 +31,7 @@ def check_assumptions(audit: Audit) -> tuple[Assumption, ...]:
 def _assumptions(audit: Audit) -> Iterator[Assumption]:
     b, c = audit.prevalence_sensitivity, audit.performance_sensitivity
     stands = [
-        f"“{found.breakdown.conclusion}” stands up to an odds ratio of {_strength(found.breakdown)}"
+        f"“{found.breakdown.conclusion}” {_stands(found.breakdown)}"
         for found in (b, c)
         if found is not None and not isnan(found.breakdown.value)
     ]
@@ -111,8 +111,12 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
     )
 
 
-def _strength(b: Breakdown) -> str:
-    return "any size" if b.with_interval == inf else ratio(b.with_interval)
+def _stands(b: Breakdown) -> str:
+    if b.with_interval <= 1:
+        return "is not clear to begin with"
+    if b.with_interval == inf:
+        return "holds whatever the untested are like"
+    return f"stands up to an odds ratio of {ratio(b.with_interval)}"
 
 
 def advise(audit: Audit) -> tuple[MethodAdvice, ...]:

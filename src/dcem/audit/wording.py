@@ -357,7 +357,7 @@ def _needed(f: Finding, v: Mapping[str, Any]) -> Words:
 def _untested(f: Finding, v: Mapping[str, Any]) -> Words:
     reason = v["reason"]
     return (
-        "Whether the outcome depends on the group could not be tested",
+        "Whether the outcome depends on the group could not be checked",
         f"{reason[:1].upper()}{reason[1:]}. Methods that assume it does not (DCEM) rest on "
         "something unchecked here.",
     )

@@ -13,6 +13,9 @@ from collections.abc import Callable, Collection, Mapping
 from dcem.report.document import Document
 from dcem.table.checks import InputError
 
+_BORNE = " at random, if the loss can be borne"
+_NOBODY = "search nobody for the sake of a number"
+
 # General word or phrase -> the field's. Longer phrases are tried before their words.
 FIELDS: Mapping[str, Mapping[str, str]] = {
     "general": {},
@@ -36,7 +39,19 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "a test": "an approval",
         "test": "approval",
         "tests": "approvals",
+        "what a test would show": "whether a loan would default",
+        "what tests show": "which loans default",
+        "what a test shows": "which loans default",
         "tests are positive": "loans default",
+        "tests of group": "loans to group",
+        "are positive more often": "default more often",
+        "are positive less often": "default less often",
+        "tested positive": "seen to default",
+        "tested positive, or negative": "seen to default, or to repay",
+        "tested less and positive more often": "approved less and in default more often",
+        "tested more and positive less often": "approved more and in default less often",
+        "all untested negative or all positive": "all declined would repay, or all default",
+        "a single outcome": "a single loan whose end is known",
         "positive tests": "defaults",
         "positive of tested": "defaulted of approved",
         "positive, of the tested": "defaulted, of the approved",
@@ -44,6 +59,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "counting the untested as negative": "counting the declined as repaid",
         "recorded as negative": "recorded as repaid",
         "are negative": "repaid",
+        "negative": "repaid",
+        "negatives": "repaid loans",
         "positive": "in default",
         "positives": "defaults",
         "have the outcome": "default",
@@ -51,6 +68,30 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "the outcome": "default",
         "outcome": "default",
         "outcomes": "defaults",
+        # An approval is a benefit, and given to those who seem the least likely to default: fewer
+        # approvals and *fewer* defaults tell of a higher bar, not fewer and more.
+        "and whether tests help these people or burden them": "and whether others are declined "
+        "too often",
+        "the signs point to a higher bar for": "those who decide may know of a risk that no column "
+        "shows, in",
+        "both signs point to a higher bar for": "those who decide may know of a risk that no "
+        "column shows, in",
+        "the signs point to a lower bar for": "those who decide may know of a strength that no "
+        "column shows, in",
+        "both signs point to a lower bar for": "those who decide may know of a strength that no "
+        "column shows, in",
+        "review the rule: at equal risk these people are tested too little or others too much": (
+            "ask what those who decide know; by itself this is not a sign of a higher bar"
+        ),
+        "review the rule: these people bear tests that find less": "ask what those who decide "
+        "know; by itself this is not a sign of a lower bar",
+        "read it beside who is tested at equal features": "read it beside who is approved at equal "
+        "features: fewer approvals and fewer defaults together point to a higher bar",
+        "or test some of them": f"or approve some of them{_BORNE}",
+        "or test more of them": f"or approve more of them{_BORNE}",
+        "test some of those out of reach": f"approve some of those out of reach{_BORNE}",
+        "test people who are seldom tested": f"approve some who are seldom approved{_BORNE}",
+        "collect more tests": "wait for more approvals",
     },
     "policing": {
         "tested": "searched",
@@ -60,6 +101,17 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "test": "search",
         "tests": "searches",
         "tests are positive": "searches find something",
+        "are positive more often": "find something more often",
+        "are positive less often": "find something less often",
+        "are positive more or less often": "find something more or less often",
+        "tested positive": "found with something",
+        "tested positive, or negative": "found with something, or with nothing",
+        "positive or negative such tests": "such searches that found something, or nothing",
+        "tested less and positive more often": "searched less and found with something more often",
+        "tested more and positive less often": "searched more and found with something less often",
+        "all untested negative or all positive": "all unsearched carry nothing, or all something",
+        "the untested as negative": "the unsearched as carrying nothing",
+        "a single outcome": "the result of a single search",
         "positive tests": "finds",
         "positive of tested": "found, of searched",
         "positive, of the tested": "found, of the searched",
@@ -68,14 +120,40 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "recorded as negative": "recorded as carrying nothing",
         "are negative": "carry nothing",
         "positives": "finds",
+        "negatives": "searches without a find",
         "have the outcome": "carry contraband",
         "with the outcome": "with contraband",
         "the outcome": "contraband",
         "outcome": "contraband",
         "outcomes": "finds",
+        # A search is a burden: to be searched more is the harm, and no estimate is worth a search.
+        "the rule has to change": "others are searched too much, and the rule has to change",
+        "and whether tests help these people or burden them": "for these people bear searches that "
+        "others are spared; if nothing does, the rule has to change",
+        "at equal risk these people are tested too little or others too much": "at equal risk "
+        "others are searched too much",
+        "or test some of them": f"and {_NOBODY}",
+        "or test more of them": f"and {_NOBODY}",
+        "test some of those out of reach": _NOBODY,
+        "test people who are seldom tested": _NOBODY,
+        "collect more tests": "wait for more records",
+        "more tests would tell how common the outcome is, to within": (
+            "how common contraband is, is not known to within"
+        ),
+        "at random among the people of the group": "so many more searches at random would tell, "
+        "and none is worth it",
+        "only tests drawn at random within the group would tell it better; until then, report the "
+        "interval": f"report the interval, and {_NOBODY}",
     },
 }
-SAYINGS = ("put to the test",)  # no field's word is in them
+# No field's word is in them.
+SAYINGS = (
+    "put to the test",
+    "true positive",
+    "false positive",
+    "true positives",
+    "false positives",
+)
 
 
 def in_words(document: Document, field: str = "general") -> Document:
