@@ -24,7 +24,7 @@ from dcem.learners.linear import Linear
 from dcem.methods import registry
 from dcem.methods.describe import describe
 from dcem.methods.supervised import TestedOnlyClassifier
-from dcem.metrics import groups
+from dcem.metrics import registry as measuring
 from dcem.saving import load_model
 from dcem.table.roles import Roles
 from dcem.tasks import make_sinusoid
@@ -103,10 +103,13 @@ def test_a_learner_is_a_class_and_an_entry(monkeypatch, people, tmp_path):
 
 
 def test_a_metric_of_a_known_truth_is_an_entry(monkeypatch):
-    worst = groups.Metric("lowest AUC", "higher", lambda of: min(groups._areas(of.curves).values()))
-    monkeypatch.setitem(groups.RANKING, "worst_auc", worst)
-    rows = [0, 1, 0, 1, 1], [0.2, 0.8, 0.7, 0.3, 0.9], ["a", "a", "b", "b", "b"]
-    assert groups.ranking(*rows)["worst_auc"] == groups.worst_group_auc(*rows) == 0.5
+    def lowest_score(told):
+        return float(told.rows.score.min())
+
+    entry = measuring.Metric("lowest score", "higher", lowest_score)
+    monkeypatch.setitem(measuring.RANKING, "lowest_score", entry)
+    found = measuring.ranking([0, 1, 0, 1], [0.25, 0.8, 0.7, 0.3], ["a", "a", "b", "b"])
+    assert (found["lowest_score"], found["auc"]) == (0.25, 0.75)
 
 
 def test_a_fairness_measure_is_a_function_and_an_entry(monkeypatch, people):

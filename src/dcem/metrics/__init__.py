@@ -43,17 +43,16 @@ from dcem.metrics.calibration import (
 )
 from dcem.metrics.estimate import Estimate, GapEstimate
 from dcem.metrics.groups import (
-    RANKING,
     auc_differences,
     group_auc,
     group_roc_curves,
-    ranking,
     roc_gap,
     roc_gaps,
     worst_group_auc,
     xauc,
     xauc_difference,
 )
+from dcem.metrics.registry import RANKING, ranking
 from dcem.metrics.roc import RocCurve, auc, roc_curve
 
 __all__ = [

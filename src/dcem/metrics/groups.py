@@ -20,7 +20,6 @@ group out or merge it with another one, and say so, to get a number for the rest
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
@@ -120,50 +119,35 @@ def xauc_difference(y: Any, score: Any, group: Any, *, weight: Any = None) -> fl
 
 
 class Sorted(NamedTuple):
-    """A score sorted once, for all that is asked of it."""
+    """A score sorted once, for all that is asked of it; see `dcem.metrics.registry`."""
 
     rows: Rows
     groups: Groups
     cells: list[tuple[Ranked, Ranked]]  # positives and negatives of each group
     curves: Curves
 
+    @classmethod
+    def of(cls, y: Any, score: Any, group: Any, weight: Any = None) -> Sorted:
+        """Read and sorted; a warning names the groups that have no ROC curve."""
+        rows, groups = _read(y, score, group, weight)
+        cells = _ranked_cells(rows, groups)
+        return cls(rows, groups, cells, _curves(cells, groups, "ROC curve"))
 
-class Metric(NamedTuple):
-    """What a reader must know of a metric, and how it is computed."""
+    def auc(self) -> float:
+        """Of everybody."""
+        return auc_of(self.rows)
 
-    words: str
-    better: Literal["higher", "lower"]
-    value: Callable[[Sorted], float]
+    def roc_gap(self, method: GapMethod = "exact") -> float:
+        """Of the widest pair of groups."""
+        return _widest(_gaps(self.curves, method))
 
+    def xauc_difference(self) -> float:
+        """The largest of all pairs of groups."""
+        return _largest_difference(_xauc(self.cells, self.groups))
 
-RANKING = {
-    "auc": Metric("AUC", "higher", lambda of: auc_of(of.rows)),
-    "roc_gap": Metric("ROC gap (exact)", "lower", lambda of: _widest(_gaps(of.curves, "exact"))),
-    "roc_gap_grid": Metric(
-        "ROC gap (as published)", "lower", lambda of: _widest(_gaps(of.curves, "grid"))
-    ),
-    "xauc_difference": Metric(
-        "xAUC difference", "lower", lambda of: _largest_difference(_xauc(of.cells, of.groups))
-    ),
-    "auc_difference": Metric(
-        "AUC difference of the groups, absolute", "lower", lambda of: _first_difference(of.curves)
-    ),
-}
-"""The metrics of `ranking`: result tables and leaderboards take names, words and sense here."""
-
-
-def ranking(y: Any, score: Any, group: Any, *, weight: Any = None) -> dict[str, float]:
-    """What the functions of this package say of one score, by the names of `RANKING`, rows sorted
-    once. `roc_gap_grid` is ``method="grid"``, `auc_difference` that of the first pair of groups.
-    """
-    rows, groups = _read(y, score, group, weight)
-    cells = _ranked_cells(rows, groups)
-    told = Sorted(rows, groups, cells, _curves(cells, groups, "ROC curve"))
-    return {name: metric.value(told) for name, metric in RANKING.items()}
-
-
-def _first_difference(curves: Curves) -> float:
-    return next(iter(_differences(_areas(curves)).values()), float("nan"))
+    def auc_difference(self) -> float:
+        """Of the first pair of groups."""
+        return next(iter(_differences(_areas(self.curves)).values()), float("nan"))
 
 
 def _xauc(cells: list[tuple[Ranked, Ranked]], groups: Groups) -> dict[Pair, float]:
