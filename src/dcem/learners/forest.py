@@ -11,6 +11,7 @@ from dcem.learners.trees import LargeTreesScorer, TreeLearner, Trees
 
 TREES = 300
 MOST_LEAVES = 2000  # about; in longer tables a leaf holds more rows
+LONG = 50_000  # rows from which on half as many trees do: their leaves are means of many
 
 
 class Forest(TreeLearner):
@@ -36,15 +37,16 @@ class Forest(TreeLearner):
         """Validation rows are not needed."""
         X, y, weight, person = sample
         rows = self.preprocessor.transform(X)
+        n_trees = self.n_trees if len(y) < LONG else -(-self.n_trees // 2)
         forest = ExtraTreesRegressor(
-            n_estimators=self.n_trees,
+            n_estimators=n_trees,
             min_samples_leaf=max(smallest_leaf(person, len(y)), len(y) // MOST_LEAVES),
             max_features=max(1, round(self._looked_at(rows.shape[1]))),
             random_state=self.seed % 2**32,
             n_jobs=1,
         ).fit(rows, y, sample_weight=weight)
         trees = [tree.tree_ for tree in forest.estimators_]
-        self._set(Trees.from_sklearn(trees, [tree.value.ravel() / self.n_trees for tree in trees]))
+        self._set(Trees.from_sklearn(trees, [tree.value.ravel() / n_trees for tree in trees]))
 
     def _looked_at(self, n_columns: int) -> float:
         return np.sqrt(n_columns) if self.share is None else self.share * n_columns
