@@ -14,6 +14,7 @@ EXTRAS = {
     "pyreadstat": "formats",
     "python_calamine": "formats",
     "xlsxwriter": "formats",
+    "adbc_driver_postgresql": "formats",
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "fairlearn": "fairlearn",

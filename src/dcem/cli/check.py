@@ -94,6 +94,7 @@ def _show_overlap(look: FirstLook, console: Any) -> None:
 def _show_times(look: FirstLook, roles: str, table: Path, console: Any) -> None:
     from rich.markup import escape
 
+    from dcem.table.addresses import as_named
     from dcem.text import duration
 
     console.print("\nAbout what each step will take, if this machine stays as busy as it is now:")
@@ -102,6 +103,6 @@ def _show_times(look: FirstLook, roles: str, table: Path, console: Any) -> None:
         if seconds := look.seconds.get(name):
             low, high = duration(seconds / look.unsure), duration(seconds * look.unsure)
             long = low if low == high else f"{low} to {high}"
-        line = " ".join(filter(None, ["dcem", name, shlex.quote(str(table)), roles, write]))
+        line = " ".join(filter(None, ["dcem", name, shlex.quote(as_named(table)), roles, write]))
         console.print(f"  [bold]{name:8}[/bold] {long}")
         console.print(f"    {escape(line)}", soft_wrap=True)

@@ -32,7 +32,7 @@ def init(
 
     from dcem.files import require_file_place, write_text
     from dcem.table import propose_roles
-    from dcem.table.addresses import is_fetched
+    from dcem.table.addresses import as_named, is_fetched
     from dcem.table.messages import InputError
     from dcem.table.settings import NAME, Settings, settings_text
 
@@ -51,7 +51,7 @@ def init(
     reasons = {(one.role, one.value): one.reason for one in proposal.suggestions}
     found = Settings(beside, proposal.roles, {"": {"query": query} if query else {}})
     write_text(path, settings_text(found, reasons=reasons, doubts=proposal.doubts))
-    check = f"dcem check {shlex.quote(str(table))}"
+    check = f"dcem check {shlex.quote(as_named(table))}"
     then = escape(check) if "label" in proposal.roles else "name the label in it"
     said = f"\nWrote [bold]{escape(str(path))}[/bold]. Read it, change what is wrong, then: {then}"
     console.print(said, soft_wrap=True)  # a command is copied in one piece

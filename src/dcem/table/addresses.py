@@ -1,14 +1,23 @@
-"""Tables that lie elsewhere: fetched into a folder that goes when the program ends."""
+"""Tables that lie elsewhere: fetched into a folder that goes when the program ends.
+
+A database on a server is not fetched: a file in that folder holds its address, password and all,
+and stands for it from then on. What is shown of an address has no password (`shown`).
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
 from functools import cache
 from pathlib import Path
 
 from dcem.extras import extra_needed
 from dcem.table.messages import InputError
+
+POSTGRES = ("postgresql://", "postgres://")
+SERVER = ".postgresql"  # the ending of a file that holds the address of a database
+_addresses: dict[Path, str] = {}  # of what was fetched
 
 
 def located(source: str | Path) -> Path:
@@ -19,7 +28,14 @@ def located(source: str | Path) -> Path:
     address = str(source)
     if isinstance(source, Path) or "://" not in address:
         return Path(source)
-    return _fetched(address)
+    path = _fetched(address)
+    _addresses[path] = address
+    return path
+
+
+def as_named(path: Path) -> str:
+    """A table as it was named: its path, or its address without the password."""
+    return shown(_addresses[path]) if path in _addresses else str(path)
 
 
 def is_fetched(path: Path) -> bool:
@@ -29,17 +45,53 @@ def is_fetched(path: Path) -> bool:
 
 @cache  # an address is fetched once
 def _fetched(address: str) -> Path:
-    with extra_needed(address):
+    here = Path(_scratch().name) / hashlib.sha256(address.encode()).hexdigest()[:16]
+    here.mkdir(exist_ok=True)
+    if address.startswith(POSTGRES):
+        database = re.sub(
+            r"\W", "_", address.partition("?")[0].rpartition("@")[2].rpartition("/")[2]
+        )
+        file = here / f"{database or 'database'}{SERVER}"
+        file.touch(0o600)
+        file.write_text(address, encoding="utf-8")
+        return file
+    with extra_needed(shown(address)):
         import fsspec
     try:
         system, path = fsspec.url_to_fs(address)
-        here = Path(_scratch().name) / hashlib.sha256(address.encode()).hexdigest()[:16]
         name = path.rstrip("/").rpartition("/")[2]
-        here.mkdir(exist_ok=True)
         system.get(path, str(here / name), recursive=bool(system.isdir(path)))
     except (OSError, ValueError, ImportError) as error:
-        raise InputError(f"{address} cannot be fetched: {error or type(error).__name__}") from None
+        why = without_password(str(error), address) or type(error).__name__
+        raise InputError(f"{shown(address)} cannot be fetched: {why}") from None
     return here / name
+
+
+def shown(address: str) -> str:
+    """An address as it may be shown.
+
+    >>> shown("postgresql://ann:secret@db/visits?password=secret"), shown("s3://bucket/a.csv")
+    ('postgresql://ann:***@db/visits?password=***', 's3://bucket/a.csv')
+    """
+    kind, _, rest = address.partition("://")
+    user, at, place = rest.rpartition("@")
+    name, colon, _ = user.partition(":")
+    place = re.sub(r"(?i)((?:password|secret|token|key)=)[^&]*", r"\1***", place)
+    return f"{kind}://{name}{colon}{'***' if colon else ''}{at}{place}"
+
+
+def without_password(text: str, address: str) -> str:
+    """What a driver says of an address, without the address and any piece of its password.
+
+    A password with an unescaped `@` or `/` is cut in pieces by drivers, which then name one as the
+    host.
+    """
+    text = text.replace(address, shown(address))
+    secret = address.partition("://")[2].rpartition("@")[0].partition(":")[2]
+    secrets = [secret, *re.findall(r"(?i)(?:password|secret|token|key)=([^&]*)", address)]
+    for one in sorted({p for s in secrets for p in (s, *re.split(r"[@/:?#]", s))}, key=len)[::-1]:
+        text = text.replace(one, "***") if one else text
+    return text
 
 
 @cache

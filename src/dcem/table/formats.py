@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from dcem.extras import extra_needed
+from dcem.table.addresses import SERVER, is_fetched, without_password
 from dcem.table.messages import InputError, did_you_mean, listed
 from dcem.table.values import spell
 
@@ -33,7 +34,7 @@ STATISTICS = {  # suffix -> function of pyreadstat
     ".sas7bdat": "read_sas7bdat",
     ".xpt": "read_xport",
 }
-DATABASES = (".duckdb", ".sqlite", ".sqlite3", ".db")
+DATABASES = (".duckdb", ".sqlite", ".sqlite3", ".db", SERVER)
 SUFFIXES = (*ARROW, *BOOKS, *STATISTICS, *DATABASES)
 
 Batches = Callable[[list[str] | None, int], Iterator[pa.RecordBatch]]
@@ -310,11 +311,13 @@ TABLES = {
     "duckdb": "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main'",
     "sqlite": "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
     "AND name NOT LIKE 'sqlite_%'",
+    "postgres": "SELECT table_name FROM information_schema.tables "
+    "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')",
 }
 
 
 def _database(path: Path, query: str | None) -> Stored:
-    """What a query says, or the only table; the file is opened for reading alone."""
+    """What a query says, or the only table; the database is opened for reading alone."""
     run, _ = _engine(path)
     if query is None:
         tables = contents(path)
@@ -325,7 +328,7 @@ def _database(path: Path, query: str | None) -> Stored:
             )
         [query] = tables.values()
     sql = query.strip().rstrip(";")
-    names = next(iter(run(path, f"SELECT * FROM ({sql}) LIMIT 0", 1))).schema.names
+    names = next(iter(run(path, f"SELECT * FROM ({sql}) AS asked LIMIT 0", 1))).schema.names
     return Stored(
         names, lambda columns, rows: (batch for batch in run(path, sql, rows) if batch.num_rows)
     )
@@ -342,6 +345,8 @@ def _is_duckdb(path: Path) -> bool:
 
 def _engine(path: Path) -> tuple[Callable[[Path, str, int], Iterator[pa.RecordBatch]], str]:
     """What runs SQL on a database, and its kind."""
+    if path.suffix == SERVER and is_fetched(path):
+        return _postgres, "postgres"
     if _is_duckdb(path):
         return _duckdb, "duckdb"
     if _begins(path).startswith(b"SQLite format 3"):
@@ -380,6 +385,24 @@ def _sqlite(path: Path, sql: str, rows: int) -> Iterator[pa.RecordBatch]:
                 yield pa.RecordBatch.from_arrays(arrays, names=names)
     except sqlite3.Error as error:
         raise InputError(f"{path}: {_first_line(error)}") from None
+
+
+def _postgres(path: Path, sql: str, rows: int) -> Iterator[pa.RecordBatch]:
+    """The same of a server, whose address is in the file."""
+    with extra_needed("PostgreSQL"):
+        from adbc_driver_postgresql import dbapi
+    address = path.read_text(encoding="utf-8")
+    try:
+        with dbapi.connect(address) as database, database.cursor() as cursor:
+            cursor.execute("SET TRANSACTION READ ONLY")
+            cursor.execute(sql)
+            reader = cursor.fetch_record_batch()
+            yield pa.RecordBatch.from_pylist([], reader.schema)
+            for batch in reader:
+                for start in range(0, batch.num_rows, rows):
+                    yield batch.slice(start, rows)
+    except dbapi.Error as error:
+        raise InputError(f"{path}: {without_password(_first_line(error), address)}") from None
 
 
 def _first_line(error: Exception) -> str:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from dcem.table import checks, dates, design, groups, leaks, outcome, values
 from dcem.table import read as reading
-from dcem.table.addresses import located
+from dcem.table.addresses import SERVER, located
 from dcem.table.columns import Column, Guess, guess
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.drawing import Draw, read_some
@@ -210,7 +210,8 @@ def _read(
             for column, text in coded.items():
                 attributes.append((column, *groups.check_groups({column: text}, column)))
     is_file = isinstance(origin, Path)
-    digest = reading.file_hash(origin, query) if is_file else reading.frame_hash(table)
+    is_kept = is_file and origin.suffix != SERVER  # the file of a server holds its address
+    digest = reading.file_hash(origin, query) if is_kept else reading.frame_hash(table)
     name = origin.name if is_file else "frame"
     source = Source(name, table.num_rows, table.num_columns, digest, drawn_from)
     return UserTable(

@@ -108,7 +108,7 @@ def diagonal(ax: Any, end: float = 1.0) -> None:
     ax.plot([0, end], [0, end], color=FAINT, lw=1, ls=DASHED, zorder=0)
 
 
-def hover(ax: Any, x: Sequence[float], y: Sequence[float], texts: Sequence[str]) -> None:
+def hover(ax: Any, x: Iterable[float], y: Iterable[float], texts: Sequence[str]) -> None:
     """Words that a page shows where a pointer rests on a line; call it when the limits are set."""
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     inside = [left <= a <= right and bottom <= b <= top for a, b in zip(x, y, strict=True)]
