@@ -1,21 +1,20 @@
-"""How findings are worded: the one place to change a sentence of an audit.
+"""How findings are worded: the place to change a sentence of an audit.
 
 Each key has a headline and a text, made from the values of the finding alone, and what to do about
-it, in which a role in backticks becomes an option of the command line.
+it, in which a role in backticks becomes an option of the command line; some have other words for
+several groups at once. Sentences about the outcome are in `wording_outcomes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import inf
 from typing import Any
 
-from dcem.estimation.findings import Finding
+from dcem.audit.wording_outcomes import OUTCOMES, Words, points_of
+from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.metrics.estimate import Estimate
-from dcem.text import listed, number, p_value, percent, points, ratio
-
-Words = tuple[str, str]
+from dcem.text import group, groups, listed, number, percent, points, ratio
 
 TO_DO = {
     "leak": "Leave it out (`exclude`), unless you know that it is recorded before the decision.",
@@ -54,6 +53,39 @@ TO_DO = {
 }
 
 
+# Key -> what is said of several groups at once, and after their numbers.
+TOGETHER = {
+    "tested-less": (
+        "{groups} are tested less often than {others} with the same features",
+        "Recorded features do not explain the differences; something unrecorded might.",
+    ),
+    "tested-more": (
+        "{groups} are tested more often than {others} with the same features",
+        "Recorded features do not explain the differences; something unrecorded might.",
+    ),
+    "small-difference": (
+        "Small differences in testing at equal features: {groups}",
+        "They are beyond chance, but too small to be counted as disparities.",
+    ),
+    "depends-on-model": (
+        "Whether {groups} are tested differently depends on the model",
+        "A difference that one kind of model does not see is not a finding.",
+    ),
+    "yield-at-margin": (
+        "At equal testing probability, tests are positive more or less often in {groups}",
+        "This is nearer to a comparison at the margin than the plain rates.",
+    ),
+    "higher-bar": (
+        "Tested less and positive more often: the signs point to a higher bar for {groups}",
+        "Differences in positive tests at equal testing probability.",
+    ),
+    "lower-bar": (
+        "Tested more and positive less often: the signs point to a lower bar for {groups}",
+        "Differences in positive tests at equal testing probability.",
+    ),
+}
+
+
 def word(finding: Finding) -> Finding:
     """The finding with its headline, its text, and what to do about it."""
     words = _WORDS[finding.key]
@@ -62,26 +94,34 @@ def word(finding: Finding) -> Finding:
     return replace(finding, headline=headline, text=text, remedy=remedy)
 
 
+def together(alike: Sequence[Finding]) -> Finding:
+    """Findings of one key as one: of the worst severity, with the groups of all and a new text."""
+    first = alike[0]
+    if len(alike) == 1:
+        return replace(first, headline=first.headline.removesuffix("."))
+    headline, after = TOGETHER[first.key]
+    named = [name for finding in alike for name in finding.groups]
+    worst = min((finding.severity for finding in alike), key=SEVERITIES.index)
+    numbers = "; ".join(
+        f"{groups(finding.groups)} {_points(finding.values['difference'])}" for finding in alike
+    )
+    reference = first.values.get("reference")
+    said = headline.format(
+        groups=f"{len(named)} groups" if len(named) > 3 else groups(named),
+        others=group(reference) if reference else "others",
+    )
+    text = f"Percentage points, with 95 % intervals: {numbers}. {after}"
+    headline = said[0].upper() + said[1:]
+    return replace(first, severity=worst, groups=tuple(named), headline=headline, text=text)
+
+
+def _points(found: Estimate) -> str:
+    return f"{points(found.value)} ({points(found.low)} to {points(found.high)})"
+
+
 def keys() -> tuple[str, ...]:
     """All findings that an audit can have."""
     return tuple(_WORDS)
-
-
-def _within(estimate: Estimate) -> str:
-    return f"{percent(estimate.low)} to {percent(estimate.high)}"
-
-
-def _points(e: Estimate) -> str:
-    return f"{points(e.value)} percentage points, {points(e.low)} to {points(e.high)}"
-
-
-def _share(e: Estimate) -> str:
-    low, high = (percent(end, 1) for end in (e.low, e.high))
-    return f"{percent(e.value, 1)} ({low.removesuffix(' %')} to {high})"
-
-
-def _times(value: float) -> str:
-    return "any size" if value == inf else ratio(value)
 
 
 def _group(finding: Finding) -> str:
@@ -117,7 +157,7 @@ def _rates(v: Mapping[str, Any]) -> str:
     shown = f"; ratio {ratio(r.value)}, {ratio(r.low)} to {ratio(r.high)}" if r.estimable else ""
     return (
         f"{percent(v['equal'].value)} against {percent(v['others'].value)} (difference "
-        f"{_points(v['difference'])}{shown})"
+        f"{points_of(v['difference'])}{shown})"
     )
 
 
@@ -148,7 +188,7 @@ def _small(f: Finding, v: Mapping[str, Any]) -> Words:
 
 
 def _model(f: Finding, v: Mapping[str, Any]) -> Words:
-    each = "; ".join(f"{name}: {_points(e)}" for name, e in v["each"].items())
+    each = "; ".join(f"{name}: {points_of(e)}" for name, e in v["each"].items())
     return (
         f"Whether g{_who(f, v)} is tested differently depends on the model",
         f"{_rates(v)} with all models together. By each kind of model alone: {each}. A difference "
@@ -268,147 +308,11 @@ def _drives(f: Finding, v: Mapping[str, Any]) -> Words:
 
 
 def _missing(f: Finding, v: Mapping[str, Any]) -> Words:
-    told = "; ".join(f"{name}: {_points(e)}" for name, e in v["columns"].items())
+    told = "; ".join(f"{name}: {points_of(e)}" for name, e in v["columns"].items())
     return (
         f"Whether {listed(list(v['columns']))} is filled in goes with testing",
         f"Missing among the tested minus among the untested: {told}. What is measured together "
         "with the test, or because of it, tells a model who was tested.",
-    )
-
-
-# -- what tests show ---------------------------------------------------------------------------
-
-
-def _yields(f: Finding, v: Mapping[str, Any]) -> Words:
-    rates = ", ".join(f"{name} {percent(e.value)}" for name, e in v["rates"].items())
-    return (
-        "Tests are positive more often in some groups",
-        f"{rates}. A difference in these rates alone is not yet bias: they average over everybody "
-        "tested, not over those at the margin, and groups whose risk is distributed differently "
-        "have different rates under one and the same rule (infra-marginality).",
-    )
-
-
-def _margin(f: Finding, v: Mapping[str, Any]) -> Words:
-    more = "more" if v["difference"].value > 0 else "less"
-    headline = (
-        f"At equal testing probability, tests of group {f.groups[0]} are positive {more} often"
-    )
-    if f.key == "yield-at-margin":
-        return headline, (
-            f"Difference {_points(v['difference'])}. This is nearer to a comparison at the margin "
-            "than the plain rates, as far as the features describe what the decision was based on. "
-            "A feature that drives testing and is unrelated to risk can cause it as well."
-        )
-    often, bar = ("fewer", "higher") if f.key == "higher-bar" else ("more", "lower")
-    plain = "The plain rates differ in the same way. " if v["robust"] else ""
-    return headline, (
-        f"Difference {_points(v['difference'])}. {plain}Together with {often} tests at equal "
-        f"features, the signs point to a {bar} bar for this group."
-    )
-
-
-def _prevalence(f: Finding, v: Mapping[str, Any]) -> Words:
-    found, (low, high) = v["doubly_robust"], v["bounds"]
-    return (
-        f"The record shows {percent(v['recorded'].value)}, the estimate for everybody is "
-        f"{percent(found.value)}",
-        f"Doubly robust, {_within(found)}; among the tested {percent(v['tested_only'].value)}. It "
-        "assumes that features and group explain who was tested. Without any assumption it lies "
-        f"between {percent(low)} and {percent(high)}.",
-    )
-
-
-def _unknown(f: Finding, v: Mapping[str, Any]) -> Words:
-    (low, high), within = v["bounds"], v["within"]
-    reach = ""
-    if within.estimable:
-        near, far = v["limits"]
-        reach = (
-            f"Of those within reach it is {percent(within.value)} ({_within(within)}), and of "
-            f"everybody between {percent(near)} and {percent(far)}, whatever the others are like. "
-        )
-    reason = v["doubly_robust"].reason
-    return (
-        "How common the outcome is cannot be estimated for everybody",
-        f"{reason[:1].upper()}{reason[1:]}. {reach}Without any assumption it lies between "
-        f"{percent(low)} and {percent(high)}.",
-    )
-
-
-def _hidden(f: Finding, v: Mapping[str, Any]) -> Words:
-    more, less = f.groups
-    return (
-        f"Counting the untested as negative hides more in group {more} than in {less}",
-        f"{_share(v['shares'][more])} of the outcomes in group {more}, "
-        f"{_share(v['shares'][less])} in group {less}, by the doubly robust estimate.",
-    )
-
-
-def _needed(f: Finding, v: Mapping[str, Any]) -> Words:
-    told = "; ".join(f"{name}: {one.more:,} more" for name, one in v["tests"].items())
-    return (
-        "More tests would tell how common the outcome is, to within "
-        f"{100 * v['precision']:g} percentage points",
-        f"At random among the people of the group: {told}.",
-    )
-
-
-def _untested(f: Finding, v: Mapping[str, Any]) -> Words:
-    reason = v["reason"]
-    return (
-        "Whether the outcome depends on the group could not be checked",
-        f"{reason[:1].upper()}{reason[1:]}. Methods that assume it does not (DCEM) rest on "
-        "something unchecked here.",
-    )
-
-
-def _depends(f: Finding, v: Mapping[str, Any]) -> Words:
-    told = "; ".join(
-        f"{name}: odds ratio {ratio(e.value)} ({ratio(e.low)} to {ratio(e.high)})"
-        for name, e in v["odds_ratios"].items()
-    )
-    agree = "" if v["agree"] else " Not every kind of model sees it."
-    return (
-        "The outcome depends on the group at equal features",
-        f"Among the tested, {p_value(v['p_value'])}. {told or 'No single group stands out'}. "
-        "Methods that assume independence (DCEM and its variants) are off by about that much; or "
-        f"the features lack something that differs between groups.{agree}",
-    )
-
-
-def _no_dependence(f: Finding, v: Mapping[str, Any]) -> Words:
-    return (
-        "No sign that the outcome depends on the group at equal features",
-        f"Among the tested, {p_value(v['p_value'])}. That is not a proof: depending on the group, "
-        f"odds ratios of {ratio(v['least'])} to {ratio(v['most'])} could have gone unnoticed, and "
-        "only tested people could be asked.",
-    )
-
-
-# -- what could overturn it --------------------------------------------------------------------
-
-
-def _breakdown(f: Finding, v: Mapping[str, Any]) -> Words:
-    conclusion = f"“{v['conclusion'][0].upper()}{v['conclusion'][1:]}”"
-    if f.key == "not-tried":
-        return f"{conclusion} could not be put to the test", f"{v['reason']}."
-    if f.key == "not-clear":
-        return (
-            f"{conclusion} is not clear to begin with",
-            "Even if untested people are like tested people with the same features, the interval "
-            "allows for no difference at all.",
-        )
-    if f.key == "holds-anyway":
-        return (
-            f"{conclusion} holds whatever the untested are like",
-            "Even the limits without any assumption leave it standing.",
-        )
-    return (
-        f"{conclusion} stands up to an odds ratio of {_times(v['interval'])}",
-        "If the odds of untested people differ from those of tested people with the same features "
-        f"by that factor, the interval no longer excludes the opposite; at {_times(v['value'])} "
-        "the estimate itself turns." + (" That is little." if f.key == "fragile" else ""),
     )
 
 
@@ -448,20 +352,5 @@ _WORDS: dict[str, Words | Callable[[Finding, Mapping[str, Any]], Words]] = {
     "one-driver": _driver,
     "drives-testing": _drives,
     "missing-by-testing": _missing,
-    "yields-differ": _yields,
-    "yield-at-margin": _margin,
-    "higher-bar": _margin,
-    "lower-bar": _margin,
-    "prevalence": _prevalence,
-    "prevalence-unknown": _unknown,
-    "hidden-unequal": _hidden,
-    "tests-needed": _needed,
-    "independence-untested": _untested,
-    "depends-on-group": _depends,
-    "no-dependence-seen": _no_dependence,
-    "not-tried": _breakdown,
-    "not-clear": _breakdown,
-    "holds-anyway": _breakdown,
-    "stands": _breakdown,
-    "fragile": _breakdown,
+    **OUTCOMES,
 }

@@ -1,0 +1,190 @@
+"""How findings about the outcome are worded: what tests show, and what could overturn it.
+
+Part of `dcem.audit.wording`, where a finding gets its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import inf
+from typing import Any
+
+from dcem.estimation.findings import Finding
+from dcem.metrics.estimate import Estimate
+from dcem.text import p_value, percent, points, ratio
+
+Words = tuple[str, str]  # a headline and a text
+
+
+def _within(estimate: Estimate) -> str:
+    return f"{percent(estimate.low)} to {percent(estimate.high)}"
+
+
+def points_of(e: Estimate) -> str:
+    """A difference in percentage points, with its interval."""
+    return f"{points(e.value)} percentage points, {points(e.low)} to {points(e.high)}"
+
+
+def _share(e: Estimate) -> str:
+    low, high = (percent(end, 1) for end in (e.low, e.high))
+    return f"{percent(e.value, 1)} ({low.removesuffix(' %')} to {high})"
+
+
+def _times(value: float) -> str:
+    return "any size" if value == inf else ratio(value)
+
+
+# -- what tests show ---------------------------------------------------------------------------
+
+
+def _yields(f: Finding, v: Mapping[str, Any]) -> Words:
+    rates = ", ".join(f"{name} {percent(e.value)}" for name, e in v["rates"].items())
+    return (
+        "Tests are positive more often in some groups",
+        f"{rates}. A difference in these rates alone is not yet bias: they average over everybody "
+        "tested, not over those at the margin, and groups whose risk is distributed differently "
+        "have different rates under one and the same rule (infra-marginality).",
+    )
+
+
+def _margin(f: Finding, v: Mapping[str, Any]) -> Words:
+    more = "more" if v["difference"].value > 0 else "less"
+    headline = (
+        f"At equal testing probability, tests of group {f.groups[0]} are positive {more} often"
+    )
+    if f.key == "yield-at-margin":
+        return headline, (
+            f"Difference {points_of(v['difference'])}. This is nearer to a comparison at the "
+            "margin than the plain rates, as far as the features describe what the decision was "
+            "based on. A feature that drives testing and is unrelated to risk can cause it as well."
+        )
+    often, bar = ("fewer", "higher") if f.key == "higher-bar" else ("more", "lower")
+    plain = "The plain rates differ in the same way. " if v["robust"] else ""
+    return headline, (
+        f"Difference {points_of(v['difference'])}. {plain}Together with {often} tests at equal "
+        f"features, the signs point to a {bar} bar for this group."
+    )
+
+
+def _prevalence(f: Finding, v: Mapping[str, Any]) -> Words:
+    found, (low, high) = v["doubly_robust"], v["bounds"]
+    return (
+        f"The record shows {percent(v['recorded'].value)}, the estimate for everybody is "
+        f"{percent(found.value)}",
+        f"Doubly robust, {_within(found)}; among the tested {percent(v['tested_only'].value)}. It "
+        "assumes that features and group explain who was tested. Without any assumption it lies "
+        f"between {percent(low)} and {percent(high)}.",
+    )
+
+
+def _unknown(f: Finding, v: Mapping[str, Any]) -> Words:
+    (low, high), within = v["bounds"], v["within"]
+    reach = ""
+    if within.estimable:
+        near, far = v["limits"]
+        reach = (
+            f"Of those within reach it is {percent(within.value)} ({_within(within)}), and of "
+            f"everybody between {percent(near)} and {percent(far)}, whatever the others are like. "
+        )
+    reason = v["doubly_robust"].reason
+    return (
+        "How common the outcome is cannot be estimated for everybody",
+        f"{reason[:1].upper()}{reason[1:]}. {reach}Without any assumption it lies between "
+        f"{percent(low)} and {percent(high)}.",
+    )
+
+
+def _hidden(f: Finding, v: Mapping[str, Any]) -> Words:
+    more, less = f.groups
+    return (
+        f"Counting the untested as negative hides more in group {more} than in {less}",
+        f"{_share(v['shares'][more])} of the outcomes in group {more}, "
+        f"{_share(v['shares'][less])} in group {less}, by the doubly robust estimate.",
+    )
+
+
+def _needed(f: Finding, v: Mapping[str, Any]) -> Words:
+    told = "; ".join(f"{name}: {one.more:,} more" for name, one in v["tests"].items())
+    return (
+        "More tests would tell how common the outcome is, to within "
+        f"{100 * v['precision']:g} percentage points",
+        f"At random among the people of the group: {told}.",
+    )
+
+
+def _untested(f: Finding, v: Mapping[str, Any]) -> Words:
+    reason = v["reason"]
+    return (
+        "Whether the outcome depends on the group could not be checked",
+        f"{reason[:1].upper()}{reason[1:]}. Methods that assume it does not (DCEM) rest on "
+        "something unchecked here.",
+    )
+
+
+def _depends(f: Finding, v: Mapping[str, Any]) -> Words:
+    told = "; ".join(
+        f"{name}: odds ratio {ratio(e.value)} ({ratio(e.low)} to {ratio(e.high)})"
+        for name, e in v["odds_ratios"].items()
+    )
+    agree = "" if v["agree"] else " Not every kind of model sees it."
+    return (
+        "The outcome depends on the group at equal features",
+        f"Among the tested, {p_value(v['p_value'])}. {told or 'No single group stands out'}. "
+        "Methods that assume independence (DCEM and its variants) are off by about that much; or "
+        f"the features lack something that differs between groups.{agree}",
+    )
+
+
+def _no_dependence(f: Finding, v: Mapping[str, Any]) -> Words:
+    return (
+        "No sign that the outcome depends on the group at equal features",
+        f"Among the tested, {p_value(v['p_value'])}. That is not a proof: depending on the group, "
+        f"odds ratios of {ratio(v['least'])} to {ratio(v['most'])} could have gone unnoticed, and "
+        "only tested people could be asked.",
+    )
+
+
+# -- what could overturn it --------------------------------------------------------------------
+
+
+def _breakdown(f: Finding, v: Mapping[str, Any]) -> Words:
+    conclusion = f"“{v['conclusion'][0].upper()}{v['conclusion'][1:]}”"
+    if f.key == "not-tried":
+        return f"{conclusion} could not be put to the test", f"{v['reason']}."
+    if f.key == "not-clear":
+        return (
+            f"{conclusion} is not clear to begin with",
+            "Even if untested people are like tested people with the same features, the interval "
+            "allows for no difference at all.",
+        )
+    if f.key == "holds-anyway":
+        return (
+            f"{conclusion} holds whatever the untested are like",
+            "Even the limits without any assumption leave it standing.",
+        )
+    return (
+        f"{conclusion} stands up to an odds ratio of {_times(v['interval'])}",
+        "If the odds of untested people differ from those of tested people with the same features "
+        f"by that factor, the interval no longer excludes the opposite; at {_times(v['value'])} "
+        "the estimate itself turns." + (" That is little." if f.key == "fragile" else ""),
+    )
+
+
+OUTCOMES: dict[str, Words | Callable[[Finding, Mapping[str, Any]], Words]] = {
+    "yields-differ": _yields,
+    "yield-at-margin": _margin,
+    "higher-bar": _margin,
+    "lower-bar": _margin,
+    "prevalence": _prevalence,
+    "prevalence-unknown": _unknown,
+    "hidden-unequal": _hidden,
+    "tests-needed": _needed,
+    "independence-untested": _untested,
+    "depends-on-group": _depends,
+    "no-dependence-seen": _no_dependence,
+    "not-tried": _breakdown,
+    "not-clear": _breakdown,
+    "holds-anyway": _breakdown,
+    "stands": _breakdown,
+    "fragile": _breakdown,
+}
