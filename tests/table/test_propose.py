@@ -2,9 +2,11 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from dcem.table import Roles, propose_roles, read_table
+from dcem.table.columns import FAR, guess
 from dcem.table.messages import InputError
 
 N = 3000
@@ -190,6 +192,53 @@ def test_marks_of_missing_values(draw):
         {"diagnosis": draw.choice(["?", "0", "1"], N), "ward": draw.choice(["?", "A", "B"], N)}
     )
     assert propose_roles(frame).roles == {"label": "diagnosis", "missing": ["?"]}
+
+
+def test_a_german_export(draw):
+    """Names, yes and no, and what stands where nobody looked, in another language."""
+    asked = draw.random(N) < 0.4
+    high = np.where(draw.random(N) < 0.2, "erhöht", "normal")
+    table = pd.DataFrame(
+        {
+            "Fall-Nr.": [f"F{i:06d}" for i in range(N)],
+            "Patienten ID": 10_000 + draw.integers(0, 1500, N),
+            "Geschlecht": draw.choice(["M", "W", "D"], N),
+            "CRP [mg/l]": np.where(draw.random(N) < 0.1, "n.v.", draw.normal(9, 2, N).round(2)),
+            "BMI": np.where(draw.random(N) < 0.07, -9, draw.normal(27, 4, N).round(1)),
+            "HbA1c angefordert": np.where(asked, "ja", "nein"),
+            "HbA1c-Befund": np.where(asked, high, "steht aus"),
+            "Entlassgrund": draw.choice(["01", "02"], N),
+        }
+    )
+    proposal = propose_roles(table)
+    assert proposal.roles == {
+        "label": "HbA1c-Befund",
+        "tested": ["HbA1c angefordert"],
+        "group": ["Geschlecht"],
+        "id": "Patienten ID",
+        "exclude": ["Fall-Nr.", "Entlassgrund"],
+        "positive": ["erhöht"],
+        "untested_value": ["steht aus"],
+        "missing": ["n.v."],
+    }
+    assert any("'BMI': -9" in doubt for doubt in proposal.doubts)
+    kinds = {c.name: c.kind for c in read_table(table, Roles(**proposal.roles)).columns}
+    assert kinds["CRP [mg/l]"] == "number"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        (np.r_[np.arange(20, 80), [999] * 5], "999"),
+        (np.r_[np.arange(0, 12), [-8] * 3], "-8"),
+        (np.r_[np.arange(0, 12), [-1] * 3], None),  # one step away
+        (np.r_[np.arange(0, 100), [99] * 5], None),
+        (np.r_[np.arange(20, 80), [250] * 5], None),  # not a number that is written for missing
+    ],
+)
+def test_a_number_that_stands_for_a_missing_one_is_pointed_out(numbers, said):
+    note = guess("x", pa.chunked_array([pa.array(numbers)])).note
+    assert (f"{said} {FAR}" in note) if said else (FAR not in note)
 
 
 def test_two_hundred_columns_and_eight_groups(draw):

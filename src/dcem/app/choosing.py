@@ -37,7 +37,13 @@ OFTEN = {
 RARE = tuple(role for role in Roles.named("column") if role not in OFTEN)
 WORDS = {"testing_probability": "chance of a test"}
 CLICKED = OFTEN | {role: WORDS.get(role, role.replace("_", " ")) for role in RARE}
-TYPED = ("exclude", "features", "category", "include", "missing")  # lists that can be typed, too
+TYPED = {  # lists that can be typed, too
+    "exclude": "leave out",
+    "features": "use only these as features",
+    "category": "numbers that are codes",
+    "include": "keep, although it looks like an identifier",
+    "missing": "texts that mean: missing",
+}
 
 
 def proposal(place: Place) -> Proposal:

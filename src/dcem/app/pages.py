@@ -214,6 +214,7 @@ class Pages:
             columns=choosing.digest(names),
             clicked=choosing.CLICKED,
             rare=choosing.RARE,
+            typable=choosing.TYPED,
             reasons={one.value: one.reason for one in proposed.suggestions},
             doubts=[] if study.roles else proposed.doubts,
             told=bool(told),

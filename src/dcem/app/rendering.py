@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib import resources
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
+from dcem.app.choosing import CLICKED, TYPED
 from dcem.app.results import doing
 from dcem.report.to_html import prose, style_sheet, template
 from dcem.table.read import SUFFIXES
@@ -25,9 +27,25 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.globals["SUFFIXES"] = SUFFIXES
-    made.filters["prose"] = lambda text: Markup(prose(text))
+    made.filters["prose"] = lambda text: Markup(prose(in_buttons(text)))
+    made.filters["name"] = column_name
     made.filters |= {"count": count, "percent": percent, "duration": duration, "doing": doing}
     return made
+
+
+def column_name(name: str) -> Markup:
+    """A name that may be broken at its underscores, if it is long."""
+    return escape(name or "(no name)").replace("_", Markup("_<wbr>"))
+
+
+def in_buttons(text: str) -> str:
+    """A sentence with its roles, such as `label`, by the names of their buttons and fields."""
+    names = CLICKED | TYPED
+    return re.sub(
+        r"`(\w+)`",
+        lambda found: f"“{names[found[1]]}”" if found[1] in names else found[0],
+        text,
+    )
 
 
 @cache

@@ -50,9 +50,8 @@ def _short(cell: str) -> str:
 
 
 def model(run: Run | None) -> dict[str, str] | None:
-    """The method of a model, why it was taken, and its card."""
-    if run is None or not (run.result / "MODEL_CARD.md").is_file():
+    """The method of a model, and why it was taken."""
+    if run is None or not (run.result / "model.json").is_file():
         return None
     told = json.loads((run.result / "model.json").read_text(encoding="utf-8"))
-    card = (run.result / "MODEL_CARD.md").read_text(encoding="utf-8")
-    return {"method": told["model"]["method"], "why": told["table"]["why"], "card": card}
+    return {"method": told["model"]["method"], "why": told["table"]["why"]}

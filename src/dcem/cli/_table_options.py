@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -197,7 +198,7 @@ def show_columns(table: UserTable, console: Any) -> None:
             console.print(
                 f"[yellow]note:[/yellow] column {escape(repr(column.name))} may have been recorded "
                 f"after the decision to test: {escape(column.flag)}. If so, leave it out: "
-                f"--exclude {escape(column.name)}"
+                f"--exclude {escape(shlex.quote(column.name))}"
             )
 
 

@@ -6,6 +6,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from dcem.cli import _table_options as options
 
 if TYPE_CHECKING:
@@ -19,7 +21,12 @@ STEPS = {  # command -> what to write
 
 
 @options.takes_roles(partly=True)
-def check(table: options.Table, roles: dict[str, Any], query: options.Query = None) -> None:
+def check(
+    context: typer.Context,
+    table: options.Table,
+    roles: dict[str, Any],
+    query: options.Query = None,
+) -> None:
     """Is the table ready? Roles, leaks, overlap, and how long each step will take, in seconds.
 
     Without roles, those that `dcem init` would propose are taken, and said. A few thousand rows
@@ -55,8 +62,10 @@ def check(table: options.Table, roles: dict[str, Any], query: options.Query = No
     with aside.status("looking at a few thousand rows ..."):
         look = first_look(read.problem)
     _show_overlap(look, console)
-    known = not proposed and find_settings(table) is not None
-    given = {} if known else {**roles, **({"query": query} if query else {})}
+    config = context.params.get("config")
+    given = {**roles, "query": query}
+    if not proposed and (config or find_settings(table)):
+        given = {"config": config}
     _show_times(look, shlex.join(as_options(given)), table, console)
 
 

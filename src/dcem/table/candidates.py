@@ -37,7 +37,7 @@ def candidates(seen: Sequence[Seen]) -> Iterator[Candidate]:
     for column in seen:
         if not 1 < len(column.text.values) <= FEW or column.is_sensitive():
             continue
-        found = _as_label(column)
+        found = _as_label(column, _value_where_not(column, yes_no))
         if found is None:
             continue
         if hints.TESTED.search(column.words) and not hints.RESULT.search(column.words):
@@ -46,9 +46,25 @@ def candidates(seen: Sequence[Seen]) -> Iterator[Candidate]:
         yield found
 
 
-def _as_label(column: Seen) -> Candidate | None:
-    """The column as a label, rated by its name and its values alone."""
-    untested = tuple(v for v in column.text.values if v.casefold() in outcome.NOT_DONE)
+def _value_where_not(column: Seen, yes_no: Sequence[Seen]) -> str | None:
+    """The value that stands exactly where a decision says no, in whatever language, if there is."""
+    if len(column.text.values) < 3:
+        return None
+    for decision in yes_no:
+        if decision.missing or not hints.TESTED.search(decision.words):
+            continue
+        off = ~decision.says_yes()
+        for code, value in enumerate(column.text.values):
+            if np.mean((column.text.codes == code) == off) >= ENOUGH:
+                return value
+    return None
+
+
+def _as_label(column: Seen, in_place: str | None = None) -> Candidate | None:
+    """The column as a label, rated by its name and its values; one may stand for no test."""
+    untested = tuple(
+        v for v in column.text.values if v == in_place or v.casefold() in outcome.NOT_DONE
+    )
     results = [v for v in column.text.values if v not in untested]
     looked = column.text.take(np.array([v not in untested for v in column.text.values]), False)
     score, whys = 0.0, []
@@ -67,10 +83,10 @@ def _as_label(column: Seen) -> Candidate | None:
         if 0 < len(bad) < len(results):
             positive = tuple(bad)
             doubts.append(
-                f"Of {listed(results)} in {column.name!r}, {listed(bad)} count as yes and the "
-                "others as no. Check that."
+                f"Of {listed(results)} in {column.name!r}, {listed(bad)} was taken as yes, all "
+                "else as no. Check that."
             )
-        elif score and len(results) == 2:
+        elif (score or in_place) and len(results) == 2:
             counts = dict(zip(column.text.values, column.text.counts(), strict=True))
             positive = (min(results, key=lambda v: counts[v]),)
             doubts.append(

@@ -24,6 +24,9 @@ SMALL_TABLE = 1000  # in a smaller one, a column must be constant to count as su
 DISTINCT = 0.5  # text with more distinct values than this share of its rows names single rows
 CODE_NAME = re.compile(r"(^|[_\W])(id|code|codes|cd|type|zip|postcode)$|(?<=[a-z])(Id|ID|Code)$")
 ID_NAME = re.compile(r"(^|[_\W])(id|nbr|no|number|key|mrn|uuid|guid)$|(?<=[a-z])(Id|ID|Nr)$", re.I)
+MISSING_CODE = re.compile(r"-1|[+-]?([789])\1*")  # -1, -9, 99, 777
+FAR = "lies far from all others"
+FEW_WORDS = 0.05  # of the values of a column of numbers may be words, which count as missing
 MOST_CODES = 50  # distinct integers that a column named like a code may have to be one
 
 
@@ -186,7 +189,7 @@ def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray,
             lambda v: v.casefold() not in values.NOT_A_NUMBER,
         )
     )
-    if in_words > 0.05 * said or in_limits > 0.5 * said:
+    if in_words > FEW_WORDS * said or in_limits > 0.5 * said:
         return None
     shown = ", ".join(repr(v) for v in bad[:3]) + (", ..." if len(bad) > 3 else "")
     note = f"{shown} counts as missing" if bad else ""
@@ -236,8 +239,8 @@ def _guess_number(
         codes_guess = _guess_codes(name, text(), person)
         note = "; ".join(filter(None, [codes_guess.note, "codes, by name"]))
         return replace(codes_guess, note=note)
-    if whole and (clock := _clock(found)):
-        note = "; ".join(filter(None, [note, clock]))
+    clock = _clock(found) if whole else ""
+    note = "; ".join(filter(None, [note, clock, _apart(found, counts)]))
     return Guess("number", share, len(found), Encoding(name, "number"), note)
 
 
@@ -247,6 +250,21 @@ def _are_dates(found: np.ndarray) -> bool:
         return False
     written = pd.Series(found.astype(np.int64).astype(str))
     return bool(pd.to_datetime(written, format=dates.COMPACT, errors="coerce").notna().all())
+
+
+def _apart(found: np.ndarray, counts: np.ndarray) -> str:
+    """What to say of a number that is often written for a missing one, far from all others.
+
+    -9 among ages, 999 among weights: nothing below 1 % of the rows, where it does little harm.
+    """
+    for place in (int(found.argmin()), int(found.argmax())):
+        value, rest = found[place], np.delete(found, place)
+        written = values.spell(float(value))
+        nearest, spread = np.abs(rest - value).min(), rest.max() - rest.min()
+        far = nearest > spread / 4 or (value < -6 and rest.min() >= 0)
+        if MISSING_CODE.fullmatch(written) and far and counts[place] >= 0.01 * counts.sum():
+            return f"{written} {FAR}; list it under `missing` if it means that"
+    return ""
 
 
 def _clock(found: np.ndarray) -> str:
@@ -267,7 +285,7 @@ def _clock(found: np.ndarray) -> str:
     return ""
 
 
-_IDENTIFIER = "a value per row; list it under `include` to keep it"
+_IDENTIFIER = "looks like an identifier; list it under `include` to keep it"
 
 
 def _names_rows(name: str, n: int, present: int, distinct: int) -> bool:
@@ -344,9 +362,21 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
     if distinct > len(levels):
         rare = distinct - len(levels)
         notes.append(f"{rare:,} rare as one")
+        if word := word_among_numbers(text):
+            notes.append(f"numbers but for {word!r}; list it under `missing` if it means that")
     if doubtful := [v for v in text.values if v.casefold() in values.NOT_A_NUMBER - {"-", "."}]:
         notes.append(f"{doubtful[0]!r} is a level; list it under `missing` if it is none")
     return Guess("category", share, distinct, encoding, "; ".join(notes))
+
+
+def word_among_numbers(text: values.Coded) -> str | None:
+    """The word that stands in many rows of a column whose other values are numbers, if one does."""
+    found = np.isnan(values.limits_parsed(text.values))
+    if found.sum() != 1 or len(text.values) <= MOST_CODES:
+        return None
+    word, counts = text.values[int(found.argmax())], text.counts()
+    often = counts[found][0] > FEW_WORDS * counts.sum()
+    return word if often and not any(letter.isdigit() for letter in word) else None
 
 
 def _how_many(rows: np.ndarray, person: np.ndarray | None) -> int:

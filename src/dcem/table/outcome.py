@@ -21,6 +21,7 @@ from dcem.table.roles import Roles, split_where_known
 NOT_DONE = {
     *("none", "not done", "not tested", "untested", "unknown", "not measured"),
     *("not ordered", "not performed", "not searched", "not screened", "not approved"),
+    *("nicht gemessen", "nicht getestet", "nicht durchgeführt", "nicht untersucht"),
 }
 # Missing numbers, as other programs write them.
 NULL = {"na", "n/a", "nan", "null", "<na>", "#n/a", "."}

@@ -21,6 +21,7 @@ from dcem.table import hints, values
 from dcem.table import read as reading
 from dcem.table.addresses import located
 from dcem.table.candidates import FEW, candidates, why_tested
+from dcem.table.columns import FAR, word_among_numbers
 from dcem.table.frames import as_table
 from dcem.table.hints import Seen
 from dcem.table.load import UserTable, naming, read_table
@@ -164,7 +165,12 @@ def _marks_of_missing(table: pa.Table) -> dict[str, str]:
     for name in table.column_names:
         column = table.column(name)
         if values.is_text(column):
-            for mark in hints.MARKS & set(values.coded(column).values):
+            text = values.coded(column)
+            marks = hints.MARKS & set(text.values)
+            word = word_among_numbers(text)
+            if word is not None and word.casefold() not in values.YES | values.NO:
+                marks |= {word}
+            for mark in marks:
                 where.setdefault(mark, []).append(name)
     return {
         mark: f"{mark!r} stands for a missing value in {_counted(names)}."
@@ -319,6 +325,7 @@ def _left_out(
             useless = one.role == "left out" and not (sampled and one.kind == "constant")
             if useless and one.name not in why:
                 why[one.name] = f"It cannot serve as a feature: {one.note.split(';')[0]}."
+        doubts += [f"{one.name!r}: {one.note}." for one in read.columns if FAR in one.note]
         dates = [c.name for c in read.columns if c.kind == "date" and c.role == "feature"]
         if dates:
             doubts.append(
@@ -332,7 +339,8 @@ def _left_out(
             f"Left out as known only after the decision: {listed(guessed, SHOWN)}. Take back what "
             "was known before it."
         )
-    asked = [c for c in free if c.name not in why and hints.PERHAPS_AFTER.search(c.words)]
+    late = (hints.PERHAPS_AFTER, hints.TESTED)  # another test may follow from the first
+    asked = [c for c in free if c.name not in why and any(p.search(c.words) for p in late)]
     if asked:
         doubts.append(
             f"Was this known before the decision to test: {_names(asked)}? If not, leave it out."

@@ -30,8 +30,8 @@ from dcem.table.messages import InputError, listed
 # Missing values among numbers and dates. In a column of text these words are values: "None" may
 # mean "never ordered", and "NA" may be Namibia.
 NOT_A_NUMBER = frozenset({"na", "n/a", "nan", "null", "none", "nil", "-", ".", "#n/a", "<na>"})
-YES = frozenset({"yes", "y", "true", "t", "positive", "pos", "1"})
-NO = frozenset({"no", "n", "false", "f", "negative", "neg", "0"})
+YES = frozenset({"yes", "y", "true", "t", "positive", "pos", "1", "ja", "oui", "si", "sí", "sim"})
+NO = frozenset({"no", "n", "false", "f", "negative", "neg", "0", "nein", "non", "nee", "não"})
 LIMIT = re.compile(r"^[<>]=?\s*(?=[\d.])")  # "<0.5": a laboratory's limit of detection
 THOUSANDS = re.compile(r"^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$")  # "1,234,567.8"
 UNIT = re.compile(r"[$€£¥]\s*(?=[\d.])|\s*[%€]$")  # "$12", "12 %": of a measurement
