@@ -22,10 +22,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dcem.hooks import above
 from dcem.learners.preprocess import Preprocessor
-from dcem.methods.fitting import Prepared, fit_many, frame_encoder, prepare
+from dcem.methods.fitting import Prepared, fit_many, prepare
 from dcem.methods.support import Support
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
+from dcem.table.transformer import frame_encoder
 
 if TYPE_CHECKING:
     from torch import nn

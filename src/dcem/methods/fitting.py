@@ -9,16 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 from sklearn.base import clone
 
 from dcem.methods.support import Support
 from dcem.methods.tables import Table, hold_out
 from dcem.table import checks
-from dcem.table.columns import guess
 from dcem.table.disclosure import few_people
-from dcem.table.encoder import Encoder, Encoding, as_arrow
 from dcem.table.labels import SelectiveLabels
 
 if TYPE_CHECKING:
@@ -281,39 +277,3 @@ def member_seeds(random_state: Any, n_members: int) -> list[int]:
         first = int(random_state)
     others = np.random.SeedSequence(first).generate_state(n_members)
     return [first, *(int(seed) for seed in others[1:])]
-
-
-def frame_encoder(X: Any) -> Encoder | None:
-    """The encoder that a frame needs; None for arrays and for frames of numbers.
-
-    A column of numbers stays itself. Of the others, the kind is guessed from the values as for a
-    file; what tells no two rows apart, or each from every other, is left out with a warning.
-    """
-    if not hasattr(X, "columns"):
-        return None
-    frame = checks.as_frame(X)
-    numeric = {name: _is_number(frame[name]) for name in frame.columns}
-    if all(numeric.values()) or not all(isinstance(name, str) for name in frame.columns):
-        return None
-    table, encodings, left_out = as_arrow(frame, list(frame.columns)), [], []
-    for name, is_number in numeric.items():
-        if is_number:
-            encodings.append(Encoding(name, "number"))
-            continue
-        column: pa.ChunkedArray = table.column(name)
-        found = guess(name, column, is_category=isinstance(frame[name].dtype, pd.CategoricalDtype))
-        if found.encoding is None:
-            left_out.append(f"{name!r} ({found.kind}: {found.note})")
-        else:
-            encodings.append(found.encoding)
-    if left_out:
-        checks.notice(f"Columns that are not used as features: {', '.join(left_out)}.")
-    if not encodings:
-        raise checks.InputError(
-            "No column of X is left that could be a feature: all are constant or name single rows."
-        )
-    return Encoder(tuple(encodings))
-
-
-def _is_number(column: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)

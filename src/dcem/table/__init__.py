@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dcem.table.propose import Proposal, propose_roles
     from dcem.table.read import Source, read_batches, read_header
     from dcem.table.roles import Roles
+    from dcem.table.transformer import TableEncoder
 
 # Loaded on first use: a check of arrays needs no reader of files.
 _HOME = {
@@ -31,6 +32,7 @@ _HOME = {
     "Proposal": "propose",
     "Roles": "roles",
     "Source": "read",
+    "TableEncoder": "transformer",
     "UserTable": "load",
     "group_codes": "outcome",
     "person_names": "outcome",
@@ -48,6 +50,7 @@ __all__ = [
     "Proposal",
     "Roles",
     "Source",
+    "TableEncoder",
     "UserTable",
     "group_codes",
     "person_names",

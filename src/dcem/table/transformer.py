@@ -1,0 +1,90 @@
+"""Frames of categories, text and dates as numbers: for our classifiers, and for any other."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dcem.table import checks
+from dcem.table.columns import guess
+from dcem.table.encoder import Encoder, Encoding
+from dcem.table.read import as_arrow
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """The encoder of `dcem.read_table` as a scikit-learn transformer.
+
+    Our classifiers take raw frames and need none; this is for models of others, in a Pipeline.
+    It honours `set_output` and `sklearn.set_config(transform_output=...)`: "pandas" or "polars".
+
+    Attributes
+    ----------
+    encoder_
+        From raw columns to features.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn levels and kinds of columns from a frame (pandas, polars, Arrow)."""
+        if not hasattr(X, "columns"):
+            raise checks.InputError("TableEncoder takes a frame with named columns, not an array.")
+        columns = [str(name) for name in checks.as_frame(X).columns]
+        numbers = Encoder(tuple(Encoding(name, "number") for name in columns))
+        self.encoder_ = frame_encoder(X) or numbers
+        self.n_features_in_, self.feature_names_in_ = len(columns), np.array(columns, object)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Features `[n, d]`; missing numbers are NaN, levels not seen before count as others."""
+        check_is_fitted(self)
+        return self.encoder_.transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the features: `age`, `ward=ICU`, `ward=(missing)`."""
+        check_is_fitted(self)
+        return np.array(self.encoder_.feature_names, object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+
+def frame_encoder(X: Any) -> Encoder | None:
+    """The encoder that a frame needs; None for arrays and for frames of numbers.
+
+    A column of numbers stays itself. Of the others, the kind is guessed from the values as for a
+    file; what tells no two rows apart, or each from every other, is left out with a warning.
+    """
+    if not hasattr(X, "columns"):
+        return None
+    frame = checks.as_frame(X)
+    numeric = {name: _is_number(frame[name]) for name in frame.columns}
+    if all(numeric.values()) or not all(isinstance(name, str) for name in frame.columns):
+        return None
+    table, encodings, left_out = as_arrow(frame, list(frame.columns)), [], []
+    for name, is_number in numeric.items():
+        if is_number:
+            encodings.append(Encoding(name, "number"))
+            continue
+        column: pa.ChunkedArray = table.column(name)
+        found = guess(name, column, is_category=isinstance(frame[name].dtype, pd.CategoricalDtype))
+        if found.encoding is None:
+            left_out.append(f"{name!r} ({found.kind}: {found.note})")
+        else:
+            encodings.append(found.encoding)
+    if left_out:
+        checks.notice(f"Columns that are not used as features: {', '.join(left_out)}.")
+    if not encodings:
+        raise checks.InputError(
+            "No column of X is left that could be a feature: all are constant or name single rows."
+        )
+    return Encoder(tuple(encodings))
+
+
+def _is_number(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)

@@ -1,0 +1,61 @@
+"""The encoder in scikit-learn: frames in, numbers out, in whichever container is asked for."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+
+from dcem.table import TableEncoder
+from dcem.table.messages import InputError
+
+N = 60
+FRAME = pd.DataFrame(
+    {
+        "age": np.where(np.arange(N) % 9 == 0, np.nan, np.arange(N)),
+        "ward": ["ICU", "ER", None] * (N // 3),
+        "seen": pd.date_range("2020-01-01", periods=N).strftime("%d.%m.%Y"),
+        "smoker": ["yes", "no"] * (N // 2),
+    },
+    index=np.arange(N) + 1000,
+)
+NAMES = ["age", "ward=ER", "ward=ICU", "ward=(missing)", "seen", "smoker"]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_the_container_that_is_asked_for(kind) -> None:
+    library = pytest.importorskip(kind)
+    plain = TableEncoder().fit_transform(FRAME)
+    assert isinstance(plain, np.ndarray)
+    with config_context(transform_output=kind):
+        by_config = TableEncoder().fit_transform(FRAME)
+    for found in (by_config, TableEncoder().set_output(transform=kind).fit(FRAME).transform(FRAME)):
+        assert isinstance(found, library.DataFrame)
+        assert list(found.columns) == NAMES
+        np.testing.assert_array_equal(found.to_numpy(), plain)
+    if kind == "pandas":
+        assert by_config.index.equals(FRAME.index)
+
+
+def test_polars_in_and_numbers_alone() -> None:
+    polars = pytest.importorskip("polars")
+    encoder = TableEncoder().fit(FRAME)
+    assert encoder.get_feature_names_out().tolist() == NAMES
+    np.testing.assert_array_equal(
+        encoder.transform(polars.from_pandas(FRAME)), encoder.transform(FRAME)
+    )
+    numbers = TableEncoder().fit(FRAME[["age"]])
+    assert numbers.get_feature_names_out().tolist() == ["age"]
+    with pytest.raises(InputError, match="frame"):
+        TableEncoder().fit(np.ones((3, 2)))
+    with pytest.raises(InputError, match="'ward'"):
+        encoder.transform(FRAME.drop(columns="ward"))
+
+
+def test_in_a_pipeline_with_a_model_of_others() -> None:
+    model = make_pipeline(clone(TableEncoder()), HistGradientBoostingClassifier(max_iter=2))
+    model.fit(FRAME, np.arange(N) % 2)
+    strange = FRAME.assign(ward="roof")
+    assert model.predict_proba(strange).shape == (N, 2)
