@@ -9,7 +9,7 @@ import pytest
 
 from dcem import metrics
 from dcem.estimation import measures
-from dcem.estimation.candidates import BoostedTrees
+from dcem.estimation.nuisance_learners import BoostedTrees
 from dcem.estimation.cross_fitting import best_mixture
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles, person_folds

@@ -19,7 +19,7 @@ from dcem.audit.sensitivity import prevalence_sensitivity
 from dcem.audit.testing import missing_by_testing, risk_curves, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
 from dcem.audit.yields import yields
-from dcem.estimation.candidates import candidates
+from dcem.estimation.nuisance_learners import candidates
 from dcem.estimation.cross_fitting import ROW_BUDGET, Features, Learners, modelling
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds

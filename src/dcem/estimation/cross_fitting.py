@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from dcem.estimation.candidates import candidates
+from dcem.estimation.nuisance_learners import candidates
 from dcem.estimation.results import Nuisance
 from dcem.table.labels import SelectiveLabels
 

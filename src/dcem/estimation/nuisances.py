@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from dcem.estimation.candidates import candidates
+from dcem.estimation.nuisance_learners import candidates
 from dcem.estimation.cross_fitting import (
     MIXED,
     ROW_BUDGET,
