@@ -18,6 +18,8 @@ from dcem.report.to_html import to_html
 from dcem.report.to_json import to_json
 from dcem.report.to_markdown import to_markdown
 
+SHORT = "in a few words"
+
 
 @pytest.fixture(scope="module")
 def document():
@@ -80,7 +82,9 @@ def test_the_first_screen_names_the_method_that_ranks_everybody_best(document) -
     assert "`sar-em`" in opening.verdict.answer  # the highest doubly robust AUC
     assert opening.numbers[0].cell.estimate.value == pytest.approx(0.78)
     marked = [row.label for row in opening.picture.rows if row.marked]
-    assert marked == [Code("sar-em", "recommended")]
+    assert marked == [Code("sar-em", "recommended", SHORT)]
+    assert f"`sar-em` (recommended): {SHORT}" in to_markdown(document)
+    assert f'<span class="beside">{SHORT}</span>' in to_html(document)
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,7 @@ def made_up_comparison(
             MethodResult(
                 name=name,
                 what_it_does=what,
+                in_short="in a few words",
                 judgements={
                     t.key: judgement(t.key, auc - 0.02 * i, rng, place == 0)
                     for i, t in enumerate(targets)

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dcem.table.columns import guess
+from dcem.table.columns import NAMED_LIKE_CODES, guess
 from dcem.table.encoder import Encoder, Encoding
 
 RNG = np.random.default_rng(0)
@@ -64,6 +64,15 @@ NUMBERS = RNG.normal(size=N).round(2)
 )  # fmt: skip
 def test_kinds(name, values, kind):
     assert guess(name, text(values)).kind == kind
+
+
+def test_numbers_named_like_codes_are_said_to_be_taken_as_numbers():
+    many = RNG.integers(1000, 1120, N)
+    found = guess("officer_id", column(many))
+    assert found.kind == "number"
+    assert NAMED_LIKE_CODES in found.note
+    assert NAMED_LIKE_CODES not in guess("officer_age", column(many)).note
+    assert NAMED_LIKE_CODES not in guess("officer_id", column(many % 40)).note  # codes
 
 
 def test_parquet_types_need_no_guess():

@@ -99,6 +99,12 @@ def test_stops_and_searches(stops):
     assert any("'date'" in doubt for doubt in proposal.doubts)
 
 
+def test_numbers_named_like_codes_are_in_doubt(stops, draw):
+    found = propose_roles(stops.assign(officer_id=draw.integers(1000, 1120, len(stops))))
+    assert any("'officer_id'" in doubt and "codes" in doubt for doubt in found.doubts)
+    assert ("exclude", "officer_id") not in reasons(found)
+
+
 def test_a_hospital(hospital):
     proposal = propose_roles(hospital)
     roles = proposal.roles

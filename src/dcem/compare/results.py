@@ -116,6 +116,7 @@ class MethodResult:
     seconds: float  # of fitting all folds
     members: int = 1  # models whose scores are averaged
     uses_truth: bool = False  # an oracle, there for comparison
+    in_short: str = ""  # what it does, in a few words
     effects: tuple[Effect, ...] = ()  # of the columns that are told, on the score
 
 

@@ -50,7 +50,7 @@ from dcem.estimation.folds import percentiles, person_folds
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
 from dcem.extras import versions
-from dcem.methods.registry import MEMBERS, make
+from dcem.methods.registry import MEMBERS, METHODS, make
 from dcem.table import checks
 from dcem.table.disclosure import few_people
 from dcem.table.encoder import Encoder
@@ -213,6 +213,7 @@ def compare_methods(
             MethodResult(
                 name=name,
                 what_it_does=describe(name),
+                in_short=METHODS[name].in_short,
                 judgements={
                     target: without_small_cells(
                         judge(

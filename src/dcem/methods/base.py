@@ -53,6 +53,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     verbose: int = 0
 
     name: ClassVar[str]
+    in_short: ClassVar[str]  # what it does, in a few words that go after its name
     needs_group: ClassVar[bool] = False  # does prediction need `sensitive_features`?
     needs_networks: ClassVar[bool] = False  # is the method made of networks, and of nothing else?
     members_alike: ClassVar[bool] = True  # are its members one model, trained again and again?

@@ -130,6 +130,7 @@ class DCEMClassifier(NetworkClassifier):
     propensity_settings: PropensitySettings | None = None
 
     name: ClassVar[str] = "dcem"
+    in_short: ClassVar[str] = "fills in the untested, round by round"
     resumable: ClassVar[bool] = True
     as_published: ClassVar[Mapping[str, Any]] = {"sinusoid": PUBLISHED, "sepsis": SEPSIS}
 
@@ -289,6 +290,7 @@ class ImputationOnlyClassifier(DCEMClassifier):
     start: str = "variant"
 
     name: ClassVar[str] = "imputation-only"
+    in_short: ClassVar[str] = "dcem, filled in once"
     resumable: ClassVar[bool] = False
 
     @property
@@ -320,6 +322,7 @@ class NoCausalRegularizationClassifier(DCEMClassifier):
     regularization: float = 0.0
 
     name: ClassVar[str] = "no-causal-regularization"
+    in_short: ClassVar[str] = "dcem without its check on testing"
     as_published: ClassVar[Mapping[str, Any]] = {
         "sinusoid": PUBLISHED,
         "sepsis": SEPSIS | {"start": "uninformative"},

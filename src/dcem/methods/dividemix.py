@@ -100,6 +100,7 @@ class DivideMixClassifier(NetworkClassifier):
     protect_positives: bool = False
 
     name: ClassVar[str] = "dividemix"
+    in_short: ClassVar[str] = "sorts labels into clean and doubtful"
     step_cost: ClassVar[float] = 8.0
     as_published: ClassVar[Mapping[str, Any]] = {
         "sinusoid": RELEASED | {"unlabelled_weight": 50.0},

@@ -88,6 +88,7 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
     targeted_weight: float | None = None
 
     name: ClassVar[str] = "dragonnet"
+    in_short: ClassVar[str] = "takes the group's effect off the record"
     step_cost: ClassVar[float] = 4.0
     as_published: ClassVar[Mapping[str, Any]] = {
         "sinusoid": SINGLE | RELEASED | {"steps": 2000},

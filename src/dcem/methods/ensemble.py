@@ -87,6 +87,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     n_jobs: int | None = None
 
     name: ClassVar[str] = "ensemble"
+    in_short: ClassVar[str] = "several models, weighed by held-out tests"
     members_alike: ClassVar[bool] = False
 
     @property

@@ -176,6 +176,7 @@ class PeerLossClassifier(_PeerNetwork):
     noise_rate: float | None = None
 
     name: ClassVar[str] = "peer-loss"
+    in_short: ClassVar[str] = "takes missed positives for noise"
     by_group: ClassVar[bool] = False
 
     def _given_rates(self, n_groups: int) -> Sequence[float] | None:
@@ -217,6 +218,7 @@ class GroupPeerLossClassifier(_PeerNetwork):
     noise_rates: Sequence[float] | None = None
 
     name: ClassVar[str] = "group-peer-loss"
+    in_short: ClassVar[str] = "takes missed positives for noise, by group"
     by_group: ClassVar[bool] = True
 
     def _given_rates(self, n_groups: int) -> Sequence[float] | None:

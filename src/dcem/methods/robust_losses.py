@@ -63,6 +63,7 @@ class TruncatedLqClassifier(SupervisedNetwork):
     k: float = 0.1
 
     name: ClassVar[str] = "truncated-lq"
+    in_short: ClassVar[str] = "leaves out labels that look improbable"
     as_published: ClassVar[Mapping[str, Any]] = {
         "sinusoid": SINGLE | {"q": 0.1, "k": 0.1},  # not the released defaults, .7 and .5
         "sepsis": WIDE | SLOW,
@@ -116,6 +117,7 @@ class GeneralizedJensenShannonClassifier(SupervisedNetwork):
     noise: float = 0.1
 
     name: ClassVar[str] = "gjs"
+    in_short: ClassVar[str] = "forgives labels that look wrong"
 
     def _rows(self, part: Rows, data: FleetData) -> Rows:
         rows = super()._rows(part, data)

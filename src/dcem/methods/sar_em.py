@@ -87,6 +87,7 @@ class SarEMClassifier(NetworkClassifier):
     carry_weights: bool = True
 
     name: ClassVar[str] = "sar-em"
+    in_short: ClassVar[str] = "guesses which of the others are positive"
     step_cost: ClassVar[float] = 2.0
     usual_rounds: ClassVar[int | None] = 15
     resumable: ClassVar[bool] = True

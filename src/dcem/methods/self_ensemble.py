@@ -89,6 +89,7 @@ class SelfEnsembleClassifier(NetworkClassifier):
     filter_positives: bool = False
 
     name: ClassVar[str] = "self"
+    in_short: ClassVar[str] = "keeps the labels that it agrees with"
     step_cost: ClassVar[float] = 6.0
     usual_rounds: ClassVar[int | None] = 5
     resumable: ClassVar[bool] = True

@@ -181,6 +181,7 @@ class ObservedLabelsClassifier(LearnerClassifier):
     """
 
     name: ClassVar[str] = "y-obs"
+    in_short: ClassVar[str] = "counts the untested as negative"
     row_by_row: ClassVar[bool] = True
 
     def _lesson(self, rows: Any, n_groups: int) -> Lesson:
@@ -208,6 +209,7 @@ class OracleClassifier(LearnerClassifier):
     """
 
     name: ClassVar[str] = "y-model"
+    in_short: ClassVar[str] = "learns from the truth"
 
     @property
     def uses_truth(self) -> bool:
@@ -249,6 +251,7 @@ class GroupOnlyClassifier(LearnerClassifier):
     group: int = 0
 
     name: ClassVar[str] = "group-only"
+    in_short: ClassVar[str] = "counts the untested as negative, in one group"
 
     def _lesson(self, rows: Any, n_groups: int) -> Lesson:
         if not 0 <= self.group < max(n_groups, 1):
@@ -289,6 +292,7 @@ class TestedOnlyClassifier(LearnerClassifier):
     """
 
     name: ClassVar[str] = "tested-only"
+    in_short: ClassVar[str] = "learns from the tested alone"
     row_by_row: ClassVar[bool] = True
     __test__: ClassVar[bool] = False  # not a test class, whatever its name suggests to pytest
 
@@ -317,6 +321,7 @@ class TestedOnlyPlusGroupClassifier(GroupPredictor, TestedOnlyClassifier):
     """
 
     name: ClassVar[str] = "tested-only-plus-group"
+    in_short: ClassVar[str] = "learns from the tested alone, told the group"
     needs_group: ClassVar[bool] = True
 
     def _rows(self, part: Rows, data: FleetData) -> Rows:

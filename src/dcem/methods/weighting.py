@@ -80,6 +80,7 @@ class InversePropensityClassifier(LearnerClassifier):
     propensity_settings: PropensitySettings | None = None
 
     name: ClassVar[str] = "ipw"
+    in_short: ClassVar[str] = "learns from the tested, weighted to stand for all"
     as_published: ClassVar[Mapping[str, Any]] = {
         "sinusoid": SINGLE | RELEASED,
         "sepsis": WIDE | SLOW,
@@ -162,6 +163,7 @@ class DoublyRobustClassifier(LearnerClassifier):
     propensity_settings: PropensitySettings | None = None
 
     name: ClassVar[str] = "dr-learner"
+    in_short: ClassVar[str] = "corrects a model of the outcome by weighted tests"
     step_cost: ClassVar[float] = 4.0
 
     def _train(self, data: FleetData) -> Trained:

@@ -189,7 +189,7 @@ def picture(comparison: TableComparison, best: MethodResult, target: Target) -> 
         values = (_short(judged.auc), _short(judged.roc_gap))
         rows.append(
             DotRow(
-                Code(method.name, tag),
+                Code(method.name, tag, method.in_short),
                 values if grouped else values[:1],
                 (NOTHING, chance) if grouped else (),
                 "muted" if method.uses_truth else "ink",

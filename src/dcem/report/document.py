@@ -60,6 +60,7 @@ class Code:
 
     name: str = field(metadata=KEY)
     tag: str = ""  # what sets it apart: "recommended", "given the truth"
+    about: str = ""  # what it is, in a few words
 
 
 Cell = Number | Count | Missing | Name | Code | str

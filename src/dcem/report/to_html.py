@@ -79,7 +79,8 @@ def cell(content: doc.Cell) -> str:
         return prose(content)
     if isinstance(content, doc.Code):
         tag = f'<span class="tag">{prose(content.tag)}</span>' if content.tag else ""
-        return f"<code>{escape(content.name)}</code>{tag}"
+        about = f'<span class="beside">{prose(content.about)}</span>' if content.about else ""
+        return f"<code>{escape(content.name)}</code>{tag}{about}"
     if isinstance(content, doc.Name):
         return escape(content.name)
     shown = written(content)

@@ -30,7 +30,8 @@ def to_markdown(document: doc.Document, words: str = "general") -> str:
 def cell(content: doc.Cell) -> str:
     """What stands inside a cell of a table."""
     if isinstance(content, doc.Code):
-        return f"`{content.name}`" + (f" ({_safe(content.tag)})" if content.tag else "")
+        tag = f" ({_safe(content.tag)})" if content.tag else ""
+        return f"`{content.name}`{tag}" + (f": {_safe(content.about)}" if content.about else "")
     return _safe(plain(content))
 
 

@@ -240,7 +240,10 @@ def _guess_number(
         note = "; ".join(filter(None, [codes_guess.note, "codes, by name"]))
         return replace(codes_guess, note=note)
     clock = _clock(found) if whole else ""
-    note = "; ".join(filter(None, [note, clock, _apart(found, counts)]))
+    like_codes = whole and len(found) > MOST_CODES
+    like_codes = like_codes and bool(CODE_NAME.search(name) or ID_NAME.search(name))
+    codes = NAMED_LIKE_CODES * like_codes
+    note = "; ".join(filter(None, [note, codes, clock, _apart(found, counts)]))
     return Guess("number", share, len(found), Encoding(name, "number"), note)
 
 
@@ -285,6 +288,7 @@ def _clock(found: np.ndarray) -> str:
     return ""
 
 
+NAMED_LIKE_CODES = "a number, though named like codes: `category` or `exclude` it if it is"
 _IDENTIFIER = "looks like an identifier; list it under `include` to keep it"
 
 

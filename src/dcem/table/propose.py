@@ -21,7 +21,7 @@ from dcem.table import hints, values
 from dcem.table import read as reading
 from dcem.table.addresses import located
 from dcem.table.candidates import FEW, candidates, why_tested
-from dcem.table.columns import FAR, word_among_numbers
+from dcem.table.columns import FAR, NAMED_LIKE_CODES, word_among_numbers
 from dcem.table.frames import as_table
 from dcem.table.hints import Seen
 from dcem.table.load import UserTable, naming, read_table
@@ -326,6 +326,12 @@ def _left_out(
             if useless and one.name not in why:
                 why[one.name] = f"It cannot serve as a feature: {one.note.split(';')[0]}."
         doubts += [f"{one.name!r}: {one.note}." for one in read.columns if FAR in one.note]
+        codes = [c.name for c in read.columns if NAMED_LIKE_CODES in c.note and c.role == "feature"]
+        if codes:
+            doubts.append(
+                f"{listed(codes, SHOWN)}: whole numbers named like codes, taken as quantities. If "
+                "larger does not mean more, list them under `category` or `exclude` them."
+            )
         dates = [c.name for c in read.columns if c.kind == "date" and c.role == "feature"]
         if dates:
             doubts.append(
