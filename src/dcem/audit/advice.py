@@ -11,6 +11,7 @@ from dcem.audit.results import Assumption, Audit, Breakdown, MethodAdvice
 from dcem.estimation.results import EVERYBODY
 from dcem.methods.choosing import DEFAULT
 from dcem.methods.registry import ENTRIES, names
+from dcem.table.imperfect import ASSUMPTION
 from dcem.text import decimal, number, p_value, percent, ratio
 
 RANDOM = 0.55  # an AUC of the testing model up to which testing is about random
@@ -82,11 +83,13 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
             else f"Among the tested: {p_value(found.p_value)}, "
             + ("contradicted." if rejected else "not contradicted, which does not prove it."),
         )
+    stated = audit.stated_rates
     yield Assumption(
-        "A test tells the truth, in every group alike",
+        ASSUMPTION.removesuffix(".") if stated else "A test tells the truth, in every group alike",
         "untestable",
         "caution",
-        "Nothing in the table can show it. Where a test reads differently between groups, its "
+        (f"Stated: {stated}. " if stated else "")
+        + "Nothing in the table can show it. Where a test reads differently between groups, its "
         "errors look like differences in the outcome.",
     )
     late = ", ".join(audit.suspicious)

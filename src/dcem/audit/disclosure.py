@@ -9,12 +9,21 @@ and curves are computed without bins of under ten people from the start.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from math import nan
 from typing import Any, TypeVar
 
 from dcem.audit.advice import conclude
-from dcem.audit.results import HIDDEN, Audit, GroupCounts, Prevalence, TestingRate, Yield
+from dcem.audit.results import (
+    HIDDEN,
+    Audit,
+    GroupCounts,
+    Prevalence,
+    TestErrors,
+    TestingRate,
+    Yield,
+)
 from dcem.estimation.results import Overlap
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD, Shown, hide_groups
@@ -101,9 +110,25 @@ def without_small_cells(audit: Audit) -> Audit:
         and replace(b, curves={n: v for n, v in b.curves.items() if not hidden(n, *CELLS)}),
         performance_sensitivity=c
         and replace(c, auc={n: v for n, v in c.auc.items() if not hidden(n, *outcome)}),
+        test_errors=_shareable(audit, withheld, hidden(audit.total.group, *CELLS)),
         withheld=withheld or (audit.total.group,) * hidden(audit.total.group, *CELLS),
     )
     return conclude(masked)
+
+
+def _shareable(audit: Audit, withheld: Collection[str], total: bool) -> TestErrors | None:
+    """What is told of a test that errs: where everybody was tested its numbers are counts."""
+    found = audit.test_errors
+    if found is None or (not withheld and not total):
+        return found
+    if audit.extent == "everybody":
+        return replace(
+            found, as_shown=WITHHELD, points=(), pair=None, p_value=nan, equal_at=nan, prevalence={}
+        )
+    if found.pair is None or not set(found.pair) & set(withheld):
+        return found
+    points = tuple(replace(point, difference=nan) for point in found.points)
+    return replace(found, points=points, pair=None, p_value=nan, equal_at=nan, prevalence={})
 
 
 def _estimates(item: Any) -> list[str]:

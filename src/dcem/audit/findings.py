@@ -30,6 +30,7 @@ FRAGILE = 1.5  # an odds ratio that unrecorded causes reach easily
 FAR = 1.25  # an odds ratio of the outcome that is serious if the whole interval lies beyond
 LEFT = 0.01  # share of the residual variance that a model should not leave to be found
 PREDICTABLE = 0.95  # an AUC of the testing model beyond which testing looks like a rule
+NEAR = 0.7  # a ratio of two groups' sensitivities that nobody need be surprised at
 GAP_IN_MISSING = 0.1  # difference in the share missing that a reader should know of
 
 
@@ -263,7 +264,34 @@ def _prevalence(audit: Audit) -> Iterator[Finding]:
         more, less = hidden.pair
         if shares[more].value - shares[less].value >= audit.least_difference:
             yield Finding(
-                "hidden-unequal", "caution", "prevalence", hidden.pair, {"shares": shares}
+                "hidden-unequal",
+                "caution",
+                "prevalence",
+                hidden.pair,
+                {"shares": shares, "rates": audit.stated_rates},
+            )
+
+
+def _test(audit: Audit) -> Iterator[Finding]:
+    found = audit.test_errors
+    if found is None:
+        return
+    every = audit.prevalence[0].doubly_robust
+    if found.stated:
+        values = {"rates": found.stated, "as_shown": found.as_shown, "corrected": every}
+        cut = every.estimable and every.value in (0, 1)
+        yield Finding("test-errs", "caution" if cut else "note", "prevalence", values=values)
+    if found.pair is not None and found.p_value < CLEAR:
+        more, less = (found.prevalence[name] for name in found.pair)
+        if more.value - less.value >= audit.least_difference:
+            values = {"prevalence": found.prevalence, "equal_at": found.equal_at}
+            near = found.equal_at > NEAR
+            yield Finding(
+                "test-could-explain",
+                "caution" if near else "note",
+                "prevalence",
+                found.pair,
+                values,
             )
 
 
@@ -342,6 +370,7 @@ _PARTS = (
     _features,
     _outcome_test,
     _prevalence,
+    _test,
     _independence,
     _sensitivity,
     _needed,

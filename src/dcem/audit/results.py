@@ -208,6 +208,32 @@ class HiddenGap:
 
 
 @dataclass(frozen=True)
+class AtRates:
+    """What follows if the test has these rates for everybody; NaN where it cannot have them."""
+
+    sensitivity: float
+    specificity: float
+    prevalence: float  # doubly robust
+    difference: float  # of prevalence between the groups of `TestErrors.pair`
+    auc: float  # of the model of what a test would show
+
+
+@dataclass(frozen=True)
+class TestErrors:
+    """What it means that a test may err."""
+
+    stated: str  # the rates that all estimates are corrected for, in words; empty: none
+    as_shown: Estimate  # the doubly robust prevalence, results taken for the truth
+    points: tuple[AtRates, ...]  # where nothing is stated
+    pair: tuple[str, str] | None  # the groups with the highest and lowest prevalence
+    p_value: float  # of no difference between them, corrected for the number of pairs
+    equal_at: float  # sensitivity in the second over that in the first at which they are equal
+    prevalence: Mapping[str, Estimate]  # of the pair
+
+    __test__ = False
+
+
+@dataclass(frozen=True)
 class Needed:
     """How many tests a group needs for a wanted precision of how common its outcome is."""
 
@@ -277,6 +303,7 @@ class Audit(ShowsItself):
     suspicious: Mapping[str, str] = field(default_factory=dict)  # column -> why it may be too late
     withheld: tuple[str, ...] = ()  # groups some of whose counts are hidden
     reference: str = ""  # the group that the others are compared with; empty: all the others
+    test_errors: TestErrors | None = None
 
     @property
     def grouped(self) -> bool:
@@ -287,6 +314,11 @@ class Audit(ShowsItself):
     def others(self) -> str:
         """Whom a group is compared with, in words."""
         return f"group {self.reference}" if self.reference else "others"
+
+    @property
+    def stated_rates(self) -> str:
+        """The rates of a test that estimates are corrected for, in words; empty: none."""
+        return self.test_errors.stated if self.test_errors is not None else ""
 
     @property
     def mirrored(self) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from dcem.audit.advice import conclude
 from dcem.audit.calibration import calibrate
 from dcem.audit.drivers import find_drivers
+from dcem.audit.errors import test_errors
 from dcem.audit.independence import check_independence, no_test
 from dcem.audit.performance import performance_sensitivity
 from dcem.audit.prevalence import hidden_gap, prevalences, tests_needed
@@ -117,6 +118,7 @@ def audit_labels(
         unseen = Unseen.of(
             problem, nuisances.outcome, nuisances.truncated_testing, judge.reach.within
         )
+    errors = test_errors(judge, people, risk) if enough else None
     rates = testing_rates(problem, people, nuisances if varies else None)
     prevalence = prevalences(judge, people)
     found = Audit(
@@ -149,6 +151,7 @@ def audit_labels(
         },
         suspicious=dict(suspicious or {}),
         reference=problem.reference_group or "",
+        test_errors=errors,
     )
     if nuisances.testing_model is not None:
         progress("asking what drives testing")
@@ -300,6 +303,7 @@ def _configuration(
         "models": f"cross-fitted on {n_folds} parts of the people, each fitted to at most "
         f"{row_budget:,} rows; every row predicted by a model that has not seen its person",
         "intervals": "95 %, people as units",
+        **({} if problem.imperfect_test is None else {"test": problem.imperfect_test.words}),
         "smallest group": f"{FEWEST_PEOPLE} people for model-based numbers",
         "seed": str(random_state) if isinstance(random_state, int) else "a generator",
     }

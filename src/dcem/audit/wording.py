@@ -49,6 +49,9 @@ TO_DO = {
     "tests-needed": "Only tests drawn at random within the group would tell it better; until "
     "then, report the interval.",
     "depends-on-group": "Prefer methods that do not assume independence, or add what differs.",
+    "test-errs": "State where the rates come from wherever these numbers are used.",
+    "test-could-explain": "Find out how much the test finds in each group, and state it "
+    "(`test_sensitivity`).",
     "fragile": "Say so wherever this conclusion is used.",
 }
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from dcem.estimation.findings import Finding
 from dcem.metrics.estimate import Estimate
-from dcem.text import p_value, percent, points, ratio
+from dcem.table.imperfect import ASSUMPTION
+from dcem.text import number, p_value, percent, points, ratio
 
 Words = tuple[str, str]  # a headline and a text
 
@@ -97,9 +98,40 @@ def _unknown(f: Finding, v: Mapping[str, Any]) -> Words:
 def _hidden(f: Finding, v: Mapping[str, Any]) -> Words:
     more, less = f.groups
     return (
-        f"Counting the untested as negative hides more in group {more} than in {less}",
+        f"{'The record' if v['rates'] else 'Counting the untested as negative'} hides more in "
+        f"group {more} than in {less}",
         f"{_share(v['shares'][more])} of the outcomes in group {more}, "
         f"{_share(v['shares'][less])} in group {less}, by the doubly robust estimate.",
+    )
+
+
+def _errs(f: Finding, v: Mapping[str, Any]) -> Words:
+    shown, found, told = v["as_shown"], v["corrected"], ""
+    if found.estimable:
+        told = (
+            f"Taken at its word, the test gives {percent(shown.value)} of people with the outcome; "
+            f"at these rates it is {percent(found.value)} ({_within(found)}). "
+        )
+        if found.value in (0, 1):
+            told += (
+                "The results are about what such a test would show if nobody, or everybody, had "
+                "the outcome: the estimate is cut off there. "
+            )
+    return (
+        f"Numbers are corrected for a test that errs: {v['rates']}",
+        f"{told}{ASSUMPTION} Neither the rates nor this can be seen in the table.",
+    )
+
+
+def _explained(f: Finding, v: Mapping[str, Any]) -> Words:
+    more, less = f.groups
+    high, low = (v["prevalence"][name] for name in f.groups)
+    return (
+        f"A test that finds less in group {less} could be why the outcome looks rarer there",
+        f"{percent(low.value)} in group {less}, {percent(high.value)} in group {more}. Both would "
+        f"be the same if, of the cases there are, the test found {number(v['equal_at'], 2)} times "
+        f"as many in group {less} as in group {more}, without false alarms. Nothing in the table "
+        "tells how much a test misses.",
     )
 
 
@@ -178,6 +210,8 @@ OUTCOMES: dict[str, Words | Callable[[Finding, Mapping[str, Any]], Words]] = {
     "prevalence": _prevalence,
     "prevalence-unknown": _unknown,
     "hidden-unequal": _hidden,
+    "test-errs": _errs,
+    "test-could-explain": _explained,
     "tests-needed": _needed,
     "independence-untested": _untested,
     "depends-on-group": _depends,

@@ -10,7 +10,7 @@ from math import inf, isnan
 import numpy as np
 
 from dcem.audit import without_small_cells
-from dcem.audit.results import HIDDEN, Audit, Breakdown
+from dcem.audit.results import HIDDEN, AtRates, Audit, Breakdown
 from dcem.estimation.overlap import HARDLY, SELDOM
 from dcem.estimation.results import EVERYBODY
 from dcem.extras import made_with
@@ -41,7 +41,7 @@ from dcem.report.document import (
 from dcem.report.drivers import side_by_side
 from dcem.report.figures import audit as draw
 from dcem.report.findings import listed_findings, no_milder
-from dcem.text import count, p_value
+from dcem.text import count, number, p_value
 
 MOST_DRIVERS = 12
 MOST_STEPS = 16  # of a slider
@@ -153,15 +153,54 @@ def prevalence(audit: Audit) -> Iterator[Block]:
         )
         for item in audit.prevalence
     ]
+    corrected = ""
+    if audit.stated_rates:
+        corrected = f" All but what is recorded is corrected for the test: {audit.stated_rates}."
     yield table(
         "",
         ("group", "recorded", "tested only", "weighted", "doubly robust", "at least", "at most"),
         rows,
         note="Recorded: the untested count as negative. Tested only: the tested stand for "
         "everybody. Weighted and doubly robust: features and group explain who was tested. At "
-        "least and at most: nothing assumed, all untested negative or all positive.",
+        f"least and at most: nothing assumed, all untested negative or all positive.{corrected}",
     )
     yield _figure(draw.prevalence, audit)
+    yield from _test_errors(audit)
+
+
+def _test_errors(audit: Audit) -> Iterator[Block]:
+    """What if the test errs: a grid of its rates, where none are stated."""
+    found = audit.test_errors
+    if found is None or not found.points:
+        return
+    specificities = sorted({point.specificity for point in found.points}, reverse=True)
+    heads = ("sensitivity", *(f"specificity {number(c, 2)}" for c in specificities))
+
+    def grid(caption: str, value: Callable[[AtRates], float], form: str, note: str = "") -> Table:
+        rows: dict[float, list[Cell]] = {}
+        for point in found.points:
+            cell = value(point)
+            row = rows.setdefault(point.sensitivity, [number(point.sensitivity, 2)])
+            row.append(NOTHING if isnan(cell) else estimate(cell, form))
+        return table(caption, heads, list(rows.values()), note=note)
+
+    blocks = [
+        grid(
+            "Share with the outcome, everybody",
+            lambda point: point.prevalence,
+            "percent",
+            "Doubly robust, if the test has these rates in every group, whatever the features. A "
+            "dash: the results could not have come about. State what is known of the test, and all "
+            "numbers are corrected for it.",
+        )
+    ]
+    if found.pair is not None:
+        more, less = found.pair
+        caption = f"The same, group {more} minus group {less}"
+        blocks.append(grid(caption, lambda point: point.difference, "points"))
+    caption = "AUC of the model of what a test would show"
+    blocks.append(grid(caption, lambda point: point.auc, "score"))
+    yield Fold("What if the test errs?", tuple(blocks))
 
 
 def sensitivity(audit: Audit) -> Iterator[Block]:
@@ -271,7 +310,8 @@ def yields(audit: Audit) -> Iterator[Block]:
                 estimate(item.at_equal_probability, "points"),
             ]
         rows.append((*cells, estimate(item.marginal, "percent")))
-    columns: tuple[str, ...] = ("group", "positive of tested")
+    head = "have it, of the tested" if audit.stated_rates else "positive of tested"
+    columns: tuple[str, ...] = ("group", head)
     if audit.grouped:
         columns += (f"against {audit.others}", "at equal testing probability")
     yield Fold(

@@ -43,6 +43,7 @@ def verdict(audit: Audit) -> Verdict:
             (
                 "No label is missing. If untested people were recorded as negative, that is the "
                 "bias itself, and this table hides it.",
+                *(_record(audit) if audit.stated_rates else ()),
             ),
             "Not at all: say who was tested, and audit again.",
         )
@@ -188,8 +189,15 @@ def _record(audit: Audit) -> list[str]:
     found = every.doubly_robust
     return [
         f"The record shows the outcome in {percent(every.recorded.value)} of people; estimated for "
-        f"everybody it is {percent(found.value)} ({percent(found.low)} to {percent(found.high)})."
+        f"everybody it is {percent(found.value)} ({percent(found.low)} to {percent(found.high)})"
+        f"{_at_rates(audit)}."
     ]
+
+
+def _at_rates(audit: Audit) -> str:
+    """For what rates of a test an estimate is corrected."""
+    stated = audit.stated_rates
+    return f", corrected for the errors of the test ({stated})" if stated else ""
 
 
 def _assumption(audit: Audit) -> str:
@@ -215,7 +223,7 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
                 "features",
             )
         )
-    every = _everybody(audit)
+    every, corrected = _everybody(audit), bool(audit.stated_rates)
     if every is not None:
         found.append(
             KeyNumber(
@@ -225,7 +233,8 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
                     if every.doubly_robust.estimable
                     else "how many have the outcome"
                 )
-                + f", estimated for everybody; the record shows {percent(every.recorded.value)}",
+                + f", estimated for everybody{' and corrected for the test' * corrected}; the "
+                f"record shows {percent(every.recorded.value)}",
             )
         )
     sensitivity = audit.testing_sensitivity

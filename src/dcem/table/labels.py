@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -310,6 +310,10 @@ class SelectiveLabels:
         if self.id is None:
             return np.arange(len(self))
         return pd.factorize(self.id)[0]
+
+    def with_perfect_test(self) -> SelectiveLabels:
+        """The same, results taken for the truth."""
+        return replace(self, imperfect_test=None)
 
     def subset(self, rows: Any) -> SelectiveLabels:
         """These rows, in this order: a boolean mask, positions (repeats allowed), or a slice."""

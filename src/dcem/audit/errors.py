@@ -1,0 +1,94 @@
+"""What if the test errs? How common the outcome would be, and what would make groups differ.
+
+Where nothing is stated of the test, its results are taken for the truth, and this shows what that
+is worth: prevalence, its difference between two groups and an AUC, at a grid of sensitivities and
+specificities that hold for everybody. All of them follow from one doubly robust estimate, since
+masses are linear in the results (`dcem.estimation.outcomes`): with s and c, a row's positive mass p
+of a total v becomes (p - (1 - c) v) / (s + c - 1).
+
+A test that finds less in one group makes the outcome look rarer there. If it raises no false
+alarms, prevalences p < q of two groups would be equal in truth if the sensitivity in the first were
+p / q of that in the second. Nobody sees that in the table.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from dcem.audit.results import AtRates, TestErrors
+from dcem.estimation.evaluator import Evaluator
+from dcem.estimation.influence import People, Statistic, together
+from dcem.estimation.measures import auc, prevalence
+from dcem.estimation.outcomes import Masses, masses
+from dcem.estimation.overlap import parts
+from dcem.estimation.ranking import RankedScore
+from dcem.estimation.results import EVERYBODY
+
+SENSITIVITIES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
+SPECIFICITIES = (1.0, 0.99, 0.98, 0.95, 0.9)
+
+
+def test_errors(judge: Evaluator, people: People, risk: np.ndarray) -> TestErrors | None:
+    """What a test that errs means for this table; None where nothing is estimable anyway.
+
+    `risk` [n] is the score whose AUC is told.
+    """
+    if judge.lacking("dr"):
+        return None
+    problem, test = judge.problem, judge.problem.imperfect_test
+    masks = parts(problem)
+    usable = {
+        name: judge.prevalence_of("dr", mine)
+        for name, mine in masks.items()
+        if name != EVERYBODY and len(masks) > 2 and not judge.lacking("dr", name)
+    }
+    pair, p_value = _widest(people, usable)
+    plain = judge.masses["dr"]
+    if test is not None:
+        plain = masses(
+            "dr",
+            problem.with_perfect_test(),
+            testing=judge.nuisances.truncated_testing,
+            outcome=judge.nuisances.outcome,
+            within=judge.reach.within,
+        )
+    ranked = RankedScore(risk, np.ones(len(risk)))
+
+    def at(s: float, c: float) -> AtRates:
+        of = Masses(
+            *(
+                (side - (1 - rate) * plain.total) / (s + c - 1)
+                for side, rate in ((plain.positive, c), (plain.negative, s))
+            )
+        )
+        found, area = prevalence(of).value, auc(ranked.step, of).value
+        if not (0 < found < 1 and 0 <= area <= 1):
+            return AtRates(s, c, np.nan, np.nan, np.nan)
+        gap = np.nan
+        if pair is not None:
+            gap = float(np.subtract(*(prevalence(of.among(masks[name])).value for name in pair)))
+        return AtRates(s, c, found, gap, area)
+
+    return TestErrors(
+        stated="" if test is None else test.words,
+        as_shown=prevalence(plain).estimate(judge.person, judge.level, share=True),
+        points=tuple(at(s, c) for s in SENSITIVITIES for c in SPECIFICITIES if test is None),
+        pair=pair,
+        p_value=p_value,
+        equal_at=np.nan if pair is None else usable[pair[1]].value / usable[pair[0]].value,
+        prevalence={} if pair is None else {name: judge.prevalence("dr", name) for name in pair},
+    )
+
+
+def _widest(people: People, usable: dict[str, Statistic]) -> tuple[tuple[str, str] | None, float]:
+    """The groups with the highest and the lowest prevalence, and the p-value of no difference."""
+    known = {name: one for name, one in usable.items() if one.value > 0}
+    if len(known) < 2:
+        return None, np.nan
+    most = max(known, key=lambda name: known[name].value)
+    least = min(known, key=lambda name: known[name].value)
+    gaps = {(a, b): known[a] - known[b] for a, b in combinations(known, 2)}
+    found = together(people, gaps)
+    return (most, least), (found.get((most, least)) or found[least, most]).p_value
