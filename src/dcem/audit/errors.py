@@ -57,18 +57,18 @@ def test_errors(judge: Evaluator, people: People, risk: np.ndarray) -> TestError
     ranked = RankedScore(risk, np.ones(len(risk)))
 
     def at(s: float, c: float) -> AtRates:
-        of = Masses(
-            *(
-                (side - (1 - rate) * plain.total) / (s + c - 1)
-                for side, rate in ((plain.positive, c), (plain.negative, s))
-            )
+        positive, negative = (
+            (side - (1 - rate) * plain.total) / (s + c - 1)
+            for side, rate in ((plain.positive, c), (plain.negative, s))
         )
+        of = Masses(positive, negative)
         found, area = prevalence(of).value, auc(ranked.step, of).value
         if not (0 < found < 1 and 0 <= area <= 1):
             return AtRates(s, c, np.nan, np.nan, np.nan)
         gap = np.nan
         if pair is not None:
-            gap = float(np.subtract(*(prevalence(of.among(masks[name])).value for name in pair)))
+            more, less = (prevalence(of.among(masks[name])).value for name in pair)
+            gap = more - less
         return AtRates(s, c, found, gap, area)
 
     return TestErrors(

@@ -206,6 +206,7 @@ class TableComparison(ShowsItself):
     versions: Mapping[str, str]
     data: Mapping[str, str] = field(default_factory=dict)  # file, hash, roles
     testing_effects: tuple[Effect, ...] = ()  # of the same columns, on who is tested
+    stated_rates: str = ""  # of a test that errs, for which all but the truth is corrected
     shown: tuple[Mapping[str, Any], ...] = ()  # counts as they may be shown, of a saved comparison
 
     def target(self, key: str) -> Target:

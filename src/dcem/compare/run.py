@@ -286,6 +286,7 @@ def compare_methods(
         targets=evaluator.targets,
         groups=groups,
         overlap=evaluator.overlap.shareable(len(judged_by)),
+        stated_rates="" if problem.imperfect_test is None else problem.imperfect_test.words,
         probability=overlap.histogram(
             evaluator.nuisances.testing, judged_by, np.ones(len(judged_by), bool)
         ),

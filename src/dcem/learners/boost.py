@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import cpu_count
+from scipy.special import expit
 
 from dcem.learners.learner import (
     FEWEST,
@@ -15,7 +16,9 @@ from dcem.learners.learner import (
     Sample,
     as_logit,
     base_rate,
+    log_loss,
     smallest_leaf,
+    true_labels,
 )
 from dcem.learners.preprocess import Preprocessor
 from dcem.learners.trees import TreeLearner, Trees
@@ -42,6 +45,21 @@ LEAF = 20  # rows at least, and never fewer than ten people
 PEOPLE = 1 << 24  # places that people of a table that is not in memory are counted in
 
 
+def _behind_results(told: np.ndarray, weight: np.ndarray) -> Callable[..., Any]:
+    """The objective of the truth behind results, by their evidence: slopes and curvatures."""
+
+    def objective(z: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
+        risk = expit(z)
+        # as if the truth were known: an upper bound, so that steps stay safe
+        return weight * (risk - expit(z + told)), weight * np.maximum(risk * (1 - risk), 1e-6)
+
+    return objective
+
+
+def _all(base: float | None, like: np.ndarray) -> np.ndarray | None:
+    return None if base is None else np.full(len(like), base)
+
+
 class Boost(TreeLearner):
     """Gradient-boosted trees of the log-odds, as many as validation rows call for.
 
@@ -59,10 +77,13 @@ class Boost(TreeLearner):
     def _learn(self, sample: Sample, validation: Rows | None) -> None:
         import lightgbm
 
-        X, y, weight, person = sample
-        settings = self._settings(smallest_leaf(person, len(y)))
-        data = lightgbm.Dataset(X, y, weight=weight, params=settings)
-        self._grow(data, settings, validation)
+        X, y, weight, person, _ = sample
+        settings, told, base = self._settings(smallest_leaf(person, len(y))), sample.evidence, None
+        if told is not None:
+            base = base_rate(true_labels(sample), weight)
+            settings |= {"objective": _behind_results(told, weight), "metric": "none"}
+        data = lightgbm.Dataset(X, y, weight=weight, init_score=_all(base, y), params=settings)
+        self._grow(data, settings, validation, base)
 
     def _settings(self, leaf: int) -> dict[str, Any]:
         """LightGBM's parameters where a leaf must hold so many rows."""
@@ -76,8 +97,17 @@ class Boost(TreeLearner):
             }
         )
 
-    def _grow(self, data: Any, settings: dict[str, Any], validation: Rows | None) -> None:
-        """Grow trees on a data set until validation rows call for no more."""
+    def _grow(
+        self,
+        data: Any,
+        settings: dict[str, Any],
+        validation: Rows | None,
+        base: float | None = None,
+    ) -> None:
+        """Grow trees on a data set until validation rows call for no more.
+
+        Of results of a test that errs, from the log-odds `base` on.
+        """
         import lightgbm
 
         rounds = WITHOUT_VALIDATION
@@ -85,14 +115,21 @@ class Boost(TreeLearner):
         if validation is not None:
             rounds = QUICK_ROUNDS if self.quick else ROUNDS
             patience = QUICK_PATIENCE if self.quick else PATIENCE
-            held, labels, weights = validation
+            held, labels, weights, *rates = validation
+            start = _all(base, labels)
+            held_out = data.create_valid(
+                self._filled(held), labels, weight=weights, init_score=start
+            )
             watch = {
-                "valid_sets": [data.create_valid(self._filled(held), labels, weight=weights)],
+                "valid_sets": [held_out],
                 "callbacks": [lightgbm.early_stopping(patience, verbose=False)],
             }
+            if base is not None:
+                watch["feval"] = lambda z, _: ("loss", log_loss(z, labels, weights, *rates), False)
         booster = lightgbm.train(settings, data, rounds, **watch)
         text = booster.model_to_string(num_iteration=booster.best_iteration or -1)
-        self._set(Trees.from_text(text))
+        trees = Trees.from_text(text)
+        self._set(trees if base is None else trees.plus(base))
 
     @classmethod
     def of_batches(

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.ensemble import ExtraTreesRegressor
 
-from dcem.learners.learner import Rows, Sample, as_logit, smallest_leaf
+from dcem.learners.learner import Rows, Sample, as_logit, smallest_leaf, true_labels
 from dcem.learners.trees import LargeTreesScorer, TreeLearner, Trees
 
 TREES = 300
@@ -34,8 +34,9 @@ class Forest(TreeLearner):
         self.n_trees, self.share = trees, share
 
     def _learn(self, sample: Sample, validation: Rows | None) -> None:
-        """Validation rows are not needed."""
-        X, y, weight, person = sample
+        """Validation rows are not needed. Where a test errs, a leaf is the mean of the truth."""
+        X, _, weight, person, _ = sample
+        y = true_labels(sample)
         rows = self.preprocessor.transform(X)
         n_trees = self.n_trees if len(y) < LONG else -(-self.n_trees // 2)
         forest = ExtraTreesRegressor(

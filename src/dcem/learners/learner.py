@@ -15,6 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 from dcem.learners.preprocess import Preprocessor
 from dcem.table import checks
 from dcem.table.disclosure import THRESHOLD
+from dcem.table.imperfect import evidence, unbiased
 from dcem.table.messages import did_you_mean
 
 LEARNERS = {
@@ -26,7 +27,10 @@ LEARNERS = {
 FEWEST = THRESHOLD  # people that a leaf, or whatever else is kept, must stand for
 BLOCK = 512  # rows scored at a time
 CLIP = 1e-6  # probabilities that come from counting are kept this far from 0 and 1
-Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # features [n, d], labels [n], weights [n]
+ROUNDS = 10  # of expectation-maximisation with a classifier that knows labels only
+# Features [n, d], labels [n], weights [n] and, where labels are results of a test that errs, its
+# sensitivity and specificity [n, 2].
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]
 
 
 class Sample(NamedTuple):
@@ -36,6 +40,12 @@ class Sample(NamedTuple):
     y: np.ndarray
     weight: np.ndarray
     person: np.ndarray | None
+    rates: np.ndarray | None = None  # of the test behind each label [n, 2]
+
+    @property
+    def evidence(self) -> np.ndarray | None:
+        """By how much each label changes the log-odds of the truth [n]; None if it is the truth."""
+        return None if self.rates is None else evidence(self.y, self.rates)
 
 
 class Batch(NamedTuple):
@@ -78,17 +88,20 @@ class LearnerBase:
         weight: np.ndarray,
         validation: Rows | None = None,
         person: np.ndarray | None = None,
+        rates: np.ndarray | None = None,
     ) -> Self:
         """Fit to features `[n, d]` (NaN where missing), labels and weights `[n]`.
 
         `validation` are rows to choose by; `person [n]` says whose row it is, None that each is
-        somebody else's.
+        somebody else's. With the `rates [n, 2]` of a test that errs, labels are its results, and
+        the truth behind them is learnt: what makes the results likely, P(result | x) =
+        sum over truths of P(result | truth) P(truth | x).
         """
-        sample = known_rows(X, y, weight, person)
+        sample = known_rows(X, y, weight, person, rates)
         self.n_features = X.shape[1]
         self.preprocessor = Preprocessor.fit(sample.X, "standard", person=sample.person)
         if len(np.unique(sample.y)) < 2:
-            self._say(base_rate(sample.y, sample.weight))
+            self._say(base_rate(true_labels(sample), sample.weight))
         else:
             self._learn(sample, validation)
         return self
@@ -134,10 +147,14 @@ class Foreign(LearnerBase):
 
     def _learn(self, sample: Sample, validation: Rows | None) -> None:
         """What it makes of validation rows is its own affair: it is not told."""
-        X, y, weight, _ = sample
+        X, y, weight, *_ = sample
         self.constant: float | None = None
         if "random_state" in self.model.get_params() and self.model.random_state is None:
             self.model.set_params(random_state=self.seed % 2**32)
+        told = sample.evidence
+        if told is not None:
+            self._learn_truth(X, weight, told, base_rate(true_labels(sample), weight))
+            return
         given: dict[str, Any] = {}
         if np.ptp(weight) > 0:
             if has_fit_parameter(self.model, "sample_weight"):
@@ -148,6 +165,23 @@ class Foreign(LearnerBase):
                     "alike in it, although they have weights."
                 )
         self.model.fit(self._rows(X), y.astype(int), **given)
+
+    def _learn_truth(
+        self, X: np.ndarray, weight: np.ndarray, told: np.ndarray, base: float
+    ) -> None:
+        """Behind results of a test that errs: each row as both, by how likely either is."""
+        if not has_fit_parameter(self.model, "sample_weight"):
+            raise checks.InputError(
+                f"The learner {type(self.model).__name__} takes no sample_weight, which learning "
+                "from a test that errs needs. Choose linear, boost, forest or network."
+            )
+        rows = self._rows(X)
+        both, label = np.concatenate([rows, rows]), np.repeat([1, 0], len(rows))
+        z = np.full(len(rows), base)
+        for _ in range(ROUNDS):
+            q = expit(z + told)
+            self.model.fit(both, label, sample_weight=np.append(weight * q, weight * (1 - q)))
+            z = self.predict_logit(X)
 
     def _say(self, log_odds: float) -> None:
         self.constant = log_odds
@@ -214,14 +248,24 @@ def smallest_leaf(person: np.ndarray | None, n_rows: int) -> int:
 
 
 def known_rows(
-    X: np.ndarray, y: np.ndarray, weight: np.ndarray, person: np.ndarray | None
+    X: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray,
+    person: np.ndarray | None,
+    rates: np.ndarray | None = None,
 ) -> Sample:
     """Without rows of weight 0, and with weights of mean 1."""
     kept = weight > 0
     if not kept.all():
         X, y, weight = X[kept], y[kept], weight[kept]
         person = None if person is None else person[kept]
-    return Sample(X, y, weight / weight.mean(), person)
+        rates = None if rates is None else rates[kept]
+    return Sample(X, y, weight / weight.mean(), person, rates)
+
+
+def true_labels(sample: Sample) -> np.ndarray:
+    """Labels whose mean is that of the truth [n]; beyond 0 and 1 where a test errs."""
+    return sample.y if sample.rates is None else unbiased(sample.y, sample.rates)
 
 
 def by_block(score: Callable[[np.ndarray], np.ndarray], X: np.ndarray) -> np.ndarray:
@@ -234,13 +278,28 @@ def by_block(score: Callable[[np.ndarray], np.ndarray], X: np.ndarray) -> np.nda
 
 def base_rate(y: np.ndarray, weight: np.ndarray) -> float:
     """The log-odds of class 1 among rows, drawn in by half a row of each class."""
-    rate = (float(np.clip(y, 0, 1) @ weight) + 0.5) / (float(weight.sum()) + 1.0)
-    return float(logit(rate))
+    total = float(weight.sum())
+    found = float(np.clip(y @ weight, 0, total))
+    return float(logit((found + 0.5) / (total + 1.0)))
 
 
-def log_loss(z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
+def losses(z: np.ndarray, y: np.ndarray, told: np.ndarray | None = None) -> np.ndarray:
+    """Cross-entropy of log-odds [n]; of results, -log P(result) up to a constant of each row.
+
+    `told` is the evidence of a result; the slope in z then is the risk minus what it is given the
+    result, expit(z) - expit(z + told).
+    """
+    if told is None:
+        return np.asarray(np.logaddexp(0, z) - y * z)
+    return np.asarray(np.logaddexp(0, z) - np.logaddexp(0, z + told) + np.maximum(told, 0))
+
+
+def log_loss(
+    z: np.ndarray, y: np.ndarray, weight: np.ndarray, rates: np.ndarray | None = None
+) -> float:
     """Weighted mean cross-entropy of log-odds."""
-    return float(np.average(np.logaddexp(0, z) - y * z, weights=weight))
+    told = None if rates is None else evidence(y, rates)
+    return float(np.average(losses(z, y, told), weights=weight))
 
 
 def as_logit(probability: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -16,8 +17,11 @@ from dcem.learners.learner import (
     Rows,
     Sample,
     as_logit,
+    base_rate,
     by_block,
     log_loss,
+    losses,
+    true_labels,
 )
 from dcem.learners.preprocess import Preprocessor, Scaling
 
@@ -25,6 +29,24 @@ PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)  # per row; chosen on 
 PENALTY = 1e-3  # where there are none
 MOST_PASSES = 12  # over rows that are not in memory
 SMALL_STEP = 1e-5  # of a coefficient of a standardised feature
+
+
+def _behind_results(rows: np.ndarray, sample: Sample, penalty: float) -> tuple[np.ndarray, float]:
+    """Coefficients and intercept of the truth behind results of a test that errs."""
+    told, share = sample.evidence, sample.weight / sample.weight.sum()
+    assert told is not None
+    evidence: np.ndarray = told
+
+    def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
+        z = rows @ at[1:] + at[0]
+        slope = share * (expit(z) - expit(z + evidence))
+        value = share @ losses(z, sample.y, evidence) + penalty / 2 * at[1:] @ at[1:]
+        return float(value), np.append(slope.sum(), slope @ rows + penalty * at[1:])
+
+    start = np.zeros(rows.shape[1] + 1)
+    start[0] = base_rate(true_labels(sample), sample.weight)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
+    return found[1:], float(found[0])
 
 
 class Linear(LearnerBase):
@@ -42,13 +64,12 @@ class Linear(LearnerBase):
         self.drawn_in = drawn_in
 
     def _learn(self, sample: Sample, validation: Rows | None) -> None:
-        X, y, weight, person = sample
+        X, _, _, person, _ = sample
         self.scaling = Scaling.fit(X, person) if self.drawn_in else None
         rows = self._inputs(X)
         best = np.inf
         for penalty in PENALTIES if validation is not None else (PENALTY,):
-            fitted = self._fitted(rows, y, weight, penalty)
-            coefficients, intercept = np.ravel(fitted.coef_), float(np.ravel(fitted.intercept_)[0])
+            coefficients, intercept = self._fitted(rows, sample, penalty)
             loss = -np.inf
             if validation is not None:
                 held = self._inputs(validation[0])
@@ -97,19 +118,27 @@ class Linear(LearnerBase):
         self.scaling, self.intercept = None, log_odds
         self.coefficients = np.zeros(self.preprocessor.n_outputs)
 
-    def _fitted(self, rows: np.ndarray, y: np.ndarray, weight: np.ndarray, penalty: float) -> Any:
+    def _fitted(self, rows: np.ndarray, sample: Sample, penalty: float) -> tuple[np.ndarray, float]:
+        """Coefficients and intercept."""
+        y, weight = sample.y, sample.weight
+        if sample.rates is not None:
+            return _behind_results(rows, sample, penalty)
         total = penalty * len(y)
-        if self.squared:
-            return Ridge(alpha=total).fit(rows, y, sample_weight=weight)
+        model: Any = Ridge(alpha=total)
+        if not self.squared:
+            model = LogisticRegression(C=1 / total, solver="newton-cholesky", max_iter=200)
+            y = y.astype(int)
         with warnings.catch_warnings():  # nearly separable: the penalty decides, and that is fine
             warnings.simplefilter("ignore")
-            model = LogisticRegression(C=1 / total, solver="newton-cholesky", max_iter=200)
-            return model.fit(rows, y.astype(int), sample_weight=weight)
+            model.fit(rows, y, sample_weight=weight)
+        return np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
 
-    def _loss(self, z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
+    def _loss(
+        self, z: np.ndarray, y: np.ndarray, weight: np.ndarray, rates: np.ndarray | None
+    ) -> float:
         if self.squared:
             return float(np.average((np.clip(z, 0, 1) - y) ** 2, weights=weight))
-        return log_loss(z, y, weight)
+        return log_loss(z, y, weight, rates)
 
     def _inputs(self, X: np.ndarray) -> np.ndarray:
         if self.scaling is not None:

@@ -25,6 +25,7 @@ from dcem.learners.learner import (
     by_block,
     known_rows,
     log_loss,
+    true_labels,
 )
 from dcem.learners.preprocess import Scaling
 
@@ -195,28 +196,34 @@ class Perceptron(LearnerBase):
         weight: np.ndarray,
         validation: Rows | None = None,
         person: np.ndarray | None = None,
+        rates: np.ndarray | None = None,
     ) -> Self:
         """See `Learner`; without validation rows it takes a quarter of the steps."""
-        X, y, weight, person = known_rows(X, y, weight, person)
+        sample = known_rows(X, y, weight, person, rates)
+        X, y, weight, person, rates = sample
+        told = sample.evidence
         self.n_features, self.scaling = X.shape[1], Scaling.fit(X, person)
         inputs = self.scaling(X)
         self.stack = Stack.initial((inputs.shape[1], *HIDDEN, 1), [self.seed])
         if len(np.unique(y)) < 2:
             self.stack.flat[:] = 0
-            self.stack.biases[-1][:] = y.mean() if self.squared else base_rate(y, weight)
+            rate = base_rate(true_labels(sample), weight)
+            self.stack.biases[-1][:] = y.mean() if self.squared else rate
             return self
         schedule = Schedule()
-        held, labels, weights = (X, y, weight) if validation is None else validation
+        given = (X, y, weight, rates) if validation is None else validation
+        held, labels, weights, held_rates = given
         if validation is None:
             schedule = Schedule(steps=Schedule.steps // 4)
 
         def slope(step: int, rows: np.ndarray, z: np.ndarray) -> np.ndarray:
-            return np.asarray(weight[rows] * ((z if self.squared else expit(z)) - y[rows]))
+            known = y[rows] if told is None else expit(z + told[rows])
+            return np.asarray(weight[rows] * ((z if self.squared else expit(z)) - known))
 
         def watch(network: int, z: np.ndarray) -> float:
             if self.squared:
                 return float(np.average((np.clip(z, 0, 1) - labels) ** 2, weights=weights))
-            return log_loss(z, labels, weights)
+            return log_loss(z, labels, weights, held_rates)
 
         size = min(schedule.batch, len(y))
         batches = shuffled([np.arange(len(y))], size, [self.seed])

@@ -59,6 +59,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     members_alike: ClassVar[bool] = True  # are its members one model, trained again and again?
     calibrated: ClassVar[bool] = False  # are its scores risks, for the population?
     row_by_row: ClassVar[bool] = False  # can rows teach it as they pass, whatever the others are?
+    corrects_tests: ClassVar[bool] = False  # does it learn the truth behind a test that errs?
     # For the plan of a benchmark: the time of a step against that of one network, the rounds after
     # which it usually has stopped by itself, and whether a fit goes on from a checkpoint.
     step_cost: ClassVar[float] = 1.0
@@ -70,6 +71,8 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         "tested": True,
         "sensitive_features": True,
         "sample_weight": True,
+        "test_sensitivity": True,
+        "test_specificity": True,
     }
 
     @property
@@ -92,6 +95,8 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         tested: Any = None,
         sensitive_features: Any = None,
         sample_weight: Any = None,
+        test_sensitivity: Any = None,
+        test_specificity: Any = None,
         validation: SelectiveLabels | None = None,
         truth: Any = None,
     ) -> Self:
@@ -110,6 +115,9 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
             The group of each row (any number of levels; several columns are crossed).
         sample_weight
             How much each row counts.
+        test_sensitivity, test_specificity
+            Where the test behind `y` errs: a number, a mapping from groups, or one number per row;
+            see `SelectiveLabels.from_arrays`. The truth is then learnt, not the result.
         validation
             Rows to decide on stopping; without it a share of the rows is held out.
         truth
@@ -121,7 +129,9 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         if encoder is not None:
             index = checks.as_frame(X).index
             rows = pd.DataFrame(encoder.transform(X), index, encoder.feature_names)
-        problem = checks.check_fit_input(rows, y, tested, sensitive_features, sample_weight)
+        problem = checks.check_fit_input(
+            rows, y, tested, sensitive_features, sample_weight, test_sensitivity, test_specificity
+        )
         self.classes_ = classes
         validate_data(self, X, skip_check_array=True)  # feature names and their number
         if encoder is not None:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dcem.engine import Adam, Fleet, Rows, cross_entropy, supervised, train
+from dcem.engine import Adam, Fleet, supervised, train
 from dcem.engine.checkpoint import Saves
 from dcem.methods.em_networks import EMSettings, run_em
 from dcem.methods.fleets import FleetData, Trained, saves_of
@@ -23,6 +23,8 @@ from dcem.methods.propensity import (
 )
 from dcem.methods.registry import renamed
 from dcem.methods.settings import WIDE, PropensitySettings
+from dcem.methods.stage import factored_cross_entropy, rows_of
+from dcem.methods.supervised import Lesson
 from dcem.methods.tables import Table
 
 # The fast schedule: short M-steps whose length grows with the share of people tested, Adam's
@@ -61,7 +63,7 @@ class DCEMClassifier(NetworkClassifier):
     testing model; the outcome network never sees it, and prediction needs `X` alone.
 
     *Assumption.* Features and group explain who is tested; features explain the outcome, whatever
-    the group; a test tells the truth.
+    the group; a test tells the truth, or errs at stated rates.
 
     *When it fails.* Where an unrecorded reason drives both testing and outcome; where the outcome
     differs by group at equal features; in regions where nobody was ever tested it extrapolates
@@ -132,6 +134,7 @@ class DCEMClassifier(NetworkClassifier):
     name: ClassVar[str] = "dcem"
     in_short: ClassVar[str] = "fills in the untested, round by round"
     resumable: ClassVar[bool] = True
+    corrects_tests: ClassVar[bool] = True
     as_published: ClassVar[Mapping[str, Any]] = {"sinusoid": PUBLISHED, "sepsis": SEPSIS}
 
     def _pace(self, table: Table) -> int | None:
@@ -338,13 +341,13 @@ def _fit_tested(fleet: Fleet, data: FleetData, em: EMSettings, *, published: boo
 
     assert data.validation is not None
     rows, watched = (
-        Rows(part.X, {"target": part["y"], "weight": part["weight"] * part["tested"]})
+        rows_of(part.plus(weight=part["weight"] * part["tested"]), Lesson(part["y"]))
         for part in (data.train, data.validation)
     )
     train(
         fleet,
         rows,
-        supervised(fleet.architecture, cross_entropy),
+        supervised(fleet.architecture, factored_cross_entropy),
         Adam(em.learning_rate, weight_decay=em.weight_decay),
         em.steps if published else min(1000, em.max_iter * em.steps),
         validation=watched,

@@ -12,11 +12,16 @@ Two losses can be watched, both free of truth. `watch="self"`, the published one
 on all validation rows with Q from the network itself; on untested rows it is an entropy plus the
 penalty, so it rewards confidence and refers to itself. `watch="tested"` is the same loss on tested
 validation rows, where the label is known: it sees overfitting, which the other cannot.
+
+Where tests err at stated rates, a column `evidence` says by how much each result changes the
+log-odds of the truth: the pseudo-label of a tested row is the network's prediction given its
+result (Bayes' rule), and the watched loss of tested rows is -log P(result).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log1p
 from typing import Any
 
 import torch
@@ -26,8 +31,10 @@ from dcem.engine import Adam, Fleet, Patience, Rows, Trainer
 from dcem.engine.checkpoint import Saves, State, nested, part
 from dcem.engine.fit import Progress
 from dcem.engine.fleet import margin
+from dcem.engine.losses import weighted_mean
 from dcem.methods.em import History, alternate
 from dcem.methods.mstep import mstep_loss
+from dcem.methods.stage import result_rows
 
 LOSSES = ("train_loss", "validation_loss", "tested_validation_loss")
 
@@ -50,9 +57,22 @@ class EMSettings:
     batch_size: int | None = None
 
 
-def e_step(fleet: Fleet, rows: Rows) -> Tensor:
+def e_step(fleet: Fleet, rows: Rows, strength: float = 1.0) -> Tensor:
     """Pseudo-labels `[M, N]`: what was observed where somebody looked, else the prediction."""
-    return torch.where(rows["tested"] > 0, rows["y"], fleet.predict(rows.X))
+    return _labels(fleet.predict(rows.X), rows, strength)
+
+
+def _labels(guess: Tensor, rows: Rows, strength: float) -> Tensor:
+    """The same from the predictions; where a test errs, the prediction given its result.
+
+    The M-step counts a tested positive 1 + lambda times (`strength`), which multiplies the odds
+    that tested rows teach; before a result is weighed against them, they are divided by it again.
+    """
+    told = rows.get("evidence")
+    seen = rows["y"]
+    if told is not None:
+        seen = torch.sigmoid(torch.logit(guess) - log1p(strength) + told)
+    return torch.where(rows["tested"] > 0, seen, guess)
 
 
 def run_em(
@@ -78,6 +98,10 @@ def run_em(
     saves
         Where the state is kept after an iteration, and where a run that was ended goes on from.
     """
+    if "evidence" in train.columns:
+        # A result that errs is a pseudo-label between 0 and 1; as far as it is positive, somebody
+        # looked and found it, which is what the causal regularisation compares it with.
+        train, validation = (rows.plus(y=rows["tested"]) for rows in (train, validation))
     steps = _Networks(fleet, train, validation, settings, seeds, first_q or fleet)
     saves = saves or Saves(None)
     done = saves.resume(steps.load) or 0
@@ -85,7 +109,7 @@ def run_em(
     if settings.keep == "best":
         steps.rule.restore(fleet.flat)
     endings = steps.history.endings(steps.rule.best_step.tolist(), steps.rule.active.tolist())
-    labels = e_step(fleet, train).cpu().numpy()
+    labels = e_step(fleet, train, settings.strength).cpu().numpy()
     return [one | {"pseudo_labels_": label} for one, label in zip(endings, labels, strict=True)]
 
 
@@ -106,7 +130,7 @@ class _Networks:
         self.initial = fleet.clone()
         self.full_batch = settings.batch_size is None or settings.batch_size >= len(train)
         if self.full_batch:
-            train = train.plus(q=e_step(self.teacher, train))
+            train = train.plus(q=e_step(self.teacher, train, settings.strength))
         self.train = train
         self.trainer = Trainer(
             fleet,
@@ -125,7 +149,7 @@ class _Networks:
         if q is None:  # minibatches: the E-step of just these rows
             with torch.no_grad():
                 guess = torch.sigmoid(margin(architecture.logits(self.teacher.flat, rows.X)))
-                q = torch.where(rows["tested"] > 0, rows["y"], guess)
+                q = _labels(guess, rows, settings.strength)
         logits = architecture.logits(flat, rows.X)
         return mstep_loss(logits, q, rows, hard_t=settings.hard_t, strength=settings.strength)
 
@@ -137,7 +161,7 @@ class _Networks:
             return
         self.teacher.load(self.fleet.flat)
         if self.full_batch:
-            self.train["q"].copy_(e_step(self.teacher, self.train))
+            self.train["q"].copy_(e_step(self.teacher, self.train, self.settings.strength))
 
     def m_step(self) -> None:
         active, flat = self.rule.active, self.fleet.flat
@@ -172,9 +196,13 @@ class _Networks:
 def _look(fleet: Fleet, rows: Rows, settings: EMSettings) -> dict[str, Tensor]:
     """Both watched losses. They use the soft testing probability, whichever loss is trained."""
     logits = fleet.logits(rows.X)
-    q = torch.where(rows["tested"] > 0, rows["y"], torch.sigmoid(margin(logits)))
-    tested = rows.plus(weight=rows["weight"] * rows["tested"])
+    q = _labels(torch.sigmoid(margin(logits)), rows, settings.strength)
+    tested, told = rows.plus(weight=rows["weight"] * rows["tested"]), rows.get("evidence")
     return {
         "validation_loss": mstep_loss(logits, q, rows, strength=settings.strength),
-        "tested_validation_loss": mstep_loss(logits, q, tested, strength=settings.strength),
+        "tested_validation_loss": mstep_loss(logits, q, tested, strength=settings.strength)
+        if told is None
+        else weighted_mean(
+            result_rows(margin(logits) - log1p(settings.strength), told), tested["weight"]
+        ),
     }

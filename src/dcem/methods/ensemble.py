@@ -9,10 +9,13 @@ import numpy as np
 from scipy.special import expit, logit
 
 from dcem.estimation.influence import FEWEST_PEOPLE, kish
+from dcem.estimation.outcomes import seen_outcomes
+from dcem.learners.learner import losses as result_losses
 from dcem.learners.perceptron import Perceptron
 from dcem.methods.base import SMALLEST, Prepared, SelectiveClassifier
 from dcem.methods.ensemble_parts import PARTS, Parts, Start, fit_parts, folds_of
 from dcem.table import checks
+from dcem.table.imperfect import evidence
 from dcem.table.labels import SelectiveLabels
 
 FLOOR = 0.05  # the smallest estimated probability of a test that a weight is made of
@@ -38,8 +41,8 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     weighted alike, come true as often as they should: scores are risks, and ranks are as before.
 
     *Assumption.* Features and group explain who is tested; features explain the outcome; a test
-    tells the truth. The weights and the recalibration need overlap: people like everybody among
-    the tested, if few.
+    tells the truth, or errs at stated rates. The weights and the recalibration need overlap: people
+    like everybody among the tested, if few.
 
     *When it fails.* Where nobody like a person was ever tested, the parts extrapolate, and so does
     the calibration: `spread` says how far the parts disagree there, `support` how far away the
@@ -88,6 +91,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
 
     name: ClassVar[str] = "ensemble"
     in_short: ClassVar[str] = "several models, weighed by held-out tests"
+    corrects_tests: ClassVar[bool] = True
     members_alike: ClassVar[bool] = False
 
     @property
@@ -161,7 +165,9 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     ) -> None:
         """Set the weights of the parts and the recalibration, from out-of-fold scores of `seen`."""
         people = problem.person[seen]
-        y = problem.y_obs[seen]
+        y, told = seen_outcomes(problem)[seen], None
+        if problem.imperfect_test is not None:
+            told = evidence(problem.y_obs[seen], problem.imperfect_test.rates[seen])
         own = np.ones(len(y)) if problem.weight is None else problem.weight[seen]
         designed = problem.testing_probability  # where tests were drawn by a known design
         testing = np.maximum(fitted.testing, FLOOR) if designed is None else designed
@@ -169,14 +175,14 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         weighted = kish(np.bincount(people, weight)) >= FEWEST_PEOPLE
         weight = weight if weighted else own
         z = np.stack([fitted.log_odds[part][seen] for part in self.parts])  # [parts, tests]
-        losses = np.stack([_losses(z_of, y, weight) for z_of in z])
+        losses = np.stack([_losses(z_of, y, weight, told) for z_of in z])
         above = _errors_above_best(losses, weight, people) if honest else np.zeros(len(z))
         shares = np.exp(-above) / np.exp(-above).sum()
         if honest and EXTRAPOLATES in self.parts:
             everybody = np.stack([fitted.log_odds[part] for part in self.parts])  # [parts, n]
             ratio = _differ_more(everybody, problem.tested, shares)
             shares = _leaning(shares, self.parts.index(EXTRAPOLATES), ratio)
-        line = _recalibration(shares @ z, y, weight) if self.calibrated_ else (0.0, 1.0)
+        line = _recalibration(shares @ z, y, weight, told) if self.calibrated_ else (0.0, 1.0)
         self.weights_ = dict(zip(self.parts, shares.tolist(), strict=True))
         means = losses @ weight / weight.sum()
         self.losses_ = dict(zip(self.parts, means.tolist(), strict=True))
@@ -197,11 +203,12 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         return np.asarray(expit(np.array([self.weights_[part] for part in self.parts]) @ z))
 
 
-def _losses(z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def _losses(
+    z: np.ndarray, y: np.ndarray, weight: np.ndarray, told: np.ndarray | None = None
+) -> np.ndarray:
     """Cross-entropy of each test `[n]`, after a recalibration: parts differ in scale by nature."""
-    intercept, slope = _recalibration(z, y, weight)
-    z = intercept + slope * z
-    return np.logaddexp(0, z) - y * z
+    intercept, slope = _recalibration(z, y, weight, told)
+    return result_losses(intercept + slope * z, y, told)
 
 
 def _errors_above_best(losses: np.ndarray, weight: np.ndarray, person: np.ndarray) -> np.ndarray:
@@ -241,8 +248,13 @@ def _leaning(shares: np.ndarray, part: int, ratio: float) -> np.ndarray:
     return np.where(np.arange(len(shares)) == part, shares[part] + lean, rest)
 
 
-def _recalibration(z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
+def _recalibration(
+    z: np.ndarray, y: np.ndarray, weight: np.ndarray, told: np.ndarray | None = None
+) -> tuple[float, float]:
     """Intercept and slope of a weighted logistic regression on the log-odds (Platt).
+
+    Where a test errs, of the truth behind its results, by their evidence `told`; `y` then are
+    numbers whose mean is the truth's.
 
     One more test of each kind would say slope 1, intercept 0: enough for an answer where classes
     are separated or scores do not vary. The slope is kept above 0, so that ranks stay.
@@ -251,9 +263,10 @@ def _recalibration(z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[fl
     design = np.stack([np.ones_like(z), z])
     start, prior = np.array([0.0, 1.0]), np.array([1e-6, 1 / len(y)])
     line = start
-    for _ in range(50):
+    for _ in range(50 if told is None else 500):
         p = expit(line @ design)
-        slope = design @ (share * (p - y)) + prior * (line - start)
+        known = y if told is None else expit(line @ design + told)
+        slope = design @ (share * (p - known)) + prior * (line - start)
         curvature = (design * (share * p * (1 - p))) @ design.T + np.diag(prior)
         step = np.clip(np.linalg.solve(curvature, slope), -2, 2)
         line = line - step

@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from dcem.estimation.folds import person_folds
 from dcem.learners import make_learner
+from dcem.learners.learner import losses
 from dcem.learners.perceptron import (
     HIDDEN,
     Perceptron,
@@ -50,6 +51,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 ROWS_FOR_TESTING, CELLS_FOR_TESTING = 60_000, 3_000_000
 LARGEST_LOG_ODDS = 7.0  # of being tested
 TESTED_SHARE = 0.5  # of a batch, at least
+TWICE = np.float32(np.log(2))  # the M-step counts tested positives twice: undone for results
 PACES = (5, 10, 20, 40)  # steps between two renewals of the pseudo-labels
 TESTING_TAKES, OTHERS_TAKE = 0.2, 0.1  # the time of a model, in that of all networks
 STOPPED_BY = 5_000  # held-out tests of a network, at most
@@ -211,10 +213,12 @@ def _fitted(
     seed: int,
 ) -> Any:
     """A learner of some rows, which chooses by others where there are any."""
-    validation = (X[held], y[held], table.weight[held]) if held.any() else None
+    rates = None if table.rates is None or y is not table.y else table.rates
+    of_held, of_learns = (None if rates is None else rates[rows] for rows in (held, learns))
+    validation = (X[held], y[held], table.weight[held], of_held) if held.any() else None
     person = None if table.person is None else table.person[learns]
     return make_learner(name, seed, **OPTIONS.get(name, {})).fit(
-        X[learns], y[learns], table.weight[learns], validation, person
+        X[learns], y[learns], table.weight[learns], validation, person, of_learns
     )
 
 
@@ -249,7 +253,7 @@ def fit_networks(
     half of their rows are tested, and weights undo that. Held-out tested rows say when to stop; for
     networks with a `start`, those among them that they have not seen before.
     """
-    tested, y = table.tested > 0, table.y.astype(np.float32)
+    tested, y, told = table.tested > 0, table.y.astype(np.float32), table.get("evidence")
     weight = (table.weight / table.weight.mean()).astype(np.float32)
     u = np.clip(testing, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS).astype(np.float32)
     log_untested = -np.logaddexp(0, u)
@@ -273,7 +277,11 @@ def fit_networks(
             tally.add(pace)
         q = y[rows]  # [M, B]: first the tested, whose labels are known
         q[:, n_tested:] = expit(teacher.log_odds(inputs[rows[:, n_tested:]]))
-        return weight[rows] * factors * mstep_slope(z, q, y[rows], log_untested[rows])
+        found = y[rows]
+        if told is not None:  # ... or guessed given their results: as far as positive, found
+            q[:, :n_tested] = expit(z[:, :n_tested] - TWICE + told[rows[:, :n_tested]])
+            found[:, :n_tested] = 1
+        return weight[rows] * factors * mstep_slope(z, q, found, log_untested[rows])
 
     judges = tested & start.unseen if start else tested
     held = [np.flatnonzero((rows if rows.any() else ~rows) & judges) for rows in inside]
@@ -284,6 +292,8 @@ def fit_networks(
 
     def watch(network: int, z: np.ndarray) -> float:
         rows = held[network]
+        if told is not None:
+            return float(np.average(losses(z - TWICE, y[rows], told[rows]), weights=weight[rows]))
         return mstep_loss(z, y[rows], u[rows], weight[rows])
 
     train(stack, inputs, batches, slope, [inputs[rows] for rows in held], watch, schedule)

@@ -15,6 +15,7 @@ from dcem.methods.support import Support
 from dcem.methods.tables import Table, hold_out
 from dcem.table import checks
 from dcem.table.disclosure import few_people
+from dcem.table.imperfect import ASSUMPTION
 from dcem.table.labels import SelectiveLabels
 
 if TYPE_CHECKING:
@@ -187,11 +188,26 @@ def prepare(
     if validation is None and estimator.uses_validation:
         rows, watched_rows = hold_out(problem, estimator.validation_fraction, seeds[0])
         validation, watched_truth = problem, truth
+    estimator.learnt_from_ = _learnt_from(estimator, problem)
     estimator.training_counts_ = problem.counts()
     estimator.training_few_ = few_people(problem)
     estimator.group_names_ = problem.group_names
     estimator.preprocessor_ = estimator._preprocessor(problem, rows)
     return Prepared(estimator, problem, truth, rows, validation, watched_truth, watched_rows, seeds)
+
+
+def _learnt_from(estimator: Any, problem: SelectiveLabels) -> str:
+    """What is said of labels that are results of a test that errs; nothing of others."""
+    test = problem.imperfect_test
+    if test is None:
+        return ""
+    if estimator.corrects_tests:
+        return f"The truth behind a test that errs: {test.words}. {ASSUMPTION}"
+    checks.notice(
+        f"{estimator.name!r} learns the results of the test as they are, not the truth behind "
+        "them: it knows no test that errs. `ensemble`, `dcem` and `tested-only` do."
+    )
+    return f"The results of a test that errs, as they are: {test.words}."
 
 
 def _aligned(validation: SelectiveLabels, problem: SelectiveLabels) -> SelectiveLabels:

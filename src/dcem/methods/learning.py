@@ -33,10 +33,11 @@ def fit_members(
     1 (the Bayesian bootstrap), so that they disagree where little is known. `more` are columns that
     the lesson needs besides those of the tables.
     """
-    (X, y, weight, person), held = lessons(method, data, more, watched_more)
+    sample, held = lessons(method, data, more, watched_more)
+    X, y, weight, person, rates = sample
     return [
         make_learner(method.learner, seed).fit(
-            X, y, weight * _lot(person, len(y), seed) if number else weight, held, person
+            X, y, weight * _lot(person, len(y), seed) if number else weight, held, person, rates
         )
         for number, seed in enumerate(data.seeds)
     ]
@@ -50,21 +51,29 @@ def lessons(
 ) -> tuple[Sample, Rows | None]:
     """What a learner learns from, and what it chooses by."""
     train, watched = data.tables(raw=True)
-    held = None
+    held: Rows | None = None
     if watched is not None:
-        rows = _taught(method, watched, data.n_groups, watched_more or {})[:3]
-        held = rows if (rows[2] > 0).any() else None
+        seen = _taught(method, watched, data.n_groups, watched_more or {})
+        if (seen.weight > 0).any():
+            held = seen.X, seen.y, seen.weight, seen.rates
     return _taught(method, train, data.n_groups, more or {}), held
 
 
 def _taught(method: LearnerClassifier, table: Table, n_groups: int, more: Columns) -> Sample:
-    """Features, labels, weights and people of the rows that a lesson keeps."""
+    """The rows that a lesson keeps."""
     lesson = method._lesson(table.columns() | more, n_groups)
     kept = np.ones(len(table), bool) if lesson.keep is None else np.asarray(lesson.keep) > 0
     X, y, weight = method._inputs(table, n_groups)[kept], lesson.target[kept], table.weight[kept]
     if lesson.factor is not None:
         weight = weight * lesson.factor[kept]
-    return Sample(X, y, weight, None if table.person is None else table.person[kept])
+    person = None if table.person is None else table.person[kept]
+    rates = None if table.rates is None or lesson.known else table.rates[kept]
+    return Sample(X, y, weight, person, rates)
+
+
+def _rates(table: Table, column: str, rows: np.ndarray) -> np.ndarray | None:
+    """Rates of the test behind a column, if it holds results of one that errs."""
+    return table.rates[rows] if column == "y" and table.rates is not None else None
 
 
 def _lot(person: np.ndarray | None, n_rows: int, seed: int) -> np.ndarray:
@@ -89,7 +98,7 @@ def propensities(
     held = None
     if watched is not None:
         held_X = with_group(watched.X, watched.group, data.n_groups)
-        held = held_X, watched.tested, watched.weight
+        held = held_X, watched.tested, watched.weight, None
 
     def fitted(rows: np.ndarray) -> Any:
         return make_learner(method.learner, seed).fit(
@@ -133,9 +142,16 @@ def fit_doubly_robust(method: DoublyRobustClassifier, data: Prepared) -> None:
                 held = None
                 if watched is not None:
                     of = watched.tested > 0 if y == "y" else np.ones(len(watched), bool)
-                    held = (X[1][of], watched[y][of], watched.weight[of]) if of.any() else None
+                    rates = _rates(watched, y, of)
+                    held = X[1][of], watched[y][of], watched.weight[of], rates
+                    held = held if of.any() else None
                 return make_learner(method.learner, seed).fit(
-                    X[0][rows], train[y][rows], train.weight[rows], held, person[rows]
+                    X[0][rows],
+                    train[y][rows],
+                    train.weight[rows],
+                    held,
+                    person[rows],
+                    _rates(train, y, rows),
                 )
 
             parts = [train, *([] if watched is None else [watched])]
@@ -149,7 +165,7 @@ def fit_doubly_robust(method: DoublyRobustClassifier, data: Prepared) -> None:
             phi = [
                 method._pseudo_outcome(part, *both) for part, *both in zip(parts, e, m, strict=True)
             ]
-            held = None if watched is None else (watched.X, phi[1], watched.weight)
+            held = None if watched is None else (watched.X, phi[1], watched.weight, None)
             final = make_learner(method.learner, seed, squared=True)
             rest = ~learns
             method.models_.append(

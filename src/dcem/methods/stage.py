@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torch import Tensor
+from torch.nn.functional import softplus
 
 from dcem.engine import Adam, Fleet, Rows, train
 from dcem.engine.fit import Objective
+from dcem.engine.fleet import margin
 from dcem.engine.losses import cross_entropy_rows, weighted_mean
 from dcem.methods.fleets import FleetData, Trained, select
 
@@ -68,6 +70,9 @@ def rows_of(part: Rows, lesson: Lesson) -> Rows:
     columns = {"target": lesson.target, "weight": part["weight"]}
     if lesson.factor is not None:
         columns["factor"] = lesson.factor
+    told = part.get("evidence")
+    if told is not None and not lesson.known:
+        columns["evidence"] = told
     rows = Rows(part.X, columns)
     if lesson.keep is not None:
         rows = select(rows, lesson.keep)
@@ -77,7 +82,20 @@ def rows_of(part: Rows, lesson: Lesson) -> Rows:
     return rows
 
 
+def result_rows(z: Tensor, told: Tensor) -> Tensor:
+    """The loss of each row's result `[M, N]`, by its evidence; see `dcem.learners.learner`."""
+    return softplus(z) - softplus(z + told) + told.clamp_min(0)
+
+
 def factored_cross_entropy(logits: Tensor, rows: Rows) -> Tensor:
-    """The mean cross-entropy of each network, `[M]`, rows counted by their factors."""
-    values, factor = cross_entropy_rows(logits, rows["target"]), rows.get("factor")
+    """The mean cross-entropy of each network, `[M]`, rows counted by their factors.
+
+    Of results of a test that errs (column `evidence`) it is -log P(result).
+    """
+    told, factor = rows.get("evidence"), rows.get("factor")
+    values = (
+        cross_entropy_rows(logits, rows["target"])
+        if told is None
+        else result_rows(margin(logits), told)
+    )
     return weighted_mean(values if factor is None else values * factor, rows["weight"])

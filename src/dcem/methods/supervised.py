@@ -90,6 +90,7 @@ class Lesson(NamedTuple):
     keep: Any = None  # which rows; None is all of them
     factor: Any = None  # by how much a row counts besides its weight
     mean_one: bool = False  # whether factors are brought to mean 1 among the rows kept
+    known: bool = False  # whether targets are the truth, though tests err
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -110,6 +111,7 @@ class LearnerClassifier(SupervisedNetwork):
     learner: Any = "network"
 
     needs_networks: ClassVar[bool] = False
+    corrects_tests: ClassVar[bool] = True
 
     def _lesson(self, rows: Any, n_groups: int) -> Lesson:
         """Which rows, labels and factors; `rows` has columns by name and `X`."""
@@ -223,7 +225,7 @@ class OracleClassifier(LearnerClassifier):
                 "y-model stops by the truth of validation rows: pass truth=(train, validation), "
                 "or patience=None."
             )
-        return Lesson(truth)
+        return Lesson(truth, known=True)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -9,6 +9,7 @@ import numpy as np
 from dcem.estimation.folds import best_rows
 from dcem.learners.preprocess import Preprocessor
 from dcem.table.checks import notice
+from dcem.table.imperfect import evidence, unbiased
 from dcem.table.labels import SelectiveLabels
 
 # The most rows held out: enough to choose a stopping point, however long the table.
@@ -30,6 +31,7 @@ class Table:
     truth: np.ndarray | None = None
     person: np.ndarray | None = None  # codes from 0; None where every row is a person of its own
     chance: np.ndarray | None = None  # of a test, where tests were drawn by a known design
+    rates: np.ndarray | None = None  # of a test that errs [n, 2]; 1 where nobody looked
 
     @classmethod
     def of(
@@ -50,6 +52,9 @@ class Table:
             person = np.unique(problem.id[chosen], return_inverse=True)[1]
         weight = problem.weight if problem.weight is not None else np.ones(len(problem))
         chance = problem.testing_probability
+        rates = None
+        if problem.imperfect_test is not None:
+            rates = np.where(problem.tested[:, None], problem.imperfect_test.rates, 1.0)[chosen]
         X = problem.X[chosen]
         if preprocessor is not None:
             X = preprocessor.transform(problem.X, dtype, rows)
@@ -62,12 +67,16 @@ class Table:
             truth=None if truth is None else np.asarray(truth[chosen], dtype=dtype),
             person=person,
             chance=None if chance is None else np.asarray(chance[chosen], dtype=dtype),
+            rates=rates,
         )
 
     def columns(self) -> dict[str, np.ndarray]:
         """Everything but the features, by the name the methods use."""
         named = {"y": self.y, "tested": self.tested, "group": self.group, "weight": self.weight}
         optional = {"truth": self.truth, "person": self.person, "chance": self.chance}
+        if self.rates is not None:
+            for name, tells in (("evidence", evidence), ("unbiased", unbiased)):
+                optional[name] = tells(self.y, self.rates).astype(self.y.dtype)
         return named | {name: column for name, column in optional.items() if column is not None}
 
     def __getitem__(self, name: str) -> np.ndarray:

@@ -187,7 +187,8 @@ class DoublyRobustClassifier(LearnerClassifier):
 
     def _pseudo_outcome(self, rows: Any, e: Any, m: Any) -> Any:
         """What everybody's outcome would be, rightly on average if `e` or `m` is right."""
-        return m + rows["tested"] * (rows["y"] - m) / e.clip(min=self.clip)
+        y = rows.get("unbiased")
+        return m + rows["tested"] * ((rows["y"] if y is None else y) - m) / e.clip(min=self.clip)
 
 
 def halves(

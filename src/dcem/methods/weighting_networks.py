@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dcem.engine import Fleet, Rows, cross_entropy, supervised
+from dcem.engine import Fleet, Rows, supervised
 from dcem.engine.fleet import margin
 from dcem.engine.losses import weighted_mean
 from dcem.methods.dcem import SCHEDULES
 from dcem.methods.fleets import FleetData, Trained, select
 from dcem.methods.propensity import fit_propensity, log_odds
-from dcem.methods.stage import train_stage
+from dcem.methods.stage import factored_cross_entropy, train_stage
 from dcem.methods.weighting import halves
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _nuisances(
         method,
         both,
         outcome,
-        supervised(architecture, cross_entropy),
+        supervised(architecture, factored_cross_entropy),
         _tested(own),
         None if both.validation is None else _tested(both.validation),
     )
@@ -138,7 +138,9 @@ def squared_error(logits: Tensor, rows: Rows) -> Tensor:
 
 def _tested(part: Rows) -> Rows:
     kept = select(part, part["tested"])
-    return Rows(kept.X, {"target": kept["y"], "weight": kept["weight"]})
+    told = kept.get("evidence")
+    columns = {"target": kept["y"], "weight": kept["weight"]}
+    return Rows(kept.X, columns if told is None else columns | {"evidence": told})
 
 
 def _by_halves(data: FleetData) -> tuple[FleetData, Tensor, Tensor]:

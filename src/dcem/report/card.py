@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from math import isnan
+from typing import Any
 
 from dcem import __version__
 from dcem.compare.results import Judgement, TableComparison
@@ -76,7 +77,7 @@ def card_document(model: TableModel, comparison: TableComparison | None = None) 
     return Document(
         title=f"Model card: {model.name}",
         lead=f"It gives {what_it_gives(estimator)} of `{model.roles.label}` from features alone. "
-        f"Fitted to {model.source.name}.",
+        f"Fitted to {model.source.name}.{_learnt(estimator)}",
         opening=_opening(comparison, judged, target, model),
         findings=None,
         sections=tuple(sections),
@@ -84,6 +85,12 @@ def card_document(model: TableModel, comparison: TableComparison | None = None) 
         names=frozenset([*names, *model.encoder.columns, model.source.name]),
         data={"judged": judged, "target": target},
     )
+
+
+def _learnt(estimator: Any) -> str:
+    """Whether it gives the truth or the result of a test, if the two differ."""
+    learnt = getattr(estimator, "learnt_from_", "")
+    return f" What it learnt: {learnt[:1].lower()}{learnt[1:]}" if learnt else ""
 
 
 def _opening(

@@ -91,6 +91,10 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     if best.name == comparison.reference:
         sentences.append("None of the others is clearly better.")
     sentences += filter(None, [fairness(judged, comparison)])
+    if comparison.stated_rates and target.key != "truth":
+        sentences.append(
+            f"Numbers are corrected for the errors of the test: {comparison.stated_rates}."
+        )
     if level:
         said = listed([f"`{name}`" for name in level])
         ahead = f"; `{standing.best}` is ahead by a hair" if standing.best != best.name else ""

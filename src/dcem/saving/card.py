@@ -58,6 +58,7 @@ def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame) -> str:
     }
     features = getattr(estimator, "feature_names_in_", None)
     named = "" if features is None else ": " + ", ".join(f"`{name}`" for name in features)
+    learnt = getattr(estimator, "learnt_from_", "")
     needs = "features and the group" if estimator.needs_group else "features alone"
     lines = [
         f"# Model card: {estimator.name}",
@@ -66,6 +67,7 @@ def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame) -> str:
         f"{what_it_gives(estimator)} of class `{estimator.classes_[1]}` "
         f"(against `{estimator.classes_[0]}`) from {needs}.",
         "",
+        *([f"What it learnt: {learnt[:1].lower()}{learnt[1:]}", ""] if learnt else ()),
         "## The method",
         "",
         (inspect.getdoc(type(estimator)) or "").split("\nParameters\n")[0].strip(),

@@ -131,8 +131,10 @@ class TableModel:
         return f"{self.estimator.name}:{learner}" if own else self.estimator.name
 
     def judged_by(self, comparison: TableComparison) -> bool:
-        """Whether a comparison judged its method."""
-        return any(method.name == self.name for method in comparison.methods)
+        """Whether a comparison judged its method, by the same rates of a test that errs."""
+        learnt = getattr(self.estimator, "learnt_from_", "")
+        same = comparison.stated_rates in learnt if comparison.stated_rates else not learnt
+        return same and any(method.name == self.name for method in comparison.methods)
 
     def read(self, raw: Any) -> Read:
         """Raw rows (Arrow, pandas or polars) as the model reads them."""

@@ -21,6 +21,8 @@ def check_fit_input(
     tested: Any = None,
     sensitive_features: Any = None,
     sample_weight: Any = None,
+    test_sensitivity: Any = None,
+    test_specificity: Any = None,
 ) -> SelectiveLabels:
     """`SelectiveLabels` from what `fit` was given, in the words of `fit`.
 
@@ -34,6 +36,8 @@ def check_fit_input(
         tested=tested,
         group=sensitive_features,
         weight=sample_weight,
+        test_sensitivity=test_sensitivity,
+        test_specificity=test_specificity,
         names={"group": "sensitive_features", "weight": "sample_weight"},
     )
 

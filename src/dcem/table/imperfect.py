@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
+from dcem.table.disclosure import THRESHOLD
 from dcem.table.messages import InputError, did_you_mean, listed
 from dcem.text import number, percent
 
@@ -262,23 +263,28 @@ def _check_results(
         tests = int(mine.sum())
         if tests < FEWEST:
             continue
-        seen = float(y_obs[mine].mean())
+        found = int(y_obs[mine].sum())
+        seen = found / tests
         error = max(seen * (1 - seen), 1 / tests) / tests
         of = f" of group {name}" if len(group_names) > 1 else ""
+        told = f"Of the tests{of} {percent(seen, 1)} are positive."
+        if min(found, tests - found) < THRESHOLD:  # a share would be a count of few people
+            told = f"Of the tests{of} {'hardly any' if found < tests / 2 else 'nearly all'} are "
+            told += "positive."
         for place, rate in enumerate((SENSITIVITY, SPECIFICITY)):
             given = float(test.rates[mine, place].mean())
             sources = np.unique(test.source[mine, place])
             spread = sqrt(error + max(test.stated[one].error for one in sources) ** 2)
             if rate == SPECIFICITY and seen < 1 - given - FAR * spread:
                 raise InputError(
-                    f"Of the tests{of} {percent(seen, 1)} are positive. At a specificity of "
+                    f"{told} At a specificity of "
                     f"{number(given, 2)} it would be {percent(1 - given, 1)} if nobody had the "
                     "outcome: there would be fewer people who have it than none. The specificity "
                     "must be higher than stated."
                 )
             if rate == SENSITIVITY and seen > given + FAR * spread:
                 raise InputError(
-                    f"Of the tests{of} {percent(seen, 1)} are positive. At a sensitivity of "
+                    f"{told} At a sensitivity of "
                     f"{number(given, 2)} it would be {percent(given, 1)} if everybody had the "
                     "outcome: there would be more people who have it than people. The "
                     "sensitivity must be higher than stated."

@@ -15,6 +15,7 @@ from typing import Any
 from dcem.table.messages import InputError, listed, require_columns, require_unique
 
 LIST = "Repeat it, or separate with commas."
+RATE = ".6; .5-.7, a 95 % interval; F=.6,M=.8 by group; or a column."
 WILDCARDS = "Patterns such as `lab_*` work."
 
 
@@ -53,8 +54,12 @@ class Roles:
         "Column with each row's known probability of being tested, if tests were drawn; or the "
         "list that next-tests wrote.",
     )
-    test_sensitivity: str | float | Mapping[str, str | float] | None = _role("rate", "")
-    test_specificity: str | float | Mapping[str, str | float] | None = _role("rate", "")
+    test_sensitivity: str | float | Mapping[str, str | float] | None = _role(
+        "rate", f"Share of positives that the test finds, if it misses some: {RATE}"
+    )
+    test_specificity: str | float | Mapping[str, str | float] | None = _role(
+        "rate", f"Share of negatives that the test clears, if it raises false alarms: {RATE}"
+    )
     truth: str | None = _role(
         "column", "Column with everybody's true outcome, if it exists; for judging only."
     )

@@ -1,0 +1,277 @@
+"""Tests that err: do corrected numbers hold, what if the rates are wrong, what does training gain?
+
+    python experiments/wrong_tests.py run                   (150 and 20 repetitions, all cores)
+    python experiments/wrong_tests.py run --repetitions 4 --fits 1 --only "misses half" --jobs 2
+    python experiments/wrong_tests.py show
+
+Worlds of 4,000 people whose truth is known; one feature tells the group, and neither has anything
+to do with the outcome, so that every difference between groups is false. Testing depends on
+features and group, and its results err. `wrong_tests.csv`: for each world and what is told of the
+test (the rates as they are, with an interval, off by .1, nothing, ...) how often intervals hold the
+truth (doubly robust prevalence, AUC, calibration error, ROC gap of one fixed score), the mean error
+of the prevalence, and how often a difference between groups, of prevalence or of ROC curves, is
+called. `wrong_tests_training.csv`: methods told the rates, told nothing, and told wrong ones: AUC
+for the truth and mean distance from the true risk, on 20,000 new people.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, logit
+
+from _record import RESULTS, record
+
+ROWS = 4_000
+UNSURE = 0.04  # standard error of a stated sensitivity
+METHODS = (
+    "tested-only:linear",
+    "tested-only:boost",
+    "tested-only:forest",
+    "tested-only",
+    "dcem",
+    "ensemble",
+)
+
+
+@dataclass(frozen=True)
+class World:
+    """What the test does, and what is told of it: name -> (sensitivity, specificity)."""
+
+    name: str
+    sensitivity: tuple[float, float]  # in either group
+    specificity: float
+    told: Mapping[str, tuple[Any, Any]]
+    by_feature: bool = False  # whether errors depend on the features, against the assumption
+
+
+WORLDS = (
+    World(
+        "misses half",
+        (0.5, 0.5),
+        1.0,
+        {
+            "the rates": (0.5, None),
+            "an interval": ("unsure", None),
+            "nothing": (None, None),
+            ".1 too high": (0.6, None),
+        },
+    ),
+    World(
+        "misses more in one group",
+        (0.5, 0.8),
+        0.98,
+        {
+            "the rates": ("0=.5,1=.8", 0.98),
+            "nothing": (None, None),
+            "one sensitivity for both": (0.65, 0.98),
+        },
+    ),
+    World("misses and false alarms", (0.8, 0.8), 0.95, {"the rates": (0.8, 0.95)}),
+    World("never errs", (1.0, 1.0), 1.0, {"nothing": (None, None), "sensitivity .8": (0.8, None)}),
+    World(
+        "misses half, most where risk is low",
+        (0.5, 0.5),
+        1.0,
+        {"the mean rate": (0.5, None)},
+        by_feature=True,
+    ),
+)
+
+
+def draw(world: World, seed: int, rows: int = ROWS) -> tuple[np.ndarray, ...]:
+    """Features [n, 4], group [n], result [n] (NaN if untested), truth [n] and its risk [n]."""
+    rng = np.random.default_rng([seed, rows, len(world.name)])
+    X = rng.normal(size=(rows, 4))
+    group = (rng.random(rows) < expit(2.5 * X[:, 3] - 0.5)).astype(int)
+    risk = expit(-1.5 + X[:, 0] + 0.7 * X[:, 1])
+    truth = rng.random(rows) < risk
+    sensitivity = np.array(world.sensitivity)[group]
+    if world.by_feature:
+        sensitivity = expit(logit(sensitivity) + 0.8 * (X[:, 0] - 0.8))
+    positive = np.where(truth, sensitivity, 1 - world.specificity)
+    result = (rng.random(rows) < positive).astype(float)
+    tested = rng.random(rows) < expit(0.7 * X[:, 0] - 0.5 * X[:, 2] - 0.6 * group)
+    return X, group, np.where(tested, result, np.nan), truth.astype(float), risk
+
+
+def score_of(risk: np.ndarray) -> np.ndarray:
+    """A fixed score that ranks well and is off as a risk."""
+    return np.asarray(expit(1.3 * logit(risk) + 0.4))
+
+
+@cache
+def truths() -> dict[str, float]:
+    """What the numbers are in truth, from two million people."""
+    from dcem.metrics import auc
+
+    *_, truth, risk = draw(WORLDS[0], 10**6, 2_000_000)
+    score = score_of(risk)
+    part = np.minimum((10 * np.argsort(np.argsort(score)) / len(score)).astype(int), 9)
+    off = np.bincount(part, score - risk) / len(score)
+    return {
+        "prevalence": float(risk.mean()),
+        "auc": float(auc(truth, score)),
+        "calibration": float(np.abs(off).sum()),
+        "gap": 0.0,
+    }
+
+
+def told_problem(world: World, told: str, seed: int, drawn: tuple[np.ndarray, ...]) -> Any:
+    """The table, with what is told of its test."""
+    from dcem.table.labels import SelectiveLabels
+
+    X, group, result, *_ = drawn
+    sensitivity, specificity = world.told[told]
+    if sensitivity == "unsure":
+        middle = np.random.default_rng([seed, 1]).normal(world.sensitivity[0], UNSURE)
+        sensitivity = "-".join(f"{middle + side * 1.96 * UNSURE:.4f}" for side in (-1, 1))
+    return SelectiveLabels.from_arrays(
+        X,
+        result,
+        group=group.astype(str),
+        test_sensitivity=sensitivity,
+        test_specificity=specificity,
+    )
+
+
+def judged(number: int, seed: int) -> list[dict[str, Any]]:
+    """One table of a world, judged with everything that is told of its test."""
+    from dcem.compare import judge as judging
+    from dcem.estimation.evaluator import Evaluator
+    from dcem.estimation.folds import percentiles, person_folds
+    from dcem.estimation.influence import People
+    from dcem.estimation.nuisances import fit_nuisances
+
+    warnings.simplefilter("ignore")
+    world, known, rows = WORLDS[number], truths(), []
+    drawn = draw(world, seed)
+    score = score_of(drawn[-1])
+    one_fold = np.zeros(ROWS, int)
+    scored = judging.Scored(score[None], percentiles(score, one_fold), one_fold)
+    models = None
+    for told in world.told:
+        problem = told_problem(world, told, seed, drawn)
+        fold = person_folds(problem, 5, seed)
+        models = models or fit_nuisances(problem, fold, seed)  # of results: the same for all
+        judge = Evaluator(problem, fold=fold, nuisances=models)
+        gap, _ = judging._gap(judge, "dr", scored, 200, seed)
+        found = {
+            "prevalence": judge.prevalence("dr"),
+            "auc": judge.auc("dr", score),
+            "calibration": judging._calibration_error(judge, "dr", score, 200, seed),
+            "gap": gap,
+        }
+        both = [judge.prevalence_of("dr", judge.rows_of(name)) for name in "01"]
+        difference = People.of(problem).interval(both[0] - both[1])
+        row: dict[str, Any] = {"world": world.name, "told": told}
+        for name, estimate in found.items():
+            row[f"{name}_holds"] = estimate.low <= known[name] <= estimate.high
+        row["prevalence_error"] = found["prevalence"].value - known["prevalence"]
+        row["prevalence_width"] = found["prevalence"].high - found["prevalence"].low
+        row["auc_error"] = found["auc"].value - known["auc"]
+        row["false_difference"] = difference.excludes(0)
+        row["false_gap"] = gap.p_value < 0.05
+        rows.append(row)
+    return rows
+
+
+def trained(number: int, name: str, seed: int) -> list[dict[str, Any]]:
+    """One method fitted to one table, told different things, scored on new people."""
+    from dcem import methods
+    from dcem.metrics import auc
+
+    warnings.simplefilter("ignore")
+    world, rows = WORLDS[number], []
+    drawn = draw(world, seed)
+    X, *_, truth, risk = draw(world, seed + 10**7, 20_000)
+    for told in world.told:
+        begin = time.perf_counter()
+        model = methods.make(name, random_state=seed)
+        model.fit_problem(told_problem(world, told, seed, drawn))
+        score = model.predict_proba(X)[:, 1]
+        rows.append(
+            {
+                "world": world.name,
+                "told": told,
+                "method": name,
+                "auc": float(auc(truth, score)),
+                "best_auc": float(auc(truth, risk)),
+                "mean_score": float(score.mean()),
+                "mean_risk": float(risk.mean()),
+                "off": float(np.abs(score - risk).mean()),
+                "seconds": time.perf_counter() - begin,
+            }
+        )
+    return rows
+
+
+def means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Means over repetitions of what names a row."""
+    table = pd.DataFrame(rows)
+    keys = [name for name in ("world", "told", "method") if name in table]
+    table = table.astype(dict.fromkeys(table.columns.drop(keys), float))
+    grouped = table.groupby(keys, sort=False)
+    found = grouped.mean()
+    found.insert(0, "repetitions", grouped.size())
+    return found.reset_index().to_dict("records")
+
+
+def run(out: Path, repetitions: int, fits: int, jobs: int, only: str, seconds: float) -> None:
+    os.environ["OMP_NUM_THREADS"] = "1"  # read by the workers: one core each
+    worlds = [i for i, world in enumerate(WORLDS) if only in world.name]
+    training = [
+        (trained, i, name, seed) for seed in range(fits) for i in worlds for name in METHODS
+    ]
+    judging = [(judged, i, seed) for seed in range(repetitions) for i in worlds]
+    begin = time.perf_counter()
+    for name, tasks, until in (
+        ("wrong_tests_training", training, 0.35 * seconds),
+        ("wrong_tests", judging, seconds),
+    ):
+        rows: list[dict[str, Any]] = []
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
+            waiting = [workers.submit(*task) for task in tasks]
+            for done in as_completed(waiting):
+                rows += done.result()
+                if time.perf_counter() - begin > until:  # a run with fewer repetitions
+                    workers.shutdown(wait=False, cancel_futures=True)
+                    break
+        spent = time.perf_counter() - begin
+        record(name, means(rows), out, spent, workers=jobs)
+
+
+def show(out: Path) -> None:
+    for name in ("wrong_tests", "wrong_tests_training"):
+        print(pd.read_csv(out / f"{name}.csv").round(3).to_string(index=False), end="\n\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("action", choices=["run", "show"])
+    parser.add_argument("--repetitions", type=int, default=150)
+    parser.add_argument("--fits", type=int, default=20, help="repetitions of training")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--only", default="", help="only worlds whose name contains this")
+    parser.add_argument("--seconds", type=float, default=3600, help="stop after so many")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    if given.action == "run":
+        run(given.out, given.repetitions, given.fits, given.jobs, given.only, given.seconds)
+    show(given.out)
+
+
+if __name__ == "__main__":
+    main()
