@@ -134,7 +134,7 @@ class Linear(LearnerBase):
         return np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
 
     def _loss(
-        self, z: np.ndarray, y: np.ndarray, weight: np.ndarray, rates: np.ndarray | None
+        self, z: np.ndarray, y: np.ndarray, weight: np.ndarray, rates: np.ndarray | None = None
     ) -> float:
         if self.squared:
             return float(np.average((np.clip(z, 0, 1) - y) ** 2, weights=weight))

@@ -212,7 +212,7 @@ class Perceptron(LearnerBase):
             return self
         schedule = Schedule()
         given = (X, y, weight, rates) if validation is None else validation
-        held, labels, weights, held_rates = given
+        held, labels, weights, *held_rates = given
         if validation is None:
             schedule = Schedule(steps=Schedule.steps // 4)
 
@@ -223,7 +223,7 @@ class Perceptron(LearnerBase):
         def watch(network: int, z: np.ndarray) -> float:
             if self.squared:
                 return float(np.average((np.clip(z, 0, 1) - labels) ** 2, weights=weights))
-            return log_loss(z, labels, weights, held_rates)
+            return log_loss(z, labels, weights, *held_rates)
 
         size = min(schedule.batch, len(y))
         batches = shuffled([np.arange(len(y))], size, [self.seed])

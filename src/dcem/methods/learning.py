@@ -98,7 +98,7 @@ def propensities(
     held = None
     if watched is not None:
         held_X = with_group(watched.X, watched.group, data.n_groups)
-        held = held_X, watched.tested, watched.weight, None
+        held = held_X, watched.tested, watched.weight
 
     def fitted(rows: np.ndarray) -> Any:
         return make_learner(method.learner, seed).fit(
@@ -165,7 +165,7 @@ def fit_doubly_robust(method: DoublyRobustClassifier, data: Prepared) -> None:
             phi = [
                 method._pseudo_outcome(part, *both) for part, *both in zip(parts, e, m, strict=True)
             ]
-            held = None if watched is None else (watched.X, phi[1], watched.weight, None)
+            held = None if watched is None else (watched.X, phi[1], watched.weight)
             final = make_learner(method.learner, seed, squared=True)
             rest = ~learns
             method.models_.append(
