@@ -12,6 +12,7 @@ from dcem.metrics import auc
 from dcem.table.labels import SelectiveLabels
 
 S, C = 0.6, 0.95
+pytestmark = pytest.mark.filterwarnings("ignore:Everybody is tested")
 
 
 def world(n=6000, sensitivity=(S, S), specificity=C, seed=0, all_tested=False):

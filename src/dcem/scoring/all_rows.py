@@ -77,8 +77,12 @@ def fit_all_rows(
     require_all_rows(method, learner)
     if table.draw is None:
         raise InputError("The table was read whole: fit it without `all_rows`.")
-    estimator = delivered(method, members=members, learner=learner, random_state=random_state)
     problem = table.problem
+    if problem.imperfect_test is not None:
+        raise InputError(
+            "The truth behind a test that errs is learnt from rows in memory: leave out `all_rows`."
+        )
+    estimator = delivered(method, members=members, learner=learner, random_state=random_state)
     held = table.draw.numbers < held_below(table.draw)
     describe_features(estimator, problem)
     data = prepare(estimator, problem.subset(~held), problem.subset(held), None)
