@@ -195,10 +195,28 @@ def test_files_of_a_folder_may_differ_in_types_and_columns(tmp_path) -> None:
     assert read_whole(folder).to_pydict() == {"x": [1, 2, 1.5, 2.5], "y": ["a", "b", None, None]}
 
 
+def test_a_column_that_is_text_in_some_files_is_text_in_all(tmp_path) -> None:
+    parts = [
+        {"id": [7, 8], "ward": pa.array(["a", "b"]).dictionary_encode(), "x": [1, None]},
+        {"id": ["7", "A1"], "ward": pa.array(["c", "a"], pa.large_string()), "x": [0.5, 2.0]},
+        {"ward": pa.array(["b", "c"]).dictionary_encode(), "id": pa.nulls(2), "y": [True, False]},
+    ]
+    for number, part in enumerate(parts):
+        pyarrow.parquet.write_table(pa.table(part), tmp_path / f"{number}.parquet")
+    assert read_whole(tmp_path).to_pydict() == {
+        "id": ["7", "8", "7", "A1", None, None],
+        "ward": ["a", "b", "c", "a", "b", "c"],
+        "x": [1.0, None, 0.5, 2.0, None, None],
+        "y": [None, None, None, None, True, False],
+    }
+    rows = read_some(tmp_path, 5, "id", seed=3)[0]["id"].to_pylist()
+    assert rows.count("7") in (0, 2)
+
+
 def test_a_broken_file_of_a_folder_is_named_not_skipped(tmp_path) -> None:
     pyarrow.parquet.write_table(pa.table({"x": [1]}), tmp_path / "1.parquet")
     (tmp_path / "2.parquet").write_bytes(b"no Parquet at all")
-    with pytest.raises(InputError, match="not a readable Parquet"):
+    with pytest.raises(InputError, match=r"2\.parquet: not a readable Parquet"):
         read_whole(tmp_path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="without"):

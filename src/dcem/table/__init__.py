@@ -2,12 +2,13 @@
 
 `labels` (the checked problem), `roles` (which column plays which part: declared once), `messages`
 and `checks` (what is wrong, where, what to do), `layout` and `read` (files and frames to Arrow
-columns; the only reader), `drawing` (people drawn from a large table), `values` (what a cell says;
-the only parser), `groups` (the only coding of groups), `columns` (what kind of column is it?),
-`encoder` (columns to features), `outcome` (label, tested and truth, in the whole table and in any
-batch), `design` (tests drawn from a list), `leaks` (columns that may be recorded after the
-decision), `load` (all of it in order), `propose` with `hints` and `candidates` (roles by looking at
-a table), `settings` (`dcem.toml`), `disclosure` (one rule for small counts).
+columns; the only reader), `folders` (of Parquet files), `drawing` (people drawn from a large
+table), `values` (what a cell says; the only parser), `groups` (the only coding of groups),
+`columns` (what kind of column is it?), `encoder` (columns to features), `outcome` (label, tested
+and truth, in the whole table and in any batch), `design` (tests drawn from a list), `leaks`
+(columns that may be recorded after the decision), `load` (all of it in order), `propose` with
+`hints` and `candidates` (roles by looking at a table), `settings` (`dcem.toml`), `disclosure` (one
+rule for small counts).
 """
 
 from importlib import import_module

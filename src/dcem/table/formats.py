@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from dcem.extras import extra_needed
 from dcem.table.addresses import SERVER, is_fetched, without_password
+from dcem.table.folders import Batches, parquet_files, read_folder
 from dcem.table.messages import InputError, did_you_mean, listed
 from dcem.table.values import spell
 
@@ -36,8 +37,6 @@ STATISTICS = {  # suffix -> function of pyreadstat
 }
 DATABASES = (".duckdb", ".sqlite", ".sqlite3", ".db", SERVER)
 SUFFIXES = (*ARROW, *BOOKS, *STATISTICS, *DATABASES)
-
-Batches = Callable[[list[str] | None, int], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,8 @@ def stored(path: Path, query: str | None = None) -> Stored:
     suffix = path.suffix.lower()
     if path.is_dir():
         files = tuple(parquet_files(path))
-        return _folder(path, query, files, max((f.stat().st_mtime_ns for f in files), default=0))
+        changed = max((file.stat().st_mtime_ns for file in files), default=0)
+        return Stored(*read_folder(path, query, files, changed))
     if suffix in ARROW:
         refuse_query(path, query)
         return _arrow(path)
@@ -118,56 +118,7 @@ def _in_memory(table: pa.Table, notes: Sequence[str] = ()) -> Stored:
     return Stored(table.column_names, batches, tuple(notes))
 
 
-# -- folders and Arrow files -----------------------------------------------------------------------
-
-
-def parquet_files(folder: Path) -> list[Path]:
-    """The Parquet files under a folder in order; names that begin with `_` or `.` do not count."""
-    return sorted(
-        path
-        for path in folder.rglob("*.parquet")
-        if path.is_file()
-        and not any(part.startswith(("_", ".")) for part in path.relative_to(folder).parts)
-    )
-
-
-@lru_cache(maxsize=64)
-def _folder(folder: Path, only: str | None, files: tuple[Path, ...], changed: int) -> Stored:
-    """Parquet files as one table; a subfolder called `ward=A` is a column `ward`.
-
-    `only` is the one whose rows are read; it has the columns and types of all.
-    """
-    import pyarrow.dataset as ds
-    import pyarrow.fs
-
-    if not files:
-        raise InputError(f"{folder}: a folder without .parquet files.")
-    if only is not None and folder / only not in files:
-        raise InputError(f"{folder} has no file {only!r}.")
-    factory = ds.FileSystemDatasetFactory(
-        pyarrow.fs.LocalFileSystem(),
-        [str(file) for file in files],
-        ds.ParquetFileFormat(),
-        ds.FileSystemFactoryOptions(
-            partition_base_dir=str(folder), partitioning=ds.HivePartitioning.discover()
-        ),
-    )
-    # All files are asked: a number that is whole in one of them may not be in the next.
-    schema = factory.inspect(promote_options="permissive", fragments=len(files))
-    dataset = factory.finish(schema)
-
-    def batches(columns: list[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
-        for fragment in dataset.get_fragments():  # in order, and one file at a time
-            if only is not None and Path(fragment.path) != folder / only:
-                continue
-            yield from fragment.to_batches(
-                schema=schema,
-                columns=columns,
-                batch_size=min(rows, 1 << 20),
-                batch_readahead=1,
-            )
-
-    return Stored(schema.names, batches)
+# -- Arrow files -----------------------------------------------------------------------------------
 
 
 def _arrow(path: Path) -> Stored:

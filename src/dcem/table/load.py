@@ -132,7 +132,12 @@ def read_table(
             f"random with seed {random_state}. Intervals are {math.sqrt(rows / most):.1f} times as "
             "wide as all rows would make them. `most_rows` sets how many are read."
         )
-        return replace(_read(table, roles, path, encoder, query, rows), draw=draw)
+        try:
+            made = _read(table, roles, path, encoder, query, rows)
+        except InputError as error:
+            some = f"({table.num_rows:,} of {rows:,} rows were drawn: `most_rows` sets how many.)"
+            raise InputError(f"{error} {some}") from None
+        return replace(made, draw=draw)
 
 
 def _read(

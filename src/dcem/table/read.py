@@ -26,7 +26,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dcem.table import formats
+from dcem.table import folders, formats
 from dcem.table.frames import as_table
 from dcem.table.layout import Layout, layout_of, numbered, several
 from dcem.table.messages import InputError, require_columns
@@ -115,7 +115,9 @@ def _parquet(
         ):
             yield batch.rename_columns(stored).select(columns)
         return
-    file = pyarrow.parquet.ParquetFile(path, read_dictionary=text, pre_buffer=False)
+    file = pyarrow.parquet.ParquetFile(
+        path, read_dictionary=text, pre_buffer=False, buffer_size=folders.BUFFER
+    )
     for batch in file.iter_batches(batch_size=min(rows, MOST_ROWS), columns=columns):
         yield batch.select(columns)
 
@@ -297,7 +299,7 @@ def _arrow_column(series: pd.Series) -> pa.Array:
 def file_hash(path: Path, query: str | None = None) -> str:
     """SHA-256 of the file's bytes, and of the query; of a folder, of its files in order."""
     digest = sha256()
-    for part in formats.parquet_files(path) if path.is_dir() else [path]:
+    for part in folders.parquet_files(path) if path.is_dir() else [path]:
         with part.open("rb") as file:
             while block := file.read(1 << 20):
                 digest.update(block)
