@@ -384,11 +384,10 @@ def _calibration_points(
     points = []
     for here in _large_enough(evaluator, target, [rows & (bins == i) for i in range(n_bins)]):
         part = masses.among(here)
-        risk = measures.prevalence(part)
-        found = risk.estimate(person, evaluator.level)
+        risk = measures.prevalence(part).estimate(person, evaluator.level)
         predicted = float(score @ part.total / part.total.sum())
         share = float(part.total.sum() / masses.total.sum())
-        points.append((predicted, risk.value, found.low, found.high, share))
+        points.append((predicted, risk.value, risk.low, risk.high, share))
     columns = np.array(points).reshape(-1, 5).T
     return CalibrationPoints(*columns)
 
