@@ -9,11 +9,11 @@ import pytest
 
 from dcem import metrics
 from dcem.estimation import measures
-from dcem.estimation.nuisance_learners import BoostedTrees
 from dcem.estimation.cross_fitting import best_mixture
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles, person_folds
 from dcem.estimation.influence import wilson
+from dcem.estimation.nuisance_learners import BoostedTrees
 from dcem.estimation.nuisances import FLOOR, Nuisances, fit_nuisances
 from dcem.estimation.outcomes import TARGETS, Masses, masses, stand_for
 from dcem.metrics.estimate import Estimate

@@ -20,11 +20,11 @@ from dcem.audit.sensitivity import prevalence_sensitivity
 from dcem.audit.testing import missing_by_testing, risk_curves, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
 from dcem.audit.yields import yields
-from dcem.estimation.nuisance_learners import candidates
 from dcem.estimation.cross_fitting import ROW_BUDGET, Features, Learners, modelling
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
+from dcem.estimation.nuisance_learners import candidates
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import Unseen, true_risk
 from dcem.estimation.overlap import BIN_EDGES

@@ -33,7 +33,6 @@ from typing import Any
 
 import numpy as np
 
-from dcem.estimation.nuisance_learners import candidates
 from dcem.estimation.cross_fitting import (
     MIXED,
     ROW_BUDGET,
@@ -42,6 +41,7 @@ from dcem.estimation.cross_fitting import (
     Learners,
     cross_fit,
 )
+from dcem.estimation.nuisance_learners import candidates
 from dcem.estimation.outcomes import true_risk
 from dcem.estimation.results import Nuisance
 from dcem.table.labels import SelectiveLabels

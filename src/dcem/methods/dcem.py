@@ -21,8 +21,8 @@ from dcem.methods.propensity import (
     foreign_log_odds,
     log_odds,
 )
+from dcem.methods.published_choices import WIDE, PropensitySettings
 from dcem.methods.registry import renamed
-from dcem.methods.settings import WIDE, PropensitySettings
 from dcem.methods.stage import factored_cross_entropy, rows_of
 from dcem.methods.supervised import Lesson
 from dcem.methods.tables import Table

@@ -21,8 +21,8 @@ from dcem.methods.fleets import FleetData, Trained
 from dcem.methods.mixture import fit_two_normals
 from dcem.methods.network import NetworkClassifier
 from dcem.methods.noise import Noise, partners, slots_of
+from dcem.methods.published_choices import RELEASED, SLOW, WIDE
 from dcem.methods.registry import renamed
-from dcem.methods.settings import RELEASED, SLOW, WIDE
 
 # Settings of the mixture fits: scikit-learn's defaults, and those of DivideMix's authors.
 MIXTURES: dict[str, dict[str, Any]] = {

@@ -17,8 +17,8 @@ from dcem.engine.losses import cross_entropy_rows, mean_or_zero, weighted_mean
 from dcem.methods.base import GroupPredictor
 from dcem.methods.fleets import FleetData, Trained
 from dcem.methods.network import check_variant
+from dcem.methods.published_choices import RELEASED, SINGLE, SLOW
 from dcem.methods.registry import renamed
-from dcem.methods.settings import RELEASED, SINGLE, SLOW
 from dcem.methods.stage import train_stage
 from dcem.methods.supervised import SupervisedNetwork
 from dcem.table import checks

@@ -15,7 +15,7 @@ import numpy as np
 from dcem.extras import extra_needed
 from dcem.learners.preprocess import Preprocessor
 from dcem.methods.base import SelectiveClassifier
-from dcem.methods.settings import WITHOUT_NETWORKS
+from dcem.methods.published_choices import WITHOUT_NETWORKS
 from dcem.methods.tables import Table
 from dcem.table.labels import SelectiveLabels
 

@@ -14,8 +14,8 @@ from dcem.engine.fleet import margin
 from dcem.engine.losses import cross_entropy_rows, weighted_mean
 from dcem.methods.fleets import FleetData, Trained
 from dcem.methods.network import check_variant
+from dcem.methods.published_choices import RELEASED, SINGLE, SLOW, WIDE
 from dcem.methods.registry import renamed
-from dcem.methods.settings import RELEASED, SINGLE, SLOW, WIDE
 from dcem.methods.supervised import SupervisedNetwork, TestedOnlyClassifier
 from dcem.table import checks
 

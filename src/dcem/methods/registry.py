@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from dcem.extras import MissingExtra, extra_needed, is_installed, is_missing
-from dcem.methods.settings import COMMON, WITHOUT_NETWORKS
+from dcem.methods.published_choices import COMMON, WITHOUT_NETWORKS
 from dcem.table import checks
 from dcem.table.messages import did_you_mean
 

@@ -22,8 +22,8 @@ from dcem.engine.fleet import Architecture, margin
 from dcem.engine.losses import weighted_mean
 from dcem.methods.fleets import FleetData
 from dcem.methods.noise import Noise
+from dcem.methods.published_choices import SINGLE, SLOW, WIDE
 from dcem.methods.registry import renamed
-from dcem.methods.settings import SINGLE, SLOW, WIDE
 from dcem.methods.supervised import SupervisedNetwork
 
 

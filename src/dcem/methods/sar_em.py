@@ -15,8 +15,8 @@ from dcem.engine.losses import cross_entropy_rows, weighted_mean
 from dcem.methods.em import History, alternate
 from dcem.methods.fleets import FleetData, Trained, saves_of
 from dcem.methods.network import NetworkClassifier, check_variant
+from dcem.methods.published_choices import RELEASED, SLOW
 from dcem.methods.registry import renamed
-from dcem.methods.settings import RELEASED, SLOW
 from dcem.methods.support import with_group
 from dcem.table import checks
 

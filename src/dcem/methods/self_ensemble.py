@@ -16,8 +16,8 @@ from dcem.engine.losses import cross_entropy_rows, mean_or_zero
 from dcem.methods.fleets import FleetData, Trained, saves_of
 from dcem.methods.network import NetworkClassifier, check_variant
 from dcem.methods.noise import Noise
+from dcem.methods.published_choices import RELEASED, WIDE
 from dcem.methods.registry import renamed
-from dcem.methods.settings import RELEASED, WIDE
 from dcem.metrics import auc
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from dcem.methods.base import GroupPredictor, Prepared, SelectiveClassifier
 from dcem.methods.network import NetworkClassifier
+from dcem.methods.published_choices import SINGLE, SLOW, WIDE
 from dcem.methods.registry import renamed
-from dcem.methods.settings import SINGLE, SLOW, WIDE
 from dcem.methods.support import with_group
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels

@@ -17,8 +17,8 @@ import numpy as np
 from dcem.estimation.folds import best_rows, in_turn
 from dcem.methods.base import Prepared
 from dcem.methods.network import check_variant
+from dcem.methods.published_choices import RELEASED, SINGLE, SLOW, WIDE, PropensitySettings
 from dcem.methods.registry import renamed
-from dcem.methods.settings import RELEASED, SINGLE, SLOW, WIDE, PropensitySettings
 from dcem.methods.supervised import LearnerClassifier, Lesson
 from dcem.table import checks
 
