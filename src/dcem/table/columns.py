@@ -242,8 +242,8 @@ def _guess_number(
     clock = _clock(found) if whole else ""
     like_codes = whole and len(found) > MOST_CODES
     like_codes = like_codes and bool(CODE_NAME.search(name) or ID_NAME.search(name))
-    codes = NAMED_LIKE_CODES * like_codes
-    note = "; ".join(filter(None, [note, codes, clock, _apart(found, counts)]))
+    said = NAMED_LIKE_CODES * like_codes
+    note = "; ".join(filter(None, [note, said, clock, _apart(found, counts)]))
     return Guess("number", share, len(found), Encoding(name, "number"), note)
 
 
