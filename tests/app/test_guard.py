@@ -47,6 +47,8 @@ def test_no_token_no_answer(app) -> None:
 def test_the_token_works_once_and_becomes_a_cookie_that_no_script_or_site_gets(app) -> None:
     with app.client(entered=False) as client:
         assert client.get("/?token=wrong").status_code == 403
+        assert client.head(f"/?token={app.token}").status_code == 403
+        assert client.post(f"/?token={app.token}").status_code == 403
         entered = client.get(f"/?token={app.token}")
         assert entered.status_code == 303
         assert entered.headers["location"] == "/"

@@ -92,11 +92,12 @@ def test_the_shown_commands_run_on_a_database(app, monkeypatch) -> None:
 def test_sheets_are_chosen_among(app) -> None:
     pytest.importorskip("openpyxl")
     with pd.ExcelWriter(app.tables / "book.xlsx") as book:
-        for sheet in ("Read me", "2024"):
+        for sheet in ("<b>Read me", "2024"):
             pd.DataFrame({"x": [1, 2], sheet: [0, 1]}).to_excel(book, sheet_name=sheet, index=False)
     with app.client() as client:
         page = client.get(opened(client, app, path="book.xlsx"))
         assert page.text.count('name="query"') == 2
+        assert "<b>Read" not in page.text
         assert "2024" in client.get(opened(client, app, path="book.xlsx", query="2024")).text
 
 
@@ -122,7 +123,7 @@ def test_a_folder_of_parquet_files_is_a_table(app) -> None:
 
 
 def test_links_lead_nowhere(app) -> None:
-    """Neither out of a folder of Parquet files, nor from a run into a bundle."""
+    """Neither out of a folder, now or later, nor from a run into a bundle."""
     secret = app.tables.parent / "secret.parquet"
     pd.DataFrame({"x": [1]}).to_parquet(secret)
     (app.tables / "parts").mkdir()
@@ -131,6 +132,13 @@ def test_links_lead_nowhere(app) -> None:
     with app.client() as client:
         assert client.post("/open", data=app.form(path="parts")).status_code == 422
         address = opened(client, app, path="stops.csv")
+        people = app.tables / "people.parquet"
+        pd.DataFrame({"x": [1]}).to_parquet(people)
+        opened(client, app, path=people.name, study="stops", step="score")
+        assert app.work.study("stops").people == Place(people)
+        people.unlink()
+        people.symlink_to(secret)
+        assert app.work.study("stops").people == Place(app.tables / "stops.csv")
         run = app.work.study("stops").folder / "audit-1"
         run.mkdir()
         (run / "job.json").write_text(

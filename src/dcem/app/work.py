@@ -189,6 +189,8 @@ class Work:
             said = read_settings(settings) if settings.exists() else Settings()
         except (OSError, ValueError, TypeError, AttributeError, KeyError):
             return None
+        if "people" in plain and not self._is_open(Path(plain["people"])):
+            del plain["people"]  # a link since it was chosen
         return Study(file.parent, table, self.start, said, plain)
 
     def open(self, place: Place) -> Study:
