@@ -4,6 +4,7 @@ The pages of `dcem app` are clicked through in a browser, with a made-up table o
 there is no browser the pictures are left as they are, and that is said.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -32,7 +33,8 @@ PICTURES = (
 def pages(folder: Path) -> Iterator[str]:
     """The address of an app that reads a folder."""
     command = [sys.executable, "-u", "-m", "dcem.cli", "app", "--no-browser", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    at_home = {**os.environ, "HOME": str(folder.parent)}  # the pages say ~/study
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=at_home) as process:
         assert process.stdout is not None
         found = re.search(r"http\S+", process.stdout.readline())
         assert found is not None
@@ -84,10 +86,12 @@ def main() -> None:
     sys.path.append(str(DOCS.parent / "tests" / "support"))
     from tables import write_survey
 
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as started:
-        write_survey(Path(folder) / "survey.csv", 2_000)
+    with tempfile.TemporaryDirectory() as home, sync_playwright() as started:
+        folder = Path(home).resolve() / "study"
+        folder.mkdir()
+        write_survey(folder / "survey.csv", 2_000)
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        with pages(Path(folder)) as address:
+        with pages(folder) as address:
             click_through(browser.new_page(viewport=WIDE), address)
         browser.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib import resources
+from pathlib import Path
 
 import jinja2
 from markupsafe import Markup, escape
@@ -28,9 +29,15 @@ def environment() -> jinja2.Environment:
     )
     made.globals["SUFFIXES"] = SUFFIXES
     made.filters["prose"] = lambda text: Markup(prose(in_buttons(text)))
-    made.filters["name"] = column_name
+    made.filters |= {"name": column_name, "path": from_home}
     made.filters |= {"count": count, "percent": percent, "duration": duration, "doing": doing}
     return made
+
+
+def from_home(path: Path) -> str:
+    """A path as people write it: `~/study`."""
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if home in path.parents else str(path)
 
 
 def column_name(name: str) -> Markup:

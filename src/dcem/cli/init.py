@@ -34,7 +34,7 @@ def init(
     from dcem.table import propose_roles
     from dcem.table.addresses import as_named, is_fetched
     from dcem.table.messages import InputError
-    from dcem.table.settings import NAME, Settings, settings_text
+    from dcem.table.settings import NAME, Settings, find_settings, settings_text
 
     beside = None if is_fetched(table) else table
     path = out or (Path(NAME) if beside is None else table.parent / NAME)
@@ -52,6 +52,8 @@ def init(
     found = Settings(beside, proposal.roles, {"": {"query": query} if query else {}})
     write_text(path, settings_text(found, reasons=reasons, doubts=proposal.doubts))
     check = f"dcem check {shlex.quote(as_named(table))}"
+    if find_settings(table) != path:
+        check += f" --config {shlex.quote(str(path))}"
     then = escape(check) if "label" in proposal.roles else "name the label in it"
     said = f"\nWrote [bold]{escape(str(path))}[/bold]. Read it, change what is wrong, then: {then}"
     console.print(said, soft_wrap=True)  # a command is copied in one piece

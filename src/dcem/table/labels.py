@@ -189,7 +189,8 @@ class SelectiveLabels:
         if reference_group is not None and reference_group not in levels:
             raise InputError(
                 f"The reference group {reference_group!r} does not occur."
-                f"{did_you_mean(reference_group, levels)} The groups are: {listed(levels)}."
+                f"{did_you_mean(reference_group, levels)} "
+                + ("No group was named." if group is None else f"The groups are: {listed(levels)}.")
             )
         rates = {"sensitivity": test_sensitivity, "specificity": test_specificity}
         errs = imperfect_test(
