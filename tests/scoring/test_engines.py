@@ -1,5 +1,7 @@
-"""Scores on engines that others run: folders of files, Ray, Ray Data, DuckDB; all as here."""
+"""Scores on engines that others run: DuckDB, Spark, MLflow, Ray; all as here."""
 
+import shutil
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from dcem import load_model
 from dcem.methods import make
 from dcem.scoring import TableModel, predict_file, predict_folder, score_batches
 from dcem.table import read_table
@@ -115,6 +118,41 @@ def test_duckdb(saved, parts, expected) -> None:
         ((mean, n),) = base.sql("SELECT avg(score), count(*) FROM scores").fetchall()
     assert n == 3000
     assert mean == pytest.approx(expected.score.mean(), abs=1e-6)
+
+
+@pytest.mark.slow
+def test_spark(saved, parts, expected, monkeypatch) -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    from pyspark.sql import SparkSession
+
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", "700").getOrCreate()
+    try:
+        schema = (
+            "patient string, score float, score_spread float, distance float, like_tested boolean"
+        )
+        score = partial(score_batches, saved, keep=KEEP, threads=1)
+        rows = spark.read.parquet(str(parts)).mapInArrow(score, schema).toArrow().to_pandas()
+    finally:
+        spark.stop()
+    ours = rows.set_index("patient").loc[expected.patient].reset_index()
+    pd.testing.assert_frame_equal(ours, expected, check_dtype=False, check_exact=True)
+
+
+@pytest.mark.slow
+def test_mlflow_as_documented(saved, tmp_path, monkeypatch) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
+    page = (Path(__file__).parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
+    recipe = page.partition("## MLflow")[2].partition("```python\n")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(saved, tmp_path / "model")
+    exec(compile(recipe, "engines.md", "exec"), {"__name__": "recipe"})
+    people = visits(50)
+    found = mlflow.pyfunc.load_model("risk").predict(people)
+    np.testing.assert_array_equal(found, load_model(saved).predict_proba(people)[:, 1])
 
 
 # -- Ray -------------------------------------------------------------------------------------------
