@@ -1,5 +1,6 @@
 """What goes wrong ends with one clear message, or with a traceback where it is our fault."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from dcem.cli._errors import PoliteGroup
+from dcem.cli._errors import PoliteGroup, message_for
 from dcem.extras import EXTRAS
 from dcem.table.checks import DataWarning, InputError
 
@@ -160,3 +161,10 @@ def test_every_extra_named_exists() -> None:
     declared = tomllib.loads(pyproject.read_text())["project"]["optional-dependencies"]
     for module, extra in EXTRAS.items():
         assert any(line.startswith(module.replace("_", "-")) for line in declared[extra]), module
+
+
+def test_a_full_disk_is_told_in_a_line() -> None:
+    assert message_for(OSError(errno.ENOSPC, "No space left on device")) == (
+        "no space left on device"
+    )
+    assert message_for(OSError(errno.EBADF, "Bad file descriptor")) is None  # ours

@@ -9,6 +9,7 @@ Messages come from rooms that know no command line: they name an argument in bac
 Python. Here it becomes the option that sets it.
 """
 
+import errno
 import os
 import re
 import sys
@@ -30,9 +31,10 @@ def message_for(error: Exception) -> str | None:
     if isinstance(error, ModuleNotFoundError):
         return missing_extra(error)
     if isinstance(error, OSError):
+        what = (error.strerror or type(error).__name__).lower()
         if error.filename is None:
-            return None
-        return f"{_wanted(error.filename)}: {(error.strerror or type(error).__name__).lower()}"
+            return what if error.errno in (errno.ENOSPC, errno.EDQUOT) else None
+        return f"{_wanted(error.filename)}: {what}"
     return str(error) if isinstance(error, InputError | MissingExtra) else None
 
 
