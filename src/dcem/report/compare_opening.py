@@ -120,7 +120,10 @@ def _certainty(comparison: TableComparison, best: MethodResult, target: Target) 
     gain, first = best.judgements[target.key].auc_gain, comparison.reference
     said = ""
     if gain is not None and gain.estimable:
+        level = comparison.standings[target.key].level_with
         clear = "clear of zero" if gain.excludes(0) else "not clear of zero"
+        if gain.excludes(0) and {first, best.name} & {*level}:
+            clear += " by itself, and not among all pairs of methods at once"
         said = f"The gain over `{first}`, {gain:gain}, is {clear}. "
     if target.key == "tested":
         why = next((t.reason for t in comparison.targets if not t.available and t.reason), "")

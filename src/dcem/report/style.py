@@ -183,8 +183,11 @@ _REM_AN_INCH = 6.25  # on a wide screen; so that letters have one size in figure
 
 
 def _round(tag: re.Match[str]) -> str:
-    """Coordinates to a hundredth of a point: no eye sees more, and the file is half as long."""
-    return re.sub(r"(\.\d\d)\d+", r"\1", tag.group())
+    """Coordinates to a tenth of a point: no eye sees more, and the file is half as long."""
+    coarse = re.sub(
+        r' (?:d|x|y)="[^"]*"', lambda place: re.sub(r"(\.\d)\d+", r"\1", place[0]), tag[0]
+    )
+    return re.sub(r"(\.\d\d)\d+", r"\1", coarse)
 
 
 def _share_style(run: re.Match[str]) -> str:

@@ -97,12 +97,16 @@ def _(what: doc.Table) -> Iterator[str]:
 
 @block.register
 def _(what: doc.Dots) -> Iterator[str]:
-    beside = [f"{what.reference}, {column}" for column in what.columns] if what.reference else []
-    columns = ["", *what.columns, *beside]
+    compared = [  # columns that have something to be compared with
+        place
+        for place in range(len(what.columns))
+        if any(isinstance(one.references[place], doc.Number) for one in what.rows if one.references)
+    ]
+    columns = ["", *what.columns, *(f"{what.reference}, {what.columns[i]}" for i in compared)]
     rows = [
         ["**" * row.marked + cell(row.label) + "**" * row.marked]
-        + [cell(content) for content in (*row.values, *row.references)]
-        + [""] * (len(columns) - 1 - len(row.values) - len(row.references))
+        + [cell(content) for content in row.values]
+        + [cell(row.references[place]) if row.references else "" for place in compared]
         for row in what.rows
     ]
     yield from (f"**{_safe(what.title)}**", "")
