@@ -41,14 +41,19 @@ TOLD = [remedy for *_, remedy in KEYS.values()] + [
 ]
 
 
+def _unbraced(source: str) -> str:
+    """With a line in place of what is filled in."""
+    return re.sub(r"\{[^{}]*\}", "_", source)
+
+
 def test_phrases_of_a_field_are_phrases_of_a_report() -> None:
     """A sentence that is reworded in general must be so in the table."""
     rooms = [Path(dcem.__file__).parent / name for name in ("audit", "compare", "estimation")]
     files = [path for room in rooms for path in room.rglob("*.py")]
     files += [path for path in (rooms[0].parent / "report").rglob("*.py") if path.stem != "words"]
     sources = " ".join(path.read_text(encoding="utf-8") for path in files)
-    written = re.sub(r"[\"']\s*f?[\"']", "", re.sub(r"\{[^{}]*\}", "_", sources)).lower()
-    written = re.sub(r"\s+", " ", written) + " ".join([*TO_DO.values(), *TOLD]).lower()
+    joined = [re.sub(r"[\"']\s*f?[\"']", "", text) for text in (_unbraced(sources), sources)]
+    written = re.sub(r"\s+", " ", " ".join([*joined, *TO_DO.values(), *TOLD])).lower()
     found = [phrase for words in FIELDS.values() for phrase in words if len(phrase.split()) > 4]
     bars = [f"{both}signs point to a _ bar for" for both in ("the ", "both ")]
     for phrase in found:
@@ -62,10 +67,7 @@ def test_nobody_is_told_to_search_people_or_to_give_loans_for_a_number(remedies)
     for remedy in remedies.values():
         said = police(remedy)
         assert not re.search(r"search (some|more|those|people)|collect", said, re.I), said
-        assert not re.search(
-            r"approval (some|more|those|applicants)|bear|find",
-            lender(remedy).removeprefix("Find out"),
-        )
+        assert not re.search(r"approval (some|more|those|applicants)|bear|finds", lender(remedy))
     assert "approve some of them at random" in lender(TO_DO["overlap"])
 
 

@@ -42,6 +42,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "what a test would show": "whether a loan would default",
         "what tests show": "which loans default",
         "what a test shows": "which loans default",
+        "how much the test finds": "how many of the defaults are recorded",
         "tests are positive": "loans default",
         "tests of group": "loans to group",
         "are positive more often": "default more often",
