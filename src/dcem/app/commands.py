@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dcem.app.places import Place
-from dcem.app.work import Study
+from dcem.app.work import Study, Work
 from dcem.table.settings import NAME as SETTINGS
 
 WIDE = 76  # columns of a shown command before it is broken
@@ -89,6 +89,12 @@ class Code(str):
 def opened() -> Recipe:
     """The first screen."""
     return Recipe(("app",), _proposed("'table.csv'"))
+
+
+def asked(work: Work, path: Path, query: str) -> Recipe:
+    """Which table of a file; as an example, with one of its queries."""
+    table = work.shown(path)
+    return Recipe(words("init", table, query=query), _proposed(f"{table!r}, {query!r}"))
 
 
 def looked(study: Study) -> Recipe:

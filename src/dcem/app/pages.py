@@ -167,11 +167,15 @@ class Pages:
         """Choose among the tables of a database, or the sheets of a workbook."""
         asked = request.query_params
         path = self.work.inside(asked.get("path", ""))
+        found = choices(path)
+        if not found:
+            raise LookupError(path)
         return self.page(
             "which.html",
             f"Which table of {path.name}?",
             path=path,
-            choices=choices(path),
+            choices=found,
+            recipe=commands.asked(self.work, path, next(iter(found.values()))),
             sql=takes_sql(path),
             asked={name: asked.get(name, "") for name in ("study", "step")},
         )

@@ -92,9 +92,7 @@ class Study:
 
     def shown(self, path: Path) -> str:
         """A path as one would type it in the folder of the start."""
-        inside = path.is_relative_to(self.start)
-        text = str(path.relative_to(self.start) if inside else path)
-        return f"./{text}" if text.startswith("-") else text
+        return typed(path, self.start)
 
     def say(self, roles: dict[str, Any], reasons: Reasons | None = None, **choices: Any) -> None:
         """Write roles, and choices for all commands, to `dcem.toml`; None forgets a choice."""
@@ -133,6 +131,10 @@ class Work:
     def start(self) -> Path:
         """Where commands run."""
         return self.folders[0]
+
+    def shown(self, path: Path) -> str:
+        """A path as one would type it in the folder of the start."""
+        return typed(path, self.start)
 
     def inside(self, given: str) -> Path:
         """The file or folder that was meant, if it may be read; otherwise an error that helps."""
@@ -221,6 +223,12 @@ class Work:
             except FileExistsError:
                 continue
         raise InputError(f"{self.out} holds too many studies of {table.name!r}.")
+
+
+def typed(path: Path, start: Path) -> str:
+    """A path as one would type it in the folder `start`."""
+    text = str(path.relative_to(start) if path.is_relative_to(start) else path)
+    return f"./{text}" if text.startswith("-") else text
 
 
 @contextmanager
