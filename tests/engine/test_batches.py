@@ -32,8 +32,19 @@ def test_a_network_walks_the_same_way_in_any_company():
         assert torch.equal(alone.index[0], together.index[1])
 
 
-def test_a_walk_goes_on_from_its_state():
-    walked, resumed = Batches(20, 6, [5, 6], CPU), Batches(20, 6, [0, 0], CPU)
+def test_networks_with_other_numbers_of_rows_walk_as_alone():
+    together = Batches([20, 13], 6, [5, 9], CPU)
+    alone = Batches(20, 6, [5], CPU), Batches(13, 6, [9], CPU)
+    for _ in range(15):
+        together.advance()
+        for m, one in enumerate(alone):
+            one.advance()
+            assert torch.equal(one.index[0], together.index[m])
+
+
+@pytest.mark.parametrize("n_rows", [20, [20, 13]])
+def test_a_walk_goes_on_from_its_state(n_rows):
+    walked, resumed = Batches(n_rows, 6, [5, 6], CPU), Batches(n_rows, 6, [0, 0], CPU)
     for _ in range(5):
         walked.advance()
     resumed.load_state(walked.state())

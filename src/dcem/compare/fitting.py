@@ -23,6 +23,7 @@ from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
 Progress = Callable[[str], None]
+TOGETHER = 4  # tables whose single networks are fitted as one fleet, at half the cost
 WORTH_A_PROCESS = 10_000  # rows to fit to, in all: below, starting processes takes longer
 # How long a fit takes, in units of a network's: for estimates of the time that is left.
 COSTS = {"ensemble": 5.0, "ipw": 2.0, "dr-learner": 3.0, "self": 5.0, "dividemix": 5.0}
@@ -115,15 +116,17 @@ def fit_and_score(
     Yields the method, the position of the part, and the scores, in any order. Fits are shared out
     over the cores, a process and a thread for each, or over the cluster that `ray` is connected
     to, and begin at once. Where there is little to fit, the parts of a method are fitted together,
-    here when they are asked for. Scores are the same wherever they are made.
+    here when they are asked for; single networks are fitted to a few parts together. Scores are the
+    same wherever they are made.
     """
     models = {
         name: delivered(name, members=members, folds=folds, **(params or {})) for name in names
     }
     seeds = [int(seed) for seed in np.random.SeedSequence(random_state).generate_state(len(parts))]
     rows = sum(len(part.train) for part in parts)
-    together = rows < WORTH_A_PROCESS  # the same on every machine: it changes the last bits
-    groups = [range(len(parts))] if together else [range(i, i + 1) for i in range(len(parts))]
+    # the same on every machine: it changes the last bits
+    size = len(parts) if rows < WORTH_A_PROCESS else TOGETHER if members == 1 else 1
+    groups = [range(i, min(i + size, len(parts))) for i in range(0, len(parts), size)]
     given = parts if ray is None else [ray.put(part) for part in parts]  # once for all methods
     jobs = [
         (name, model, group, seeds[group.start : group.stop], *given[group.start : group.stop])

@@ -43,38 +43,36 @@ class Batches:
     epoch.
     """
 
-    def __init__(self, n_rows: int, size: int, seeds: Sequence[int], device: torch.device):
-        self.n_rows, self.size = n_rows, size
+    def __init__(
+        self, n_rows: int | Sequence[int], size: int, seeds: Sequence[int], device: torch.device
+    ):
+        """`n_rows` of all networks, or of each."""
+        self.n_rows = [n_rows] * len(seeds) if isinstance(n_rows, int) else list(n_rows)
+        self.size = size
         self.index = torch.zeros(len(seeds), size, dtype=torch.int64, device=device)
         self._generators = [torch.Generator().manual_seed(int(seed)) for seed in seeds]
-        self._waiting = torch.empty(len(seeds), 0, dtype=torch.int32)  # drawn, not yet used
-        self._position = 0
+        self._waiting = [torch.empty(0, dtype=torch.int32) for _ in seeds]  # drawn, not yet used
 
     def advance(self) -> None:
         """Fill `index` with the next batch, in place."""
-        if self._waiting.shape[1] - self._position < self.size:
-            fresh = torch.stack(
-                [
-                    torch.randperm(self.n_rows, generator=generator, dtype=torch.int32)
-                    for generator in self._generators
-                ]
-            )
-            self._waiting = torch.cat([self._waiting[:, self._position :], fresh], dim=1)
-            self._position = 0
-        end = self._position + self.size
-        self.index.copy_(self._waiting[:, self._position : end])
-        self._position = end
+        for m, (n_rows, generator) in enumerate(zip(self.n_rows, self._generators, strict=True)):
+            while len(self._waiting[m]) < self.size:
+                fresh = torch.randperm(n_rows, generator=generator, dtype=torch.int32)
+                self._waiting[m] = torch.cat([self._waiting[m], fresh])
+        self.index.copy_(torch.stack([rows[: self.size] for rows in self._waiting]))
+        self._waiting = [rows[self.size :] for rows in self._waiting]
 
     def state(self) -> dict[str, Any]:
         """Where the walk stands."""
+        padded = torch.nn.utils.rnn.pad_sequence(self._waiting, batch_first=True, padding_value=-1)
         return {
-            "batches.waiting": self._waiting[:, self._position :].clone(),
+            "batches.waiting": padded,
             "batches.generators": torch.stack([g.get_state() for g in self._generators]),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go on from where the walk stood."""
-        self._waiting, self._position = state["batches.waiting"].clone(), 0
+        self._waiting = [rows[rows >= 0].clone() for rows in state["batches.waiting"]]
         for generator, saved in zip(
             self._generators, state["batches.generators"].cpu(), strict=True
         ):
@@ -203,7 +201,8 @@ class Trainer:
         if batch_size is not None and batch_size < len(rows):
             if seeds is None:
                 raise ValueError("minibatches need seeds: one for each network of the fleet")
-            self._batches = Batches(len(rows), batch_size, seeds, fleet.flat.device)
+            n_rows = rows.lengths or len(rows)
+            self._batches = Batches(n_rows, batch_size, seeds, fleet.flat.device)
 
     def run(
         self,

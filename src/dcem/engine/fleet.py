@@ -40,11 +40,13 @@ class Architecture(Protocol):
 @dataclass
 class Rows:
     """Rows of a table: features `X`, shared `[N, d]` or one table per network `[M, N, d]`, and any
-    further columns by name, each `[N]` or `[M, N]`. Shared ones are stored once.
+    further columns by name, each `[N]` or `[M, N]`. Shared ones are stored once. Where tables of
+    several lengths are padded to one, `lengths` says how many rows each network has.
     """
 
     X: Tensor
     columns: dict[str, Tensor] = field(default_factory=dict)
+    lengths: Sequence[int] | None = None
 
     def __len__(self) -> int:
         return self.X.shape[-2]
@@ -58,7 +60,7 @@ class Rows:
 
     def plus(self, **columns: Tensor) -> Rows:
         """The same rows with further columns, or others under the same names."""
-        return Rows(self.X, self.columns | columns)
+        return Rows(self.X, self.columns | columns, self.lengths)
 
     def take(self, index: Tensor) -> Rows:
         """The rows `index [M, B]`, each network its own: features `[M, B, d]`, columns `[M, B]`."""
@@ -80,7 +82,8 @@ class Rows:
         def move(tensor: Tensor) -> Tensor:
             return tensor.to(device, dtype if tensor.is_floating_point() else None)
 
-        return Rows(move(self.X), {name: move(column) for name, column in self.columns.items()})
+        columns = {name: move(column) for name, column in self.columns.items()}
+        return Rows(move(self.X), columns, self.lengths)
 
 
 class Fleet:

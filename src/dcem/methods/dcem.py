@@ -135,6 +135,7 @@ class DCEMClassifier(NetworkClassifier):
     in_short: ClassVar[str] = "fills in the untested, round by round"
     resumable: ClassVar[bool] = True
     corrects_tests: ClassVar[bool] = True
+    batches_together: ClassVar[bool] = True
     as_published: ClassVar[Mapping[str, Any]] = {"sinusoid": PUBLISHED, "sepsis": SEPSIS}
 
     def _pace(self, table: Table) -> int | None:

@@ -104,9 +104,12 @@ def fit_fleet(
     kinds: dict[tuple[Any, ...], list[_Ready]] = {}
     for number, one in enumerate(ready):
         n_rows, n_columns = one.train.X.shape
-        # batches are drawn from all rows, so none may be padded: such a problem trains by itself
-        alone = None if _batch_size(one.estimator, n_rows) is None else number
-        kinds.setdefault((n_columns, one.prepared.n_groups, one.pace, alone), []).append(one)
+        batches = _batch_size(one.estimator, n_rows) is not None
+        # long tables gain nothing from company, and would be copied
+        joined = one.estimator.batches_together and n_rows <= FULL_BATCH_LIMIT
+        alone = number if batches and not joined else -1
+        key = (n_columns, one.prepared.n_groups, one.pace, batches, alone)
+        kinds.setdefault(key, []).append(one)
 
     def run(fleet: Sequence[_Ready]) -> list[None]:
         first = next(i for i, one in enumerate(ready) if one is fleet[0])
@@ -258,7 +261,11 @@ def stack(tables: Sequence[Table], members: int, device: torch.device) -> Rows:
     columns = [table.columns() for table in tables]
     names = set.intersection(*(set(column) for column in columns))
     X = padded([table.X for table in tables])
-    return Rows(X, {name: padded([column[name] for column in columns]) for name in sorted(names)})
+    return Rows(
+        X,
+        {name: padded([column[name] for column in columns]) for name in sorted(names)},
+        [len(table.y) for table in tables for _ in range(members)],
+    )
 
 
 def select(rows: Rows, keep: Tensor) -> Rows:

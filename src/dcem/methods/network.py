@@ -69,6 +69,9 @@ class NetworkClassifier(SelectiveClassifier):
     dtype: str = "float32"
 
     needs_networks: ClassVar[bool] = True
+    # whether problems of several lengths may train on batches in one fleet: `_train` then hands
+    # `Rows.lengths` on, or batches would be drawn from padding
+    batches_together: ClassVar[bool] = False
 
     def _fit_each(self, *given: Any, **options: Any) -> None:
         """All problems as one fleet."""

@@ -50,7 +50,7 @@ def fit_propensity(
     def rows(part: Rows) -> Rows:
         columns = {"target": part[target], "weight": part["weight"]}
         if minibatches:  # a long table is not copied with its interactions
-            return Rows(part.X, columns | {"group": part["group"]})
+            return Rows(part.X, columns | {"group": part["group"]}, part.lengths)
         return Rows(with_group(part.X, part["group"], n_groups), columns)
 
     def objective(flat: Tensor, part: Rows) -> Tensor:

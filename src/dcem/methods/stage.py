@@ -73,7 +73,7 @@ def rows_of(part: Rows, lesson: Lesson) -> Rows:
     told = part.get("evidence")
     if told is not None and not lesson.known:
         columns["evidence"] = told
-    rows = Rows(part.X, columns)
+    rows = Rows(part.X, columns, part.lengths)
     if lesson.keep is not None:
         rows = select(rows, lesson.keep)
     if lesson.mean_one:
