@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dcem import methods
-from dcem.app import choosing
+from dcem.app import roles_form
 from dcem.audit import audit_labels
 from dcem.benchmark.file import load
 from dcem.estimation import measures
@@ -134,9 +134,9 @@ def test_a_fairness_measure_is_a_function_and_an_entry(monkeypatch, people):
 
 def test_every_role_of_columns_can_be_clicked():
     clicked = {
-        *choosing.CLICKED,
-        *choosing.TYPED,
+        *roles_form.CLICKED,
+        *roles_form.TYPED,
         "features",
     }  # left to the others
     assert {*Roles.named("column", "columns")} <= clicked
-    assert {*choosing.RARE} >= {"weight", "truth"}
+    assert {*roles_form.RARE} >= {"weight", "truth"}

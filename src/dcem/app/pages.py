@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from dcem.app import choosing, commands, results, steps
+from dcem.app import commands, results, roles_form, steps
 from dcem.app.forms import SECRET, Posted, posted
 from dcem.app.guard import REPORT_POLICY, Keys
 from dcem.app.look import look
@@ -29,7 +29,7 @@ from dcem.app.rendering import environment, script, style
 from dcem.app.runs import Run, next_folder, runs, start
 from dcem.app.work import Study, Work
 from dcem.files import write_text
-from dcem.methods.choosing import DEFAULT
+from dcem.methods.roles_form import DEFAULT
 from dcem.report.words import FIELDS
 from dcem.table.messages import InputError
 from dcem.table.settings import NAME as SETTINGS
@@ -151,7 +151,7 @@ class Pages:
             raise InputError("No file was chosen.")
         path = form.file or self.work.inside(named)
         several = bool(choices(path))
-        told = choosing.told_query(path) if several else None
+        told = roles_form.told_query(path) if several else None
         place = Place(path, form.get("query").strip() or told)
         if place.query is None and several:
             asked = {name: form.get(name) for name in ("study", "step")}
@@ -197,36 +197,36 @@ class Pages:
     def roles(self, request: Request) -> Response:
         """What the columns mean: a proposal, or what was said before."""
         study = self._study(request)
-        proposed, told = choosing.proposal(study.place), choosing.told(study.place)
+        proposed, told = roles_form.proposal(study.place), roles_form.told(study.place)
         plain = study.left.get("draft") or study.settings.roles or told or proposed.roles
         seen = look(study.place)
         names = [column.name for column in seen.columns]
-        typed = {role: choosing.as_list(plain.get(role)) for role in choosing.TYPED}
+        typed = {role: roles_form.as_list(plain.get(role)) for role in roles_form.TYPED}
         typed["exclude"] = [one for one in typed["exclude"] if one not in names]  # else clicked
         if "error" not in study.left:
             typed["features"] = []  # all others are shown as left out
-        groups = choosing.as_list(plain.get("group"))
+        groups = roles_form.as_list(plain.get("group"))
         return self.page(
             "roles.html",
             "What do the columns mean?",
             study=study,
             current="roles",
             seen=seen,
-            chosen=choosing.pressed(plain, names),
+            chosen=roles_form.pressed(plain, names),
             typed=typed,
             plain=plain,
-            columns=choosing.digest(names),
-            clicked=choosing.CLICKED,
-            rare=choosing.RARE,
-            typable=choosing.TYPED,
+            columns=roles_form.digest(names),
+            clicked=roles_form.CLICKED,
+            rare=roles_form.RARE,
+            typable=roles_form.TYPED,
             reasons={one.value: one.reason for one in proposed.suggestions},
             doubts=[] if study.roles else proposed.doubts,
             told=bool(told),
             values=[
-                (value, number, choosing.meaning(value, plain))
-                for value, number in choosing.label_values(study.place, plain)
+                (value, number, roles_form.meaning(value, plain))
+                for value, number in roles_form.label_values(study.place, plain)
             ],
-            levels=choosing.values_of(study.place, groups[0]) if len(groups) == 1 else (),
+            levels=roles_form.values_of(study.place, groups[0]) if len(groups) == 1 else (),
             lists=steps.written(self.work.out, "next-tests"),
             fields=list(FIELDS),
             error=study.left.get("error"),
@@ -239,17 +239,17 @@ class Pages:
         words = form.get("words") if form.get("words") in FIELDS else "general"
         plain: dict[str, Any] = study.left.get("draft", {})
         try:
-            plain = choosing.clicked(form, study.place)
+            plain = roles_form.clicked(form, study.place)
             rows = form.whole("most_rows", 0, *MOST_ROWS) if form.get("most_rows") else None
             asks = plain.get("label") and plain["label"] != form.get("values_of")
-            if asks and choosing.needs_meaning(study.place, plain):
+            if asks and roles_form.needs_meaning(study.place, plain):
                 study.leave(draft=plain, error=None)
                 return f"/t/{study.name}/roles#values"
-            choosing.checked(plain, study.place)
+            roles_form.checked(plain, study.place)
         except InputError as error:
             study.leave(draft=plain, error=str(error).removeprefix(f"{study.table}: "))
             return f"/t/{study.name}/roles"
-        reasons = choosing.proposal(study.place).suggestions
+        reasons = roles_form.proposal(study.place).suggestions
         why = {(one.role, one.value): one.reason for one in reasons}
         study.say(plain, why, words=words, most_rows=rows)
         study.leave(draft=None, error=None)
@@ -258,7 +258,7 @@ class Pages:
     def check(self, request: Request) -> Response:
         """What the roles make of the table, before anything is computed from it."""
         study, roles = self._with_roles(request)
-        found = choosing.tried(study.place, roles)
+        found = roles_form.tried(study.place, roles)
         return self.page(
             "check.html",
             "Is this right?",
@@ -266,7 +266,7 @@ class Pages:
             current="roles",
             found=found,
             counts=found.table.problem.counts(small_cells=False),
-            clicked=choosing.CLICKED,
+            clicked=roles_form.CLICKED,
             beside=study.table.parent / SETTINGS,
             uploaded=study.table.is_relative_to(self.work.uploads),
             flagged=[column for column in found.table.columns if column.flag],
@@ -284,7 +284,7 @@ class Pages:
         """Leave a column out that seems to have been recorded after the decision."""
         study, roles = self._with_roles(request)
         plain = {**study.settings.roles, "exclude": [*roles.exclude, form.get("column")]}
-        choosing.checked(plain, study.place)
+        roles_form.checked(plain, study.place)
         study.say(plain)
         return f"/t/{study.name}/check"
 
