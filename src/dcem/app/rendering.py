@@ -10,8 +10,8 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
-from dcem.app.choosing import CLICKED, TYPED
 from dcem.app.results import doing
+from dcem.app.roles_form import CLICKED, TYPED
 from dcem.report.to_html import prose, style_sheet, template
 from dcem.table.read import SUFFIXES
 from dcem.text import count, duration, percent
