@@ -1,6 +1,7 @@
 """Learners: what they learn, what they keep, and what they refuse."""
 
 import pickle
+from dataclasses import replace
 
 import lightgbm
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from dcem.learners import LEARNERS, from_plain, make_learner, to_plain
 from dcem.learners.learner import smallest_leaf
 from dcem.learners.preprocess import Preprocessor
+from dcem.learners.small_trees import SmallTreesScorer
 from dcem.learners.trees import LargeTreesScorer, Scorer, Trees
 from dcem.table.checks import InputError
 
@@ -102,7 +104,7 @@ def test_the_linear_penalty_is_chosen_on_validation_rows(rows):
 def people_per_leaf(trees: Trees, X: np.ndarray, person: np.ndarray) -> int:
     """The fewest people in any leaf of any tree, by walking the trees row by row."""
     fewest = len(person)
-    for first, n_leaves in zip(trees._starts, trees.leaves.tolist(), strict=True):
+    for first, n_leaves in zip(trees.starts, trees.leaves.tolist(), strict=True):
         members: dict[int, set] = {}
         for row, who in zip(X, person, strict=True):
             node = 0 if n_leaves > 1 else -1
@@ -154,6 +156,26 @@ def test_trees_score_as_the_libraries_they_come_from(rows):
     trees = Trees.from_sklearn(parts, [part.value.ravel() / 20 for part in parts])
     assert np.allclose(Scorer(trees, 3)(filled), forest.predict(filled), atol=1e-12)
     assert np.array_equal(Scorer(trees, 3)(filled), LargeTreesScorer(trees, 3)(filled))
+
+
+@pytest.mark.parametrize("decisions", [(0, 2), (8, 10), (0, 2, 8, 10)])
+def test_small_trees_score_as_lightgbm_does(decisions) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(-4, 5, (3000, 5)) / 2.0  # many values are thresholds themselves
+    X[:, 3] = np.exp(8 * rng.normal(size=3000))  # thresholds crowd at one end
+    X[:, 4] = 0.7
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = (np.nan_to_num(X[:, 0]) + X[:, 1] * np.isnan(X[:, 2]) > 0).astype(float)
+    settings = {"objective": "binary", "num_leaves": 16, "verbosity": -1, "num_threads": 1}
+    booster = lightgbm.train(settings, lightgbm.Dataset(X, y), 30)
+    trees = Trees.from_text(booster.model_to_string())
+    assert len(np.unique(trees.feature)) > 2
+    chosen = rng.choice(decisions, len(trees.decision)).astype(np.int8)
+    stump = Trees.from_text("num_leaves=1\nleaf_value=0.25")
+    for one in (trees, replace(trees, decision=chosen), stump):
+        expected = Scorer(one, 5)(X)
+        assert np.abs(SmallTreesScorer(one, 5)(X) - expected).max() < 1e-12
+        assert np.array_equal(SmallTreesScorer(one, 5)(X)[7:9], SmallTreesScorer(one, 5)(X[7:9]))
 
 
 def test_the_text_holds_no_counts_and_no_ranges_of_the_rows(rows):

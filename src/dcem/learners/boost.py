@@ -21,7 +21,8 @@ from dcem.learners.learner import (
     true_labels,
 )
 from dcem.learners.preprocess import Preprocessor
-from dcem.learners.trees import TreeLearner, Trees
+from dcem.learners.small_trees import MOST_LEAVES, SmallTreesScorer
+from dcem.learners.trees import Scorer, TreeLearner, Trees
 
 ROUNDS = 1000  # at most
 WITHOUT_VALIDATION = 100
@@ -67,6 +68,13 @@ class Boost(TreeLearner):
     """
 
     name = "boost"
+
+    @staticmethod
+    def scorer(trees: Trees, n_features: int) -> Any:
+        """What sums up so large trees soonest."""
+        small = trees.leaves.max(initial=1) <= MOST_LEAVES
+        return (SmallTreesScorer if small else Scorer)(trees, n_features)
+
     words = "boosted trees"
 
     def __init__(self, seed: int = 0, squared: bool = False, quick: bool = False):

@@ -2,9 +2,9 @@
 
 The layout is LightGBM's. A tree with L leaves has L - 1 splits; a row goes left where its feature
 is at most the threshold; a child from 0 on is a split of the same tree, a negative one c is the
-leaf -c - 1. Trees follow each other in the arrays. Scoring is left to LightGBM or
-scikit-learn, which get what is made from arrays that were checked before: nothing of a foreign file
-reaches them.
+leaf -c - 1. Trees follow each other in the arrays. Scoring is left to LightGBM or scikit-learn
+(small trees: `dcem.learners.small_trees`), which get what is made from arrays that were checked
+before: nothing of a foreign file reaches them.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Trees:
             np.isfinite(self.value).all() and not np.isnan(self.threshold).any()
         ):
             raise ValueError("a tree holds something that is not a number or a direction")
-        for first, n_leaves in zip(self._starts, self.leaves.tolist(), strict=True):
+        for first, n_leaves in zip(self.starts, self.leaves.tolist(), strict=True):
             children = np.stack([a[first : first + n_leaves - 1] for a in (self.left, self.right)])
             # every split but the root and every leaf is a child once, and comes after its parent
             expected = np.r_[-n_leaves:0, 1 : n_leaves - 1] if n_leaves > 1 else np.zeros(0)
@@ -87,7 +87,7 @@ class Trees:
                 raise ValueError("a tree is not a tree")
 
     @cached_property
-    def _starts(self) -> list[int]:
+    def starts(self) -> list[int]:
         """The first split of each tree."""
         return (np.cumsum(self.leaves) - self.leaves - np.arange(len(self.leaves))).tolist()
 
@@ -107,7 +107,7 @@ class Trees:
         ]
         leaf = 0
         for number, (first, n_leaves) in enumerate(
-            zip(self._starts, self.leaves.tolist(), strict=True)
+            zip(self.starts, self.leaves.tolist(), strict=True)
         ):
             own = slice(first, first + n_leaves - 1)
             lines += [f"Tree={number}", f"num_leaves={n_leaves}", "num_cat=0"]
@@ -185,7 +185,7 @@ class Trees:
         from sklearn.tree._tree import NODE_DTYPE, Tree
 
         leaf = 0
-        for first, n_leaves in zip(self._starts, self.leaves.tolist(), strict=True):
+        for first, n_leaves in zip(self.starts, self.leaves.tolist(), strict=True):
             n_splits = n_leaves - 1
             nodes = np.zeros(n_splits + n_leaves, NODE_DTYPE)
             splits, own = nodes[:n_splits], slice(first, first + n_splits)
