@@ -29,7 +29,7 @@ from dcem.app.rendering import environment, script, style
 from dcem.app.runs import Run, next_folder, runs, start
 from dcem.app.work import Study, Work
 from dcem.files import write_text
-from dcem.methods.roles_form import DEFAULT
+from dcem.methods.choosing import DEFAULT
 from dcem.report.words import FIELDS
 from dcem.table.messages import InputError
 from dcem.table.settings import NAME as SETTINGS
