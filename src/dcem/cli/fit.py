@@ -65,6 +65,7 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    words: options.Words = "general",
     seed: options.Seed = 0,
     query: options.Query = None,
     most_rows: options.MostRows = None,
@@ -89,6 +90,7 @@ def fit(
     from dcem.compare.run import MAX_ROWS, compare_methods, compare_steps
     from dcem.methods.choosing import Choice, choose
     from dcem.methods.registry import METHODS
+    from dcem.report.words import speak
     from dcem.saving.folder import require_place
     from dcem.scoring import TableModel, choice_for, fit_all_rows, fit_table, require_method
     from dcem.scoring.all_rows import require_all_rows
@@ -98,6 +100,7 @@ def fit(
     from dcem.text import duration
 
     console = Console(highlight=False)
+    speak(words)  # refuses words it does not know
     replaces = require_place(out)
     start = None if start_from is None else TableModel.load(start_from)
     if start is not None and (method != AUTO or learner is not None):
@@ -164,7 +167,7 @@ def fit(
                 encoder=read.encoder,
                 progress=progress,
             )
-    model.save(out, judged)
+    model.save(out, judged, words=words)
     where = "The model, in place of the older one" if replaces else "The model"
     console.print(f"Fitted in {duration(time.perf_counter() - started)}. {where}:")
     console.print(f"  {out}", style="bold", soft_wrap=True)

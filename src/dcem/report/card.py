@@ -18,7 +18,7 @@ from dcem.estimation.measures import WHEN_ACTING
 from dcem.estimation.results import EVERYBODY, Target
 from dcem.extras import made_with
 from dcem.metrics.estimate import Estimate
-from dcem.report.compare_opening import fairness, of_whom, shown_targets
+from dcem.report.compare_opening import TOLD, about_method, fairness, of_whom, shown_targets
 from dcem.report.document import (
     NOTHING,
     WITHHELD,
@@ -42,12 +42,14 @@ from dcem.report.document import (
     table,
 )
 from dcem.report.drivers import drivers
+from dcem.report.findings import listed_findings, no_milder
 from dcem.saving.card import as_text, shown_counts, what_it_gives
 from dcem.scoring.model import TableModel
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.roles import Roles
 from dcem.text import decimal, group, percent
 
+ACCEPTABLE = 0.7  # an AUC from which on ranking is called acceptable (Hosmer and Lemeshow)
 UNJUDGED = "How good it is has not been estimated"
 LIMITS = (
     "Not that it is as good elsewhere: other people, and other ways of deciding whom to test, "
@@ -120,7 +122,7 @@ def _opening(
     alike = fairness(judged, comparison)
     sentences = [
         f"Of two people, one with the outcome and one without, it ranks the right one higher "
-        f"{times} times in 100 ({low} to {high}).",
+        f"{times} times in 100 ({low} to {high}; tossing a coin, 50).",
         *([alike] if alike else []),
     ]
     answer = f"It ranks {times} of 100 pairs of people right"
@@ -129,9 +131,13 @@ def _opening(
     if not judged.auc.low > 0.5:
         answer = "It cannot be told from chance"
     doubtful = not judged.auc.low > 0.5 or "not serve" in alike
-    severity = "serious" if not everybody else "caution" if doubtful else "fine"
+    severity = "serious" if not everybody else "caution" if doubtful else "note"
+    if severity == "note" and judged.auc.low >= ACCEPTABLE:
+        severity = "fine"
+    verdict = Verdict(severity, answer, tuple(sentences), target.assumption)
+    about_it = listed_findings(about_method(comparison, model.name))
     return Opening(
-        Verdict(severity, answer, tuple(sentences), target.assumption),
+        no_milder(verdict, about_it, TOLD),
         (
             KeyNumber(estimate(judged.auc), f"AUC {of_whom(target)}"),
             _worst(judged),
@@ -147,7 +153,7 @@ def _worst(judged: Judgement) -> KeyNumber:
     known = {name: one for name, one in judged.group_auc.items() if one.estimable}
     if len(known) > 1:
         worst = min(known, key=lambda name: known[name].value)
-        return KeyNumber(estimate(known[worst]), f"AUC in {group(worst)}, the group it ranks worst")
+        return KeyNumber(estimate(known[worst]), f"AUC in {group(worst)}, the lowest of any group")
     share, precision = next(iter(judged.precision_at_capacity.items()))
     what = f"of the {percent(share)} with the highest scores have the outcome"
     return KeyNumber(estimate(precision, "percent"), what)

@@ -102,18 +102,23 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     unfair = bool(clear_groups(judged, comparison.floor) or clear_pairs(judged))
     severity = "serious" if not everybody else "caution" if level or unfair else "fine"
     verdict = Verdict(severity, "", tuple(sentences), _certainty(comparison, best, target))
-    about_it = [f for f in (*comparison.warnings, *comparison.findings) if _concerns(f, best.name)]
-    verdict = no_milder(verdict, listed_findings(about_it), TOLD)
+    told = [f for f in comparison.findings if f.key == "best"]
+    about_it = listed_findings([*told, *about_method(comparison, best.name)])
+    verdict = no_milder(verdict, about_it, TOLD)
     answer = f"Use `{best.name}`{', with care' * (verdict.severity != 'fine')}"
     if not everybody:
         answer = f"`{best.name}` ranks the tested best; nothing is known of everybody else"
     return replace(verdict, answer=answer)
 
 
-def _concerns(finding: Finding, method: str) -> bool:
-    """Whether a finding is about the method, or about all."""
-    values = finding.values
-    return values.get("method", method) == method and method in values.get("methods", [method])
+def about_method(comparison: TableComparison, method: str) -> list[Finding]:
+    """The findings about a method, or about all, but for which one is the best."""
+
+    def concerns(finding: Finding) -> bool:
+        of, several = (finding.values.get(key) for key in ("method", "methods"))
+        return finding.key != "best" and of in (None, method) and method in (several or [method])
+
+    return [one for one in (*comparison.warnings, *comparison.findings) if concerns(one)]
 
 
 def _certainty(comparison: TableComparison, best: MethodResult, target: Target) -> str:

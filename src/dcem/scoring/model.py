@@ -250,10 +250,17 @@ class TableModel:
         """The model of who is tested, or None."""
         return self.estimator.testing_model
 
-    def save(self, folder: str | Path, comparison: TableComparison | None = None) -> None:
+    def save(
+        self,
+        folder: str | Path,
+        comparison: TableComparison | None = None,
+        *,
+        words: str = "general",
+    ) -> None:
         """Write the model folder, encoder, roles and card included.
 
-        The card says how good the model is if a `comparison` of its table judged its method.
+        The card says how good the model is if a `comparison` of its table judged its method. Its
+        words are those of a field: general, medicine, credit or policing.
         """
         described = {
             "encoder": self.encoder.to_plain(),
@@ -264,7 +271,10 @@ class TableModel:
             "started_from": self.started_from and asdict(self.started_from),
         }
         document = above("card_document")(self, comparison)
-        cards = {CARD: above("to_markdown")(document), PAGE: above("to_html")(document)}
+        cards = {
+            CARD: above("to_markdown")(document, words),
+            PAGE: above("to_html")(document, words),
+        }
         save(self.estimator, folder, table=described, cards=cards)
 
     def export_onnx(self, path: str | Path) -> None:
