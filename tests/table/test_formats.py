@@ -262,6 +262,15 @@ def test_a_long_file_is_thinned_on_the_way(tmp_path, monkeypatch) -> None:
     assert [int(one or 0) for one in text["id"].to_pylist()] == rows["id"].fill_null(0).to_pylist()
 
 
+def test_what_categories_become_counts_too(files, monkeypatch) -> None:
+    monkeypatch.setattr("dcem.table.load.MOST_NUMBERS", 5000)
+    monkeypatch.setattr("dcem.table.load.FIRST_ROWS", 500)
+    with pytest.warns(DataWarning, match="1,200 rows"):
+        table = read_table(files["plain.csv"], ROLES)
+    assert 0.6 * 5000 < table.problem.X.size < 1.5 * 5000
+    assert len(quietly(files["plain.csv"], most_rows=N).problem) == N  # who says how many gets them
+
+
 def test_draws_are_fair_and_unrelated_between_seeds(tmp_path) -> None:
     people = pd.DataFrame({"id": [f"P{i}" for i in range(20_000)], "x": np.arange(20_000)})
     people.loc[::2, "id"] = None  # nobody's rows are drawn one by one

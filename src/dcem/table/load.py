@@ -29,6 +29,8 @@ from dcem.table.read import Source
 from dcem.table.roles import Roles
 
 MOST_CELLS = 30_000_000  # of a table that is read whole; of larger ones, people are drawn
+MOST_NUMBERS = 100_000_000  # of the features that its columns become
+FIRST_ROWS = 20_000  # by which these are counted, about
 LEAK_ROWS = 200_000  # about as many are looked at for signs of a leak
 
 
@@ -107,7 +109,7 @@ def read_table(
     most_rows
         Of a file or folder with more rows, whole people are drawn at random, about so many rows,
         in one pass; in bounded memory where the format allows it (docs/formats.md). None: as many
-        as make 30 million cells.
+        as make 30 million cells, or 100 million numbers once categories have become indicators.
     random_state
         Seed of that draw.
     encoder
@@ -123,6 +125,11 @@ def read_table(
             notice(note)
         most = most_rows or max(1, MOST_CELLS // len(reading.read_header(path, query)))
         table, rows, draw = read_some(path, most, roles.id, random_state, query)
+        if most_rows is None and table.num_rows > FIRST_ROWS:
+            fewer = MOST_NUMBERS // _width(table, roles)
+            if table.num_rows > 1.1 * fewer:  # categories of many levels
+                most = fewer
+                table, rows, draw = read_some(path, most, roles.id, random_state, query)
         if draw is None:
             return _read(table, roles, path, encoder, query)
         require_columns(table.column_names, [] if roles.id is None else [roles.id])
@@ -138,6 +145,17 @@ def read_table(
             some = f"({table.num_rows:,} of {rows:,} rows were drawn: `most_rows` sets how many.)"
             raise InputError(f"{error} {some}") from None
         return replace(made, draw=draw)
+
+
+def _width(table: pa.Table, roles: Roles) -> int:
+    """How many features the columns become, about."""
+    first = table.slice(0, FIRST_ROWS)
+    found = [
+        guess(name, first.column(name), roles.missing, is_category=name in roles.category)
+        for name in first.column_names
+        if name not in (roles.id, roles.label, *roles.exclude)
+    ]
+    return max(1, sum(len(one.encoding.features) for one in found if one.encoding))
 
 
 def _read(
