@@ -226,7 +226,7 @@ def means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     grouped = table.groupby(keys, sort=False)
     found = grouped.mean()
     found.insert(0, "repetitions", grouped.size())
-    return found.reset_index().to_dict("records")
+    return found.reset_index().sort_values(keys).to_dict("records")
 
 
 def run(out: Path, repetitions: int, fits: int, jobs: int, only: str, seconds: float) -> None:

@@ -1,6 +1,9 @@
 """Numbers corrected for a test that errs, against formulas written down by others."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
@@ -11,6 +14,7 @@ from dcem.estimation.nuisances import fit_nuisances
 from dcem.metrics import auc
 from dcem.table.labels import SelectiveLabels
 
+RECORDED = Path(__file__).resolve().parents[2] / "results" / "wrong_tests.csv"
 S, C = 0.6, 0.95
 pytestmark = pytest.mark.filterwarnings("ignore:Everybody is tested")
 
@@ -107,3 +111,14 @@ def test_uncertain_rates_widen_intervals():
     both = [unsure.prevalence_of("dr", unsure.rows_of(g)) for g in "ab"]
     alone = [one.standard_error(unsure.person) for one in both]
     assert (both[0] - both[1]).standard_error(unsure.person) < np.hypot(*alone)
+
+
+def test_the_record_holds():
+    recorded = pd.read_csv(RECORDED).set_index(["world", "told"])
+    right = recorded[recorded.index.isin(["the rates", "an interval"], level="told")]
+    assert len(right) == 4
+    for name in ("prevalence", "auc", "calibration", "gap"):
+        assert right[f"{name}_holds"].between(0.9, 0.99).all()
+    assert (right["false_difference"] < 0.1).all()
+    unequal = recorded.loc["misses more in one group"]
+    assert unequal.loc["nothing", "false_difference"] > 0.9

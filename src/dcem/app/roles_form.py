@@ -115,7 +115,7 @@ def clicked(form: Posted, place: Place) -> dict[str, Any]:
         typed = [line.strip() for line in form.get(name).splitlines() if line.strip()]
         if typed:
             roles[name] = [*roles.get(name, []), *typed]
-    for name in ("reference_group", "testing_probability"):
+    for name in ("reference_group", "testing_probability", *Roles.named("rate")):
         if form.get(name):
             roles[name] = form.get(name)
     if form.get("group_as_feature"):

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,14 @@ MEASURES = {"auc": measures.auc, "net-benefit": measures.net_benefit}
 KEPT = 16  # held-out sets whose models are kept: a search scores the same ones again and again
 
 
-def scorer(name: str, *, threshold: float = 0.5, random_state: int = 0) -> SelectiveScorer:
+def scorer(
+    name: str,
+    *,
+    threshold: float = 0.5,
+    test_sensitivity: Any = None,
+    test_specificity: Any = None,
+    random_state: int = 0,
+) -> SelectiveScorer:
     """A scorer by name: what is measured, for whom.
 
     Parameters
@@ -43,6 +51,8 @@ def scorer(name: str, *, threshold: float = 0.5, random_state: int = 0) -> Selec
         tested alone; "ipw" and "dr" for everybody, if features and group explain who is tested.
     threshold
         The risk at which somebody acts, for the net benefit.
+    test_sensitivity, test_specificity
+        Of a test that errs, for everybody or by group; see `SelectiveLabels.from_arrays`.
     random_state
         Seed of the models behind "ipw" and "dr".
     """
@@ -50,15 +60,24 @@ def scorer(name: str, *, threshold: float = 0.5, random_state: int = 0) -> Selec
     if name not in known:
         raise checks.InputError(f"Unknown scorer {name!r}. Choose among: {', '.join(known)}.")
     target, _, measure = name.partition("-")
-    return SelectiveScorer(target, measure, threshold, random_state)
+    rates = {"test_sensitivity": test_sensitivity, "test_specificity": test_specificity}
+    return SelectiveScorer(target, measure, threshold, random_state, rates)
 
 
 class SelectiveScorer:
     """Called with a fitted model, rows and labels (NaN where untested); higher is better."""
 
-    def __init__(self, target: str, measure: str, threshold: float, random_state: int) -> None:
+    def __init__(
+        self,
+        target: str,
+        measure: str,
+        threshold: float,
+        random_state: int,
+        rates: Mapping[str, Any],
+    ) -> None:
         self.target, self.measure = target, measure
         self.threshold, self.random_state = threshold, random_state
+        self.rates = rates
         self._known: dict[str, Evaluator] = {}
 
     def __call__(
@@ -92,7 +111,7 @@ class SelectiveScorer:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", checks.DataWarning)  # said of the training rows
                 problem = SelectiveLabels.from_arrays(
-                    rows, y, tested=~np.isnan(y), group=group, weight=weight
+                    rows, y, tested=~np.isnan(y), group=group, weight=weight, **self.rates
                 )
             while len(self._known) >= KEPT:
                 self._known.pop(next(iter(self._known)))
