@@ -95,10 +95,6 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
         for finding in audit.findings
         if finding.key in said and (said[finding.key] is None or worst.group in finding.groups)
     ]
-    less, more = (
-        [rate.group for rate in clear if (rate.difference.value < 0) == way]
-        for way in (True, False)
-    )
     gap = worst.difference
     opposite = [r for r in clear if (r.difference.value < 0) != (gap.value < 0)][:1]
     shares = "; ".join(
@@ -126,7 +122,7 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
         )
     return Verdict(
         min(severities, key=SEVERITIES.index, default="caution"),
-        f"Yes: {_who(less, more, len(audit.counts))} than {like_them}",
+        f"Yes: {_who(clear, len(audit.counts))} than {like_them}",
         tuple(sentences),
         certainty,
     )
@@ -139,18 +135,18 @@ def _strongest(audit: Audit) -> float:
     return max((min(b.with_group, b.with_testing) for b in columns), default=0.0)
 
 
-def _who(less: list[str], more: list[str], n_groups: int) -> str:
-    """Who is tested less and more: by name, or counted where names would fill the page."""
-    if len(less) + len(more) <= 2:
+def _who(clear: list[TestingRate], n_groups: int) -> str:
+    """Who is tested less and more, the largest difference first; counted where there are many."""
+    by_way: dict[str, list[str]] = {}
+    for rate in clear:
+        by_way.setdefault("less" if rate.difference.value < 0 else "more", []).append(rate.group)
+    if len(clear) <= 2:
         told = [
             f"{groups(names)} {'is' if len(names) == 1 else 'are'} tested {how}"
-            for names, how in ((less, "less"), (more, "more"))
-            if names
+            for how, names in by_way.items()
         ]
         return " and ".join(told)
-    first, *second = [
-        f"{len(names)} {how}" for names, how in ((less, "less"), (more, "more")) if names
-    ]
+    first, *second = [f"{len(names)} {how}" for how, names in by_way.items()]
     many, how = first.split()
     return f"{many} of {n_groups} groups are tested {how}{''.join(f', {s},' for s in second)}"
 

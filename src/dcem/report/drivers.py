@@ -117,7 +117,7 @@ def _effects(testing: Sequence[Effect], score: Sequence[Effect]) -> Iterator[Vie
             for at, on in zip(effect.at, effect.value, strict=True)
         )
         yield View(
-            f"`{effect.column}`",
+            effect.column,
             (
                 Dots(
                     f"Along `{effect.column}`: the chance of a test, and the score",
