@@ -62,7 +62,9 @@ def _fetched(address: str) -> Path:
         name = path.rstrip("/").rpartition("/")[2]
         system.get(path, str(here / name), recursive=bool(system.isdir(path)))
     except (OSError, ValueError, ImportError) as error:
-        why = without_password(str(error), address) or type(error).__name__
+        missing = isinstance(error, FileNotFoundError)
+        told = "there is nothing" if missing else str(error) or type(error).__name__
+        why = without_password(told, address)
         raise InputError(f"{shown(address)} cannot be fetched: {why}") from None
     return here / name
 

@@ -244,7 +244,7 @@ def _statistics(path: Path) -> Stored:
         labelled = found & labels.keys()
         if labelled and 2 * len(labelled) >= len(found):
             values = [labels.get(cell, cell) for cell in values]
-        elif labels:
+        elif labelled:
             shown = ", ".join(
                 f"{spell(code)} ({text})" for code, text in sorted(labels.items())[:3]
             )

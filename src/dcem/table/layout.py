@@ -12,6 +12,7 @@ import csv
 import gzip
 import io
 import itertools
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ import numpy as np
 from dcem.table.messages import InputError
 
 DELIMITERS = ",;\t|"
+NAMED = re.compile(r"\s*sep=([,;\t|])\s*?\n", re.I)  # a first line that Excel understands
 SAMPLE_ROWS = 100
 SAMPLE_TEXT = 1 << 20
 BLOCK = 8 << 20
@@ -48,6 +50,8 @@ class Layout:
         Fields after the last delimiter of every row; nothing may stand there.
     has_long_cells
         Whether a quoted cell seems to go on over the end of a line.
+    has_decimal_commas
+        Whether `3,5` is three and a half.
     notes
         What a person should know.
     """
@@ -59,6 +63,7 @@ class Layout:
     header: tuple[str, ...]
     must_be_empty: tuple[str, ...]
     has_long_cells: bool
+    has_decimal_commas: bool
     notes: tuple[str, ...]
 
 
@@ -72,7 +77,7 @@ def layout_of(path: Path) -> Layout:
 def _layout(path: Path, changed: int, size: int) -> Layout:
     encoding, has_long_cells = _scan(path)
     notes = []
-    if encoding not in ("utf8", "utf-16"):
+    if encoding != "utf8" and not encoding.startswith("utf-16"):
         notes.append(
             f"{path.name} is not UTF-8 text; it is read as {encoding}. If letters with accents "
             "look wrong, save it as UTF-8."
@@ -81,8 +86,12 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
     start = next((i for i, line in enumerate(lines.splitlines()) if line.strip()), None)
     if start is None:
         raise InputError("The file is empty: not even a header.")
-    delimiter = _delimiter(lines)
+    named = NAMED.match(lines)
+    lines = lines[named.end() :] if named else lines
+    start += bool(named)
+    delimiter = named[1] if named else _delimiter(lines)
     header, *rows = _records(lines, delimiter)
+    header = [name.strip() for name in header]
     names = numbered(header)
     fields, empty = list(names), []
     if rows and all(len(row) == len(header) + 1 for row in rows):
@@ -105,8 +114,16 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
         tuple(header),
         tuple(empty),
         has_long_cells,
+        delimiter == ";" or (delimiter != "," and _decimal_commas(rows)),
         tuple(notes),
     )
+
+
+def _decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether rows hold `3,5` and never `3.5`; of `1,234` nobody knows."""
+    cells = [cell.strip() for row in rows for cell in row]
+    commas = any(re.fullmatch(r"[-+]?\d+,(\d{1,2}|\d{4,})", cell) for cell in cells)
+    return commas and not any(re.fullmatch(r"[-+]?\d+\.\d+", cell) for cell in cells)
 
 
 def several(names: Sequence[str]) -> tuple[str, ...]:
@@ -154,6 +171,8 @@ def _scan(path: Path) -> tuple[str, bool]:
         start = file.read(4)
         if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             return "utf-16", True
+        if len(start) == 4 and {start[1], start[3]} == {0} and start[0] and start[2]:
+            return "utf-16-le", True  # without a mark, as SQL Server writes it
         file.seek(0)
         rest = b""
         while block := file.read(BLOCK):

@@ -37,6 +37,7 @@ BATCH_ROWS = 32_768
 MOST_ROWS = 1 << 20  # of a Parquet file at once
 INDEX = re.compile(r"__index_level_\d+__")  # the row names of a pandas frame, in Parquet
 DECIMAL_COMMA = r"^(\s*[-+]?\d+),(\d+\s*)$"
+POINTS = r"^\s*[-+]?\d{1,3}(\.\d{3})+,\d+\s*$"  # of thousands
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def _csv(
         _refuse_swallowed(batch, layout)
         for start in range(0, batch.num_rows, rows):
             part = batch.slice(start, rows).select(columns)
-            yield _with_decimal_points(part) if layout.delimiter == ";" else part
+            yield _with_decimal_points(part) if layout.has_decimal_commas else part
 
 
 def _refuse_swallowed(batch: pa.RecordBatch, layout: Layout) -> None:
@@ -180,10 +181,13 @@ def _refuse_swallowed(batch: pa.RecordBatch, layout: Layout) -> None:
 
 
 def _with_decimal_points(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """`3,5` as `3.5`, in files whose delimiter is a semicolon because the comma was taken."""
-    arrays = [
-        pc.replace_substring_regex(column, DECIMAL_COMMA, r"\1.\2") for column in batch.columns
-    ]
+    """`3,5` as `3.5`, and `1.234,5` as `1234.5`."""
+    arrays = []
+    for column in batch.columns:
+        grouped = pc.match_substring_regex(column, POINTS)
+        if pc.any(grouped).as_py():
+            column = pc.if_else(grouped, pc.replace_substring(column, ".", ""), column)
+        arrays.append(pc.replace_substring_regex(column, DECIMAL_COMMA, r"\1.\2"))
     return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
 
@@ -232,7 +236,7 @@ def stored_names(path: Path, query: str | None = None) -> list[str]:
     """The names of the columns as the file has them, repeated ones included."""
     if not path.is_dir() and not path.name.lower().endswith(SUFFIXES):
         raise InputError(
-            f"{path}: unknown kind of file. Allowed: {', '.join(SUFFIXES)}; or a folder of "
+            f"{path}: unknown kind of file. Allowed: {', '.join(SUFFIXES[:-1])}; or a folder of "
             "Parquet files."
         )
     if not path.exists():
