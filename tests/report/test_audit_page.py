@@ -121,6 +121,16 @@ def test_tables_are_whole(document) -> None:
         assert all(len(row) == len(table.columns) for row in table.rows)
 
 
+def test_of_two_groups_the_other_one_is_named(found) -> None:
+    two = tuple(rate for rate in found.testing if rate.difference.estimable)
+    first = opening(replace(found, testing=two))
+    assert "in group south & east" in first.verdict.sentences[0]
+    assert "against group south & east" in first.numbers[0].label
+    assert "in others" in opening(found).verdict.sentences[0]
+    lead = audit_document(found, data={"group": "region"}).lead
+    assert "in 3 groups (`region`)" in lead
+
+
 def test_page_without_most_of_it(found) -> None:
     """Where nothing could be modelled, the page still stands."""
     bare = replace(

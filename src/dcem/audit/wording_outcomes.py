@@ -99,7 +99,7 @@ def _hidden(f: Finding, v: Mapping[str, Any]) -> Words:
     more, less = f.groups
     return (
         f"{'The record' if v['rates'] else 'Counting the untested as negative'} hides more in "
-        f"group {more} than in {less}",
+        f"group {more} than in group {less}",
         f"{_share(v['shares'][more])} of the outcomes in group {more}, "
         f"{_share(v['shares'][less])} in group {less}, by the doubly robust estimate.",
     )
@@ -168,11 +168,14 @@ def _depends(f: Finding, v: Mapping[str, Any]) -> Words:
 
 
 def _no_dependence(f: Finding, v: Mapping[str, Any]) -> Words:
+    least, most = ratio(v["least"]), ratio(v["most"])
+    unseen = f"depending on the group, odds ratios of {least} to {most}"
+    if least == most:
+        unseen = f"an odds ratio of {least}"
     return (
         "No sign that the outcome depends on the group at equal features",
-        f"Among the tested, {p_value(v['p_value'])}. That is not a proof: depending on the group, "
-        f"odds ratios of {ratio(v['least'])} to {ratio(v['most'])} could have gone unnoticed, and "
-        "only tested people could be asked.",
+        f"Among the tested, {p_value(v['p_value'])}. That is not a proof: {unseen} could have "
+        "gone unnoticed, and only tested people could be asked.",
     )
 
 

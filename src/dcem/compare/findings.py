@@ -57,7 +57,7 @@ KEYS = {
     "calibration": (
         "calibration",
         "caution",
-        "Use it to rank people; recalibrate it before its risks are read as risks.",
+        "Use such scores to rank people; recalibrate them before they are read as risks.",
     ),
     "flattered": ("methods", "caution", "Judge it by the numbers for everybody."),
     "leak": (

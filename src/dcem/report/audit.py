@@ -65,7 +65,7 @@ def audit_document(
     columns = [*(driver.column for driver in audit.drivers), *audit.suspicious]
     return Document(
         title=title,
-        lead=lead(audit),
+        lead=lead(audit, (data or {}).get("group", "")),
         opening=replace(first, verdict=no_milder(first.verdict, findings)),
         findings=findings,
         sections=(
@@ -92,10 +92,11 @@ def _facts(audit: Audit, data: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def lead(audit: Audit) -> str:
-    """What was looked at, in one line."""
+def lead(audit: Audit, column: str = "") -> str:
+    """What was looked at, in one line; `column` says the group."""
     total = audit.total
     groups = f" in {len(audit.counts)} groups" if audit.grouped else ""
+    groups += f" (`{column}`)" * bool(groups and column)
     tested = "" if total.tested == HIDDEN else f", {count(total.tested)} tested"
     hidden = " Counts under ten are withheld, and what would give them away." * bool(audit.withheld)
     return f"{count(total.rows)} rows{groups}{tested}.{hidden}"

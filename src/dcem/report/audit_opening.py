@@ -99,7 +99,7 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
     opposite = [r for r in clear if (r.difference.value < 0) != (gap.value < 0)][:1]
     shares = "; ".join(
         f"{percent(rate.equal.value)} in group {rate.group}, {percent(rate.others.value)} in "
-        f"{audit.others}"
+        f"{_others(audit, rate)}"
         for rate in (worst, *opposite)
     )
     sentences = [
@@ -133,6 +133,15 @@ def _strongest(audit: Audit) -> float:
     found = audit.testing_sensitivity
     columns = () if found is None else found.benchmarks
     return max((min(b.with_group, b.with_testing) for b in columns), default=0.0)
+
+
+def _others(audit: Audit, rate: TestingRate) -> str:
+    """Whom a group is compared with; of two groups, the other."""
+    names = [one.group for one in audit.testing if one.difference.estimable]
+    other = [name for name in names if name != rate.group]
+    return (
+        f"group {other[0]}" if audit.mirrored and len(names) == len(audit.testing) else audit.others
+    )
 
 
 def _who(clear: list[TestingRate], n_groups: int) -> str:
@@ -215,8 +224,8 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
         found.append(
             KeyNumber(
                 estimate(worst.difference, "points"),
-                f"difference in testing: {group(worst.group)} against {audit.others} with the same "
-                "features",
+                f"difference in testing: {group(worst.group)} against {_others(audit, worst)} with "
+                "the same features",
             )
         )
     every, corrected = _everybody(audit), bool(audit.stated_rates)

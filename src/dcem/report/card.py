@@ -141,7 +141,10 @@ def _opening(
         (
             KeyNumber(estimate(judged.auc), f"AUC {of_whom(target)}"),
             _worst(judged),
-            KeyNumber(estimate(judged.calibration_error), "how far its risks are off, on average"),
+            KeyNumber(
+                estimate(judged.calibration_error),
+                "how far its scores are off as risks, on average",
+            ),
         ),
         _picture(comparison, judged, target),
         LIMITS,

@@ -125,13 +125,15 @@ def _said(findings: Sequence[Finding]) -> tuple[str, ...]:
 def what_was_done(comparison: TableComparison) -> str:
     """One sentence on the work behind the numbers."""
     used = f"{count(comparison.rows_used)} rows"
+    column = comparison.data.get("group", "")
+    groups = f" in {len(comparison.groups)} groups (`{column}`)" if column else ""
     if comparison.rows_used != comparison.rows:
         used = f"{count(comparison.rows_used)} of {count(comparison.rows)} rows, drawn at random"
     several = comparison.people != comparison.rows_used
     who = f" ({count(comparison.people)} people)" if several else ""
     folds = f" ({comparison.folds}-fold cross-validation)" if comparison.folds else ""
     return (
-        f"{len(comparison.methods)} methods on {used}{who}. Every score is of somebody the "
+        f"{len(comparison.methods)} methods on {used}{who}{groups}. Every score is of somebody the "
         f"model was not fitted to{folds}."
     )
 
