@@ -107,6 +107,13 @@ def test_nothing_is_told_of_a_group_with_few_positives():
     assert all(np.isnan(point.difference) for point in shown.points)
 
 
+def test_rates_are_named_where_nothing_is_estimable():
+    few = audited(n=60, test_sensitivity=0.5)[0]
+    assert not few.prevalence[0].doubly_robust.estimable
+    assert few.stated_rates.startswith("sensitivity .50")
+    assert finding(few, "test-errs") is not None
+
+
 def test_everybody_tested_is_corrected_too():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(800, 1))

@@ -12,9 +12,9 @@ from dcem.audit.independence import check_independence
 from dcem.audit.unmeasured import _left, benchmark_bounds, measured_strength
 from dcem.audit.yields import yields
 from dcem.estimation import Evaluator
-from dcem.estimation.candidates import SplineLogistic
 from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import People
+from dcem.estimation.nuisance_learners import SplineLogistic
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.residuals import left_over
 from dcem.estimation.results import EVERYBODY

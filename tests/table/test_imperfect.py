@@ -45,6 +45,7 @@ def test_interval_is_a_rate_with_its_error():
     assert np.allclose(up.rates - down.rates, [2 * first.error, 0])
     men = of_men[0].rates[:, 1] != test.rates[:, 1]
     assert men.sum() == 200  # of M alone
+    assert made(test_specificity=".9-1").stated[1].value == pytest.approx(0.95)
 
 
 def test_a_test_that_never_errs_is_no_test_at_all():

@@ -25,19 +25,22 @@ from dcem.estimation.outcomes import Masses, masses
 from dcem.estimation.overlap import parts
 from dcem.estimation.ranking import RankedScore
 from dcem.estimation.results import EVERYBODY
+from dcem.metrics.estimate import Estimate
 
 SENSITIVITIES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 SPECIFICITIES = (1.0, 0.99, 0.98, 0.95, 0.9)
 
 
 def test_errors(judge: Evaluator, people: People, risk: np.ndarray) -> TestErrors | None:
-    """What a test that errs means for this table; None where nothing is estimable anyway.
+    """What a test that errs means for this table; None if nothing is stated or estimable.
 
     `risk` [n] is the score whose AUC is told.
     """
-    if judge.lacking("dr"):
-        return None
     problem, test = judge.problem, judge.problem.imperfect_test
+    if why := judge.lacking("dr"):
+        none = Estimate(np.nan, reason=why)
+        stated = None if test is None else test.words
+        return None if stated is None else TestErrors(stated, none, (), None, np.nan, np.nan, {})
     masks = parts(problem)
     usable = {
         name: judge.prevalence_of("dr", mine)

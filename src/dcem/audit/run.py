@@ -118,7 +118,7 @@ def audit_labels(
         unseen = Unseen.of(
             problem, nuisances.outcome, nuisances.truncated_testing, judge.reach.within
         )
-    errors = test_errors(judge, people, risk) if enough else None
+    errors = test_errors(judge, people, risk)
     rates = testing_rates(problem, people, nuisances if varies else None)
     prevalence = prevalences(judge, people)
     found = Audit(

@@ -201,7 +201,7 @@ def _rate(rate: str, given: Any) -> tuple[float, float]:
     except ValueError:
         raise InputError(f"The test {rate} is {text!r}; it should be {SPELLING}.") from None
     low, high = min(ends), max(ends)
-    if not (low > 0 and high <= 1) or (len(ends) == 2 and not ends[0] < ends[1] < 1):
+    if not (low > 0 and high <= 1) or (len(ends) == 2 and not ends[0] < ends[1]):
         raise InputError(
             f"The test {rate} is {text!r}; a rate lies between 0 and 1, and so do both ends of an "
             "interval, the lower one first."
@@ -209,7 +209,8 @@ def _rate(rate: str, given: Any) -> tuple[float, float]:
     if low == high:
         return low, 0.0
     # intervals of rates are about even in log-odds, as those of published tables are
-    return float(expit((logit(low) + logit(high)) / 2)), (high - low) / (2 * Z)
+    middle = (low + high) / 2 if high == 1 else float(expit((logit(low) + logit(high)) / 2))
+    return middle, (high - low) / (2 * Z)
 
 
 def _per_row(rate: str, given: Any, name: str, tested: np.ndarray, group: np.ndarray) -> np.ndarray:
