@@ -15,12 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
+from multiprocessing import current_process
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from joblib import cpu_count
-from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky import ProcessPoolExecutor
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
@@ -169,8 +171,9 @@ def fit_parts(
 
     cores = n_jobs or cpu_count()
     apart = None
-    if cores >= CORES_FOR_PROCESSES and len(table) >= ROWS_FOR_PROCESSES and "network" in names:
-        apart = get_reusable_executor(max_workers=len(numbers))
+    wide = cores >= CORES_FOR_PROCESSES and len(table) >= ROWS_FOR_PROCESSES
+    if wide and "network" in names and not current_process().daemon:  # daemons have no children
+        apart = _processes(len(numbers))
         for _ in numbers:
             apart.submit(_network_apart)  # they import while the models of testing are fitted
     with (
@@ -298,6 +301,12 @@ def fit_networks(
 
     train(stack, inputs, batches, slope, [inputs[rows] for rows in held], watch, schedule)
     return Perceptron.of(scaling, stack, table.X.shape[1])
+
+
+@lru_cache
+def _processes(number: int) -> Executor:
+    """Processes that end when they had nothing to do for a while, and start again when asked."""
+    return ProcessPoolExecutor(number, timeout=10)
 
 
 def _network_apart(*given: Any) -> list[Perceptron]:
