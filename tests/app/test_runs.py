@@ -36,11 +36,11 @@ def test_a_run_without_its_result_is_not_done(tmp_path) -> None:
 
 
 def test_what_is_wrong_is_said_as_on_the_command_line(tmp_path) -> None:
-    run = begun(tmp_path, "report", "nothing.json")
+    run = begun(tmp_path, "audit", "table.csv", "--lable", "x")
     wait_for(lambda: run.state != "running")
     assert run.state == "failed"
     assert run.ended["code"] == 2
-    assert "nothing.json" in run.log
+    assert "--lable" in run.log
 
 
 def test_a_killed_process_is_told_apart_with_its_last_words(tmp_path, monkeypatch) -> None:

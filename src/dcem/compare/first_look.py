@@ -97,7 +97,7 @@ def seconds(problem: SelectiveLabels, unit: float) -> dict[str, float]:
     fitted = folds * min(n * (folds - 1) / folds, most)  # rows that models are fitted to, in all
     speed = ROWS * unit / (0.15 + 0.017 * width)  # 1: as fast as the machine of these proportions
     return {
-        "audit": 1.25 * unit * fitted + 0.3 * ROWS * unit,
+        "audit": 1.6 * unit * fitted + 1.2 * ROWS * unit,
         "compare": speed * (20 + 0.01 * min(n, MAX_ROWS)),
         "fit": speed * (1.3 + 0.00021 * n),
     }
