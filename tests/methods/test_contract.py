@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
+from choices import each_once, some
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -137,10 +138,7 @@ UNLIKE_REPETITION = {"check_sample_weight_equivalence_on_dense_data": "rows are 
 EVERY_TIME = {"tested-only", "ensemble"}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [n if n in EVERY_TIME else pytest.param(n, marks=pytest.mark.slow) for n in NAMES],
-)
+@pytest.mark.parametrize("name", some(NAMES, EVERY_TIME))
 def test_check_estimator(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -182,8 +180,7 @@ def assert_blind(estimator, data: Data, *, held_out: bool) -> None:
             np.testing.assert_array_equal(value, getattr(dirty, name), err_msg=name)
 
 
-@pytest.mark.parametrize("held_out", [True, False], ids=["held-out", "explicit"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "held_out"), each_once(CASES, [False, True]))
 def test_untested_labels_are_not_seen(case, held_out, data):
     if held_out and ":published" in case and make(case).uses_truth:
         pytest.skip("the published variant wants validation rows with their truth")
@@ -255,8 +252,7 @@ def global_randomness() -> list[bytes]:
     ]
 
 
-@pytest.mark.parametrize("batch_size", [None, 64])
-@pytest.mark.parametrize("case", NETWORKS)
+@pytest.mark.parametrize(("case", "batch_size"), each_once(NETWORKS, [None, 64]))
 def test_fitting_does_not_touch_global_randomness(case, batch_size, data):
     before = global_randomness()
     data.fit(make(case, batch_size=batch_size))
@@ -274,8 +270,7 @@ def test_a_single_global_draw_is_noticed(draw):
     assert global_randomness() != before
 
 
-@pytest.mark.parametrize("batch_size", [None, 64])
-@pytest.mark.parametrize("case", NETWORKS)
+@pytest.mark.parametrize(("case", "batch_size"), each_once(NETWORKS, [None, 64]))
 def test_many_at_once_are_the_same_as_one_by_one(case, batch_size, data):
     # one shorter table, and one of the same length with other numbers tested and in the groups
     parts = [slice(0, 260), slice(40, 280), slice(40, 300)]
@@ -354,8 +349,7 @@ def fit_table(estimator, data: Data, X, rows=slice(0, 300), **kw):
     return estimator.fit(X, data.y[rows], **(group | truth | kw))
 
 
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "kind"), each_once(NAMES, [pd.DataFrame, pl.DataFrame]))
 def test_frames_in(name, kind, data):
     columns = ["age", "pulse", "lactate"]
     rows, later = slice(0, 300), slice(300, 400)

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import sklearn
+from choices import some
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -449,7 +450,13 @@ def test_a_fleet_too_large_for_memory_is_fitted_in_parts(table, monkeypatch):
         )
 
 
-@pytest.mark.parametrize("name", [name for name in methods.names() if name != "ensemble"])
+@pytest.mark.parametrize(
+    "name",
+    some(
+        [name for name in methods.names() if name != "ensemble"],
+        ["dcem", "dr-learner", "group-only"],  # EM, several stages, one stage
+    ),
+)
 def test_an_ensemble_too_large_for_memory_is_fitted_in_parts(table, monkeypatch, name):
     import torch
 

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from choices import each_once, some
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
@@ -71,8 +72,7 @@ def make(name, learner, **params):
     return methods.make(name, learner=learner, random_state=0, **params)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "learner"), each_once(NAMES, list(LEARNERS)))
 def test_it_learns_repeats_itself_and_comes_back(name, learner, data, tmp_path):
     fitted = data.fit(make(name, learner, n_members=2))
     score = data.scores(fitted)
@@ -90,8 +90,9 @@ def test_it_learns_repeats_itself_and_comes_back(name, learner, data, tmp_path):
         assert fitted.spread(data.X).max() > 0
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "y-model"])
+@pytest.mark.parametrize(
+    ("name", "learner"), each_once([name for name in NAMES if name != "y-model"], list(LEARNERS))
+)
 def test_no_label_of_an_untested_row_is_seen(name, learner, data):
     outcomes = []
     for unseen in (0.0, 1.0):
@@ -103,7 +104,7 @@ def test_no_label_of_an_untested_row_is_seen(name, learner, data):
     assert np.array_equal(*outcomes)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("learner", some(list(LEARNERS), ["linear"]))
 def test_check_estimator(learner):
     unlike = {
         "check_sample_weight_equivalence_on_dense_data": "rows are held out by lot",
@@ -289,8 +290,9 @@ def test_labels_may_be_missing_in_cross_validation_and_searches(data):
 # -- other programs ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("name", ["tested-only", "dr-learner"])
+@pytest.mark.parametrize(
+    ("name", "learner"), each_once(["tested-only", "dr-learner"], list(LEARNERS))
+)
 def test_onnx_gives_the_same_probabilities(name, learner, data, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     fitted = data.fit(make(name, learner, n_members=2))

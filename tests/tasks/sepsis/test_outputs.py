@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from choices import each_once
 from typer.testing import CliRunner
 
 from dcem.cli.sepsis import app
@@ -41,7 +42,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.mark.parametrize(
     ("layout", "upper_case"),
-    [("csv.gz", True), ("csv.gz", False), ("csv", True), ("csv", False), ("parquet", True)],
+    each_once(["csv.gz", "csv", "parquet"], [True, False]),
 )
 def test_every_layout_of_artificial_tables_builds_the_same(
     layout: str, upper_case: bool, small: bytes, tmp_path: Path
