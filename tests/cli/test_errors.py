@@ -168,3 +168,13 @@ def test_a_full_disk_is_told_in_a_line() -> None:
         "no space left on device"
     )
     assert message_for(OSError(errno.EBADF, "Bad file descriptor")) is None  # ours
+
+
+def test_a_page_without_its_library_is_refused_before_the_work(monkeypatch, tmp_path) -> None:
+    from dcem.cli._outputs import Outputs
+    from dcem.extras import MissingExtra
+
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match=r"audit\.html needs matplotlib.*dcem\[report\]"):
+        Outputs([(tmp_path / "audit.html", "html")], tmp_path / "table.csv")
+    Outputs([(tmp_path / "audit.md", "md")], tmp_path / "table.csv")

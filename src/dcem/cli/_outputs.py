@@ -21,6 +21,7 @@ class Outputs:
     def __init__(
         self, files: Sequence[tuple[Path | None, str]], source: Path, words: str = "general"
     ) -> None:
+        from dcem.extras import MissingExtra, is_installed, is_missing
         from dcem.files import require_file_place
         from dcem.report.words import speak
         from dcem.table.messages import InputError
@@ -37,6 +38,8 @@ class Outputs:
                     f"{path}: the report is an HTML page, and its Markdown version is written "
                     f"beside it. Name the page {path.with_suffix('.html').name}."
                 )
+            if kind == "html" and not is_installed("matplotlib"):
+                raise MissingExtra(is_missing(path.name, "matplotlib"))
             require_file_place(path)
             if (other := taken.setdefault(path.resolve(), kind)) != kind:
                 what = "the file that is read" if other == "read" else "the place of another output"
