@@ -5,6 +5,9 @@ import numpy as np
 import pytest
 from made_up import made_up_comparison
 
+from dcem.metrics.estimate import Estimate
+from dcem.report.document import Number
+from dcem.report.dots import _scale, axis_of
 from dcem.report.figures.curves import AT, calibration_curves, decision_curves, roc_curves
 from dcem.report.figures.people import em_history, who_is_tested
 from dcem.report.style import PALETTE, inline_svg
@@ -95,3 +98,11 @@ def test_hidden_marks_are_hidden_and_words_of_a_field_reach_them() -> None:
     svg = inline_svg(roc_curves(comparison, comparison.target("dr")).in_words(str.upper))
     assert "TRUE POSITIVE RATE" in svg
     assert re.search(r'<use [^>]*fill-opacity="0"/>', svg)
+
+
+def test_marks_of_an_axis_have_room_and_hold_both_ends() -> None:
+    for high, form, shown in ((0.3, "percent", 2), (0.4, "percent", 3), (0.3, "score", 4)):
+        axis = axis_of([Number(Estimate(0.0, 0.0, high), form)])
+        marks = re.findall(r"left:([\d.]+)%", _scale(axis))
+        assert (marks[0], marks[-1]) == ("0.00", "100.00")
+        assert len(marks) == shown, (high, form)

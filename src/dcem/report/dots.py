@@ -136,7 +136,10 @@ def _strip(axis: Axis | None, value: Cell, references: Sequence[Cell], colour: s
 def _scale(axis: Axis | None) -> str:
     if axis is None:
         return ""
-    ticks = axis.ticks if len(axis.ticks) <= 4 else axis.ticks[::2]
+    gaps = len(axis.ticks) - 1
+    most = 2 if axis.form in ("percent", "points") else 3  # as many as there is room for
+    step = next(step for step in range(1, gaps + 1) if gaps % step == 0 and gaps // step <= most)
+    ticks = axis.ticks[::step]  # the first and the last among them
     marks = "".join(
         f'<span style="left:{_at(axis.place(tick))}">{escape(axis.label(tick))}</span>'
         for tick in ticks
