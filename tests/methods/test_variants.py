@@ -9,7 +9,7 @@ from dcem.methods.registry import METHODS, make
 from dcem.table.labels import SelectiveLabels
 
 # long enough for the last network to be worse than the best one
-LONG = {"schedule": "published", "steps": 30, "max_iter": 40, "learning_rate": 0.05}
+LONG = {"schedule": "published", "steps": 20, "max_iter": 25, "learning_rate": 0.05}
 SMALL: dict[str, dict[str, Any]] = {
     "imputation-only": {"steps": 30},
     "no-causal-regularization": LONG,
