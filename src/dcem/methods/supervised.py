@@ -185,6 +185,7 @@ class ObservedLabelsClassifier(LearnerClassifier):
     name: ClassVar[str] = "y-obs"
     in_short: ClassVar[str] = "counts the untested as negative"
     row_by_row: ClassVar[bool] = True
+    batches_together: ClassVar[bool] = True
 
     def _lesson(self, rows: Any, n_groups: int) -> Lesson:
         return Lesson(rows["y"])
