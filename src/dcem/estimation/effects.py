@@ -37,7 +37,8 @@ from dcem.table.labels import SelectiveLabels
 ROWS = 2_000  # people asked, at most
 FEWEST = 200  # and at least, if there are so many
 ASKED = 200_000  # rows that a model is asked about, at most: three per person and column
-AT_ONCE = 20_000  # rows per question
+AT_ONCE = 20_000  # rows asked about together, and
+CELLS = 4_000_000  # numbers in them, at most
 BINS = 10
 ENDS = (0.05, 0.95)  # quantiles: what lies beyond is not told
 MOST = 12  # columns that are told
@@ -120,7 +121,7 @@ class Questions:
         """
         some = np.arange(len(self.rows)) if some is None else some
         n_questions = 1 + 3 * len(self.columns)
-        step = max(1, AT_ONCE // max(len(some), 1))
+        step = max(1, min(AT_ONCE, CELLS // self.X.shape[1]) // max(len(some), 1))
         found = np.full((n_questions, len(some)), np.nan)
         for first in range(0, n_questions if len(some) else 0, step):
             asked = range(first, min(first + step, n_questions))
