@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from dcem.learners import from_plain, make_learner, to_plain
-from dcem.learners.perceptron import Stack, shuffled
+from dcem.learners.perceptron import HIDDEN, Perceptron, Stack, shuffled
 from dcem.learners.preprocess import Scaling
 
 
@@ -66,3 +66,21 @@ def test_plain_arrays_and_back(fitted):
     for broken in ({"flat": arrays["flat"][:, :-1]}, {"sizes": arrays["sizes"][:-1]}):
         with pytest.raises(ValueError, match="network"):
             from_plain(name, arrays | broken, 2)
+
+
+def test_networks_scored_together_score_as_alone_and_whatever_their_company():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 6))
+    scaling = Scaling.fit(X)
+    stack = Stack.initial((6, *HIDDEN, 1), [1, 2, 3])
+    networks = Perceptron.of(scaling, stack, 6)
+    alone = np.stack([one.predict_logit(X) for one in networks])
+    assert np.array_equal(Perceptron.predict_logits(networks, X, exact=True), alone)
+    quick = Perceptron.predict_logits(networks, X, exact=False)
+    assert 0 < np.abs(quick - alone).max() < 1e-6
+    for first, n_rows in ((0, 1), (7, 13), (700, 800)):
+        rows = X[first : first + n_rows]
+        parts = Perceptron.predict_logits(networks, rows, exact=False)
+        assert np.array_equal(parts, quick[:, first : first + n_rows])
+    networks[0] = Perceptron.of(Scaling.fit(3 * X), stack, 6)[0]  # a scale of its own
+    assert not np.array_equal(Perceptron.predict_logits(networks, X, exact=True)[0], alone[0])

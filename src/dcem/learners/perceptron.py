@@ -18,11 +18,11 @@ import numpy as np
 from scipy.special import expit
 
 from dcem.learners.learner import (
+    BLOCK,
     LearnerBase,
     Rows,
     as_logit,
     base_rate,
-    by_block,
     known_rows,
     log_loss,
     true_labels,
@@ -172,6 +172,22 @@ def shuffled(
         waiting = [queue[size:] for queue in waiting]
 
 
+def _log_odds(networks: Sequence[Perceptron], X: np.ndarray, exact: bool) -> np.ndarray:
+    """Log-odds `[M, n]` of networks whose inputs are scaled alike.
+
+    Blocks are filled up to one size: what a product adds up in which order depends on its shape.
+    """
+    kind = np.float64 if exact else np.float32
+    flat = np.concatenate([one.stack.flat for one in networks]).astype(kind)
+    stack, z = Stack(networks[0].stack.sizes, flat), np.empty((len(networks), len(X)))
+    for start in range(0, len(X), BLOCK):
+        rows = networks[0].scaling(X[start : start + BLOCK])
+        inputs = np.zeros((BLOCK, rows.shape[1]), kind)
+        inputs[: len(rows)] = rows
+        z[:, start : start + BLOCK] = stack.log_odds(inputs[None])[:, : len(rows)]
+    return as_logit(z) if networks[0].squared else z
+
+
 class Perceptron(LearnerBase):
     """Three hidden layers of 64, stopped by held-out rows."""
 
@@ -232,9 +248,15 @@ class Perceptron(LearnerBase):
 
     def predict_logit(self, X: np.ndarray) -> np.ndarray:
         """See `Learner`; in float64, where the score of a row does not depend on its company."""
-        stack = Stack(self.stack.sizes, self.stack.flat.astype(np.float64))
-        z = by_block(lambda rows: stack.log_odds(self.scaling(rows)[None].astype(np.float64))[0], X)
-        return as_logit(z) if self.squared else z
+        return _log_odds([self], X, exact=True)[0]
+
+    @classmethod
+    def predict_logits(cls, networks: Sequence[Self], X: np.ndarray, *, exact: bool) -> np.ndarray:
+        """Log-odds `[M, n]` of several networks; in float32 unless `exact` ones are asked for."""
+        first = networks[0].scaling
+        if all(first.is_like(one.scaling) for one in networks[1:]):
+            return _log_odds(networks, X, exact)
+        return np.concatenate([_log_odds([one], X, exact) for one in networks])
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that was learnt."""

@@ -169,6 +169,11 @@ class Scaling:
         rows = (self.preprocessor.transform(X, "float64") - self.center) / self.scale
         return (SPREAD * rows / np.sqrt(1 + (rows / REACH) ** 2)).astype(np.float32)
 
+    def is_like(self, other: Scaling) -> bool:
+        """Whether it makes the same of the same rows."""
+        both = zip(self.arrays().values(), other.arrays().values(), strict=True)
+        return self is other or all(np.array_equal(mine, theirs) for mine, theirs in both)
+
     def arrays(self) -> dict[str, np.ndarray]:
         """All numbers, by name, for a file."""
         return {"center": self.center, "spread": self.scale, **self.preprocessor.arrays()}

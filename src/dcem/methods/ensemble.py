@@ -192,10 +192,15 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
 
     def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
         """The risk that each part sees `[parts, n]`, recalibrated as their mean is."""
-        z = np.stack([model.predict_logit(X) for model in self.models_])
-        z = z.reshape(len(self.parts), -1, len(X)).mean(axis=1)
+        per_part, z = len(self.models_) // len(self.parts), []
+        for start in range(0, len(self.models_), per_part):
+            models = self.models_[start : start + per_part]
+            if isinstance(models[0], Perceptron):
+                z.append(Perceptron.predict_logits(models, X, exact=exact).mean(axis=0))
+            else:
+                z.append(np.mean([model.predict_logit(X) for model in models], axis=0))
         line = self.calibration_
-        return np.asarray(expit(line["intercept"] + line["slope"] * z))
+        return np.asarray(expit(line["intercept"] + line["slope"] * np.stack(z)))
 
     def combined(self, members: np.ndarray) -> np.ndarray:
         """The mean of the parts' log-odds, by their weights, as a risk `[n]`."""
