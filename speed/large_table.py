@@ -195,7 +195,8 @@ def main() -> None:
             writer.writeheader()
             writer.writerows(lines)
         about = {
-            "command": f"python speed/large_table.py --rows {given.rows} --folder FOLDER",
+            "command": f"python speed/large_table.py --rows {given.rows} --few {given.few} "
+            "--folder FOLDER --out results",
             "date": str(date.today()),
             "device": f"{cpu_name()}; two cores per step, {at_once} steps at a time",
             "table": f"{given.rows:,} rows, 30 numbers and 3 roles, {gigabytes:.1f} GB of Parquet",
