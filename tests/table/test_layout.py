@@ -45,3 +45,9 @@ def test_a_comma_that_may_part_thousands_is_left_alone(tmp_path):
     assert read_whole(path)["n"].to_pylist() == ["1,234", "5,678"]
     path.write_text("n\tx\n1,25\t1.5\n5,75\t2.5\n")  # who knows
     assert read_whole(path)["n"].to_pylist() == ["1,25", "5,75"]
+
+
+def test_blanks_in_a_single_name_belong_to_it(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("x,x ,y\n1,2,3\n")
+    assert read_header(path) == ["x", "x ", "y"]

@@ -91,7 +91,8 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
     start += bool(named)
     delimiter = named[1] if named else _delimiter(lines)
     header, *rows = _records(lines, delimiter)
-    header = [name.strip() for name in header]
+    if _is_padded(header):
+        header = [name.strip() for name in header]
     names = numbered(header)
     fields, empty = list(names), []
     if rows and all(len(row) == len(header) + 1 for row in rows):
@@ -117,6 +118,12 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
         delimiter == ";" or (delimiter != "," and _decimal_commas(rows)),
         tuple(notes),
     )
+
+
+def _is_padded(header: Sequence[str]) -> bool:
+    """Whether blanks go with the delimiters, and so belong to no name."""
+    before = all(name.startswith(" ") for name in header[1:])
+    return len(header) > 1 and (before or all(name.endswith(" ") for name in header[:-1]))
 
 
 def _decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
