@@ -26,8 +26,8 @@ Progress = Callable[[str], None]
 TOGETHER = 4  # tables whose single networks are fitted as one fleet, at half the cost
 WORTH_A_PROCESS = 10_000  # rows to fit to, in all: below, starting processes takes longer
 # How long a fit takes, in units of a network's: for estimates of the time that is left.
-COSTS = {"ensemble": 5.0, "ipw": 2.0, "dr-learner": 3.0, "self": 5.0, "dividemix": 5.0}
-COST_OF_EM, COST_WITHOUT_NETWORK = 4.0, 0.2
+COSTS = {"ensemble": 3.0, "ipw": 1.5, "dr-learner": 3.0, "self": 5.0, "dividemix": 5.0}
+COST_OF_EM, COST_WITHOUT_NETWORK = 2.0, 0.2
 _LOSSES = {
     "train_loss": "training",
     "validation_loss": "validation, everybody",
@@ -174,13 +174,13 @@ def fit_steps(
 ) -> dict[str, float]:
     """What is told before each fit, and how long it takes, in units of a network's.
 
-    `lighter` is the cost of smaller models; an EM saves nothing, it takes its rounds.
+    `lighter` is the part of it that a smaller table and a single model take.
     """
 
     def cost(name: str) -> float:
         bare, _, learner = name.partition(":")
         if ENTRIES[bare].kind == "latent" or bare == "sar-em":
-            return COST_OF_EM
+            return lighter * COST_OF_EM
         return lighter * (COST_WITHOUT_NETWORK if learner else COSTS.get(bare, 1.0))
 
     costs = [cost(name) for name in names for _ in range(n_parts)]
