@@ -49,6 +49,12 @@ def test_percent_has_a_decimal_where_it_tells() -> None:
     assert text.percent(nan) == "–"
 
 
+def test_of_100_the_interval_is_rounded_outwards_from_what_is_shown() -> None:
+    assert text.of_100(0.651, 0.6148, 0.686) == ("65", "61 to 69")
+    assert text.of_100(0.5, 0.27, 0.83) == ("50", "27 to 83")  # 100 * .83 is a hair below 83
+    assert text.of_100(0.5, nan, nan) == ("50", "– to –")
+
+
 def test_forms() -> None:
     assert text.value(-0.031, "points") == "-3.1 points"
     assert text.interval(-0.05, 0.012, "points") == "[-5.0, +1.2]"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import inf, isnan
+from math import ceil, floor, inf, isnan
 
 MISSING = "–"
 
@@ -42,6 +42,15 @@ def percent(share: float, digits: int | None = None) -> str:
     if 0 < share < 0.0005:
         return "<0.1 %"  # little, but not nothing
     return f"{decimal(100 * share, 1).removesuffix('.0')} %"
+
+
+def of_100(share: float, low: float, high: float) -> tuple[str, str]:
+    """`80` and `77 to 83`: a share as so many of 100, its interval rounded outwards.
+
+    The ends are those that three decimals show, so that a number has one rounding on a page.
+    """
+    ends = [f(round(100 * v, 1)) if v == v else v for f, v in ((floor, low), (ceil, high))]
+    return decimal(100 * share, 0), " to ".join(decimal(end, 0) for end in ends)
 
 
 def points(difference: float, digits: int = 1) -> str:

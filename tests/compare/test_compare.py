@@ -22,6 +22,7 @@ from dcem.compare.planted import (
 from dcem.compare.results import TableComparison, estimates
 from dcem.compare.run import within_budget
 from dcem.estimation.nuisances import Nuisances
+from dcem.estimation.results import EVERYBODY
 from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
 from dcem.tasks import make_sinusoid
@@ -95,6 +96,7 @@ class TestCompare:
         sizes = {group.name: group.people for group in comparison.groups}
         acted = sum(shares[name].value * size for name, size in sizes.items())
         assert acted / sum(sizes.values()) == pytest.approx(0.1, abs=0.01)
+        assert shares[EVERYBODY].value == pytest.approx(acted / sum(sizes.values()))
 
     def test_given_splits_are_judged_by_the_truth_of_the_last(
         self, task: tuple[SelectiveLabels, np.ndarray]

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from dcem import Roles, compare_methods, read_table
+from dcem.estimation.results import EVERYBODY
 from dcem.report.card import UNJUDGED, card_document
 from dcem.report.document import Name, Number, cells
 from dcem.report.to_html import to_html
@@ -45,9 +46,12 @@ def test_the_first_screen_holds_the_judgement(model, comparison) -> None:
     assert len(document.opening.numbers) == 3
     rows = document.opening.picture.rows
     assert [row.label for row in rows] == ["everybody", Name("north <b>"), Name("south")]
-    for row in rows[1:]:
-        found = judged.group_auc[row.label.name], judged.when_acting["true_positive_rate"]
-        assert row.values == (Number(found[0]), Number(found[1][row.label.name], "percent"))
+    areas = {EVERYBODY: judged.auc, **judged.group_auc}
+    for row, name in zip(rows, areas, strict=True):
+        rate = judged.when_acting["true_positive_rate"][name]
+        assert row.values == (Number(areas[name]), Number(rate, "percent"))
+    caught = judged.when_acting["true_positive_rate"][EVERYBODY]
+    assert f"finds about {100 * caught.value:.0f} of 100" in document.opening.verdict.sentences[1]
     assert "north <b>" not in to_html(document)  # as text, never as markup
     assert "| south |" in to_markdown(document)
 

@@ -208,7 +208,7 @@ def judge(
             for (a, b), p in zip(gaps.pairs, gaps.p_value, strict=True)
         },
         xauc=evaluator.xauc(target, rank),
-        when_acting=evaluator.when_acting(target, decision.acted(scored)) if several else {},
+        when_acting=evaluator.when_acting(target, decision.acted(scored)),
         calibration_error=_calibration_error(
             evaluator, target, scored.score, n_resamples, random_state
         ),

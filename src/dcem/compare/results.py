@@ -70,7 +70,7 @@ class Judgement:
     xauc: Mapping[
         tuple[str, str], Estimate
     ]  # positives of the first against negatives of the second
-    when_acting: Mapping[str, Mapping[str, Estimate]]  # measure -> group, at the stated decision
+    when_acting: Mapping[str, Mapping[str, Estimate]]  # measure -> EVERYBODY, groups
     calibration_error: Estimate  # mean absolute difference of predicted and estimated risk
     calibration_in_the_large: Mapping[str, Estimate]  # mean score minus risk; EVERYBODY, groups
     precision_at_capacity: Mapping[float, Estimate]  # share of people acted on -> precision

@@ -210,11 +210,11 @@ class Evaluator:
         return found
 
     def when_acting(self, target: str, acted: np.ndarray) -> dict[str, dict[str, Estimate]]:
-        """What acting on people (a mask [n]) means to each group: measure -> group -> value."""
+        """What acting on people (a mask [n]) means: measure -> everybody, then each group."""
         found: dict[str, dict[str, Estimate]] = {key: {} for key in measures.WHEN_ACTING}
-        for name in self.problem.group_names:
+        for name in (None, *self.problem.group_names):
             rows = self.rows_of(name)
-            if not rows.any():
+            if not rows.any() or (name and self.problem.n_groups == 1):
                 continue
             of, why = self.masses[target].among(rows), self.lacking(target, name)
             for key, measure in measures.WHEN_ACTING.items():
@@ -222,12 +222,12 @@ class Evaluator:
                 few = why or ("" if behind else "nobody to estimate it from")
                 by = measure.of != "everybody"
                 few = few or self._too_few_on_a_side(target, acted, rows, by_outcome=by)
-                found[key][name] = self._estimate(
+                found[key][name or EVERYBODY] = self._estimate(
                     measure.value(acted, of), few, share=True, behind=behind
                 )
         return found
 
-    def _behind(self, target: str, group: str, acted: np.ndarray, of: str) -> int:
+    def _behind(self, target: str, group: str | None, acted: np.ndarray, of: str) -> int:
         """How many people a measure of acting rests on."""
         if of in ("positives", "negatives"):
             return self._people(target, group, of == "positives")

@@ -103,15 +103,16 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
         for rate in (worst, *opposite)
     )
     sentences = [
-        f"Of people with the same recorded features, these are tested: {shares}.",
-        *_bar(audit, worst),
+        f"Of people with the same recorded features, these are tested: {shares}.{_also(clear)}",
+        *_bar(audit, clear),
         *_record(audit),
     ]
     found = audit.testing_sensitivity
+    whose = f" for {group(worst.group)}" if len(clear) > 1 else ""
     like_them = f"people of {audit.others} like them" if audit.reference else "others like them"
     certainty = (
-        f"Chance does not explain it: the difference is {points(gap.value)} percentage points, "
-        f"95 % interval {points(gap.low)} to {points(gap.high)}."
+        f"Chance does not explain it: the difference{whose} is {points(gap.value)} percentage "
+        f"points, 95 % interval {points(gap.low)} to {points(gap.high)}."
     )
     if found is not None and found.group == worst.group:
         at = found.breakdown
@@ -146,9 +147,7 @@ def _others(audit: Audit, rate: TestingRate) -> str:
 
 def _who(clear: list[TestingRate], n_groups: int) -> str:
     """Who is tested less and more, the largest difference first; counted where there are many."""
-    by_way: dict[str, list[str]] = {}
-    for rate in clear:
-        by_way.setdefault("less" if rate.difference.value < 0 else "more", []).append(rate.group)
+    by_way = _by_way(clear)
     if len(clear) <= 2:
         told = [
             f"{groups(names)} {'is' if len(names) == 1 else 'are'} tested {how}"
@@ -160,19 +159,39 @@ def _who(clear: list[TestingRate], n_groups: int) -> str:
     return f"{many} of {n_groups} groups are tested {how}{''.join(f', {s},' for s in second)}"
 
 
-def _bar(audit: Audit, rate: TestingRate) -> list[str]:
-    """Whether the tests of that group tell of a higher or a lower bar."""
+def _by_way(clear: list[TestingRate]) -> dict[str, list[str]]:
+    """Groups that are tested less, and more; the largest difference first."""
+    by_way: dict[str, list[str]] = {}
+    for rate in clear:
+        by_way.setdefault("less" if rate.difference.value < 0 else "more", []).append(rate.group)
+    return by_way
+
+
+def _also(clear: list[TestingRate]) -> str:
+    """The groups whose shares are not told, by name."""
+    also = [f"also tested {how}: {groups(n[1:])}" for how, n in _by_way(clear).items() if n[1:]]
+    said = "; ".join(also)
+    return f" {said[0].upper()}{said[1:]}." if said else ""
+
+
+def _bar(audit: Audit, clear: list[TestingRate]) -> list[str]:
+    """Whether the tests of the groups that stand out most tell of a higher or a lower bar."""
     bars = {
         "higher-bar": ("more", "higher"),
         "lower-bar": ("less", "lower"),
     }
-    return [
-        f"In group {rate.group}, tests are positive {often} often than in others who were equally "
-        f"likely to be tested: both signs point to a {bar} bar for this group."
-        for finding in audit.findings
-        if finding.key in bars and rate.group in finding.groups
-        for often, bar in [bars[finding.key]]
-    ]
+    alike = next(iter(_by_way(clear).values()))
+    said = []
+    for key, (often, bar) in bars.items():
+        told = {name for finding in audit.findings if finding.key == key for name in finding.groups}
+        names = [name for name in alike if name in told]
+        if names:
+            said.append(
+                f"In {groups(names)}, tests are positive {often} often than in others who were "
+                f"equally likely to be tested: both signs point to a {bar} bar for "
+                f"{'this group' if len(names) == 1 else 'these groups'}."
+            )
+    return said
 
 
 def _everybody(audit: Audit) -> Prevalence | None:
@@ -251,12 +270,13 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
                 f"(partial R²); the strongest recorded column has {percent(_strongest(audit))}",
             )
         )
-    if len(found) < 3 and EVERYBODY in audit.overlap:
+    hardly = audit.overlap[EVERYBODY].under[HARDLY] if EVERYBODY in audit.overlap else 0.0
+    if len(found) < 3 and hardly >= 0.0005:  # as percent shows it
         found.append(
             KeyNumber(
-                estimate(audit.overlap[EVERYBODY].under[HARDLY], "percent"),
-                f"of people had a chance of a test under {percent(HARDLY)}: nobody like them tells "
-                "their outcome",
+                estimate(hardly, "percent"),
+                f"of people had next to no chance of a test (under {percent(HARDLY)}): of them no "
+                "estimate can be trusted",
             )
         )
     return tuple(found)

@@ -18,9 +18,16 @@ from dcem.estimation.measures import WHEN_ACTING
 from dcem.estimation.results import EVERYBODY, Target
 from dcem.extras import made_with
 from dcem.metrics.estimate import Estimate
-from dcem.report.compare_opening import TOLD, about_method, fairness, of_whom, shown_targets
+from dcem.report.compare_opening import (
+    TOLD,
+    about_method,
+    estimated,
+    fairness,
+    footnote,
+    of_whom,
+    shown_targets,
+)
 from dcem.report.document import (
-    NOTHING,
     WITHHELD,
     Block,
     Cell,
@@ -47,9 +54,10 @@ from dcem.saving.card import as_text, shown_counts, what_it_gives
 from dcem.scoring.model import TableModel
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.roles import Roles
-from dcem.text import decimal, group, percent
+from dcem.text import group, of_100, percent
 
 ACCEPTABLE = 0.7  # an AUC from which on ranking is called acceptable (Hosmer and Lemeshow)
+FOUND = "true_positive_rate"
 UNJUDGED = "How good it is has not been estimated"
 LIMITS = (
     "Not that it is as good elsewhere: other people, and other ways of deciding whom to test, "
@@ -78,7 +86,7 @@ def card_document(model: TableModel, comparison: TableComparison | None = None) 
     names = {str(name) for name in estimator.training_counts_.index}
     return Document(
         title=f"Model card: {model.name}",
-        lead=f"It gives {what_it_gives(estimator)} of `{model.roles.label}` from features alone. "
+        lead=f"It gives {_given(model)}, from features alone. "
         f"Fitted to {model.source.name}.{_learnt(estimator)}",
         opening=_opening(comparison, judged, target, model),
         findings=None,
@@ -87,6 +95,14 @@ def card_document(model: TableModel, comparison: TableComparison | None = None) 
         names=frozenset([*names, *model.encoder.columns, model.source.name]),
         data={"judged": judged, "target": target},
     )
+
+
+def _given(model: TableModel) -> str:
+    """What its numbers are, and of which outcome."""
+    roles = model.roles
+    yes = " or ".join(f"`{value}`" for value in roles.positive) or "positive"
+    that = "that" if model.estimator.calibrated else "for how likely it is that"
+    return f"{what_it_gives(model.estimator)} {that} `{roles.label}` is {yes}"
 
 
 def _learnt(estimator: Any) -> str:
@@ -115,14 +131,13 @@ def _opening(
             "There is nothing to go by.",
         )
         return Opening(verdict, (), None, LIMITS)
-    times, low, high = (
-        decimal(100 * value, 0) for value in (judged.auc.value, judged.auc.low, judged.auc.high)
-    )
+    times, about = of_100(judged.auc.value, judged.auc.low, judged.auc.high)
     everybody = target.key != "tested"
     alike = fairness(judged, comparison)
     sentences = [
         f"Of two people, one with the outcome and one without, it ranks the right one higher "
-        f"{times} times in 100 ({low} to {high}; tossing a coin, 50).",
+        f"{times} times in 100 ({about}; tossing a coin, 50).",
+        *_finds(comparison, judged),
         *([alike] if alike else []),
     ]
     answer = f"It ranks {times} of 100 pairs of people right"
@@ -133,7 +148,10 @@ def _opening(
     doubtful = not judged.auc.low > 0.5 or "not serve" in alike
     severity = "serious" if not everybody else "caution" if doubtful else "note"
     if severity == "note" and judged.auc.low >= ACCEPTABLE:
-        severity = "fine"
+        severity, answer = (
+            "fine",
+            f"It ranks well: {times} of 100 pairs of people in the right order",
+        )
     verdict = Verdict(severity, answer, tuple(sentences), target.assumption)
     about_it = listed_findings(about_method(comparison, model.name))
     return Opening(
@@ -151,6 +169,18 @@ def _opening(
     )
 
 
+def _finds(comparison: TableComparison, judged: Judgement) -> list[str]:
+    """Whom acting on it finds, and whom it misses: a good ranking may still miss most."""
+    found = _when_acting(judged, FOUND, EVERYBODY)
+    if found is None or not found.estimable:
+        return []
+    some, about = of_100(found.value, found.low, found.high)
+    return [
+        f"Acting on {comparison.decision} finds about {some} of 100 people with the outcome "
+        f"({about}) and misses {100 - int(some)}."
+    ]
+
+
 def _worst(judged: Judgement) -> KeyNumber:
     """The group that is ranked worst, or precision where there are no groups."""
     known = {name: one for name, one in judged.group_auc.items() if one.estimable}
@@ -165,19 +195,21 @@ def _worst(judged: Judgement) -> KeyNumber:
 def _picture(comparison: TableComparison, judged: Judgement, target: Target) -> Dots:
     """Ranking, and whom acting finds, of everybody and of each group; more is in a table below."""
     groups = [group.name for group in comparison.groups]
-    several, found = len(groups) > 1, "true_positive_rate"
-    rows = [DotRow("everybody", (_short(judged.auc), *[NOTHING] * several), marked=True)]
-    for name in groups if several else ():
-        acting = _when_acting(judged, found, name)
-        values = (_short(judged.group_auc.get(name)), _short(acting, "percent"))
-        rows.append(DotRow(Name(name), values))
-    columns = ("AUC", WHEN_ACTING[found].words)
-    acts = f"The {columns[1]} when one acts on {comparison.decision}. " if several else ""
+    areas = {EVERYBODY: judged.auc, **judged.group_auc}
+    rows = [
+        DotRow(
+            "everybody" if name == EVERYBODY else Name(name),
+            (_short(areas.get(name)), _short(_when_acting(judged, FOUND, name), "percent")),
+            marked=name == EVERYBODY,
+        )
+        for name in (EVERYBODY, *(groups if len(groups) > 1 else ()))
+    ]
     return Dots(
-        f"How good, and for whom, {target.name}",
-        columns if several else columns[:1],
+        f"How good, and for whom ({estimated(target)})",
+        ("AUC", WHEN_ACTING[FOUND].words),
         tuple(rows),
-        f"{acts}With {100 * comparison.level:g} % intervals.",
+        f"The {WHEN_ACTING[FOUND].words}: how many of those with the outcome are found when one "
+        f"acts on {comparison.decision}. {footnote(comparison, target)}",
     )
 
 
@@ -195,10 +227,10 @@ def _results(comparison: TableComparison, judged: Judgement, target: Target) -> 
     whose = [EVERYBODY, *groups] if len(groups) > 1 else [EVERYBODY]
     rows = [
         (
-            Name(name),
+            "everybody" if name == EVERYBODY else Name(name),
             *(estimate(_when_acting(judged, key, name), "percent") for key in WHEN_ACTING),
         )
-        for name in groups
+        for name in whose
     ]
     yield Section(
         "acting",

@@ -9,7 +9,7 @@ from dcem.compare.findings import clear_groups, clear_pairs, worse_or_better
 from dcem.compare.results import Judgement, MethodResult, TableComparison
 from dcem.estimation.findings import Finding
 from dcem.estimation.results import Target
-from dcem.methods.choosing import PREFERRED, choose
+from dcem.methods.choosing import DEFAULT, PREFERRED, choose
 from dcem.metrics.estimate import Estimate
 from dcem.report.document import (
     NOTHING,
@@ -24,17 +24,31 @@ from dcem.report.document import (
     estimate,
 )
 from dcem.report.findings import listed_findings, no_milder
-from dcem.text import decimal, group, listed, number, percent
+from dcem.text import group, listed, number, of_100, percent
 from dcem.text import groups as named
 
 TOLD = ("best", "groups-differ", "curves-differ")  # findings that the verdict words itself
+ALIKE = 0.05  # groups whose ROC gap is at most that are called about equally well ranked
 
 
 def of_whom(target: Target) -> str:
     """Whom a number is about, after its name: "AUC of the tested alone"."""
     if target.key == "truth":
         return "of everybody, judged by the truth"
-    return "of the tested alone" if target.key == "tested" else f"estimated for {target.name}"
+    whom, *_ = target.name.split(", ")
+    return "of the tested alone" if target.key == "tested" else f"estimated for {whom}"
+
+
+def estimated(target: Target) -> str:
+    """Whom a picture is about, in its title; how they were estimated is in its footnote."""
+    whom, *by = target.name.split(", ")
+    return f"{whom}, estimated" if by else whom
+
+
+def footnote(comparison: TableComparison, target: Target) -> str:
+    """What the lines beside the points are, and which estimate it is."""
+    _, *by = target.name.split(", ")
+    return f"With {100 * comparison.level:g} % intervals{f'; estimates: {by[0]}' if by else ''}."
 
 
 def shown_targets(comparison: TableComparison) -> list[Target]:
@@ -81,12 +95,10 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     standing = comparison.standings[target.key]
     level = [name for name in (standing.best, *standing.level_with) if name != best.name]
     everybody = target.key != "tested"
-    times, low, high = (
-        decimal(100 * v, 0) for v in (judged.auc.value, judged.auc.low, judged.auc.high)
-    )
+    times, about = of_100(judged.auc.value, judged.auc.low, judged.auc.high)
     sentences = [
         f"Of two people, one with the outcome and one without, it ranks the right one higher "
-        f"{times} times in 100 ({low} to {high}; tossing a coin, 50): AUC {of_whom(target)}."
+        f"{times} times in 100 ({about}; tossing a coin, 50): AUC {of_whom(target)}."
     ]
     if best.name == comparison.reference:
         sentences.append("None of the others is clearly better.")
@@ -96,19 +108,37 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
             f"Numbers are corrected for the errors of the test: {comparison.stated_rates}."
         )
     if level:
-        said = listed([f"`{name}`" for name in level])
-        ahead = f"; `{standing.best}` is ahead by a hair" if standing.best != best.name else ""
-        sentences.append(f"The table does not tell it from {said}{ahead}.")
+        sentences.append(_rivals(best.name, standing.best, level))
     unfair = bool(clear_groups(judged, comparison.floor) or clear_pairs(judged))
     severity = "serious" if not everybody else "caution" if level or unfair else "fine"
     verdict = Verdict(severity, "", tuple(sentences), _certainty(comparison, best, target))
     told = [f for f in comparison.findings if f.key == "best"]
     about_it = listed_findings([*told, *about_method(comparison, best.name)])
     verdict = no_milder(verdict, about_it, TOLD)
-    answer = f"Use `{best.name}`{', with care' * (verdict.severity != 'fine')}"
+    cares = [
+        *(["others may be as good"] if level else []),
+        *(["it does not serve all groups alike"] if unfair else []),
+    ]
+    care = f", with care: {', and '.join(cares) or 'see what is most serious'}"
+    answer = f"Use `{best.name}`{care * (verdict.severity != 'fine')}"
     if not everybody:
         answer = f"`{best.name}` ranks the tested best; nothing is known of everybody else"
     return replace(verdict, answer=answer)
+
+
+def _rivals(best: str, first: str, level: list[str]) -> str:
+    """Who may be as good as the method that is recommended, and why it is nevertheless."""
+    said = listed([f"`{name}`" for name in level])
+    chance = (
+        f"Its lead over {said} may be chance."
+        if first == best
+        else f"This table cannot tell it from {said}: the lead of `{first}` may be chance."
+    )
+    why = (
+        " It is preferred because, on ten tables whose truth is known, its worst results were "
+        "the best on average."
+    )
+    return chance + why * (best == DEFAULT)
 
 
 def about_method(comparison: TableComparison, method: str) -> list[Finding]:
@@ -124,12 +154,13 @@ def about_method(comparison: TableComparison, method: str) -> list[Finding]:
 def _certainty(comparison: TableComparison, best: MethodResult, target: Target) -> str:
     gain, first = best.judgements[target.key].auc_gain, comparison.reference
     said = ""
-    if gain is not None and gain.estimable:
-        level = comparison.standings[target.key].level_with
-        clear = "clear of zero" if gain.excludes(0) else "not clear of zero"
+    level = comparison.standings[target.key].level_with
+    told = first in level  # among those over whom its lead may be chance
+    if gain is not None and gain.estimable and (gain.excludes(0) or not told):
+        clear = "is more than chance shows" if gain.excludes(0) else "may be chance"
         if gain.excludes(0) and {first, best.name} & {*level}:
-            clear += " by itself, and not among all pairs of methods at once"
-        said = f"The gain over `{first}`, {gain:gain}, is {clear}. "
+            clear += " by itself, though not among all pairs of methods at once"
+        said = f"The gain over `{first}`, {gain:gain}, {clear}. "
     if target.key == "tested":
         why = next((t.reason for t in comparison.targets if not t.available and t.reason), "")
         return f"{said}Of people unlike the tested nothing can be told{': ' * bool(why)}{why}."
@@ -155,9 +186,21 @@ def fairness(judged: Judgement, comparison: TableComparison) -> str:
             f"It does not serve the groups alike: the ROC curves of {named(pairs[0])} differ by "
             "more than chance, though neither is clearly ranked worse."
         )
+    known = {name: one.value for name, one in judged.group_auc.items() if one.estimable}
+    lowest = min(known, key=lambda name: known[name], default="")
+    worst = f" Lowest AUC: {group(lowest)}, {number(known[lowest])}." if lowest else ""
+    what = "ROC gap (area between two groups' curves, 0 if alike)"
+    if gap.high <= ALIKE:
+        return (
+            "It ranks about equally well in all groups: the largest "
+            f"{what} is {number(gap.value)}, at most {number(gap.high)}.{worst}"
+        )
+    chance = judged.gap_by_chance
+    beside = f"is {'no' if gap.value <= chance else 'hardly'} larger than chance shows "
+    beside = "may be chance" if isnan(chance) else f"{beside}({number(chance)})"
     return (
-        "No difference between the groups is seen beyond chance; their ROC curves could still be "
-        f"up to {number(gap.high)} apart."
+        f"Whether it is equally good for all groups cannot be told: the largest {what}, "
+        f"{number(gap.value)}, {beside}, and up to {number(gap.high)} is possible.{worst}"
     )
 
 
@@ -210,10 +253,10 @@ def picture(comparison: TableComparison, best: MethodResult, target: Target) -> 
         )
     columns = ("AUC: more is better", "ROC gap: less is more alike")
     return Dots(
-        f"How good and how fair, {target.name}",
+        f"How good and how fair ({estimated(target)})",
         columns if grouped else columns[:1],
         tuple(rows),
-        f"With {100 * comparison.level:g} % intervals. A gap is never quite zero.",
+        f"{footnote(comparison, target)} A gap is never quite zero.",
         "gap that chance alone would show" if grouped else "",
     )
 

@@ -77,11 +77,12 @@ def dots_table(dots: Dots, cell: Callable[[Cell], str], prose: Callable[[str], s
         else ""
     )
     head = "".join(f'<th scope="col">{prose(column)}</th>' for column in dots.columns)
+    names = [escape(column.replace("`", "")) for column in dots.columns]
     rows = []
     for row in dots.rows:
         entries = "".join(
             # on a phone cells stand under each other, and each names its column
-            f'<td data-column="{escape(dots.columns[i].replace("`", ""))}">'
+            f'<td data-column="{names[i]}">'
             f"{_strip(axes[i], value, row.references[i : i + 1], row.colour)}"
             f'<span class="{"number" if axes[i] else "told"}">{cell(value)}'
             f"{_compared(row.references[i : i + 1], cell)}</span></td>"
@@ -92,7 +93,10 @@ def dots_table(dots: Dots, cell: Callable[[Cell], str], prose: Callable[[str], s
     label = escape(dots.title.replace("`", ""))
     said = f"{dots.caption} Shaded: {dots.marked}." if dots.marked else dots.caption
     many = " many" * (len(dots.columns) > 2)  # too many for a phone: they scroll
-    scales = "".join(f"<td>{_scale(axis)}</td>" for axis in axes)
+    scales = "".join(
+        f'<td data-column="{name}">{_scale(axis)}</td>'
+        for name, axis in zip(names, axes, strict=True)
+    )
     return (
         f'<figure class="dots">\n<p class="caption">{prose(dots.title)}</p>{key}\n'
         f'<div class="wide" role="group" tabindex="0" aria-label="{label}">\n'

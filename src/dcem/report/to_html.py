@@ -130,16 +130,16 @@ def _opening(opening: doc.Opening) -> str:
 {said}
 <p class="certainty"><strong>How sure?</strong> {prose(verdict.certainty)}</p>
 </div>
-<dl class="numbers">
-{numbers}
-</dl>
-<div class="shown">
-{picture}
-</div>
 <div class="limits"><h3>What not to conclude</h3>
 <ul>
 {limits}
 </ul></div>
+<div class="shown">
+{picture}
+</div>
+<dl class="numbers">
+{numbers}
+</dl>
 </section>"""
 
 
