@@ -115,8 +115,8 @@ def test_many_settings_are_narrowed_by_parameter_and_fit_a_phone(show, tmp_path)
     assert "at these 9 settings" in page.locator("#caption").inner_text()
     assert page.locator("#body tr").first.locator("td").all_inner_texts()[1] == "0.9200"
     choices.nth(0).select_option("1")
-    choices.nth(2).select_option("0.5")
-    assert page.locator("#setting option").all_inner_texts() == ["q_y 1, k 2, q_t 0.5"]
+    choices.nth(2).select_option("1/2")
+    assert page.locator("#setting option").all_inner_texts() == ["q_y 1, k 2, q_t 1/2"]
     assert page.locator("#head th").all_inner_texts()[2] == "Median"
     assert page.locator("#truth").is_visible()
     assert page.evaluate(sideways) == 0

@@ -1,5 +1,7 @@
 """A model's card: how good it is, for whom, at which threshold, or that nobody knows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -54,6 +56,18 @@ def test_the_first_screen_holds_the_judgement(model, comparison) -> None:
     assert f"finds about {100 * caught.value:.0f} of 100" in document.opening.verdict.sentences[1]
     assert "north <b>" not in to_html(document)  # as text, never as markup
     assert "| south |" in to_markdown(document)
+
+
+@pytest.mark.parametrize(("end", "severity"), [(0.04, "fine"), (0.06, "note")])
+def test_fine_is_only_what_is_known_to_serve_the_groups_alike(
+    model, comparison, end, severity
+) -> None:
+    method = comparison.methods[0]
+    judged = method.judgements["dr"]
+    gap = replace(judged.roc_gap, value=0.01, low=0.0, high=end)
+    judgements = {**method.judgements, "dr": replace(judged, roc_gap=gap)}
+    changed = replace(comparison, methods=(replace(method, judgements=judgements),), findings=())
+    assert card_document(model, changed).opening.verdict.severity == severity
 
 
 def test_without_a_comparison_nothing_is_claimed(model) -> None:

@@ -19,6 +19,7 @@ from dcem.estimation.results import EVERYBODY, Target
 from dcem.extras import made_with
 from dcem.metrics.estimate import Estimate
 from dcem.report.compare_opening import (
+    ALIKE,
     TOLD,
     about_method,
     estimated,
@@ -148,10 +149,9 @@ def _opening(
     doubtful = not judged.auc.low > 0.5 or "not serve" in alike
     severity = "serious" if not everybody else "caution" if doubtful else "note"
     if severity == "note" and judged.auc.low >= ACCEPTABLE:
-        severity, answer = (
-            "fine",
-            f"It ranks well: {times} of 100 pairs of people in the right order",
-        )
+        answer = f"It ranks well: {times} of 100 pairs of people in the right order"
+        if judged.gap_pair is None or judged.roc_gap.high <= ALIKE:  # NaN: not estimable
+            severity = "fine"
     verdict = Verdict(severity, answer, tuple(sentences), target.assumption)
     about_it = listed_findings(about_method(comparison, model.name))
     return Opening(

@@ -253,7 +253,7 @@ def picture(comparison: TableComparison, best: MethodResult, target: Target) -> 
         )
     columns = ("AUC: more is better", "ROC gap: less is more alike")
     return Dots(
-        f"How good and how fair ({estimated(target)})",
+        f"How good{grouped * ', and how alike for the groups'} ({estimated(target)})",
         columns if grouped else columns[:1],
         tuple(rows),
         f"{footnote(comparison, target)} A gap is never quite zero.",
