@@ -289,7 +289,7 @@ class TestCommand:
             "--report", tmp_path / "out" / "report.html",
         )  # fmt: skip
         assert result.exit_code == 0, result.output
-        assert "everybody, doubly robust" in result.output
+        assert "everybody, estimated" in result.output
         written = sorted(path.name for path in (tmp_path / "out").iterdir())
         assert written == [
             "comparison.csv", "comparison.json", "comparison.md", "report.html", "report.md",
