@@ -11,7 +11,8 @@ from dcem.learners.trees import LargeTreesScorer, TreeLearner, Trees
 
 TREES = 300
 MOST_LEAVES = 2000  # about; in longer tables a leaf holds more rows
-LONG = 50_000  # rows from which on half as many trees do: their leaves are means of many
+# Rows from which on half, and a quarter, of the trees do: their leaves are means of many.
+LONG, VERY_LONG = 50_000, 150_000
 
 
 class Forest(TreeLearner):
@@ -38,7 +39,8 @@ class Forest(TreeLearner):
         X, _, weight, person, _ = sample
         y = true_labels(sample)
         rows = self.preprocessor.transform(X)
-        n_trees = self.n_trees if len(y) < LONG else -(-self.n_trees // 2)
+        fewer = 1 if len(y) < LONG else 2 if len(y) < VERY_LONG else 4
+        n_trees = -(-self.n_trees // fewer)
         forest = ExtraTreesRegressor(
             n_estimators=n_trees,
             min_samples_leaf=max(smallest_leaf(person, len(y)), len(y) // MOST_LEAVES),
