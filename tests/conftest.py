@@ -100,3 +100,17 @@ def browser() -> Iterator[Any]:
         opened = started.chromium.launch(executable_path=chromium, args=FLAGS)
         yield opened
         opened.close()
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    """A Ray cluster on this machine, without workers."""
+    ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
+    from ray.cluster_utils import Cluster
+
+    one = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    try:
+        yield one
+    finally:
+        ray.shutdown()
+        one.shutdown()

@@ -18,19 +18,6 @@ from dcem.table.messages import InputError
 from dcem.tasks import make_sinusoid
 
 
-@pytest.fixture
-def cluster():
-    ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
-    from ray.cluster_utils import Cluster
-
-    one = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    try:
-        yield one
-    finally:
-        ray.shutdown()
-        one.shutdown()
-
-
 class Doomed:
     """Kills one worker and then one of two machines while they work on `function`."""
 

@@ -33,18 +33,6 @@ params = {max_iter = 30, steps = 40, patience = 30, variant = "published"}
 """
 
 
-@pytest.fixture
-def cluster():
-    from ray.cluster_utils import Cluster
-
-    one = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    try:
-        yield one
-    finally:
-        ray.shutdown()
-        one.shutdown()
-
-
 def watched(log, fail_at=None):
     """The task, writing down where it begins, how far the fleet was, and that it came to an end.
 
