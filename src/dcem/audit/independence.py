@@ -89,12 +89,12 @@ def _check(
         surplus = np.where(tested, mine - membership[:, code], 0.0)
         counted = people.weight * surplus
         ends = [
-            [_log_odds(people, one, base, surplus, tested).value for one in both]
-            for both in other_rates  # of a test that errs
+            [_log_odds(people, one, base, surplus, tested).value for one in (up, down)]
+            for up, down, _ in other_rates  # of a test that errs
         ]
         plain = _log_odds(people, y, base, surplus, tested)
         found[name] = plain.plus([(up - down) / 2 for up, down in ends])
-        shifts = [counted @ (up - down) / 2 for up, down in other_rates]
+        shifts = [counted @ (up - down) / 2 for up, down, _ in other_rates]
         scores.append(np.append(counted * (y - risk), shifts))
     return found, *_jointly(people, scores)
 

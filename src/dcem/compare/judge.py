@@ -306,7 +306,14 @@ def _gap(
         level=evaluator.level,
         rng=np.random.default_rng(random_state),
         rescored=scored.without[..., rows],
-        moved=[[(one.positive[rows], one.negative[rows]) for one in both] for both in masses.moved],
+        moved=[
+            (
+                (up.positive[rows], up.negative[rows]),
+                (down.positive[rows], down.negative[rows]),
+                np.append(by[rows], by[len(problem) :]),
+            )
+            for up, down, by in masses.moved
+        ],
     )
     left_out = len(present) - len(known)
     note = f"without {left_out} group{'s' * (left_out > 1)} too small to judge" if left_out else ""
@@ -358,16 +365,18 @@ def _calibration_error(
     rng = np.random.default_rng(random_state)
     people, everybody = int(person.max()) + 1, np.ones(len(v))
     seen = error(everybody)
-    noise = np.stack(
-        [
-            error(np.bincount(rng.integers(people, size=people), minlength=people)[person])
-            for _ in range(n_resamples)
-        ]
-    )
-    noise -= seen
-    for up, down in masses.moved:  # other rates of a test than those stated
-        shift = (error(everybody, up) - error(everybody, down)) / 2
-        noise += rng.normal(size=(n_resamples, 1)) * shift
+    # what else is uncertain, by the same resamples: stated rates
+    shifts = [(error(everybody, up) - error(everybody, down)) / 2 for up, down, _ in masses.moved]
+
+    def resampled() -> np.ndarray:
+        counts = np.bincount(rng.integers(people, size=people), minlength=people)[person]
+        drawn = error(counts)
+        for shift, (*_, by) in zip(shifts, masses.moved, strict=True):
+            behind = by[len(v) :]
+            drawn += shift * (counts @ by[: len(v)] + rng.normal(size=len(behind)) @ behind)
+        return drawn
+
+    noise = np.stack([resampled() for _ in range(n_resamples)]) - seen
     low, high = absolute.interval(seen, noise, noise, absolute.size(noise), evaluator.level)
     value = absolute.unbiased(seen, noise)
     return Estimate(value, min(low, value), high)

@@ -33,8 +33,9 @@ import numpy as np
 from dcem.estimation import measures
 from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import FEWEST_TESTED, Statistic
+from dcem.estimation.known import Tilts
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
-from dcem.estimation.outcomes import POPULATION, TARGETS, Masses, masses
+from dcem.estimation.outcomes import KNOWN, POPULATION, TARGETS, Masses, Unseen, masses
 from dcem.estimation.overlap import assess, too_few
 from dcem.estimation.results import EVERYBODY, Overlap, Target
 from dcem.metrics.estimate import Estimate
@@ -109,6 +110,18 @@ class Evaluator:
         """Whether numbers are corrected for a test that errs."""
         return self.problem.imperfect_test is not None
 
+    @cached_property
+    def unseen(self) -> Unseen:
+        """Outcomes of everybody, at any odds ratio of the untested."""
+        testing = self.nuisances.truncated_testing
+        return Unseen.of(self.problem, self.nuisances.outcome, testing, self.reach.within)
+
+    @property
+    def tilts(self) -> Tilts | None:
+        """The odds ratios that a known prevalence asks for, where one is known and can be met."""
+        known = self.unseen.known if self.problem.known_prevalence else None
+        return known if known is not None and np.isfinite(known.log_ratio).any() else None
+
     @property
     def overlap(self) -> Overlap:
         """Whether the tested can stand for everybody."""
@@ -126,6 +139,8 @@ class Evaluator:
                 reach = self.overlap.reach
                 name = name.replace(EVERYBODY, f"the {percent(reach)} within reach")
                 assumption = assumption.replace(f"for {EVERYBODY}", "for those within reach")
+            elif key in POPULATION and not why and self.tilts is not None:
+                assumption = KNOWN
             if self.corrected and key != "truth":
                 assumption = f"{assumption} {ASSUMPTION}"
             described.append(Target(key, name, assumption, not why, why, reach))

@@ -21,8 +21,8 @@ or exceed w for a single row: it is a prediction plus a correction, and right on
 
 *If tests err* (`dcem.table.imperfect`), y is the unbiased stand-in of the truth that a result
 gives, and m the risk of the truth, both by the stated rates; nothing else changes. A stated rate
-may be uncertain: masses are kept at one standard error more and less of it, too, and `uncertain`
-turns the difference that this makes to a number into one more influence on it.
+may be uncertain: masses are kept at one standard error more and less of it, too (`Moved`), and
+`uncertain` turns the difference that this makes to a number into one more influence on it.
 
 *If untested people differ from tested ones with the same features*: let their odds be gamma times
 those of the tested. gamma = 1 is the assumption of `dr`; gamma = 0 and infinity are the limits
@@ -35,7 +35,14 @@ unknown (Robins, Rotnitzky and Scharfstein 2000: exponential tilting). `Unseen` 
 whose average is the one-step estimate at gamma. At gamma = 1 it is the doubly robust mass: one
 right model is enough. At any other gamma the model of the outcome must be right, because the odds
 of the untested are gamma times *its* odds; the correction makes small errors of it second order,
-and no more.
+and no more. (It is Robins, Rotnitzky and Scharfstein's own: the derivative of q is what their
+weights of tested positives and negatives come to.) A tested positive stands, besides itself, for
+(1/e - 1) gamma / (1 + (gamma - 1) m) untested people, a negative for (1/e - 1) / (1 + (gamma - 1)
+m): the weights of `ipw` at gamma.
+
+*If a prevalence is known* (`dcem.estimation.known`), gamma is not free: it is the one at which the
+mean of q is the stated rate, of everybody or of each group. `ipw` and `dr` are then those at that
+gamma, and what is uncertain about it moves every number.
 
 References: J. Robins, A. Rotnitzky and L. Zhao, "Estimation of regression coefficients when some
 regressors are not always observed", JASA 1994 (the doubly robust mass); V. Chernozhukov et al.,
@@ -48,12 +55,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isinf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dcem.estimation.influence import Statistic
+from dcem.estimation.known import Tilts, find_tilts
 from dcem.estimation.results import Target
+from dcem.table import known
 from dcem.table.imperfect import unbiased
 from dcem.table.labels import SelectiveLabels
 
@@ -82,6 +91,26 @@ TARGETS = {
         "Right for everybody if the truth column is the truth.",
     ),
 }
+KNOWN = (
+    "Right for everybody if everybody had a real chance of a test, and the models of who is tested "
+    f"and of what a test would show are right. {known.ASSUMPTION}"
+)
+
+
+class Moved(NamedTuple):
+    """What something uncertain does: masses or outcomes at one step more and at one step less.
+
+    `influence` is that of each row on it [n], in steps, and behind them those of people nobody met
+    (a stated rate's own error).
+    """
+
+    up: Any
+    down: Any
+    influence: np.ndarray
+
+    def map(self, change: Callable[[Any], Any]) -> Moved:
+        """The same with both ends changed."""
+        return Moved(change(self.up), change(self.down), self.influence)
 
 
 @dataclass(frozen=True)
@@ -90,7 +119,7 @@ class Masses:
 
     positive: np.ndarray
     negative: np.ndarray
-    moved: tuple[tuple[Masses, Masses], ...] = ()  # at more and less of each stated rate of a test
+    moved: tuple[Moved, ...] = ()  # by the stated rates of a test, and by known prevalence
 
     @property
     def total(self) -> np.ndarray:
@@ -100,28 +129,38 @@ class Masses:
     def among(self, chosen: np.ndarray, negatives: np.ndarray | None = None) -> Masses:
         """The same rows, those not chosen without mass; negatives may be chosen otherwise."""
         others = chosen if negatives is None else negatives
-        moved = tuple(
-            (up.among(chosen, negatives), down.among(chosen, negatives)) for up, down in self.moved
-        )
+        moved = tuple(one.map(lambda end: end.among(chosen, negatives)) for one in self.moved)
         return Masses(self.positive * chosen, self.negative * others, moved)
 
 
 def uncertain(number: Callable[[Any], Statistic], of: Masses | Unseen) -> Statistic:
-    """A number of masses or outcomes that knows how uncertain the stated rates of a test are."""
+    """A number of masses or outcomes that knows how uncertain the stated rates are."""
     found = number(of)
-    if not of.moved:
-        return found
-    ends = [[number(one).value for one in both] for both in of.moved]
-    return found.plus([(up - down) / 2 for up, down in ends])
+    for one in of.moved:
+        step = (number(one.up).value - number(one.down).value) / 2
+        found = found + Statistic(0.0, step * one.influence)
+    return found
 
 
-def at_other_rates(problem: SelectiveLabels, at: Callable[[SelectiveLabels], Any]) -> Any:
+def at_other_rates(
+    problem: SelectiveLabels, at: Callable[[SelectiveLabels], Any]
+) -> tuple[Moved, ...]:
     """What `at` makes of the problem at more and at less of each uncertain rate of its test."""
     test = problem.imperfect_test
+    ends = test.moved() if test is not None else []
     return tuple(
-        tuple(at(replace(problem, imperfect_test=one)) for one in both)
-        for both in (test.moved() if test is not None else ())
+        Moved(up, down, behind(problem, place)).map(
+            lambda test: at(replace(problem, imperfect_test=test))
+        )
+        for place, (up, down) in enumerate(ends)
     )
+
+
+def behind(problem: SelectiveLabels, place: int) -> np.ndarray:
+    """The influence of a person nobody met [n + place + 1], at their place behind the rows."""
+    influence = np.zeros(len(problem) + place + 1)
+    influence[-1] = 1.0
+    return influence
 
 
 def _weight(problem: SelectiveLabels) -> np.ndarray:
@@ -196,34 +235,27 @@ def masses(
         assert truth is not None
         weight = _weight(problem)
         return Masses(weight * truth, weight * (1 - truth))
-
-    def at(problem: SelectiveLabels) -> Masses:
-        return _masses(target, problem, testing, outcome, within)
-
-    return replace(at(problem), moved=at_other_rates(problem, at))
-
-
-def _masses(
-    target: str,
-    problem: SelectiveLabels,
-    testing: np.ndarray | None,
-    outcome: np.ndarray | None,
-    within: np.ndarray | None,
-) -> Masses:
-    """At the rates that are stated of a test."""
-    weight = _weight(problem)
-    y, tested = seen_outcomes(problem), problem.tested.astype(float)
     if target == "tested":
-        return Masses(weight * y, weight * (tested - y))
+
+        def tested(problem: SelectiveLabels) -> Masses:
+            y, weight = seen_outcomes(problem), _weight(problem)
+            return Masses(weight * y, weight * (problem.tested - y))
+
+        return replace(tested(problem), moved=at_other_rates(problem, tested))
     assert testing is not None
-    if within is not None:
-        weight = weight * within
-    if target == "ipw":
-        weight = weight * stand_for(problem, testing)
-        return Masses(weight * y, weight * (tested - y))
-    assert outcome is not None
-    positive = _unseen(problem, outcome, testing, within).outcomes(1.0)
-    return Masses(weight * positive, weight * (1 - positive))
+    if outcome is None:
+        assert target == "ipw"
+        outcome = np.full(len(problem), 0.5)  # of no consequence, unless a prevalence is known
+    weight = _weight(problem) * (1 if within is None else within)
+    unseen = Unseen.of(problem, outcome, testing, within, steady=target == "dr")
+
+    def at(one: Unseen) -> Masses:
+        if target == "ipw":
+            return Masses(*(weight * side for side in one.weighted()))
+        positive = one.outcomes(1.0)
+        return Masses(weight * positive, weight * (1 - positive))
+
+    return replace(at(unseen), moved=tuple(one.map(at) for one in unseen.moved))
 
 
 @dataclass(frozen=True)
@@ -234,7 +266,10 @@ class Unseen:
     y: np.ndarray  # [n] 0 where untested
     risk: np.ndarray  # [n] P(positive | x, tested), out of fold
     inverse: np.ndarray  # [n] how many people each tested row stands for; 0 if untested
-    moved: tuple[tuple[Unseen, Unseen], ...] = ()  # as of `Masses`
+    # [n] or 1: the odds ratio at which a known prevalence is met; a gamma counts from there
+    tilt: np.ndarray | float = 1.0
+    moved: tuple[Moved, ...] = ()  # as of `Masses`
+    known: Tilts | None = None  # what is known of `tilt`
 
     @classmethod
     def of(
@@ -243,40 +278,75 @@ class Unseen:
         shown: np.ndarray,
         testing: np.ndarray,
         within: np.ndarray | None = None,
+        *,
+        steady: bool = True,
     ) -> Unseen:
         """From a table and its two models; `testing` [n] stays away from 0.
 
         `shown` [n] is the probability that a test is positive. The tested `within` reach [n] stand
-        for the others within it, and for nobody beyond.
+        for the others within it, and for nobody beyond. `steady`: as many as there are in their
+        group (the factor c above).
         """
 
         def at(problem: SelectiveLabels) -> Unseen:
-            return _unseen(problem, shown, testing, within)
+            plain = _unseen(problem, shown, testing, within, steady)
+            if not problem.known_prevalence:
+                return plain
+            return plain.at(find_tilts(problem, _unseen(problem, shown, testing, within), within))
 
-        return replace(at(problem), moved=at_other_rates(problem, at))
+        found, moved = at(problem), at_other_rates(problem, at)
+        if found.known is not None:
+            moved += tuple(
+                Moved(found.at(up), found.at(down), influence)
+                for up, down, influence in found.known.moved(len(moved))
+            )
+        return replace(found, moved=moved)
+
+    def at(self, known: Tilts) -> Unseen:
+        """The same where untested people are as a known prevalence has them."""
+        return replace(self, tilt=known.of_rows(), known=known)
 
     def outcomes(self, gamma: float) -> np.ndarray:
         """Pseudo-outcomes [n]; their mean is the prevalence at `gamma`."""
         if gamma == 0 or isinf(gamma):
             return np.where(self.tested, self.y, 0.0 if gamma == 0 else 1.0)
-        denominator = 1 + (gamma - 1) * self.risk
-        filled = np.where(self.tested, self.y, gamma * self.risk / denominator)
-        others = np.where(self.tested, self.inverse - 1, 0.0)  # the untested it stands for
-        return filled + others * (self.y - self.risk) * gamma / denominator**2
+        ratio = gamma * self.tilt
+        denominator = 1 + (ratio - 1) * self.risk
+        filled = np.where(self.tested, self.y, ratio * self.risk / denominator)
+        return filled + self.others * (self.y - self.risk) * ratio / denominator**2
+
+    def weighted(self) -> tuple[np.ndarray, np.ndarray]:
+        """How many positive, and how many negative people each tested row stands for [n]."""
+        denominator = 1 + (self.tilt - 1) * self.risk
+        positive = self.y * (1 + self.others * self.tilt / denominator)
+        return positive, (self.tested - self.y) * (1 + self.others / denominator)
+
+    @property
+    def others(self) -> np.ndarray:
+        """How many untested people each tested row stands for [n]."""
+        return np.where(self.tested, self.inverse - 1, 0.0)
+
+
+def tilted(risk: np.ndarray, ratio: np.ndarray | float) -> np.ndarray:
+    """The probability [n] whose odds are `ratio` times those of `risk` [n]."""
+    return np.asarray(ratio * risk / (1 + (ratio - 1) * risk))
 
 
 def _unseen(
-    problem: SelectiveLabels, shown: np.ndarray, testing: np.ndarray, within: np.ndarray | None
+    problem: SelectiveLabels,
+    shown: np.ndarray,
+    testing: np.ndarray,
+    within: np.ndarray | None,
+    steady: bool = True,
 ) -> Unseen:
-    """At the rates that are stated of a test."""
-    weight = _weight(problem)
-    if within is not None:
-        weight = weight * within
+    """At the rates that are stated of a test, and an odds ratio of 1."""
     inverse = stand_for(problem, testing)
-    size, stood_for = (
-        np.bincount(problem.group, weight * one, minlength=problem.n_groups)
-        for one in (np.ones(len(problem)), inverse)
-    )
-    inverse = inverse * (size / np.where(stood_for > 0, stood_for, 1))[problem.group]
+    if steady:
+        weight = _weight(problem) * (1 if within is None else within)
+        size, stood_for = (
+            np.bincount(problem.group, weight * one, minlength=problem.n_groups)
+            for one in (np.ones(len(problem)), inverse)
+        )
+        inverse = inverse * (size / np.where(stood_for > 0, stood_for, 1))[problem.group]
     risk = np.clip(true_risk(problem, shown), 1e-6, 1 - 1e-6)
     return Unseen(problem.tested, seen_outcomes(problem), risk, inverse)

@@ -160,7 +160,7 @@ def compare_curves(
     level: float,
     rng: np.random.Generator,
     rescored: np.ndarray | None = None,
-    moved: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]] = (),
+    moved: Sequence[tuple[Sequence[np.ndarray], Sequence[np.ndarray], np.ndarray]] = (),
 ) -> Gaps:
     """Gaps of all pairs of at least two groups, with intervals and p-values.
 
@@ -182,8 +182,9 @@ def compare_curves(
         The same rows as scored by a model of which one part was left out [parts, left out, n]: how
         far curves move tells the luck of training (a jackknife), which is added to the noise.
     moved
-        Both masses where something else that is uncertain is one standard error more, and less:
-        what that does to the curves is added to the noise too.
+        Both masses where something else that is uncertain is one step more, and less, and what
+        moves it, in steps: each row [n], and behind them whatever else, in standard errors. What
+        that does to the curves is added to the noise too.
     """
     people = People(group, person)
 
@@ -200,8 +201,13 @@ def compare_curves(
     equal = [one.moved_to(mean) for one in rankings]
     batch = max(1, _BATCH // sum(len(one.person) for one in rankings))
     own, null = [], []
+    steps: list[np.ndarray] = []
+    n_people = int(people.of_row.max()) + 1
+    pulls = [np.bincount(people.of_row, by[: len(score)], n_people) for *_, by in moved]
     for done in range(0, n_replicates, batch):
         counts = people.resample(rng, min(batch, n_replicates - done))
+        if pulls:
+            steps.append(np.stack([(counts - 1) @ pull for pull in pulls], axis=1))
         own.append(np.stack([one.curves(counts) for one in rankings]))
         null.append(np.stack([one.curves(counts) for one in equal]))
     pairs = tuple(combinations(range(len(rankings)), 2))
@@ -222,12 +228,14 @@ def compare_curves(
         shift = without - without.mean(axis=1, keepdims=True)
         shift *= np.sqrt(1 - 1 / shift.shape[1])
         shifts.append(shift.reshape(-1, *curves.shape))
-    for ends in moved:
+    draws = [rng.normal(size=(n_replicates, sum(map(len, shifts))))] if shifts else []
+    for place, (*ends, by) in enumerate(moved):
         up, down = ([one.curve() for one in rank(score, *masses)] for masses in ends)
         shifts.append((np.array([up]) - down) / 2)
+        behind = rng.normal(size=(n_replicates, len(by) - len(score))) @ by[len(score) :]
+        draws.append((np.concatenate(steps)[:, place] + behind)[:, None])
     if shifts:
-        causes = np.concatenate(shifts)
-        luck = np.tensordot(rng.normal(size=(n_replicates, len(causes))), causes, axes=1)
+        luck = np.tensordot(np.concatenate(draws, axis=1), np.concatenate(shifts), axes=1)
         luck = _differences(np.moveaxis(luck, 1, 0), pairs)
         noise, null_noise = noise + luck, null_noise + luck
     there = ~np.isnan(noise + null_noise).any(axis=(0, 2))  # resamples may miss a class

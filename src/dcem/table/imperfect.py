@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit
 
 from dcem.table.disclosure import THRESHOLD
-from dcem.table.messages import InputError, did_you_mean, listed
+from dcem.table.messages import InputError
+from dcem.table.stated import Stated, Z, parsed
 from dcem.text import number, percent
 
 SENSITIVITY, SPECIFICITY = "sensitivity", "specificity"
@@ -35,30 +35,8 @@ ASSUMPTION = (
     "to do with the features."
 )
 CERTAIN = 30.0  # log-odds that stand for certainty
-Z = 1.959964  # of a 95 % interval
 FAR = 3.0  # standard errors by which rates and results must disagree to be called incompatible
 FEWEST = 30  # tests of a group before its results are held against the rates
-
-
-class Stated(NamedTuple):
-    """One stated rate."""
-
-    rate: str  # "sensitivity" or "specificity"
-    group: str  # whose; empty: everybody's
-    value: float  # the mean, of a column
-    error: float  # standard error, 0 where it is taken as exact
-    column: str = ""
-
-    @property
-    def words(self) -> str:
-        """Such as ".50 [.40, .60] in group F"."""
-        said = number(self.value, 2)
-        if self.error:
-            ends = (self.value - Z * self.error, self.value + Z * self.error)
-            said += " [" + ", ".join(number(min(max(end, 0), 1), 2) for end in ends) + "]"
-        if self.column:
-            said = f"by row ({self.column}), {said} on average"
-        return said + (f" in group {self.group}" if self.group else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +134,10 @@ def imperfect_test(
                 Stated(rate, "", float(rates[tested, place].mean()), 0.0, name or "given")
             )
             continue
-        for whose, (value, error) in _parsed(rate, given, group_names).items():
+        told = {"": (1.0, 0.0)}
+        if given is not None:
+            told = parsed(f"test {rate}", given, group_names, SPELLING)
+        for whose, (value, error) in told.items():
             mine = np.ones(len(group), bool) if whose == "" else group == group_names.index(whose)
             rates[mine, place], source[mine, place] = value, len(stated)
             stated.append(Stated(rate, whose, value, error))
@@ -166,51 +147,6 @@ def imperfect_test(
     _check_informative(found)
     _check_results(found, y_obs, tested, group, group_names)
     return found
-
-
-def _parsed(rate: str, given: Any, group_names: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Value and standard error by group, or under "" for everybody."""
-    if given is None:
-        return {"": (1.0, 0.0)}
-    if isinstance(given, str) and "=" in given:
-        parts = [part.rpartition("=") for part in given.split(",")]
-        given = {name.strip(): value.strip() for name, _, value in parts}
-    if not isinstance(given, Mapping):
-        return {"": _rate(rate, given)}
-    found = {str(name): _rate(rate, value) for name, value in given.items()}
-    for name in found:
-        if name not in group_names:
-            raise InputError(
-                f"The test {rate} is stated for group {name!r}, which does not occur."
-                f"{did_you_mean(name, group_names)} The groups are: {listed(group_names)}."
-            )
-    if missing := [name for name in group_names if name not in found]:
-        raise InputError(
-            f"The test {rate} is stated by group, but not for {listed(missing)}. State it for "
-            "every group, or one number for all."
-        )
-    return found
-
-
-def _rate(rate: str, given: Any) -> tuple[float, float]:
-    """Value and standard error of one spelling."""
-    text = str(given).strip().replace("–", "-")
-    pieces = text.split("-") if text.count("-") == 1 and "e" not in text.lower() else [text]
-    try:
-        ends = [float(piece) for piece in pieces]
-    except ValueError:
-        raise InputError(f"The test {rate} is {text!r}; it should be {SPELLING}.") from None
-    low, high = min(ends), max(ends)
-    if not (low > 0 and high <= 1) or (len(ends) == 2 and not ends[0] < ends[1]):
-        raise InputError(
-            f"The test {rate} is {text!r}; a rate lies between 0 and 1, and so do both ends of an "
-            "interval, the lower one first."
-        )
-    if low == high:
-        return low, 0.0
-    # intervals of rates are about even in log-odds, as those of published tables are
-    middle = (low + high) / 2 if high == 1 else float(expit((logit(low) + logit(high)) / 2))
-    return middle, (high - low) / (2 * Z)
 
 
 def _per_row(rate: str, given: Any, name: str, tested: np.ndarray, group: np.ndarray) -> np.ndarray:

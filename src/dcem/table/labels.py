@@ -19,8 +19,10 @@ import pandas as pd
 from dcem.table import checks
 from dcem.table.disclosure import few_people, hide_groups
 from dcem.table.imperfect import ImperfectTest, imperfect_test
+from dcem.table.known import known_prevalence
 from dcem.table.messages import InputError, did_you_mean, listed
 from dcem.table.roles import Roles, assign_roles, check_features_have_no_role
+from dcem.table.stated import Stated
 from dcem.text import percent
 
 # What a row may have besides features, label, tested and group, and how each is checked.
@@ -29,6 +31,7 @@ _PARTS = {
     "weight": checks.check_weight,
     "testing_probability": checks.check_probability,
 }
+_NO_COLUMNS = ("reference_group", "imperfect_test", "known_prevalence")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,6 +73,8 @@ class SelectiveLabels:
         Name of the group that others are compared with, or None.
     imperfect_test
         How often the test of each row errs, or None: `y_obs` is the truth of the tested.
+    known_prevalence
+        How common the outcome is known to be, of everybody or by group; mostly nothing is.
     """
 
     X: np.ndarray
@@ -84,12 +89,13 @@ class SelectiveLabels:
     testing_probability: np.ndarray | None = None
     reference_group: str | None = None
     imperfect_test: ImperfectTest | None = None
+    known_prevalence: tuple[Stated, ...] = ()
 
     def __post_init__(self) -> None:
         kinds = {"X": float, "y_obs": float, "tested": bool, "group": np.int64, "row": np.int64}
         for field in fields(self):
             value = getattr(self, field.name)
-            if value is None or field.name in ("reference_group", "imperfect_test"):
+            if value is None or field.name in _NO_COLUMNS:
                 continue
             if field.name.endswith("_names"):
                 object.__setattr__(self, field.name, tuple(map(str, value)))
@@ -128,6 +134,7 @@ class SelectiveLabels:
         reference_group: str | None = None,
         test_sensitivity: Any = None,
         test_specificity: Any = None,
+        prevalence: Any = None,
         feature_names: Sequence[str] | None = None,
         group_names: Sequence[str] | None = None,
         names: Mapping[str, str] | None = None,
@@ -156,6 +163,9 @@ class SelectiveLabels:
             How often the test finds the outcome where it is, and not where it is not, if it errs: a
             number, `".5-.7"` (a 95 % interval), a mapping from groups to either, or one number per
             row. Whether a test errs is taken not to depend on the features, given truth and group.
+        prevalence
+            How common the outcome is known to be among the people whom the table stands for: a
+            number, `".10-.14"` (a 95 % interval), or a mapping from groups to either.
         feature_names
             If `X` has no column names of its own.
         group_names
@@ -201,6 +211,15 @@ class SelectiveLabels:
             group_names=levels,
             columns={rate: called[f"test_{rate}"] for rate in rates if f"test_{rate}" in called},
         )
+        known = known_prevalence(
+            prevalence,
+            y_obs=y_obs,
+            tested=looked,
+            group=codes,
+            group_names=levels,
+            weight=checked["weight"],
+            test=errs,
+        )
         return cls(
             X=table,
             y_obs=y_obs,
@@ -211,6 +230,7 @@ class SelectiveLabels:
             row=np.arange(len(table)),
             reference_group=reference_group,
             imperfect_test=errs,
+            known_prevalence=known,
             **checked,
         )
 
@@ -227,6 +247,7 @@ class SelectiveLabels:
         testing_probability: str | None = None,
         test_sensitivity: Any = None,
         test_specificity: Any = None,
+        prevalence: Any = None,
         features: Sequence[str] | None = None,
         group_names: Sequence[str] | None = None,
     ) -> SelectiveLabels:
@@ -261,6 +282,7 @@ class SelectiveLabels:
             table[label],
             group=table[groups] if groups else None,
             group_names=group_names,
+            prevalence=prevalence,
             names={"label": label, "group": " & ".join(map(str, groups)), **single},
             **parts,
         )

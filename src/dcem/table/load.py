@@ -75,8 +75,9 @@ class UserTable:
 
     def by_attribute(self) -> dict[str, SelectiveLabels]:
         """The problem with each sensitive attribute by itself as the group."""
+        plain = replace(self.problem, reference_group=None, known_prevalence=())
         return {
-            name: replace(self.problem, group=codes, group_names=levels, reference_group=None)
+            name: replace(plain, group=codes, group_names=levels)
             for name, codes, levels in self.attributes
         }
 

@@ -1,0 +1,133 @@
+"""What a known prevalence says of the people nobody tested.
+
+One number per part of the people (everybody, or a group) identifies one unknown: gamma, the odds
+ratio between untested and tested people with the same features, if it is one for all of the part.
+The prevalence at gamma is the mean of the pseudo-outcomes q(gamma) of `outcomes.Unseen`, which
+rises with gamma; gamma is where it meets the stated rate p.
+
+    mean over the part of  q_i(gamma) = p
+
+To first order log gamma moves with row i by -(q_i - p) / (n D), and with the error of the stated
+rate by 1 / D, where D is the derivative of the mean by log gamma: the delta method. `Moved` carries
+both into every number that is computed at gamma.
+
+Where part of the people is out of reach of the tests nothing is solved for: what those people are
+like would have to be known first. Of groups whose rate is not stated, where others' are, gamma
+stays at 1: features and group explain who is tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import exp, log, nan
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import brentq
+
+from dcem.estimation.influence import Statistic
+from dcem.table.known import concerned
+from dcem.table.labels import SelectiveLabels
+from dcem.table.stated import Stated
+
+if TYPE_CHECKING:
+    from dcem.estimation.outcomes import Unseen
+
+LARGEST = log(1000)  # no log odds ratio is looked for beyond
+STEP = 0.05  # of a log odds ratio, for derivatives
+
+
+@dataclass(frozen=True, eq=False)
+class Tilts:
+    """The odds ratios at which stated rates are met.
+
+    Attributes
+    ----------
+    stated
+        The rates.
+    log_ratio
+        Of the untested against the tested at equal features [rates]; NaN where it cannot be told.
+    influence
+        Of each row on it [rates, n].
+    slope
+        What one more unit of it adds to the prevalence [rates].
+    source
+        Which rate each row falls under [n]; -1: none that could be met.
+    reasons
+        Why a ratio cannot be told, or an empty text [rates].
+    """
+
+    stated: tuple[Stated, ...]
+    log_ratio: np.ndarray
+    influence: np.ndarray
+    slope: np.ndarray
+    source: np.ndarray
+    reasons: tuple[str, ...]
+
+    def of_rows(self) -> np.ndarray:
+        """The odds ratio of each row [n]; 1 where none is known."""
+        return np.append(np.exp(self.log_ratio), 1.0)[self.source]
+
+    def statistic(self, place: int, start: int = 0) -> Statistic:
+        """A log odds ratio with its influences; those of stated rates `start` behind the rows."""
+        errors = np.zeros(start + len(self.stated))
+        errors[start + place] = self.stated[place].error / self.slope[place]
+        return Statistic(float(self.log_ratio[place]), self.influence[place]).plus(errors)
+
+    def moved(self, start: int) -> Iterator[tuple[Tilts, Tilts, np.ndarray]]:
+        """Each ratio a step higher and lower, and what moves it, in steps."""
+        for place in np.flatnonzero(np.isfinite(self.log_ratio)):
+            step = STEP * (np.arange(len(self.log_ratio)) == place)
+            up, down = (replace(self, log_ratio=self.log_ratio + s * step) for s in (1, -1))
+            yield up, down, self.statistic(int(place), start).influence / STEP
+
+
+def find_tilts(problem: SelectiveLabels, unseen: Unseen, within: np.ndarray | None) -> Tilts:
+    """The odds ratios that a table's known rates ask for, given outcomes at a ratio of 1."""
+    stated, n = problem.known_prevalence, len(problem)
+    log_ratio, slope = np.full(len(stated), nan), np.full(len(stated), nan)
+    influence, source, reasons = np.zeros((len(stated), n)), np.full(n, -1), []
+    weight = np.ones(n) if problem.weight is None else problem.weight
+    for place, one in enumerate(stated):
+        mine = concerned(one, problem.group, problem.group_names)
+        rows = np.flatnonzero(mine)
+        why = ""
+        if within is not None and not within[rows].all():
+            why = "part of the people is out of reach of the tests"
+        elif problem.tested[rows].all():
+            why = "everybody is tested"
+        else:
+            part = replace(
+                unseen,
+                **{
+                    name: getattr(unseen, name)[rows] for name in ("tested", "y", "risk", "inverse")
+                },
+            )
+            share = weight[rows] / weight[rows].sum()
+            found = meet(part, share, one.value)
+            if found is None:
+                why = "no odds ratio up to 1,000 would meet the stated rate"
+            else:
+                log_ratio[place], slope[place] = found
+                off = part.outcomes(exp(found[0])) - one.value
+                influence[place, rows] = -share * off / found[1]
+                source[rows] = place
+        reasons.append(why)
+    return Tilts(stated, log_ratio, influence, slope, source, tuple(reasons))
+
+
+def meet(unseen: Unseen, share: np.ndarray, rate: float) -> tuple[float, float] | None:
+    """The log odds ratio at which the mean outcome is a rate, and the slope there; or None.
+
+    `share` [n] is how much each row counts, 1 in all.
+    """
+
+    def above(log_ratio: float) -> float:
+        return float(share @ unseen.outcomes(exp(log_ratio))) - rate
+
+    if above(-LARGEST) > 0 or above(LARGEST) < 0:
+        return None
+    found = float(brentq(above, -LARGEST, LARGEST, xtol=1e-10))
+    slope = (above(found + STEP) - above(found - STEP)) / (2 * STEP)
+    return (found, slope) if slope > 0 else None

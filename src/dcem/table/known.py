@@ -1,0 +1,93 @@
+"""Rates that are known: how common the outcome is, from a survey or a registry.
+
+A prevalence is spelt `.12`; `.10-.14`, a 95 % interval; or `F=.1,M=.12-.16`, by group. It is that
+of the people whom the table stands for (by their weights, where rows have them): of everybody, or
+of each group that is named. What it says of the untested is worked out in
+`dcem.estimation.known`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dcem.table.disclosure import THRESHOLD
+from dcem.table.imperfect import ImperfectTest, unbiased
+from dcem.table.messages import InputError
+from dcem.table.stated import PREVALENCE, Stated, parsed
+from dcem.text import percent
+
+SPELLING = "a number such as .12, an interval such as .10-.14, or `F=.1,M=.12-.16` by group"
+ASSUMPTION = (
+    "The stated prevalence is that of the people whom the table stands for, and the odds of "
+    "untested people differ from those of tested people with the same features by one factor, "
+    "alike for all to whom a stated rate applies."
+)
+
+
+def known_prevalence(
+    given: Any,
+    *,
+    y_obs: np.ndarray,
+    tested: np.ndarray,
+    group: np.ndarray,
+    group_names: Sequence[str],
+    weight: np.ndarray | None = None,
+    test: ImperfectTest | None = None,
+) -> tuple[Stated, ...]:
+    """What is stated, checked against what was found; empty if nothing is."""
+    if given is None:
+        return ()
+    told = parsed(PREVALENCE, given, group_names, SPELLING, every=False)
+    found = tuple(Stated(PREVALENCE, name, *rate) for name, rate in told.items())
+    w = np.ones(len(group)) if weight is None else weight
+    y = np.where(tested, y_obs, 0.0)
+    if test is not None:
+        y = np.where(tested, unbiased(y, test.rates), 0.0)
+    for one in found:
+        _check_possible(one, w, y, tested, concerned(one, group, group_names))
+    return found
+
+
+def concerned(one: Stated, group: np.ndarray, group_names: Sequence[str]) -> np.ndarray:
+    """Whose rate it is: a mask of rows [n]."""
+    if not one.group:
+        return np.ones(len(group), bool)
+    return np.asarray(group == list(group_names).index(one.group))
+
+
+def said(stated: Sequence[Stated]) -> str:
+    """All of them in words: "prevalence .100 in group F, .140 [.12, .16] in group M"."""
+    return f"{PREVALENCE} " + ", ".join(one.words for one in stated) if stated else ""
+
+
+def _check_possible(
+    one: Stated, weight: np.ndarray, y: np.ndarray, tested: np.ndarray, mine: np.ndarray
+) -> None:
+    """Refuse a rate that the people found, or left untested, do not allow."""
+    of = f" of group {one.group}" if one.group else ""
+    total = float(weight[mine].sum())
+    if not total > 0:
+        raise InputError(f"A prevalence is stated{of}, but there is nobody{of} in the table.")
+    least = float(weight[mine] @ y[mine]) / total
+    most = least + float(weight[mine] @ ~tested[mine]) / total
+    if least == most:  # everybody is tested: there is nothing to learn from a rate
+        return
+    few = int((mine & tested & (y > 0)).sum()) < THRESHOLD
+    told = "" if few else f", {percent(least, 1)} of all people{of}"
+    if one.value <= least:
+        raise InputError(
+            f"The prevalence{of} is stated as {one.words}, but more people were found to have the "
+            f"outcome already{told}. Check that the rate is of the same outcome and the same "
+            "people, and what the label counts as yes."
+        )
+    if one.value >= most:
+        few = few or int((mine & tested & (y <= 0)).sum()) < THRESHOLD
+        told = "" if few else f", {percent(most, 1)} of all people{of}"
+        raise InputError(
+            f"The prevalence{of} is stated as {one.words}, more than there would be if every "
+            f"untested person had the outcome{told}. Check that the rate is of the same outcome "
+            "and the same people."
+        )

@@ -1,0 +1,54 @@
+"""A stated prevalence: how it is spelt, and what is refused."""
+
+import numpy as np
+import pytest
+
+from dcem.table.known import said
+from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
+
+
+def made(prevalence, **more):
+    """400 people, 60 % tested, of these 30 % positive: between 18 and 58 % in truth."""
+    n = np.arange(400)
+    y = np.where(n % 10 < 6, (n % 10 < 2).astype(float), np.nan)
+    group = np.where(n // 10 % 2, "<65", "M")
+    return SelectiveLabels.from_arrays(n[:, None], y, group=group, prevalence=prevalence, **more)
+
+
+def test_spellings():
+    assert made(None).known_prevalence == ()
+    (one,) = made(".3").known_prevalence
+    assert (one.value, one.error, one.group) == (0.3, 0.0, "")
+    (one,) = made(".30-.34").known_prevalence
+    assert one.value == pytest.approx(0.32, abs=1e-3)
+    assert one.interval == pytest.approx((0.3, 0.34), abs=1e-3)
+    text, mapping = made("<65=.3,M=.4-.5"), made({"<65": 0.3, "M": ".4-.5"})
+    assert text.known_prevalence == mapping.known_prevalence
+    assert said(text.known_prevalence).startswith("prevalence .300 in group <65, .4")
+    assert [one.group for one in made("M=.3").known_prevalence] == ["M"]
+    assert text.subset(text.tested).known_prevalence == text.known_prevalence
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (".1", "were found to have the outcome already, 20.0 % of all people"),
+        (".7", "if every untested person had the outcome, 60.0 % of all people"),
+        ("M=.1", "were found to have the outcome already, 20.0 % of all people of group M"),
+        ("F=.3", "does not occur"),
+        ("1.2", "lies between 0 and 1"),
+        ("rate", "such as .12"),
+        (".4-.3", "the lower one first"),
+    ],
+)
+def test_what_cannot_be_is_refused(given, says):
+    with pytest.raises(InputError, match=says):
+        made(given)
+
+
+def test_weights_count_and_test_rates_do():
+    weight = np.where(np.arange(400) % 10 < 2, 0.1, 1.0)  # positives hardly count
+    assert made(".1", weight=weight).known_prevalence[0].value == 0.1
+    with pytest.raises(InputError, match="found to have"):
+        made(".3", test_sensitivity=0.6)  # a third is found; there are more
