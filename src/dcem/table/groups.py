@@ -57,6 +57,26 @@ def check_groups(
     return codes.astype(np.int64), names
 
 
+def check_deciders(values: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Who decided: codes [n], -1 where that is missing, and names; at least two of them."""
+    text = values if isinstance(values, Coded) else cells.coded_series(as_series(values, name))
+    text = in_order(cells.names(text, name))
+    recorded = text.codes >= 0
+    if len(text.values) < 2:
+        raise InputError(
+            f"Column {name!r}, which says who decided, holds "
+            + (f"one decider, {text.values[0]!r}, in all rows." if len(text.values) else "nothing.")
+            + " Deciders are compared with each other: name a column with two or more, or none."
+        )
+    if len(text.values) > recorded.sum() / 2:
+        raise InputError(
+            f"Column {name!r}, which says who decided, holds {len(text.values):,} deciders in "
+            f"{int(recorded.sum()):,} rows: it looks like an identifier of rows. A decider has "
+            "decided on many people."
+        )
+    return text.codes.astype(np.int64), text.values
+
+
 def cross(columns: Sequence[tuple[np.ndarray, Sequence[str]]]) -> tuple[np.ndarray, list[str]]:
     """Codes [n] into all combinations of levels, and their names: 'F & Black'."""
     codes, names = columns[0][0], list(columns[0][1])

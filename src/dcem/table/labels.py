@@ -18,11 +18,13 @@ import pandas as pd
 
 from dcem.table import checks
 from dcem.table.disclosure import few_people, hide_groups
+from dcem.table.groups import check_deciders
 from dcem.table.imperfect import ImperfectTest, imperfect_test
 from dcem.table.known import known_prevalence
 from dcem.table.messages import InputError, did_you_mean, listed
 from dcem.table.roles import Roles, assign_roles, check_features_have_no_role
 from dcem.table.stated import Stated
+from dcem.table.values import Coded
 from dcem.text import percent
 
 # What a row may have besides features, label, tested and group, and how each is checked.
@@ -75,6 +77,10 @@ class SelectiveLabels:
         How often the test of each row errs, or None: `y_obs` is the truth of the tested.
     known_prevalence
         How common the outcome is known to be, of everybody or by group; mostly nothing is.
+    decider
+        Code of who decided on the test of each row [n], -1 where that is not recorded, or None.
+    decider_names
+        Their names, indexed by code.
     """
 
     X: np.ndarray
@@ -90,9 +96,12 @@ class SelectiveLabels:
     reference_group: str | None = None
     imperfect_test: ImperfectTest | None = None
     known_prevalence: tuple[Stated, ...] = ()
+    decider: np.ndarray | None = None
+    decider_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         kinds = {"X": float, "y_obs": float, "tested": bool, "group": np.int64, "row": np.int64}
+        kinds["decider"] = np.int64
         for field in fields(self):
             value = getattr(self, field.name)
             if value is None or field.name in _NO_COLUMNS:
@@ -135,6 +144,7 @@ class SelectiveLabels:
         test_sensitivity: Any = None,
         test_specificity: Any = None,
         prevalence: Any = None,
+        decider: Any = None,
         feature_names: Sequence[str] | None = None,
         group_names: Sequence[str] | None = None,
         names: Mapping[str, str] | None = None,
@@ -166,6 +176,8 @@ class SelectiveLabels:
         prevalence
             How common the outcome is known to be among the people whom the table stands for: a
             number, `".10-.14"` (a 95 % interval), or a mapping from groups to either.
+        decider
+            Who decided on each test (a clinic, an officer); missing where that is not recorded.
         feature_names
             If `X` has no column names of its own.
         group_names
@@ -174,10 +186,12 @@ class SelectiveLabels:
             What errors call the roles "label", "tested", "group" and so on.
         """
         parts = dict(zip(_PARTS, (id, weight, testing_probability), strict=True))
-        values = {"label": y, "tested": tested, "group": group, **parts}
+        values = {"label": y, "tested": tested, "group": group, "decider": decider, **parts}
         called = {**{role: role for role in values}, "label": "y", **(names or {})}
         if isinstance(group, dict):  # coded already, from the same table
             del values["group"]
+        if isinstance(decider, Coded):
+            del values["decider"]
         labels = checks.check_aligned({"X": X, **{called[r]: v for r, v in values.items()}})
         table, feature_names = checks.check_features(X, feature_names, labels=labels)
         y_obs, looked = checks.resolve_tested(
@@ -220,6 +234,7 @@ class SelectiveLabels:
             weight=checked["weight"],
             test=errs,
         )
+        deciders = None if decider is None else check_deciders(decider, called["decider"])
         return cls(
             X=table,
             y_obs=y_obs,
@@ -231,6 +246,8 @@ class SelectiveLabels:
             reference_group=reference_group,
             imperfect_test=errs,
             known_prevalence=known,
+            decider=deciders and deciders[0],
+            decider_names=deciders[1] if deciders else (),
             **checked,
         )
 
@@ -248,6 +265,7 @@ class SelectiveLabels:
         test_sensitivity: Any = None,
         test_specificity: Any = None,
         prevalence: Any = None,
+        decider: str | None = None,
         features: Sequence[str] | None = None,
         group_names: Sequence[str] | None = None,
     ) -> SelectiveLabels:
@@ -262,6 +280,7 @@ class SelectiveLabels:
         rates = {"test_sensitivity": test_sensitivity, "test_specificity": test_specificity}
         given = {
             "tested": tested,
+            "decider": decider,
             **dict(zip(_PARTS, (id, weight, testing_probability), strict=True)),
         }
         single = {part: column for part, column in given.items() if column is not None}

@@ -1,0 +1,329 @@
+"""The decider as an instrument: what can be said of everybody without features explaining testing.
+
+Deciders see more than the table does, and test whom they think at risk: then no model of the
+features makes the tested stand for the untested. But if, at equal features, chance says *who
+decides*, everybody's risk at x is the same under every decider z, and each of them bounds it:
+
+    P(tested positive | x, z)  <=  P(y = 1 | x)  <=  1 - P(tested negative | x, z).
+
+The largest of the lower ends and the smallest of the upper ends hold as well (Manski 1990; for a
+binary outcome nothing sharper follows, whatever the deciders' minds are: `tests/estimation` solves
+the linear programme of Balke and Pearl). A decider who tests nearly everybody makes them meet.
+
+*No favourite of chance.* The largest of several noisy ends is too large. Here the decider is chosen
+at each x by models fitted to other people, s(x), and the end is then estimated among these people:
+for *any* choice E[P(tested positive | x, s(x))] <= P(y = 1), so the bound holds whether or not the
+choice was the best, and only its width pays for a bad one (Ji, Lei and Spector 2023; Levis et al.
+2023). Each end is doubly robust, the mean of
+
+    f_s(x) + 1{z = s} / P(z = s | x) * (y t - f_s(x)),    f_z(x) = P(tested positive | x, z),
+
+with a normal interval, and the outer limits of both ends hold the truth 95 times in 100.
+
+Many deciders are taken together in *levels*, from those who test little to those who test much, by
+what they do to other people than the one at hand.
+
+C. Manski, "Nonparametric bounds on treatment effects", AER 1990; A. Balke and J. Pearl, "Bounds on
+treatment effects from studies with imperfect compliance", JASA 1997; W. Ji, L. Lei and A. Spector,
+"Model-agnostic covariate-assisted inference on partially identified causal effects", 2023; A. Levis
+et al., "Covariate-assisted bounds on causal effects with instrumental variables", JRSS-B 2025.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from dcem.estimation.cross_fitting import MIXED, ROW_BUDGET, CrossFit, Features, Learners, cross_fit
+from dcem.estimation.deciders import comparable
+from dcem.estimation.influence import People, Statistic
+from dcem.estimation.measures import auc
+from dcem.estimation.nuisance_learners import candidates
+from dcem.estimation.outcomes import Masses, seen_outcomes, true_risk
+from dcem.estimation.ranking import RankedScore
+from dcem.metrics.estimate import Estimate
+from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
+
+MOST_LEVELS = 5
+ROWS_PER_LEVEL, TESTS_PER_LEVEL = 300, 50
+LEAST_CHANCE = 0.03  # of a level at given features; under it nobody there stands for such people
+LEVELS = {
+    2: ("fewer tests", "more tests"),
+    3: ("fewest tests", "middle", "most tests"),
+    4: ("fewest tests", "fewer tests", "more tests", "most tests"),
+    5: ("fewest tests", "fewer tests", "middle", "more tests", "most tests"),
+}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The least and the most that a number can be; the truth is between their outer limits."""
+
+    low: Estimate
+    high: Estimate
+
+    @property
+    def width(self) -> float:
+        """From one end to the other."""
+        return self.high.value - self.low.value
+
+
+@dataclass(frozen=True, eq=False)
+class Instrument:
+    """Levels of deciders, and what each of them would find in every row; all out of fold."""
+
+    names: tuple[str, ...]  # of the levels, from the fewest tests to the most
+    level: np.ndarray  # [n] of the row's decider, -1 where there is none to speak of
+    chance: np.ndarray  # [n, levels] P(level | x, a)
+    found: np.ndarray  # [n, levels] P(tested positive | x, a, level)
+    cleared: np.ndarray  # [n, levels] P(tested negative | x, a, level)
+    tested: np.ndarray  # [n]
+    y: np.ndarray  # [n] the outcome of the tested, 0 of others
+
+    @property
+    def within(self) -> np.ndarray:
+        """Whether a level could have decided on such people [n, levels]."""
+        best = self.chance.max(axis=1, keepdims=True)
+        return self.chance >= np.minimum(LEAST_CHANCE, best)
+
+    @cached_property
+    def stands_for(self) -> np.ndarray:
+        """How many people each row of a level stands for [n, levels]; 0 beyond reach."""
+        mine = (self.level[:, None] == np.arange(len(self.names))) & self.within
+        inverse = np.where(mine, 1 / np.maximum(self.chance, 1e-6), 0.0)
+        mean = inverse.sum(axis=0) / np.maximum(self.within.sum(axis=0), 1)
+        return inverse / np.where(mean > 0, mean, 1)
+
+    @cached_property
+    def finds(self) -> np.ndarray:
+        """Pseudo-outcomes [n, levels]: on average what each level finds positive."""
+        seen = self.tested * self.y
+        return np.asarray(self.found + self.stands_for * (seen[:, None] - self.found))
+
+    @cached_property
+    def clears(self) -> np.ndarray:
+        """Pseudo-outcomes [n, levels]: on average what each level finds negative."""
+        seen = self.tested * (1 - self.y)
+        return np.asarray(self.cleared + self.stands_for * (seen[:, None] - self.cleared))
+
+    @cached_property
+    def least(self) -> np.ndarray:
+        """Pseudo-outcomes [n] whose mean is at most that of the truth, among any people."""
+        return self._at(self.finds, self.found)
+
+    @cached_property
+    def most(self) -> np.ndarray:
+        """Pseudo-outcomes [n] whose mean is at least that of the truth, among any people."""
+        return 1 - self._at(self.clears, self.cleared)
+
+    def _at(self, values: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        """Of each row at the level of which most is expected [n]."""
+        best = np.where(self.within, expected, -inf).argmax(axis=1)
+        return values[np.arange(len(best)), best]
+
+    @property
+    def predicted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Both ends at each row's features, as the models have them [n]."""
+        low = np.where(self.within, self.found, -inf).max(axis=1)
+        high = 1 - np.where(self.within, self.cleared, -inf).max(axis=1)
+        return low, high
+
+
+def fit_instrument(
+    problem: SelectiveLabels,
+    fold: np.ndarray,
+    testing: np.ndarray,
+    random_state: int | np.random.Generator = 0,
+    *,
+    learners: Learners = candidates,
+    row_budget: int = ROW_BUDGET,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Instrument | None:
+    """Who decides, and what is found under whom; None if deciders cannot be told apart.
+
+    Parameters
+    ----------
+    problem
+        The rows, with their deciders.
+    fold
+        The fold of each row [n]; a person's rows in one fold.
+    testing
+        P(tested | x, a) of each row [n], out of fold, of a model that knows no decider.
+    random_state, learners, row_budget, progress
+        As for `fit_nuisances`.
+    """
+    level, names = levels(problem, fold, testing)
+    if len(names) < 2:
+        return None
+    rng = np.random.default_rng(random_state)
+    member = problem.group[:, None] == np.arange(problem.n_groups)
+    X = problem.X if problem.n_groups < 2 else np.concatenate([problem.X, member], axis=1)
+
+    def fit(name: str, features: Features, target: np.ndarray, n_classes: int) -> CrossFit:
+        return cross_fit(
+            name,
+            features,
+            target,
+            n_classes=n_classes,
+            among=level >= 0,
+            fold=fold,
+            person=problem.person,
+            weight=problem.weight,
+            learners=learners,
+            row_budget=row_budget,
+            random_state=rng,
+            progress=progress,
+        )
+
+    shown = np.where(problem.tested, 1 + problem.y_imputed, 0)  # untested, negative, positive
+    known = Features(X, np.maximum(level, 0), len(names))
+    results = fit("what deciders find", known, shown, 3)
+    chance = fit("who decides", Features(X), np.maximum(level, 0), len(names)).at(Features(X))
+    each = [results.at(known.as_group(code))[MIXED] for code in range(len(names))]
+    tested = np.stack([one[:, 1] + one[:, 2] for one in each], axis=1)
+    risk = [true_risk(problem, one[:, 2] / (one[:, 1] + one[:, 2])) for one in each]
+    found = tested * np.stack(risk, axis=1)
+    return Instrument(
+        names,
+        level,
+        chance[MIXED],
+        found,
+        tested - found,
+        problem.tested.astype(float),
+        seen_outcomes(problem),
+    )
+
+
+def levels(
+    problem: SelectiveLabels, fold: np.ndarray, testing: np.ndarray
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The level of each row's decider [n], and the levels' names, the fewest tests first.
+
+    A few deciders are levels of their own. Many are taken together by how much more they test than
+    features foretell, counted in the other folds, so that nobody's level rests on their own test.
+    """
+    if problem.decider is None:
+        raise InputError("No column says who decided: name it as `decider`.")
+    some = comparable(problem)
+    weight = np.ones(len(problem)) if problem.weight is None else problem.weight
+    left = weight * (problem.tested - testing)
+    number = len(problem.decider_names)
+    nobody = np.full(len(problem), -1)
+    inside = np.isin(problem.decider, some)
+    most = min(
+        MOST_LEVELS,
+        int(inside.sum()) // ROWS_PER_LEVEL,
+        int((inside & problem.tested).sum()) // TESTS_PER_LEVEL,
+        int((inside & ~problem.tested).sum()) // TESTS_PER_LEVEL,
+    )
+    if len(some) < 2 or most < 2:
+        return nobody, ()
+    code = problem.decider
+
+    def lenience(rows: np.ndarray) -> np.ndarray:
+        size = np.bincount(code[rows], weight[rows], number)
+        return np.bincount(code[rows], left[rows], number) / (size + size[some].mean() / 10)
+
+    if len(some) <= most:
+        order = some[np.argsort(lenience(inside)[some])]
+        place = np.full(number + 1, -1)
+        place[order] = np.arange(len(order))
+        return place[code], tuple(problem.decider_names[one] for one in order)
+    level = nobody
+    for part in np.unique(fold):
+        others = lenience(inside & (fold != part))[code]
+        cuts = np.quantile(others[inside & (fold != part)], np.arange(1, most) / most)
+        mine = inside & (fold == part)
+        level[mine] = np.searchsorted(cuts, others[mine], side="right")
+    present = np.unique(level[level >= 0])  # a decider of very many rows may be several levels
+    if len(present) < 2:
+        return np.full(len(problem), -1), ()
+    level = np.where(level >= 0, np.searchsorted(present, level), -1)
+    return level, LEVELS[len(present)]
+
+
+# -- numbers -----------------------------------------------------------------------------------
+
+
+def prevalence_bounds(instrument: Instrument, people: People, among: np.ndarray) -> Bounds:
+    """How common the outcome is among some rows (a mask)."""
+    low, high = (people.mean(end, among) for end in (instrument.least, instrument.most))
+    return _bounds(people, [low, high])
+
+
+def auc_bounds(
+    instrument: Instrument, people: People, score: np.ndarray, among: np.ndarray | None = None
+) -> Bounds:
+    """The AUC of a score: all risks between the ends are tried, and the worst and best kept."""
+    mine = np.ones(len(score), bool) if among is None else among
+    ranked = RankedScore(score, people.weight)
+    ends = [
+        ranked.auc(ranked.adversary(instrument.least, instrument.most, mine, up), mine)
+        for up in (False, True)
+    ]
+    return _bounds(people, ends)
+
+
+def gain_bounds(
+    instrument: Instrument, people: People, score: np.ndarray, other: np.ndarray
+) -> Bounds:
+    """AUC of a score minus that of another, both on the same people and at the same risks.
+
+    With ranks F and G among everybody and prevalence p it is E[risk (F - G)] / (p (1 - p)): at any
+    given p it is largest where the risk is highest for those whom the first ranks higher, so that
+    the worst and the best case are thresholds of F - G.
+    """
+    by_gain = RankedScore(score - other, people.weight)
+    ends = []
+    for up in (False, True):
+        risk = _extreme(by_gain, score - other, instrument, up)
+        masses = Masses(people.weight * risk, people.weight * (1 - risk))
+        ends.append(auc(score, masses) - auc(other, masses))
+    return _bounds(people, ends, least=-1.0)
+
+
+def _extreme(ranked: RankedScore, gain: np.ndarray, instrument: Instrument, up: bool) -> np.ndarray:
+    """Risks between both ends [n] under which E[risk gain] / (p (1 - p)) is largest or smallest."""
+    low, high = instrument.least, instrument.most
+
+    def sums(values: np.ndarray) -> np.ndarray:
+        return np.bincount(ranked.step, ranked.weight * values, minlength=ranked.n_steps)
+
+    def at_cuts(least: np.ndarray, most: np.ndarray) -> np.ndarray:
+        first, second = (most, least) if up else (least, most)  # above the cut, and below it
+        above = np.append(np.cumsum(first[::-1])[::-1], 0.0)
+        return above + np.append(0.0, np.cumsum(second))  # [cuts]
+
+    total = ranked.weight.sum()
+    p = np.clip(at_cuts(sums(low), sums(high)) / total, 1e-6, 1 - 1e-6)
+    won = at_cuts(sums(low * gain), sums(high * gain)) / total / (p * (1 - p))
+    cut = int(np.argmax(won) if up else np.argmin(won))
+    return np.where((ranked.step >= cut) == up, high, low)
+
+
+def acting_bounds(instrument: Instrument, people: People, acted: np.ndarray) -> dict[str, Bounds]:
+    """Of acting on some people (a mask [n]): the share of positives reached, and precision."""
+    low, high = instrument.least, instrument.most
+    reached = [
+        people.quotient(acted * mine, acted * mine + ~acted * others)
+        for mine, others in ((low, high), (high, low))
+    ]
+    right = [people.mean(end, acted) for end in (low, high)]
+    return {
+        "true_positive_rate": _bounds(people, reached),
+        "precision": _bounds(people, right),
+    }
+
+
+def _bounds(people: People, ends: Sequence[Statistic], least: float = 0.0) -> Bounds:
+    """Both ends with intervals, cut off where the number cannot be: at `least` and 1."""
+    low, high = (
+        Estimate(*np.clip((one.value, one.low, one.high), least, 1).tolist())
+        for one in map(people.interval, ends)
+    )
+    return Bounds(low, high)

@@ -1,0 +1,246 @@
+"""Deciders: how much they differ, what they bound, and what refutes them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.special import expit
+
+from dcem.estimation import instrument as iv
+from dcem.estimation.contraction import contraction
+from dcem.estimation.deciders import HIGH_RISK, _spread, comparable, compare_deciders
+from dcem.estimation.influence import People
+from dcem.estimation.instrument_checks import check_exclusion, check_monotonicity
+from dcem.metrics import auc
+from dcem.table.labels import SelectiveLabels
+
+
+def world(seed: int, n: int = 3000, deciders: int = 8, **changed: float):
+    """People, of whom deciders see more than the features show.
+
+    `sick`: whether every other decider gets sicker people; `turned`: whether half of the deciders
+    prefer one group and half the other; `often`: how much all of them test.
+    """
+    rng = np.random.default_rng(seed)
+    X, seen = rng.normal(size=(n, 2)), rng.normal(size=n)
+    group = rng.integers(2, size=n)
+    who = rng.integers(deciders, size=n)
+    lenient = np.linspace(-2, 2, deciders)[who] + changed.get("often", 0.0)
+    risk = expit(-1 + X[:, 0] + seen + changed.get("sick", 0.0) * (who % 2))
+    y = (rng.random(n) < risk).astype(float)
+    tests = 0.6 * X[:, 0] + 0.8 * seen + rng.logistic(size=n) + lenient
+    tests += changed.get("turned", 0.0) * np.where(who % 2 == group, 1, -1)
+    tested = tests > 0
+    problem = SelectiveLabels.from_arrays(
+        X,
+        np.where(tested, y, np.nan),
+        group=np.array(["a", "b"])[group],
+        decider=[f"clinic {code}" for code in who],
+    )
+    return problem, y
+
+
+def simple(problem: SelectiveLabels) -> tuple[np.ndarray, np.ndarray]:
+    """P(tested | x) and P(positive | x, tested) by quick models, good enough here."""
+    from sklearn.linear_model import LogisticRegression
+
+    t = problem.tested
+    e = LogisticRegression().fit(problem.X, t).predict_proba(problem.X)[:, 1]
+    m = LogisticRegression().fit(problem.X[t], problem.y_obs[t]).predict_proba(problem.X)[:, 1]
+    return e, m
+
+
+def fitted(problem: SelectiveLabels) -> iv.Instrument:
+    from sklearn.linear_model import LogisticRegression
+
+    made = iv.fit_instrument(
+        problem,
+        np.arange(len(problem)) % 2,
+        simple(problem)[0],
+        learners=lambda classes, seed: {"linear": LogisticRegression(max_iter=200)},
+    )
+    assert made is not None
+    return made
+
+
+def exact(found: np.ndarray, cleared: np.ndarray) -> iv.Instrument:
+    """What is known of a world [cells, levels], without any noise."""
+    cells, number = found.shape
+    names = tuple(map(str, range(number)))
+    nobody, zero = np.full(cells, -1), np.zeros(cells)
+    return iv.Instrument(
+        names, nobody, np.full(found.shape, 1 / number), found, cleared, zero, zero
+    )
+
+
+def programme(found: np.ndarray, cleared: np.ndarray) -> tuple[float, float]:
+    """Bounds of P(y = 1) over all that deciders could have done: Balke and Pearl's types."""
+    deciders = len(found)
+    types = list(product((0, 1), *[(0, 1)] * deciders))  # outcome, tested under each decider
+    rows, right = [np.ones(len(types))], [1.0]
+    for z in range(deciders):
+        for y, seen in ((1, found[z]), (0, cleared[z])):
+            rows.append(np.array([one[0] == y and one[1 + z] == 1 for one in types], float))
+            right.append(seen)
+    sick = np.array([one[0] for one in types], float)
+    ends = [linprog(s * sick, A_eq=np.array(rows), b_eq=right, bounds=(0, 1)) for s in (1, -1)]
+    assert all(end.success for end in ends)
+    return ends[0].fun, -ends[1].fun
+
+
+def test_the_bounds_are_those_of_the_linear_programme():
+    rng = np.random.default_rng(0)
+    found, cleared = [], []
+    for _ in range(6):  # cells of the features, each with a world of its own
+        sick, seen = rng.uniform(0.1, 0.9), rng.uniform(0.2, 0.9, size=(2, 3))
+        found.append(sick * seen[0])
+        cleared.append((1 - sick) * seen[1])
+    found, cleared = np.array(found), np.array(cleared)
+    each = [programme(*both) for both in zip(found, cleared, strict=True)]
+    people = People(np.ones(6), None, 6)
+    bounds = iv.prevalence_bounds(exact(found, cleared), people, np.ones(6, bool))
+    assert bounds.low.value == pytest.approx(np.mean([low for low, _ in each]), abs=1e-7)
+    assert bounds.high.value == pytest.approx(np.mean([high for _, high in each]), abs=1e-7)
+
+
+def test_auc_and_gain_are_the_extremes_over_all_risks_between_the_ends():
+    rng = np.random.default_rng(1)
+    low = rng.uniform(0, 0.5, size=(5, 1))
+    high = low + rng.uniform(0, 0.4, size=(5, 1))
+    made, people = exact(low, 1 - high), People(np.ones(5), None, 5)
+    score, other = rng.permutation(5) / 5 + 0.1, rng.permutation(5) / 5 + 0.1
+    corners = [np.where(up, high[:, 0], low[:, 0]) for up in product((False, True), repeat=5)]
+    inside = [low[:, 0] + rng.random(5) * (high - low)[:, 0] for _ in range(500)]
+
+    def area(s: np.ndarray, risk: np.ndarray) -> float:
+        pairs = [(i, j) for i, j in product(range(5), repeat=2) if i != j]
+        mass = [risk[i] * (1 - risk[j]) for i, j in pairs]
+        won = [float(s[i] > s[j]) for i, j in pairs]
+        return float(np.average(won, weights=mass))
+
+    areas = [area(score, risk) for risk in corners + inside]
+    bounds = iv.auc_bounds(made, people, score)
+    assert bounds.low.value == pytest.approx(min(areas), abs=1e-9)
+    assert bounds.high.value == pytest.approx(max(areas), abs=1e-9)
+    gains = [area(score, risk) - area(other, risk) for risk in corners + inside]
+    found = iv.gain_bounds(made, people, score, other)
+    # pairs of a person with themselves are left out: of five people that is not nothing
+    assert found.low.value == pytest.approx(min(gains), abs=0.03)
+    assert found.high.value == pytest.approx(max(gains), abs=0.03)
+
+
+def test_bounds_hold_the_truth_where_the_features_do_not_explain_testing():
+    problem, y = world(0)
+    made, people = fitted(problem), People.of(problem)
+    everybody = np.ones(len(y), bool)
+    bounds = iv.prevalence_bounds(made, people, everybody)
+    assert bounds.low.low < y.mean() < bounds.high.high
+    plain = problem.y_imputed.mean(), 1 - np.mean(problem.tested * (1 - y))
+    assert plain[0] + 0.03 < bounds.low.value < bounds.high.value < plain[1] - 0.03
+    assert y[problem.tested].mean() > bounds.low.value + 0.1  # the tested are sicker
+    areas = iv.auc_bounds(made, people, problem.X[:, 0])
+    assert areas.low.low < auc(y, problem.X[:, 0]) < areas.high.high
+    acted = problem.X[:, 0] > 0.5
+    reached = iv.acting_bounds(made, people, acted)["true_positive_rate"]
+    assert reached.low.low < y[acted].sum() / y.sum() < reached.high.high
+
+
+def test_levels_rest_on_other_people():
+    problem, _ = world(1, deciders=12)
+    fold = np.arange(len(problem)) % 3
+    testing = simple(problem)[0]
+    before, names = iv.levels(problem, fold, testing)
+    assert names == ("fewest tests", "fewer tests", "middle", "more tests", "most tests")
+    mine = fold == 0
+    turned = SelectiveLabels.from_arrays(
+        problem.X,
+        np.where(
+            np.where(mine, ~problem.tested, problem.tested), 1.0 * (problem.X[:, 0] > 0), np.nan
+        ),
+        decider=np.array(problem.decider_names)[problem.decider],
+    )
+    after, _ = iv.levels(turned, fold, testing)
+    assert (before[mine] == after[mine]).all()
+    rates = [problem.tested[before == level].mean() for level in range(5)]
+    assert rates == sorted(rates)
+
+
+def test_spread_is_that_of_the_true_effects():
+    rng = np.random.default_rng(2)
+    held, clear = 0, 0
+    for _ in range(200):
+        error = rng.uniform(0.02, 0.1, size=15)
+        found = _spread(rng.normal(0, 0.06, size=15) + error * rng.normal(size=15), error)
+        held += found.deviation.low <= 0.06 <= found.deviation.high
+        clear += _spread(error * rng.normal(size=15), error).p_value < 0.05
+    assert 180 <= held <= 199
+    assert 3 <= clear <= 19
+
+
+def test_deciders_compared():
+    problem, _ = world(3)
+    people = People.of(problem)
+    found = compare_deciders(problem, people, *simple(problem))
+    assert found is not None
+    assert found.testing.deviation.low > 0.15
+    assert found.testing.p_value < 1e-6
+    assert [e.decider for e in found.effects] == [f"clinic {code}" for code in range(8)]
+    assert all(abs(e.shrunken.value) <= abs(e.testing.value) for e in found.effects)
+    assert 0 < found.one_more_test.low < found.one_more_test.high < 1
+    assert found.at_equal_rates.p_value > 0.01
+    assert found.mix.p_value > 0.01
+    assert min(one.p_value for one in found.order.values()) > 0.01
+
+
+def test_turned_preferences_are_seen():
+    problem, _ = world(4, turned=1.2)
+    found = compare_deciders(problem, People.of(problem), *simple(problem))
+    assert found is not None
+    assert found.order["a"].p_value < 0.01
+    assert found.order[HIGH_RISK].p_value > 0.01
+
+
+def test_sicker_people_for_some_deciders_are_refuted():
+    problem, _ = world(5, deciders=4, often=2.0, sick=3.0)
+    made, people = fitted(problem), People.of(problem)
+    everybody = {"everybody": np.ones(len(problem), bool)}
+    assert made.names == tuple(f"clinic {code}" for code in range(4))
+    assert check_exclusion(made, people, everybody)["everybody"].p_value < 1e-4
+    assert check_monotonicity(made, people)["found"].p_value < 1e-4
+    found = compare_deciders(problem, people, *simple(problem))
+    assert found is not None
+    assert found.at_equal_rates.p_value < 1e-4
+    problem, _ = world(5, deciders=4, often=2.0)
+    made = fitted(problem)
+    assert min(one.p_value for one in check_monotonicity(made, people).values()) > 0.05
+    assert check_exclusion(made, people, everybody)["everybody"].p_value > 0.05
+
+
+def test_contraction_finds_more_with_a_better_score():
+    problem, y = world(6, n=6000)
+    made, people = fitted(problem), People.of(problem)
+    good, bad = contraction(made, people, y), contraction(made, people, -y)
+    assert [one.level for one in good] == list(made.names[:-1])
+    for better, worse in zip(good, bad, strict=True):
+        assert better.score.low > worse.score.high
+        assert better.deciders == worse.deciders
+        assert better.score.value <= better.rate.value + 1e-9
+        most = people.mean(made.finds[:, -1]).value
+        assert better.score.value == pytest.approx(min(better.rate.value, most), abs=0.02)
+
+
+def test_small_deciders_are_left_out():
+    problem, _ = world(7, n=400, deciders=3)
+    who = np.array(problem.decider_names)[problem.decider].astype(object)
+    who[:15], who[15:20] = "small", None
+    few = SelectiveLabels.from_arrays(problem.X, problem.y_obs, decider=who)
+    names = [few.decider_names[code] for code in comparable(few)]
+    assert "small" not in names
+    assert len(names) == 3
+    found = compare_deciders(few, People.of(few), *simple(few))
+    assert found is not None
+    assert found.number == 4
+    assert found.left_out == pytest.approx(20 / 400)
