@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.table import checks
-from dcem.table.disclosure import few_people, hide_groups
+from dcem.table import checks, summary
 from dcem.table.groups import check_deciders
 from dcem.table.imperfect import ImperfectTest, imperfect_test
 from dcem.table.known import known_prevalence
@@ -25,7 +24,6 @@ from dcem.table.messages import InputError, did_you_mean, listed
 from dcem.table.roles import Roles, assign_roles, check_features_have_no_role
 from dcem.table.stated import Stated
 from dcem.table.values import Coded
-from dcem.text import percent
 
 # What a row may have besides features, label, tested and group, and how each is checked.
 _PARTS = {
@@ -415,62 +413,15 @@ class SelectiveLabels:
             },
             index=pd.Index(self.group_names, name="group"),
         )
-        return found if small_cells else self._without_small_cells(found).iloc[:-1]
-
-    def _without_small_cells(self, counts: pd.DataFrame) -> pd.DataFrame:
-        """Counts of the groups and, last, of all together, as everybody may see them."""
-        records: Any = counts.to_dict(orient="records")
-        hidden = hide_groups(records, few_people(self))
-        return pd.DataFrame(hidden, index=[*counts.index, "all"], dtype=object)
+        return found if small_cells else summary.without_small_cells(self, found).iloc[:-1]
 
     def summary(self, most: int = 20, *, small_cells: bool = True) -> str:
         """Sizes, who is tested, what was found; at most `most` groups, or without small cells."""
-        people = "" if self.id is None else f" of {_count(len(np.unique(self.person)), 'person')}"
-        gaps = int(np.isnan(self.X).any(axis=0).sum())
-        lines = [
-            f"{_count(len(self), 'row')}{people}, {_count(len(self.feature_names), 'feature')}"
-            + (f" ({gaps} with missing values)" if gaps else "")
-            + (", weighted" if self.weight is not None else "")
-        ]
-        counts = self.counts()
-        shown = pd.concat([counts, counts.sum().to_frame("all").T])
-        if not small_cells:
-            shown = self._without_small_cells(counts)
-        first = range(min(most, self.n_groups)) if self.n_groups > 1 else ()
-        shown = shown.iloc[[*first, -1]]
-        width = max(len("group"), *(len(str(name)) for name in shown.index))
-        rows = [("group", "rows", "tested", "positive of tested")]
-        for name, n, tested, positive in shown.itertuples():
-            rows.append((name, _number(n), _part(tested, n), _part(positive, tested)))
-        lines += [f"{a:<{width}}  {b:>10}  {c:>18}  {d:>18}" for a, b, c, d in rows]
-        if self.n_groups > most:
-            lines.insert(-1, f"... and {self.n_groups - most} more groups")
-        return "\n".join(lines)
+        return summary.of(self, most, small_cells=small_cells)
 
     def __repr__(self) -> str:
-        tested, positive = int(self.tested.sum()), int(np.nansum(self.y_obs))
-        groups = ", ".join(self.group_names[:6]) + (", ..." if self.n_groups > 6 else "")
-        return (
-            f"SelectiveLabels({_count(len(self), 'row')}, "
-            f"{_count(len(self.feature_names), 'feature')}, tested {_part(tested, len(self))}, "
-            f"positive among them {_part(positive, tested)}, groups: {groups})"
-        )
+        return summary.in_short(self)
 
 
 def _listed(columns: str | Sequence[str] | None) -> list[str]:
     return [columns] if isinstance(columns, str) else list(columns or ())
-
-
-def _part(some: int | str, whole: int | str) -> str:
-    if isinstance(some, str) or isinstance(whole, str):
-        return _number(some)
-    return f"{some:,} ({percent(some / whole, 1)})" if whole else f"{some:,} (-)"
-
-
-def _number(count: int | str) -> str:
-    return count if isinstance(count, str) else f"{count:,}"
-
-
-def _count(number: int, noun: str) -> str:
-    plural = "people" if noun == "person" else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
