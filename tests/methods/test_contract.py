@@ -27,6 +27,7 @@ from dcem.saving import load_model
 from dcem.table.labels import SelectiveLabels
 
 SMALL = {
+    "learner": "network",  # whatever a method learns with unless told
     "hidden": (8, 8),
     "steps": 12,
     "max_iter": 3,

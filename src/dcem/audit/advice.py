@@ -139,7 +139,7 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
         if kind in ("imputed", "tested", "grouped", "mixed"):
             return "with care", "right if everybody was really tested, which the table cannot tell"
         return "not here", "everybody was tested: there is nothing to correct"
-    if kind == "comparison":
+    if kind in ("comparison", "found"):
         return "not here", caution
     independence = audit.independence
     depends = independence is not None and independence.p_value < CLEAR  # False for NaN

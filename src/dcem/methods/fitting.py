@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from dcem.methods.registry import ENTRIES
 from dcem.methods.support import Support
 from dcem.methods.tables import Table, hold_out
 from dcem.table import checks
@@ -173,6 +174,10 @@ def prepare(
     truth: Any,
 ) -> Prepared:
     """Check what is given, hold rows out where the method watches any, fit its preprocessor."""
+    if problem.positives_only:
+        require_no_record(estimator.name)
+        problem = problem.recorded()
+        validation = None if validation is None else validation.recorded()
     if not problem.tested.any():  # `subset` makes such a part without a check
         checks.check_learnable(problem.y_obs, problem.tested, "y_obs", "tested")
     if validation is not None:
@@ -194,6 +199,16 @@ def prepare(
     estimator.group_names_ = problem.group_names
     estimator.preprocessor_ = estimator._preprocessor(problem, rows)
     return Prepared(estimator, problem, truth, rows, validation, watched_truth, watched_rows, seeds)
+
+
+def require_no_record(name: str) -> None:
+    """Refuse a method that needs to know who was tested, where the table does not say."""
+    if ENTRIES[name.partition(":")[0]].needs_record:
+        usable = [one for one, entry in ENTRIES.items() if not entry.needs_record]
+        raise checks.InputError(
+            f"{name!r} needs to know who was tested, and this table says only who was found "
+            f"positive. Without a record of testing there are: {', '.join(usable)}."
+        )
 
 
 def _learnt_from(estimator: Any, problem: SelectiveLabels) -> str:

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from dcem.methods.base import SelectiveClassifier
 
 Kind = Literal[
-    "imputed", "noise", "tested", "grouped", "weighted", "latent", "mixed", "comparison", "oracle"
+    "imputed",
+    "noise",
+    "found",
+    "tested",
+    "grouped",
+    "weighted",
+    "latent",
+    "mixed",
+    "comparison",
+    "oracle",
 ]
 
 
@@ -35,7 +44,8 @@ class Entry:
         Module (of `dcem.methods`) and class.
     kind
         What it makes of the untested: "imputed" (their zeros are labels), "noise" (labels that may
-        be wrong), "tested" (it learns from the tested alone), "grouped" (so too, and it is told the
+        be wrong), "found" (nobody's negatives are known: made for tables without a record of
+        testing), "tested" (it learns from the tested alone), "grouped" (so too, and it is told the
         group), "weighted" (by the chance of a test), "latent" (it fills their labels in), "mixed"
         (several of these together), "comparison" (not a method to choose) or "oracle" (it is told
         the truth). The audit advises by it.
@@ -47,6 +57,11 @@ class Entry:
     home: str
     kind: Kind
     caution: str = ""
+
+    @property
+    def needs_record(self) -> bool:
+        """Whether it needs to know who was tested."""
+        return self.kind not in ("imputed", "noise", "found")
 
     @property
     def class_name(self) -> str:
@@ -111,7 +126,12 @@ ENTRIES: dict[str, Entry] = {
     ),
     "sar-em": Entry(
         "sar_em:SarEMClassifier",
-        "comparison",
+        "found",
+        "it counts tested negatives as unknown, and throws away what testing has shown",
+    ),
+    "purple": Entry(
+        "purple:PurpleClassifier",
+        "found",
         "it counts tested negatives as unknown, and throws away what testing has shown",
     ),
     "imputation-only": Entry(

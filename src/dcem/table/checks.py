@@ -394,6 +394,7 @@ def warn_limits(
     group: np.ndarray,
     feature_names: Sequence[str],
     group_names: Sequence[str],
+    positives_only: bool = False,
 ) -> None:
     """Say what is legal but limits the answer: constant features, groups nobody tested."""
     low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
@@ -406,9 +407,15 @@ def warn_limits(
     rows = np.bincount(group, minlength=len(group_names))
     looked = np.bincount(group[tested], minlength=len(group_names))
     unseen = np.flatnonzero((rows > 0) & (looked == 0))
-    if len(unseen):
+    who = listed([group_names[int(g)] for g in unseen])
+    if len(unseen) and positives_only:
         notice(
-            f"Nobody is tested in group {listed([group_names[int(g)] for g in unseen])} "
+            f"Nobody was found positive in group {who}: nothing can be said of how common the "
+            "outcome is there."
+        )
+    elif len(unseen):
+        notice(
+            f"Nobody is tested in group {who} "
             f"({rows[unseen].sum()} of {len(group)} rows). No label was ever seen there: what is "
             "said of such a group is carried over from others, and its error cannot be estimated. "
             "Methods that need tested rows in every group refuse."

@@ -21,6 +21,7 @@ from dcem.table.groups import check_deciders
 from dcem.table.imperfect import ImperfectTest, imperfect_test
 from dcem.table.known import known_prevalence
 from dcem.table.messages import InputError, did_you_mean, listed
+from dcem.table.outcome import resolve_found
 from dcem.table.roles import Roles, assign_roles, check_features_have_no_role
 from dcem.table.stated import Stated
 from dcem.table.values import Coded
@@ -31,7 +32,7 @@ _PARTS = {
     "weight": checks.check_weight,
     "testing_probability": checks.check_probability,
 }
-_NO_COLUMNS = ("reference_group", "imperfect_test", "known_prevalence")
+_NO_COLUMNS = ("reference_group", "imperfect_test", "known_prevalence", "positives_only")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,6 +80,9 @@ class SelectiveLabels:
         Code of who decided on the test of each row [n], -1 where that is not recorded, or None.
     decider_names
         Their names, indexed by code.
+    positives_only
+        Whether there is no record of testing: the table says who was found positive, and of
+        everybody else nothing. `tested` and `y_obs` then are of the found alone.
     """
 
     X: np.ndarray
@@ -96,6 +100,7 @@ class SelectiveLabels:
     known_prevalence: tuple[Stated, ...] = ()
     decider: np.ndarray | None = None
     decider_names: tuple[str, ...] = ()
+    positives_only: bool = False
 
     def __post_init__(self) -> None:
         kinds = {"X": float, "y_obs": float, "tested": bool, "group": np.int64, "row": np.int64}
@@ -126,6 +131,8 @@ class SelectiveLabels:
             np.isnan(self.y_obs), ~self.tested
         ):
             raise InputError("'y_obs' must be 0 or 1 where tested, and NaN elsewhere.")
+        if self.positives_only and (self.y_obs == 0).any():
+            raise InputError("With `positives_only`, 'y_obs' must be 1 or NaN.")
 
     @classmethod
     def from_arrays(
@@ -143,6 +150,7 @@ class SelectiveLabels:
         test_specificity: Any = None,
         prevalence: Any = None,
         decider: Any = None,
+        positives_only: bool = False,
         feature_names: Sequence[str] | None = None,
         group_names: Sequence[str] | None = None,
         names: Mapping[str, str] | None = None,
@@ -176,6 +184,10 @@ class SelectiveLabels:
             number, `".10-.14"` (a 95 % interval), or a mapping from groups to either.
         decider
             Who decided on each test (a clinic, an officer); missing where that is not recorded.
+        positives_only
+            Whether `y` says only who was found positive, so that 0, or missing, may mean negative
+            or never tested (docs/no_record.md). With a `test_sensitivity`, the share of positives
+            that is found, everybody counts as tested by it.
         feature_names
             If `X` has no column names of its own.
         group_names
@@ -192,9 +204,16 @@ class SelectiveLabels:
             del values["decider"]
         labels = checks.check_aligned({"X": X, **{called[r]: v for r, v in values.items()}})
         table, feature_names = checks.check_features(X, feature_names, labels=labels)
-        y_obs, looked = checks.resolve_tested(
-            y, tested, label_name=called["label"], tested_name=called["tested"], labels=labels
-        )
+        rates = {"sensitivity": test_sensitivity, "specificity": test_specificity}
+        if positives_only:
+            y_obs, looked = resolve_found(
+                y, tested, rates, label_name=called["label"], labels=labels
+            )
+            positives_only = not looked.all()
+        else:
+            y_obs, looked = checks.resolve_tested(
+                y, tested, label_name=called["label"], tested_name=called["tested"], labels=labels
+            )
         levels: tuple[str, ...] = ("all",)
         codes = np.zeros(len(table), np.int64)
         if group is not None:
@@ -206,15 +225,15 @@ class SelectiveLabels:
             for part, value in parts.items()
         }
         label, who = called["label"], called["tested"]
-        checks.check_learnable(y_obs, looked, label, who, checked["weight"], called["weight"])
-        checks.warn_limits(table, looked, codes, feature_names, levels)
+        if not positives_only:
+            checks.check_learnable(y_obs, looked, label, who, checked["weight"], called["weight"])
+        checks.warn_limits(table, looked, codes, feature_names, levels, positives_only)
         if reference_group is not None and reference_group not in levels:
             raise InputError(
                 f"The reference group {reference_group!r} does not occur."
                 f"{did_you_mean(reference_group, levels)} "
                 + ("No group was named." if group is None else f"The groups are: {listed(levels)}.")
             )
-        rates = {"sensitivity": test_sensitivity, "specificity": test_specificity}
         errs = imperfect_test(
             **rates,
             y_obs=y_obs,
@@ -246,6 +265,7 @@ class SelectiveLabels:
             known_prevalence=known,
             decider=deciders and deciders[0],
             decider_names=deciders[1] if deciders else (),
+            positives_only=positives_only,
             **checked,
         )
 
@@ -264,6 +284,7 @@ class SelectiveLabels:
         test_specificity: Any = None,
         prevalence: Any = None,
         decider: str | None = None,
+        positives_only: bool = False,
         features: Sequence[str] | None = None,
         group_names: Sequence[str] | None = None,
     ) -> SelectiveLabels:
@@ -300,6 +321,7 @@ class SelectiveLabels:
             group=table[groups] if groups else None,
             group_names=group_names,
             prevalence=prevalence,
+            positives_only=positives_only,
             names={"label": label, "group": " & ".join(map(str, groups)), **single},
             **parts,
         )
@@ -354,6 +376,23 @@ class SelectiveLabels:
     def with_perfect_test(self) -> SelectiveLabels:
         """The same, results taken for the truth."""
         return replace(self, imperfect_test=None)
+
+    def recorded(self, found_rates: np.ndarray | None = None) -> SelectiveLabels:
+        """Without a record of testing: everybody as if tested, those not found as negative.
+
+        `found_rates` [groups] are the shares of positives that are found, as a test's sensitivity.
+        """
+        errs = None
+        if found_rates is not None:
+            rates = np.column_stack([found_rates[self.group], np.ones(len(self))])
+            errs = ImperfectTest(rates, (), np.zeros((len(self), 2), np.int64))
+        return replace(
+            self,
+            y_obs=self.y_imputed,
+            tested=np.ones(len(self), bool),
+            imperfect_test=errs,
+            positives_only=False,
+        )
 
     def subset(self, rows: Any) -> SelectiveLabels:
         """These rows, in this order: a boolean mask, positions (repeats allowed), or a slice."""

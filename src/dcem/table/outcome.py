@@ -6,7 +6,7 @@ used, so that all agree on who is tested.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -87,6 +87,36 @@ def _read_tested(column: pa.ChunkedArray, name: str, roles: Roles) -> np.ndarray
         )
     said = np.empty(0) if said is None else said
     return checks.check_binary(text.take(said, np.nan), name)
+
+
+def resolve_found(
+    y: Any,
+    tested: Any,
+    rates: Mapping[str, Any],
+    *,
+    label_name: str = "y",
+    labels: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Labels [n] and who is known [n], where the label says only who was found positive.
+
+    Known are the found alone; everybody, where it is stated how often positives are found.
+    """
+    if tested is not None:
+        raise InputError(
+            "The label was said to hold found positives only (`positives_only`), and `tested` says "
+            "who was tested. Leave out one of the two: with a record of testing more can be known."
+        )
+    found = checks.check_binary(y, label_name, labels=labels, missing="missing") == 1
+    if found.all() or not found.any():
+        who = "Everybody" if found.all() else "Nobody"
+        raise InputError(
+            f"{who} was found positive: {label_name!r} is {int(found.all())} in all {len(found)} "
+            "rows. Both the found and others are needed. Bring more rows, or check how the label "
+            "was coded."
+        )
+    if any(rate is not None for rate in rates.values()):
+        return found.astype(float), np.ones(len(found), bool)
+    return np.where(found, 1.0, np.nan), found
 
 
 def read_truth(column: pa.ChunkedArray, roles: Roles) -> np.ndarray:

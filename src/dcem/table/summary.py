@@ -31,11 +31,16 @@ def of(problem: SelectiveLabels, most: int, *, small_cells: bool) -> str:
     shown = shown.iloc[[*first, -1]]
     width = max(len("group"), *(len(str(name)) for name in shown.index))
     rows = [("group", "rows", "tested", "positive of tested")]
+    if problem.positives_only:
+        rows = [("group", "rows", "found positive", "")]
     for name, n, tested, positive in shown.itertuples():
-        rows.append((name, _number(n), _part(tested, n), _part(positive, tested)))
-    lines += [f"{a:<{width}}  {b:>10}  {c:>18}  {d:>18}" for a, b, c, d in rows]
+        of_tested = "" if problem.positives_only else _part(positive, tested)
+        rows.append((name, _number(n), _part(tested, n), of_tested))
+    lines += [f"{a:<{width}}  {b:>10}  {c:>18}  {d:>18}".rstrip() for a, b, c, d in rows]
     if problem.n_groups > most:
         lines.insert(-1, f"... and {problem.n_groups - most} more groups")
+    if problem.positives_only:
+        lines.append("There is no record of testing: of everybody not found nothing is known.")
     return "\n".join(lines)
 
 
@@ -43,10 +48,12 @@ def in_short(problem: SelectiveLabels) -> str:
     """All in one line."""
     tested, positive = int(problem.tested.sum()), int(np.nansum(problem.y_obs))
     groups = ", ".join(problem.group_names[:6]) + (", ..." if problem.n_groups > 6 else "")
+    known = f"tested {_part(tested, len(problem))}, positive among them {_part(positive, tested)}"
+    if problem.positives_only:
+        known = f"found positive {_part(positive, len(problem))}, no record of testing"
     return (
         f"SelectiveLabels({_count(len(problem), 'row')}, "
-        f"{_count(len(problem.feature_names), 'feature')}, tested {_part(tested, len(problem))}, "
-        f"positive among them {_part(positive, tested)}, groups: {groups})"
+        f"{_count(len(problem.feature_names), 'feature')}, {known}, groups: {groups})"
     )
 
 

@@ -1,0 +1,92 @@
+"""PURPLE: learning from found positives alone, each group's found at a rate of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dcem.estimation.folds import person_folds
+from dcem.estimation.found import fit_found
+from dcem.methods.supervised import LearnerClassifier, Lesson
+from dcem.table.labels import SelectiveLabels
+from dcem.text import number
+
+FOLDS = 5  # of people to choose the penalty of the rates by, where there are many features
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PurpleClassifier(LearnerClassifier):
+    """Learn from found positives, allowing for groups in which fewer of them are found.
+
+    *Idea.* Nobody recorded who was tested. A found positive of a group in which half as many are
+    found stands for twice as many: P(found | x, g) = c_g f(x). The rates c_g are estimated first,
+    up to a common constant (`dcem.estimation.found`); then f is learnt as the truth behind a test
+    whose sensitivity is c_g, the highest of them taken as 1.
+
+    *Assumption.* The outcome depends on the features alike in all groups, and whether a positive is
+    found depends on the group alone. Scores then rank people, across groups too, and are in
+    proportion to the risk where it is small. They are not risks: how many positives are never
+    found, in any group, the table does not say.
+
+    *When it fails.* Where features bear on being found, it learns them as risk, as `y-obs` does.
+    Where a group's own relation of features and outcome differs, the difference is taken for a
+    rate. `dcem audit` tests the second. With a record of testing it throws away what tested
+    negatives say.
+
+    Parameters
+    ----------
+    learner
+        As of `y-obs`; here a linear model unless another is asked for.
+
+    Attributes
+    ----------
+    found_rates_
+        The rate of each group, as a share of the highest.
+
+    References
+    ----------
+    D. Shanmugam, K. Hou and E. Pierson, "Quantifying disparities in intimate partner violence: a
+    machine learning method to correct for underreporting", npj Women's Health 2024.
+    """
+
+    learner: Any = "linear"
+
+    name: ClassVar[str] = "purple"
+    in_short: ClassVar[str] = "learns from the found, each group's at its own rate"
+    as_published: ClassVar[Mapping[str, Any]] = {}
+
+    def _fit_each(self, *given: Any, **options: Any) -> None:
+        estimators, problems, validations, truths = given
+        pairs = [
+            self._at_rates(one, *both)
+            for one, *both in zip(estimators, problems, validations, strict=True)
+        ]
+        super()._fit_each(
+            estimators, [one for one, _ in pairs], [one for _, one in pairs], truths, **options
+        )
+        for one in estimators:
+            rates = [f"{name} {number(c, 2)}" for name, c in one.found_rates_.items()]
+            one.learnt_from_ = (
+                "How likely the outcome is, up to a constant that nobody knows, from those who "
+                f"were found. Rates of being found, the highest taken as 1: {', '.join(rates)}."
+            )
+
+    def _at_rates(
+        self, one: Any, problem: SelectiveLabels, validation: SelectiveLabels | None
+    ) -> tuple[SelectiveLabels, SelectiveLabels | None]:
+        """The same people, everybody as if tested by being found."""
+        n_folds = min(FOLDS, len(np.unique(problem.person)))
+        fold = person_folds(problem, n_folds, 0) if n_folds > 1 else None
+        rates = fit_found(problem, fold).rates
+        one.found_rates_ = dict(zip(problem.group_names, rates.tolist(), strict=True))
+        if validation is None:
+            return problem.recorded(rates), None
+        mean = float(rates.mean())  # a group that validation alone has is refused later
+        theirs = np.array([one.found_rates_.get(name, mean) for name in validation.group_names])
+        return problem.recorded(rates), validation.recorded(theirs)
+
+    def _lesson(self, rows: Any, n_groups: int) -> Lesson:
+        return Lesson(rows["y"])
