@@ -28,6 +28,11 @@ class RankedScore:
         self.n_steps = len(edges) + 1
         self.weight = weight
 
+    def outranked(self) -> np.ndarray:
+        """The weight of those whom each row scores higher than; ties count half [n]."""
+        at = np.bincount(self.step, self.weight, minlength=self.n_steps)
+        return np.asarray((np.cumsum(at) - at / 2)[self.step])
+
     def auc(self, outcome: np.ndarray, mine: np.ndarray) -> Statistic:
         """The AUC among some rows against pseudo-outcomes [n], which may leave 0 and 1."""
         weight = self.weight * mine
@@ -54,3 +59,26 @@ class RankedScore:
         area = np.where(np.isfinite(area), area, -inf if up else inf)
         cut = int(np.argmax(area) if up else np.argmin(area))
         return np.where((self.step >= cut) == up, high, low)
+
+
+def least_lead(
+    first: RankedScore, second: RankedScore, low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
+    """Outcomes between `low` and `high` [n] that make AUC(first) - AUC(second) smallest.
+
+    With r_i the weight of those whom person i outranks, a score's AUC is (sum of w_i y_i r_i -
+    P²/2) / (P N), where P and N are the masses of positives and negatives: so the difference of two
+    is the sum of w_i y_i (r_i - r'_i) over P N. For a given P the adversary gives the largest
+    outcomes to those whom the first score ranks lowest against the second; all such thresholds
+    are tried.
+    """
+    weight = first.weight
+    gain = first.outranked() - second.outranked()
+    places, place = np.unique(gain, return_inverse=True)
+    least, most = (np.bincount(place, weight * one, minlength=len(places)) for one in (low, high))
+    positives = least.sum() + np.append(0.0, np.cumsum(most - least))  # [cuts]
+    won = least @ places + np.append(0.0, np.cumsum((most - least) * places))
+    pairs = positives * (weight.sum() - positives)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        difference = np.where(pairs > 0, won / pairs, inf)
+    return np.where(place < int(np.argmin(difference)), high, low)

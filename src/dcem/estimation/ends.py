@@ -1,0 +1,376 @@
+"""The ends of a person's risk interval, learnt so that new people get them from features alone.
+
+`dcem.estimation.bounds` says what the ends are, given who is tested, e(x), and what a test would
+show, m(x). Both are learnt here by linear models, boosted trees and small networks, mixed, on parts
+of the people, so that everybody has predictions by models that have not seen them. Ends that are
+simply computed from e and m inherit the errors of both. So each end is learnt (a *DR-learner*:
+Kennedy 2023; Rambachan, Coston and Kennedy 2022): its efficient pseudo-outcome
+
+    phi = y, or h(m, g) if untested,  + (1 - e) / e  h'(m, g) (y - m) if tested
+
+has the end as its mean given x, up to errors of second order in e and m (`Unseen`). It is
+regressed on the features, log-odds starting from those of the computed end:
+
+    logit end(x) = logit(e m + (1 - e) h(m, g)) + b_g p(x).
+
+The quasi-likelihood of a logistic regression is convex in b although phi leaves 0 and 1, and b = 0
+where the models are right.
+
+An interval that ends where the ends are estimated to be misses half of the people whose risk is at
+an end. So each is moved outwards by 1.96 standard errors, of two parts: the covariance of b, a
+person's rows taken together (Semenova and Chernozhukov 2021), and how far the models of m disagree
+about this person (Buckland, Burnham and Augustin 1997). The second is a sign, not a proof: how
+far all of them are off where the risk bends in a way that none has learnt, no table can tell.
+
+Ends are learnt at a grid of odds ratios and interpolated in their logarithm. New people get the
+mean of the models of all parts.
+
+E. Kennedy, "Towards optimal doubly robust estimation of heterogeneous causal effects", Electronic
+Journal of Statistics 2023. V. Semenova and V. Chernozhukov, "Debiased machine learning of
+conditional average treatment effects and other causal functions", Econometrics Journal 2021. S.
+Buckland, K. Burnham and N. Augustin, "Model selection: an integral part of inference", Biometrics
+1997.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import log
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit
+
+from dcem import learners
+from dcem.estimation import conformal
+from dcem.estimation.bounds import LARGEST, risk_interval
+from dcem.estimation.cross_fitting import best_mixture
+from dcem.estimation.folds import person_folds
+from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, Z, of_people
+from dcem.estimation.nuisances import FLOOR
+from dcem.estimation.outcomes import Unseen
+from dcem.learners.preprocess import Preprocessor
+from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
+
+KINDS = ("linear", "boost", "perceptron")
+FOLDS = 3
+MOST_ROWS = 50_000  # that are learnt from
+MOST_TERMS = 40  # columns that correct an end; of wider tables those that residuals know most of
+HELD_OUT = 0.2  # of the rows of a model, by which it is stopped
+STEPS = np.linspace(-log(LARGEST), log(LARGEST), 9)  # log odds ratios at which ends are learnt
+FROM_ONE = np.linspace(0, log(LARGEST), 5)  # those of them that are strengths
+PENALTY = 1e-3  # per row, on the corrections
+FARTHEST = 4.0  # standard deviations beyond which a column corrects no more
+CLIP = 1e-4
+
+
+@dataclass(frozen=True)
+class Head:
+    """Models of one probability, of every part of the people, mixed."""
+
+    models: tuple[tuple[Any, ...], ...]  # [parts][kinds]
+    shares: np.ndarray  # [kinds]
+
+    def ask(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Log-odds [n] on average over all parts, and the variance between models [n]."""
+        each = np.stack([[one.predict_logit(X) for one in models] for models in self.models])
+        p = np.clip(expit(each), CLIP, 1 - CLIP)  # [parts, kinds, n]
+        mixed = logit(np.tensordot(self.shares, p, (0, 1))).mean(axis=0)
+        apart = np.tensordot(self.shares, (logit(p) - mixed) ** 2, (0, 1)).mean(axis=0)
+        return mixed, apart
+
+
+@dataclass(frozen=True)
+class Ends:
+    """What gives new people a risk interval at any strength, and a set of outcomes."""
+
+    testing: Head
+    outcome: Head
+    preprocessor: Preprocessor
+    terms: np.ndarray  # [t] columns of the preprocessor that correct an end
+    center: np.ndarray  # [2] of the log-odds of outcome and testing, and their scale
+    scale: np.ndarray
+    coefficients: np.ndarray  # [steps, 3 + t]
+    covariance: np.ndarray  # [steps, 3 + t, 3 + t]
+    cuts: np.ndarray  # [1 + steps from 1 on, 2] of conformal sets: the tested, then everybody
+
+    def interval(self, X: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the largest risk of people with these features [n, d].
+
+        Ends are learnt at the steps, and interpolated in between; that of a larger strength never
+        lies within that of a smaller one, whatever the errors of both.
+        """
+        (m, apart), (e, _) = self.outcome.ask(X), self.testing.ask(X)
+        p = self._terms(X, m, e)
+        last = int(np.searchsorted(FROM_ONE, log(gamma) - 1e-9))
+        part = 1.0
+        if last:
+            part = (log(gamma) - FROM_ONE[last - 1]) / (FROM_ONE[last] - FROM_ONE[last - 1])
+        ends = []
+        for side in (-1, 1):
+            reach = [
+                side * self._end(m, e, p, side * step)
+                + Z * np.sqrt(self._variance(p, side * step) + apart)
+                for step in FROM_ONE[: last + 1]
+            ]
+            outwards = np.maximum.accumulate(reach)
+            ends.append(side * (part * outwards[-1] + (1 - part) * outwards[max(last - 1, 0)]))
+        return expit(ends[0]), expit(ends[1])
+
+    def sets(self, X: np.ndarray, gamma: float | None) -> np.ndarray:
+        """Places in `conformal.SETS` [n]: for everybody at a strength, or (None) for the tested."""
+        (m, _), (e, _) = self.outcome.ask(X), self.testing.ask(X)
+        at = self.cuts[0]
+        if gamma is not None:
+            at = np.array([np.interp(log(gamma), FROM_ONE, one) for one in self.cuts[1:].T])
+        return conformal.sets(expit(self._end(m, e, self._terms(X, m, e), 0.0)), at)
+
+    def _terms(self, X: np.ndarray, m: np.ndarray, e: np.ndarray) -> np.ndarray:
+        """What corrects an end [n, 3 + t]: a constant, both log-odds, columns."""
+        heads = (np.stack([m, e], axis=1) - self.center) / self.scale
+        columns = self.preprocessor.transform(X, "float64")[:, self.terms]
+        p = np.clip(np.concatenate([heads, columns], axis=1), -FARTHEST, FARTHEST)
+        return np.concatenate([np.ones((len(X), 1)), p], axis=1)
+
+    def _end(self, m: np.ndarray, e: np.ndarray, p: np.ndarray, step: float) -> np.ndarray:
+        """Log-odds of an end [n], at a step."""
+        return _computed(m, e, step) + p @ self.coefficients[_place(step)]
+
+    def _variance(self, p: np.ndarray, step: float) -> np.ndarray:
+        """Of the correction of an end [n]."""
+        found = np.einsum("ij,jk,ik->i", p, self.covariance[_place(step)], p)
+        return np.maximum(found, 0.0)
+
+    # -- files -----------------------------------------------------------------------------------
+
+    def to_plain(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What it is, as JSON knows it, and its arrays."""
+        arrays: dict[str, np.ndarray] = {}
+        for name in ("terms", "center", "scale", "coefficients", "covariance", "cuts"):
+            arrays[name] = np.ascontiguousarray(getattr(self, name))
+        arrays |= {f"columns.{name}": one for name, one in self.preprocessor.arrays().items()}
+        for head in ("testing", "outcome"):
+            made: Head = getattr(self, head)
+            arrays[f"{head}.shares"] = made.shares
+            for number, models in enumerate(made.models):
+                for model in models:
+                    kind, own = learners.to_plain(model)
+                    arrays |= {f"{head}.{number}.{kind}.{name}": one for name, one in own.items()}
+        return {"parts": len(self.testing.models), "kinds": list(KINDS)}, arrays
+
+    @classmethod
+    def from_plain(
+        cls, described: Mapping[str, Any], arrays: Mapping[str, np.ndarray], n_features: int
+    ) -> Ends:
+        """The inverse of `to_plain`; ValueError where the arrays do not fit together."""
+
+        def part(prefix: str) -> dict[str, np.ndarray]:
+            return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+
+        parts = described["parts"]
+        if described["kinds"] != list(KINDS) or not isinstance(parts, int) or not 0 < parts < 100:
+            raise ValueError("its bounds are of models that dcem does not know")
+        testing, outcome = (
+            Head(
+                tuple(
+                    tuple(
+                        learners.from_plain(kind, part(f"{head}.{number}.{kind}."), n_features)
+                        for kind in KINDS
+                    )
+                    for number in range(parts)
+                ),
+                arrays[f"{head}.shares"],
+            )
+            for head in ("testing", "outcome")
+        )
+        preprocessor = Preprocessor.from_arrays(part("columns."), n_features)
+        made = cls(
+            testing,
+            outcome,
+            preprocessor,
+            *(
+                arrays[n]
+                for n in ("terms", "center", "scale", "coefficients", "covariance", "cuts")
+            ),
+        )
+        t = 3 + len(made.terms)
+        steps = len(STEPS)
+        shapes = [(made.coefficients, (steps, t)), (made.covariance, (steps, t, t))]
+        shapes += [(made.cuts, (2 + steps // 2, 2)), (made.center, (2,)), (made.scale, (2,))]
+        if any(array.shape != shape for array, shape in shapes):
+            raise ValueError("the numbers of its bounds do not fit together")
+        made.interval(np.zeros((1, n_features)), 2.0)
+        return made
+
+
+@dataclass(frozen=True)
+class OutOfPart:
+    """What models that have not seen them say of the people learnt from; all arrays are [n]."""
+
+    problem: SelectiveLabels
+    part: np.ndarray
+    testing: np.ndarray  # P(tested), kept away from 0 where it is divided by
+    outcome: np.ndarray  # P(positive | tested)
+    predicted: np.ndarray  # risk at an odds ratio of 1, corrected
+
+
+def learn_ends(problem: SelectiveLabels, random_state: int = 0) -> tuple[Ends, OutOfPart]:
+    """Learn the ends from a table, from features alone: the group is not asked of new people."""
+    if problem.imperfect_test is not None:
+        raise InputError(
+            "Bounds of single people are for tests that do not err: leave out the rates of the "
+            "test, or `bounds`."
+        )
+    rng = np.random.default_rng(random_state)
+    problem = problem.subset(_drawn(problem.person, rng))
+    tested, y = problem.tested, problem.y_imputed
+    sides = [len(np.unique(problem.person[tested & (y == side)])) for side in (0, 1)]
+    if min(sides) < FEWEST_TESTED or sum(sides) < FEWEST_PEOPLE or tested.all():
+        raise InputError(
+            f"Bounds need untested people, and at least {FEWEST_PEOPLE} tested ones with at least "
+            f"{FEWEST_TESTED} positives and as many negatives: leave out `bounds`."
+        )
+    n_people = int(problem.person.max()) + 1
+    part = person_folds(problem, FOLDS if n_people >= 100 else 2, rng)
+    weight = np.ones(len(problem)) if problem.weight is None else problem.weight
+    heads, found = [], []
+    for target, among in ((tested.astype(float), weight > 0), (y, tested & (weight > 0))):
+        head, z = _learn_head(problem, target, among, part, weight, rng)
+        heads.append(head)
+        found.append(z)
+    e, m = found
+    known = problem.testing_probability
+    testing = expit(e) if known is None else known
+    testing = np.maximum(testing, FLOOR * testing.mean())
+    unseen = Unseen.of(problem, expit(m), testing)
+    preprocessor = Preprocessor.fit(problem.X, "standard", person=problem.person)
+    both = np.stack([m, e], axis=1)
+    spread = both.std(axis=0)
+    made = Ends(
+        heads[0],
+        heads[1],
+        preprocessor,
+        _telling(preprocessor.transform(problem.X, "float64"), unseen, m, weight),
+        both.mean(axis=0),
+        np.where(spread > 0, spread, 1.0),
+        np.zeros(0),
+        np.zeros(0),
+        np.zeros(0),
+    )
+    p = made._terms(problem.X, m, e)
+    fitted = [
+        _correct(p, unseen.outcomes(float(np.exp(step))), _computed(m, e, step), weight, problem)
+        for step in STEPS
+    ]
+    made = replace(
+        made,
+        coefficients=np.stack([b for b, _ in fitted]),
+        covariance=np.stack([V for _, V in fitted]),
+    )
+    predicted = expit(made._end(m, e, p, 0.0))
+    seen = OutOfPart(problem, part, testing, expit(m), predicted)
+    return replace(made, cuts=_cuts(seen, tested, weight)), seen
+
+
+def _learn_head(
+    problem: SelectiveLabels,
+    target: np.ndarray,
+    among: np.ndarray,
+    part: np.ndarray,
+    weight: np.ndarray,
+    rng: np.random.Generator,
+) -> tuple[Head, np.ndarray]:
+    """Models of a target, and log-odds of everybody [n] by those of the other parts."""
+    X, person = problem.X, problem.person
+    models = []
+    p = np.empty((len(KINDS), len(problem)))
+    for number in range(int(part.max()) + 1):
+        rows = np.flatnonzero(among & (part != number))
+        rows = rows[np.argsort(rng.permutation(int(person.max()) + 1)[person[rows]], kind="stable")]
+        kept = int((1 - HELD_OUT) * len(rows))
+        learn, held = rows[:kept], rows[kept:]
+        seed = int(rng.integers(2**31))
+        own = tuple(
+            learners.make_learner(kind, seed, **({"quick": True} if kind == "boost" else {})).fit(
+                X[learn],
+                target[learn],
+                weight[learn],
+                (X[held], target[held], weight[held]),
+                person[learn],
+            )
+            for kind in KINDS
+        )
+        models.append(own)
+        here = np.flatnonzero(part == number)
+        p[:, here] = [expit(one.predict_logit(X[here])) for one in own]
+    p = np.clip(p, CLIP, 1 - CLIP)
+    shares = best_mixture(np.where(target == 1, p, 1 - p)[:, among], weight[among])
+    return Head(tuple(models), shares), logit(shares @ p)
+
+
+def _place(step: float) -> int:
+    return int(np.abs(STEPS - step).argmin())
+
+
+def _computed(m: np.ndarray, e: np.ndarray, step: float) -> np.ndarray:
+    """Log-odds of the end that follows from both log-odds [n], at a log odds ratio."""
+    low, high = risk_interval(expit(e), expit(m), float(np.exp(abs(step))))
+    return np.asarray(logit(high if step >= 0 else low))
+
+
+def _telling(rows: np.ndarray, unseen: Unseen, m: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Columns that correct the ends: all, or those that residuals know most of."""
+    if rows.shape[1] <= MOST_TERMS:
+        return np.arange(rows.shape[1])
+    left = weight * (unseen.outcomes(1.0) - expit(m))
+    known = np.abs(left @ rows) / np.sqrt(np.maximum(left**2 @ rows**2, 1e-12))
+    return np.sort(np.argsort(-known, kind="stable")[:MOST_TERMS])
+
+
+def _correct(
+    p: np.ndarray,
+    outcome: np.ndarray,
+    start: np.ndarray,
+    weight: np.ndarray,
+    problem: SelectiveLabels,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients of a logistic regression of pseudo-outcomes, and their covariance."""
+    b = np.zeros(p.shape[1])
+    ridge = PENALTY * weight.sum() * np.eye(len(b))
+    ridge[0, 0] = 1e-9 * weight.sum()
+    for _ in range(25):
+        risk = expit(start + p @ b)
+        curvature = (p * (weight * risk * (1 - risk))[:, None]).T @ p + ridge
+        step = np.linalg.solve(curvature, p.T @ (weight * (outcome - risk)) - ridge @ b)
+        b = b + np.clip(step, -1, 1)
+        if np.abs(step).max() < 1e-6:
+            break
+    risk = expit(start + p @ b)
+    curvature = (p * (weight * risk * (1 - risk))[:, None]).T @ p + ridge
+    scores = p * (weight * (outcome - risk))[:, None]
+    if problem.id is not None:
+        scores = np.stack([of_people(one, problem.person) for one in scores.T], axis=1)
+    inverse = np.linalg.inv(curvature)
+    return b, inverse @ (scores.T @ scores) @ inverse
+
+
+def _cuts(seen: OutOfPart, among: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The cuts of the tested, then those of everybody at each strength, from these tested rows."""
+    y, predicted, e, m = (
+        one[among] for one in (seen.problem.y_imputed, seen.predicted, seen.testing, seen.outcome)
+    )
+    w = weight[among]
+    one = np.ones(len(y))
+    rows = [conformal.cuts(y, predicted, one, m, 1.0, w)]
+    rows += [conformal.cuts(y, predicted, e, m, float(np.exp(step)), w) for step in FROM_ONE]
+    return np.stack(rows)
+
+
+def _drawn(person: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Rows of whole people, drawn at random up to `MOST_ROWS`."""
+    if len(person) <= MOST_ROWS:
+        return np.arange(len(person))
+    place = rng.permutation(int(person.max()) + 1)[person]
+    return np.sort(np.argsort(place, kind="stable")[:MOST_ROWS])

@@ -1,0 +1,117 @@
+"""Bounds against brute force over everything that a stated strength allows."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dcem.estimation import bounds
+from dcem.estimation.influence import People
+from dcem.estimation.outcomes import Unseen
+from dcem.estimation.ranking import RankedScore
+from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
+
+E = np.array([0.5, 0.2, 0.8, 0.4])  # P(tested | cell)
+M = np.array([0.1, 0.3, 0.5, 0.7])  # P(positive | cell, tested)
+SHARE = np.array([0.4, 0.3, 0.2, 0.1])
+SCORE = np.array([0.1, 0.2, 0.3, 0.4])
+OTHER = np.array([0.2, 0.1, 0.4, 0.3])
+GAMMA = 2.0
+
+
+def untested_risks(gamma, points=9):
+    """Every combination of what the untested of the four cells may be, on a grid [worlds, 4]."""
+    factor = np.exp(np.linspace(-np.log(gamma), np.log(gamma), points))
+    odds = (M / (1 - M))[:, None] * factor  # [cells, points]
+    risk = odds / (1 + odds)
+    return np.array(
+        [[risk[c, k] for c, k in enumerate(ks)] for ks in product(range(points), repeat=4)]
+    )
+
+
+def area(score, risk):
+    """AUC of a score over cells of the whole population [worlds]."""
+    p, q = SHARE * risk, SHARE * (1 - risk)
+    better = (score[:, None] > score) + 0.5 * (score[:, None] == score)
+    return np.einsum("wi,ij,wj->w", p, better, q) / (p.sum(axis=1) * q.sum(axis=1))
+
+
+@pytest.fixture(scope="module")
+def world():
+    """A population of 5,000 in which every cell is exactly as stated."""
+    cell = np.repeat(np.arange(4), (SHARE * 5000).astype(int))
+    tested, y = np.zeros(len(cell), bool), np.zeros(len(cell))
+    for one in range(4):
+        rows = np.flatnonzero(cell == one)
+        seen = rows[: round(E[one] * len(rows))]
+        tested[seen] = True
+        y[seen[: round(M[one] * len(seen))]] = 1
+    problem = SelectiveLabels.from_arrays(cell[:, None].astype(float), y, tested=tested)
+    return cell, problem, Unseen.of(problem, M[cell], E[cell])
+
+
+def test_risks_reach_exactly_what_the_strength_allows():
+    possible = E * M + (1 - E) * untested_risks(GAMMA)
+    low, high = bounds.risk_interval(E, M, GAMMA)
+    np.testing.assert_allclose(low, possible.min(axis=0), atol=1e-12)
+    np.testing.assert_allclose(high, possible.max(axis=0), atol=1e-12)
+
+
+def test_no_limit_and_no_doubt():
+    np.testing.assert_allclose(bounds.risk_interval(E, M, np.inf), [E * M, E * M + 1 - E])
+    np.testing.assert_allclose(bounds.risk_interval(E, M, 1.0), [M, M])
+
+
+@pytest.mark.parametrize("gamma", [1.3, 2.0, 5.0])
+def test_areas_and_their_difference_against_brute_force(world, gamma):
+    cell, problem, unseen = world
+    possible = E * M + (1 - E) * untested_risks(gamma)
+    people = People.of(problem)
+    first, second = (RankedScore(s[cell], people.weight) for s in (SCORE, OTHER))
+    areas = area(SCORE, possible)
+    found = bounds.auc_range(first, unseen, gamma)
+    assert found == pytest.approx((areas.min(), areas.max()), abs=1e-3)
+    difference = areas - area(OTHER, possible)
+    least = bounds.lead(first, second, unseen, people, gamma)
+    assert least.value == pytest.approx(difference.min(), abs=1e-3)
+    assert least.low < least.value
+
+
+def test_net_benefit_against_brute_force(world):
+    cell, problem, unseen = world
+    acted, cut = (SCORE >= 0.3), 0.25
+    possible = E * M + (1 - E) * untested_risks(GAMMA)
+    each = (possible - (1 - possible) * cut / (1 - cut)) @ (SHARE * acted)
+    found = bounds.net_benefit_range(acted[cell], cut, unseen, People.of(problem), GAMMA)
+    assert found == pytest.approx((each.min(), each.max()), abs=1e-9)
+
+
+def test_who_is_decided(world):
+    cell, problem, _ = world
+    low, high = bounds.risk_interval(E[cell], M[cell], GAMMA)
+    decided = bounds.decide(low, high, 0.3)
+    np.testing.assert_array_equal(decided[[0, 2000, 3500, 4500]], [-1, 0, 1, 1])
+    found = bounds.shares(problem, [decided])["everybody"]
+    assert [found.act[0], found.leave[0], found.open[0]] == pytest.approx([0.3, 0.4, 0.3])
+
+
+@pytest.mark.parametrize("gamma", [0.5, 0, np.inf, np.nan, 11, -2])
+def test_what_is_not_a_strength(gamma):
+    with pytest.raises(InputError, match="odds ratio from 1"):
+        bounds.check_strength(gamma)
+
+
+def test_a_hidden_column_is_as_strong_as_said():
+    """Linear log-odds in normal columns: the odds ratio that hiding one leaves is known."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200_000, 2))
+    e = 1 / (1 + np.exp(-0.8 * X[:, 0] - 0.3 * X[:, 1]))
+    m = 1 / (1 + np.exp(2 - 0.7 * X[:, 0]))
+    found = bounds.strengths_of_columns(X, ["a", "b"], e, m)
+    tested = rng.random(len(X)) < e
+    log_odds = -2 + 0.7 * X[:, 0]
+    seen = log_odds[tested].mean() - log_odds[~tested].mean()  # b is independent of a
+    assert np.log(found["a"]) == pytest.approx(0.56, abs=0.02)
+    assert np.log(found["a"]) == pytest.approx(seen, rel=0.25)
+    assert found["b"] == pytest.approx(1, abs=0.02)

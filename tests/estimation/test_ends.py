@@ -1,0 +1,109 @@
+"""Ends of risk intervals and sets of outcomes, learnt from a table whose truth is known."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from dcem.estimation import conformal
+from dcem.estimation.ends import Ends, learn_ends
+from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
+
+GAMMA = 4.0
+
+
+def people(n, seed, gamma=GAMMA):
+    """Features, tested, outcome, risk; the untested's odds are gamma times the tested's."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    e, z = expit(-0.3 + 0.8 * X[:, 0] - 0.5 * X[:, 1]), -1 + 0.8 * X[:, 0] + 0.6 * X[:, 2]
+    m, u = expit(z), expit(z + np.log(gamma))
+    tested = rng.random(n) < e
+    y = (rng.random(n) < np.where(tested, m, u)).astype(float)
+    return X, tested, y, e * m + (1 - e) * u
+
+
+@pytest.fixture(scope="module")
+def learnt():
+    X, tested, y, _ = people(2000, 0)
+    X[::50, 1] = np.nan
+    return learn_ends(SelectiveLabels.from_arrays(X, y * tested, tested=tested))
+
+
+def test_intervals_hold_the_risk_at_the_stated_strength_and_miss_it_below(learnt):
+    ends, _ = learnt
+    X, _, _, risk = people(4000, 1)
+    low, high = ends.interval(X, GAMMA)
+    assert ((low <= risk) & (risk <= high)).mean() > 0.97
+    assert (risk > (low + high) / 2).mean() > 0.6  # the truth is at the upper end
+    narrow = ends.interval(X, 1.0)
+    assert (risk > narrow[1]).mean() > 0.3
+
+
+def test_intervals_nest_and_depend_on_the_strength_without_steps(learnt):
+    ends, _ = learnt
+    X = people(500, 2)[0]
+    found = [np.stack(ends.interval(X, gamma)) for gamma in (1.0, 1.5, 1.5001, 2.0, 6.0, 10.0)]
+    for narrow, wide in pairwise(found):
+        assert (wide[0] <= narrow[0] + 1e-4).all()
+        assert (wide[1] >= narrow[1] - 1e-4).all()
+    assert np.abs(found[1] - found[2]).max() < 1e-3
+
+
+def test_sets_hold_the_outcome_of_each_kind(learnt):
+    ends, seen = learnt
+    X, tested, y, _ = people(8000, 3)
+    for gamma, among in ((GAMMA, np.ones(len(y), bool)), (None, tested)):
+        found = conformal.covered(y, ends.sets(X, gamma))
+        for label in (0, 1):
+            assert found[among & (y == label)].mean() > 0.86
+    either = [(ends.sets(X, gamma) == 3).mean() for gamma in (1.0, 2.0, 5.0)]
+    assert either == sorted(either)
+    assert len(seen.predicted) == 2000
+
+
+def test_as_saved(learnt):
+    ends, _ = learnt
+    described, arrays = ends.to_plain()
+    again = Ends.from_plain(described, arrays, 3)
+    X = people(200, 4)[0]
+    np.testing.assert_array_equal(again.interval(X, 1.7), ends.interval(X, 1.7))
+    np.testing.assert_array_equal(again.sets(X, 1.7), ends.sets(X, 1.7))
+    with pytest.raises(ValueError, match="fit together"):
+        Ends.from_plain(described, arrays | {"coefficients": np.zeros((2, 2))}, 3)
+
+
+def test_a_cut_by_hand():
+    """Ten people who count alike: nine tenths of eleven needs all of them; three more, less."""
+    strange = np.linspace(0.05, 0.5, 10)
+    one = np.ones(10)
+    assert conformal.cut(strange, one, one) == pytest.approx(0.5)  # 10 / 11 are enough
+    assert conformal.cut(strange, one, one, level=0.5) == pytest.approx(0.3)  # 6 / 11
+    assert conformal.cut(strange, one, one, level=0.95) == 1.0
+    assert conformal.cut(strange[:0], one[:0], one[:0]) == 1.0
+
+
+def test_weights_of_the_unmeasured():
+    e, m = np.array([0.5]), np.array([0.2])
+    low, high = conformal.weight_limits(1, e, m, 1.0)
+    assert (low[0], high[0]) == pytest.approx((2.0, 2.0))  # 1 / e
+    low, high = conformal.weight_limits(1, e, m, 4.0)
+    assert high[0] == pytest.approx((0.5 + 0.5 * 0.5 / 0.2) / 0.5)  # odds 1/4 become 1
+    low, high = conformal.weight_limits(0, e, m, 4.0)
+    assert low[0] == pytest.approx((0.5 + 0.5 * 0.5 / 0.8) / 0.5)
+
+
+def test_tables_that_cannot_have_bounds():
+    X, tested, y, _ = people(300, 5)
+    with pytest.warns(match="Everybody is tested"):
+        everybody = SelectiveLabels.from_arrays(X, y, tested=np.ones(300, bool))
+    with pytest.raises(InputError, match="untested people"):
+        learn_ends(everybody)
+    y_few = np.where(np.cumsum(y * tested) <= 5, y * tested, 0)
+    with pytest.raises(InputError, match="positives"):
+        learn_ends(SelectiveLabels.from_arrays(X, y_few, tested=tested))
+    test = SelectiveLabels.from_arrays(X, y * tested, tested=tested, test_sensitivity=0.9)
+    with pytest.raises(InputError, match="do not err"):
+        learn_ends(test)
