@@ -105,5 +105,5 @@ def test_tables_that_cannot_have_bounds():
     with pytest.raises(InputError, match="positives"):
         learn_ends(SelectiveLabels.from_arrays(X, y_few, tested=tested))
     test = SelectiveLabels.from_arrays(X, y * tested, tested=tested, test_sensitivity=0.9)
-    with pytest.raises(InputError, match="do not err"):
+    with pytest.raises(InputError, match="tests do not err"):
         learn_ends(test)

@@ -218,10 +218,10 @@ class OutOfPart:
 
 def learn_ends(problem: SelectiveLabels, random_state: int = 0) -> tuple[Ends, OutOfPart]:
     """Learn the ends from a table, from features alone: the group is not asked of new people."""
-    if problem.imperfect_test is not None:
+    if problem.imperfect_test is not None or problem.known_prevalence:
         raise InputError(
-            "Bounds of single people are for tests that do not err: leave out the rates of the "
-            "test, or `bounds`."
+            "Bounds of single people are learnt where tests do not err and no prevalence is "
+            "stated: leave out these rates, or `bounds`."
         )
     rng = np.random.default_rng(random_state)
     problem = problem.subset(_drawn(problem.person, rng))
