@@ -32,12 +32,14 @@ SMALL = {
     "steps": 12,
     "max_iter": 3,
     "warm_up": 4,
+    "rounds": 1,
     "propensity_settings": PropensitySettings(hidden=(8,), steps=12, learning_rate=1e-2),
 }
 # These draw noise, partners or halves by the position of a row: another order is another draw, and
 # scores are only alike. So they learn for long enough to differ where people are mixed up.
 DRAW_BY_POSITION = {"self", "dividemix", "dr-learner", "ipw"}
 LEARNT = {"steps": 60, "learning_rate": 2e-2}
+WITHOUT_LOT = {"fuzzy-augmentation", "heckman"}  # nothing is drawn, where validation rows are given
 
 NAMES = methods.names()
 CASES = NAMES + [f"{name}:published" for name in NAMES if hasattr(METHODS[name], "variant")]
@@ -242,7 +244,8 @@ def test_the_order_of_rows_does_not_matter(case, data):
 def test_same_seed_same_bits_other_seed_other_model(case, data):
     first, again, other = (data.fit(make(case, random_state=seed)) for seed in (0, 0, 1))
     assert np.array_equal(scores(first, data), scores(again, data))
-    assert not np.allclose(scores(first, data), scores(other, data), atol=1e-6)
+    alike = np.allclose(scores(first, data), scores(other, data), atol=1e-6)
+    assert alike == (case in WITHOUT_LOT)
 
 
 def global_randomness() -> list[bytes]:

@@ -41,6 +41,7 @@ TYPED = {  # lists that can be typed, too
     "exclude": "leave out",
     "features": "use only these as features",
     "category": "numbers that are codes",
+    "testing_only": "drive who is tested, and not the outcome",
     "include": "keep, although it looks like an identifier",
     "missing": "texts that mean: missing",
 }

@@ -147,8 +147,9 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
         predictable = audit.calibration.auc if audit.calibration is not None else 0.5
         if predictable <= RANDOM and not clear_disparities(audit):
             return "with care", f"testing looks random here; {caution}"
+        way = "; those at lower risk are the ones tested" if audit.prefers_low_risk else ""
         return "not here", (
-            f"testing follows features or group (AUC {number(predictable)}); {caution}"
+            f"testing follows features or group (AUC {number(predictable)}){way}; {caution}"
         )
     if kind == "grouped":
         if depends:
@@ -177,6 +178,8 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
                 f"which the tested contradict{extrapolates}"
             )
         return best, f"its assumption about group and outcome is not contradicted{extrapolates}"
+    if kind == "selection":
+        return "with care", f"it alone allows for an unrecorded cause of test and outcome{noted}"
     default = "the default; " if name == DEFAULT else ""
     if lost:
         return best, f"{default}right if features explain testing{extrapolates}"

@@ -111,6 +111,7 @@ def without_small_cells(audit: Audit) -> Audit:
         performance_sensitivity=c
         and replace(c, auc={n: v for n, v in c.auc.items() if not hidden(n, *outcome)}),
         test_errors=_shareable(audit, withheld, hidden(audit.total.group, *CELLS)),
+        preference=None if hidden(audit.total.group, *CELLS) else audit.preference,
         withheld=withheld or (audit.total.group,) * hidden(audit.total.group, *CELLS),
     )
     return conclude(masked)

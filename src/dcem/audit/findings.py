@@ -10,7 +10,7 @@ has many groups. And an effect has to be large enough to matter: differences und
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf, isnan
+from math import inf, isnan, nan
 from typing import Any
 
 from dcem.audit.drivers import GROUP
@@ -209,8 +209,10 @@ def _features(audit: Audit) -> Iterator[Finding]:
         for driver in columns
         if driver.loss.low > 0 and driver.share >= max(MUCH, TIMES * outcome.get(driver.column, 1))
     }
+    more = {name: shares for name, shares in more.items() if name not in audit.testing_only}
     if more:
         yield Finding("drives-testing", "note", "features", values={"columns": more})
+    yield from _excluded(audit)
     traces = {
         name: gap
         for name, gap in audit.missing.items()
@@ -225,6 +227,30 @@ def _features(audit: Audit) -> Iterator[Finding]:
         )
 
 
+def _excluded(audit: Audit) -> Iterator[Finding]:
+    """Whether columns that are said to drive testing alone do drive it."""
+    told = {driver.column: driver for driver in audit.drivers}
+    known = [told[name] for name in audit.testing_only if name in told]
+    if not known:
+        return
+    outcome = {driver.column: driver.share for driver in audit.outcome_drivers}
+    shares = {one.column: (one.share, outcome.get(one.column, nan)) for one in known}
+    strong = any(one.loss.low > 0 for one in known)
+    key, severity = ("excluded", "note") if strong else ("excluded-weak", "caution")
+    yield Finding(key, severity, "features", values={"columns": shares})
+
+
+def _preference(audit: Audit) -> Iterator[Finding]:
+    found = audit.preference
+    if found is None or not audit.prefers_low_risk:
+        return
+    # NaN is on neither side
+    serious = found.record_auc.high < found.risk_auc.low
+    yield Finding(
+        "safer-tested", "serious" if serious else "caution", "prevalence", values=vars(found)
+    )
+
+
 def _outcome_test(audit: Audit) -> Iterator[Finding]:
     usable = [item for item in audit.yields if item.difference.estimable]
     if not audit.grouped or not usable:
@@ -237,10 +263,15 @@ def _outcome_test(audit: Audit) -> Iterator[Finding]:
         gap = item.at_equal_probability
         if not item.p_value_equal < CLEAR or abs(gap.value) < audit.least_difference:
             continue
-        if len(usable) == 2 and not audit.reference and gap.value < 0:
+        tested = disparity.get(item.group, 0.0)
+        # Where testing prefers low risk, who is tested less and found less often met a higher bar.
+        low = audit.prefers_low_risk
+        first = gap.value > 0 if not low or tested == 0 else tested < 0
+        if len(usable) == 2 and not audit.reference and not first:
             continue  # told of the other group
-        against = disparity.get(item.group, 0.0) * gap.value < 0  # tested less, found more often
-        key = "yield-at-margin" if not against else "higher-bar" if gap.value > 0 else "lower-bar"
+        against = tested * gap.value * (-1 if low else 1) < 0
+        bars = ("stricter-bar", "laxer-bar") if low else ("higher-bar", "lower-bar")
+        key = bars[int(tested > 0)] if against else "yield-at-margin"
         # Fewer tests and a higher yield, plain and at equal probability: the robust outcome test.
         robust = against and item.p_value < CLEAR and item.difference.value * gap.value > 0
         values = {"difference": gap, "plain": item.difference, "robust": robust}
@@ -368,6 +399,7 @@ _PARTS = (
     _overlap,
     _models,
     _features,
+    _preference,
     _outcome_test,
     _prevalence,
     _test,

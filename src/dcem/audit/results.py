@@ -200,6 +200,22 @@ class PerformanceSensitivity:
 
 
 @dataclass(frozen=True)
+class Preference:
+    """Whom testing prefers: those at higher risk, or at lower."""
+
+    tested: Estimate  # share of positives
+    untested: Estimate  # the same of those within reach of the tests, doubly robust
+    difference: Estimate  # tested - untested
+    record_auc: Estimate  # of the score that the record teaches, the untested counted as negative
+    risk_auc: Estimate  # of the model of what a test would show
+
+    @property
+    def low_risk(self) -> bool:
+        """Whether those at lower risk are the ones tested, clearly."""
+        return self.difference.estimable and self.difference.high < 0
+
+
+@dataclass(frozen=True)
 class HiddenGap:
     """The two groups in which the record hides the most and the least."""
 
@@ -304,6 +320,8 @@ class Audit(ShowsItself):
     withheld: tuple[str, ...] = ()  # groups some of whose counts are hidden
     reference: str = ""  # the group that the others are compared with; empty: all the others
     test_errors: TestErrors | None = None
+    preference: Preference | None = None
+    testing_only: tuple[str, ...] = ()  # columns said to drive testing and not the outcome
 
     @property
     def grouped(self) -> bool:
@@ -314,6 +332,14 @@ class Audit(ShowsItself):
     def others(self) -> str:
         """Whom a group is compared with, in words."""
         return f"group {self.reference}" if self.reference else "others"
+
+    @property
+    def prefers_low_risk(self) -> bool:
+        """Whether those at lower risk are the ones tested, by enough to matter."""
+        found = self.preference
+        if found is None or not found.low_risk:
+            return False
+        return -found.difference.value > self.least_difference
 
     @property
     def stated_rates(self) -> str:

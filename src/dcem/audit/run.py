@@ -14,6 +14,7 @@ from dcem.audit.drivers import find_drivers
 from dcem.audit.errors import test_errors
 from dcem.audit.independence import check_independence, no_test
 from dcem.audit.performance import performance_sensitivity
+from dcem.audit.preference import preference
 from dcem.audit.prevalence import hidden_gap, prevalences, tests_needed
 from dcem.audit.results import Audit, GroupCounts, TestingRate
 from dcem.audit.sensitivity import prevalence_sensitivity
@@ -152,6 +153,14 @@ def audit_labels(
         suspicious=dict(suspicious or {}),
         reference=problem.reference_group or "",
         test_errors=errors,
+        preference=preference(judge) if varies and enough else None,
+        testing_only=tuple(
+            dict.fromkeys(
+                source
+                for name, source in zip(problem.feature_names, sources, strict=True)
+                if name in problem.testing_only
+            )
+        ),
     )
     if nuisances.testing_model is not None:
         progress("asking what drives testing")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import isnan
 from typing import Any
 
 from dcem.audit.wording_outcomes import OUTCOMES, Words, points_of
@@ -43,6 +44,12 @@ TO_DO = {
     "higher-bar": "Review the rule: at equal risk these people are tested too little or others "
     "too much.",
     "lower-bar": "Review the rule: these people bear tests that find less.",
+    "safer-tested": "Do not count the untested as negative. Learn from the tested, and judge for "
+    "everybody.",
+    "stricter-bar": "Review the rule: these people are tested at lower risk than others only.",
+    "laxer-bar": "Review the rule: these people are tested at higher risk than others too.",
+    "excluded": "Say why it can have nothing to do with the outcome, wherever it is used.",
+    "excluded-weak": "Name another column (`testing_only`), or do without one.",
     "prevalence": "Do not read the record as how common the outcome is, and do not train on it.",
     "prevalence-unknown": "Give the limits, not a number; test some of those out of reach.",
     "hidden-unequal": "Do not train on the record as it is: a model would learn this difference.",
@@ -80,6 +87,16 @@ TOGETHER = {
     ),
     "higher-bar": (
         "Tested less and positive more often: the signs point to a higher bar for {groups}",
+        "Differences in positive tests at equal testing probability.",
+    ),
+    "stricter-bar": (
+        "Tested less and positive less often, where testing prefers low risk: the signs point to a "
+        "stricter bar in {groups}",
+        "Differences in positive tests at equal testing probability.",
+    ),
+    "laxer-bar": (
+        "Tested more and positive more often, where testing prefers low risk: the signs point to a "
+        "laxer bar in {groups}",
         "Differences in positive tests at equal testing probability.",
     ),
     "lower-bar": (
@@ -310,6 +327,25 @@ def _drives(f: Finding, v: Mapping[str, Any]) -> Words:
     )
 
 
+def _excluded(f: Finding, v: Mapping[str, Any]) -> Words:
+    names = listed(list(v["columns"]))
+    told = "; ".join(
+        f"{name}: {percent(a)} of the importances for testing"
+        + ("" if isnan(b) else f", {percent(b)} for what a test would show")
+        for name, (a, b) in v["columns"].items()
+    )
+    if f.key == "excluded-weak":
+        return (
+            f"{names} hardly drives who is tested",
+            f"{told}. A method that rests on it (`heckman`) learns little from it.",
+        )
+    return (
+        f"{names} drives who is tested, and is said to have nothing to do with the outcome",
+        f"{told}. That it has nothing to do with the outcome at equal features cannot be seen: "
+        "among the tested the two go together whenever something unrecorded drives both.",
+    )
+
+
 def _missing(f: Finding, v: Mapping[str, Any]) -> Words:
     told = "; ".join(f"{name}: {points_of(e)}" for name, e in v["columns"].items())
     return (
@@ -354,6 +390,8 @@ _WORDS: dict[str, Words | Callable[[Finding, Mapping[str, Any]], Words]] = {
     "model-leaves": _leaves,
     "one-driver": _driver,
     "drives-testing": _drives,
+    "excluded": _excluded,
+    "excluded-weak": _excluded,
     "missing-by-testing": _missing,
     **OUTCOMES,
 }

@@ -59,11 +59,36 @@ def _margin(f: Finding, v: Mapping[str, Any]) -> Words:
             "margin than the plain rates, as far as the features describe what the decision was "
             "based on. A feature that drives testing and is unrelated to risk can cause it as well."
         )
-    often, bar = ("fewer", "higher") if f.key == "higher-bar" else ("more", "lower")
     plain = "The plain rates differ in the same way. " if v["robust"] else ""
+    if f.key in ("stricter-bar", "laxer-bar"):
+        often, bar = ("fewer", "stricter") if f.key == "stricter-bar" else ("more", "laxer")
+        return headline, (
+            f"Difference {points_of(v['difference'])}. {plain}Testing prefers low risk here: "
+            f"together with {often} tests at equal features, this points to a {bar} bar for this "
+            "group, as far as the features describe what the decision was based on."
+        )
+    often, bar = ("fewer", "higher") if f.key == "higher-bar" else ("more", "lower")
     return headline, (
         f"Difference {points_of(v['difference'])}. {plain}Together with {often} tests at equal "
         f"features, the signs point to a {bar} bar for this group."
+    )
+
+
+def _safer(f: Finding, v: Mapping[str, Any]) -> Words:
+    taught = ""
+    if v["record_auc"].estimable and v["risk_auc"].estimable:
+        wrong = " rank people the wrong way round, and" if v["record_auc"].value < 0.5 else ""
+        taught = (
+            f" A score that learnt such a record would{wrong} have an AUC of about "
+            f"{number(v['record_auc'].value, 2)}; that of the model of what a test would show is "
+            f"{number(v['risk_auc'].value, 2)}."
+        )
+    return (
+        "Those at lower risk are the ones tested",
+        f"{percent(v['tested'].value)} of the tested are positive; of the untested it would be "
+        f"{percent(v['untested'].value)} ({_within(v['untested'])}, doubly robust, within reach of "
+        "the tests). Counting the untested as negative records those at the highest risk as "
+        f"safe.{taught}",
     )
 
 
@@ -209,6 +234,9 @@ OUTCOMES: dict[str, Words | Callable[[Finding, Mapping[str, Any]], Words]] = {
     "yields-differ": _yields,
     "yield-at-margin": _margin,
     "higher-bar": _margin,
+    "stricter-bar": _margin,
+    "laxer-bar": _margin,
+    "safer-tested": _safer,
     "lower-bar": _margin,
     "prevalence": _prevalence,
     "prevalence-unknown": _unknown,

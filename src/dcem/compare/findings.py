@@ -16,6 +16,7 @@ from dcem.estimation.effects import drives_testing_more
 from dcem.estimation.findings import Finding
 from dcem.estimation.results import EVERYBODY, Effect, Nuisance, Overlap, Target
 from dcem.methods.choosing import DEFAULT, choose
+from dcem.methods.registry import ENTRIES
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD
 from dcem.text import group, listed, number, percent
@@ -81,6 +82,11 @@ KEYS = {
         "methods",
         "caution",
         "Trust neither number alone; look at who could have been tested.",
+    ),
+    "other-assumption": (
+        "methods",
+        "caution",
+        "Say which of the two you assume; these numbers cannot choose for you.",
     ),
     "drives-testing": (
         "features",
@@ -401,4 +407,11 @@ def warn(
             values = {"method": method.name, "ipw": ipw.value, "dr": dr.value}
             text = "One of the models behind them is wrong."
             told.append(found("estimates-disagree", sentence, text, **values))
+        if ENTRIES[method.name.partition(":")[0]].kind == "selection":
+            sentence = (
+                f"`{method.name}` allows for an unrecorded cause of test and outcome; the numbers "
+                "for everybody assume that there is none."
+            )
+            text = "Where there is one, they favour the methods that overlook it, too."
+            told.append(found("other-assumption", sentence, text, method=method.name))
     return tuple(told)

@@ -37,7 +37,7 @@ def fit_members(
     X, y, weight, person, rates = sample
     return [
         make_learner(method.learner, seed).fit(
-            X, y, weight * _lot(person, len(y), seed) if number else weight, held, person, rates
+            X, y, weight * lot(person, len(y), seed) if number else weight, held, person, rates
         )
         for number, seed in enumerate(data.seeds)
     ]
@@ -76,7 +76,7 @@ def _rates(table: Table, column: str, rows: np.ndarray) -> np.ndarray | None:
     return table.rates[rows] if column == "y" and table.rates is not None else None
 
 
-def _lot(person: np.ndarray | None, n_rows: int, seed: int) -> np.ndarray:
+def lot(person: np.ndarray | None, n_rows: int, seed: int) -> np.ndarray:
     """How much each row counts by lot `[n]`; the rows of a person alike."""
     person = np.arange(n_rows) if person is None else person
     return np.random.default_rng(seed).exponential(size=int(person.max()) + 1)[person]

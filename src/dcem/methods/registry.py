@@ -28,6 +28,8 @@ Kind = Literal[
     "grouped",
     "weighted",
     "latent",
+    "inferred",
+    "selection",
     "mixed",
     "comparison",
     "oracle",
@@ -46,9 +48,10 @@ class Entry:
         What it makes of the untested: "imputed" (their zeros are labels), "noise" (labels that may
         be wrong), "found" (nobody's negatives are known: made for tables without a record of
         testing), "tested" (it learns from the tested alone), "grouped" (so too, and it is told the
-        group), "weighted" (by the chance of a test), "latent" (it fills their labels in), "mixed"
-        (several of these together), "comparison" (not a method to choose) or "oracle" (it is told
-        the truth). The audit advises by it.
+        group), "weighted" (by the chance of a test), "latent" (it fills their labels in),
+        "inferred" (it labels them by a model of the tested), "selection" (it models an unrecorded
+        cause of test and outcome), "mixed" (several of these together), "comparison" (not a method
+        to choose) or "oracle" (it is told the truth). The audit advises by it.
     caution
         What speaks against it wherever it is used, in a clause that begins with "it": the audit
         says so, and then calls it defensible "with care" at most.
@@ -141,6 +144,26 @@ ENTRIES: dict[str, Entry] = {
         "dcem:NoCausalRegularizationClassifier", "latent", "it is a part of dcem, for comparison"
     ),
     "dcem": Entry("dcem:DCEMClassifier", "latent"),
+    "fuzzy-augmentation": Entry(
+        "reject_inference:FuzzyAugmentationClassifier",
+        "inferred",
+        "it repeats what a model of the tested says",
+    ),
+    "parcelling": Entry(
+        "reject_inference:ParcellingClassifier",
+        "inferred",
+        "it takes the untested for worse by a factor that nobody can check",
+    ),
+    "bias-aware-self-learning": Entry(
+        "reject_inference:BiasAwareSelfLearningClassifier",
+        "inferred",
+        "it repeats what a model of the tested is sure of",
+    ),
+    "heckman": Entry(
+        "heckman:HeckmanClassifier",
+        "selection",
+        "it needs a variable that drives testing and has nothing to do with the outcome",
+    ),
     "ensemble": Entry("ensemble:SelectiveEnsembleClassifier", "mixed"),
 }
 

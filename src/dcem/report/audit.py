@@ -213,6 +213,10 @@ def yields(audit: Audit) -> Iterator[Block]:
             ]
         rows.append((*cells, estimate(item.marginal, "percent")))
     head = "have it, of the tested" if audit.stated_rates else "positive of tested"
+    low = (
+        " Here testing prefers low risk: fewer tests and a lower rate together point to a stricter "
+        "bar for a group."
+    )
     columns: tuple[str, ...] = ("group", head)
     if audit.grouped:
         columns += (f"against {audit.others}", "at equal testing probability")
@@ -228,7 +232,7 @@ def yields(audit: Audit) -> Iterator[Block]:
                 "differently have different rates under one and the same rule (infra-marginality). "
                 "Nearer to the margin: the difference among people who were equally likely to be "
                 "tested, and the rate among the fifth of a group's tests that was least to be "
-                "expected.",
+                "expected." + low * audit.prefers_low_risk,
             ),
         ),
     )

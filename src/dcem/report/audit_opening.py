@@ -89,7 +89,8 @@ def _told(audit: Audit) -> list[TestingRate]:
 
 def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
     worst = clear[0]
-    said = {"tested-less": None, "tested-more": None, "higher-bar": worst, "lower-bar": worst}
+    said: dict[str, TestingRate | None] = {"tested-less": None, "tested-more": None}
+    said |= dict.fromkeys(("higher-bar", "lower-bar", "stricter-bar", "laxer-bar"), worst)
     severities = [
         finding.severity
         for finding in audit.findings
@@ -179,6 +180,8 @@ def _bar(audit: Audit, clear: list[TestingRate]) -> list[str]:
     bars = {
         "higher-bar": ("more", "higher"),
         "lower-bar": ("less", "lower"),
+        "stricter-bar": ("less", "stricter"),
+        "laxer-bar": ("more", "laxer"),
     }
     alike = next(iter(_by_way(clear).values()))
     said = []

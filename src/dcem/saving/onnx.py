@@ -150,9 +150,11 @@ def _learners_model(estimator: Any, graph: Graph) -> Any:
     """The mean of an estimator's learners, or its ensemble of them, as an ONNX model."""
     from onnx import helper
 
-    if not hasattr(estimator, "models_"):
+    if hasattr(estimator, "coefficients_"):
+        positive = graph.probits(estimator.preprocessor_, estimator.coefficients_)
+    elif not hasattr(estimator, "models_"):
         raise InputError(f"{estimator.name} cannot be exported: save it as a folder instead.")
-    if estimator.members_alike:
+    elif estimator.members_alike:
         positive = graph.mean([graph.probability(model) for model in estimator.models_])
     else:
         positive = graph.ensemble(estimator)

@@ -207,6 +207,14 @@ class Graph:
         z = self.node("MatMul", self.node("Concat", *parts, axis=1), self.constant(weights))
         return self.node("Sigmoid", z)
 
+    def probits(self, fitted: Preprocessor, lines: np.ndarray) -> str:
+        """The mean `[n, 1]` of probits with coefficients `[members, 1 + d]`, intercepts first."""
+        scaled = lines / np.sqrt(2)
+        z = self._layer(self.prepared(fitted), scaled[:, 1:].T, scaled[:, 0])
+        single = self.node("Erf", self.node("Cast", z, to=FLOAT))  # runtimes have no other
+        mean = self.node("ReduceMean", self.node("Cast", single, to=DOUBLE), axes=[1], keepdims=1)
+        return self._layer(mean, np.array([[0.5]]), np.array(0.5))
+
     def _layer(self, rows: str, weight: np.ndarray, bias: np.ndarray) -> str:
         return self.node(
             "Add", self.node("MatMul", rows, self.constant(weight)), self.constant(bias)

@@ -32,7 +32,13 @@ _PARTS = {
     "weight": checks.check_weight,
     "testing_probability": checks.check_probability,
 }
-_NO_COLUMNS = ("reference_group", "imperfect_test", "known_prevalence", "positives_only")
+_NO_COLUMNS = (
+    "reference_group",
+    "imperfect_test",
+    "known_prevalence",
+    "positives_only",
+    "testing_only",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,6 +89,8 @@ class SelectiveLabels:
     positives_only
         Whether there is no record of testing: the table says who was found positive, and of
         everybody else nothing. `tested` and `y_obs` then are of the found alone.
+    testing_only
+        Features that drive who is tested and have nothing to do with the outcome.
     """
 
     X: np.ndarray
@@ -101,6 +109,7 @@ class SelectiveLabels:
     decider: np.ndarray | None = None
     decider_names: tuple[str, ...] = ()
     positives_only: bool = False
+    testing_only: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         kinds = {"X": float, "y_obs": float, "tested": bool, "group": np.int64, "row": np.int64}
@@ -151,6 +160,7 @@ class SelectiveLabels:
         prevalence: Any = None,
         decider: Any = None,
         positives_only: bool = False,
+        testing_only: Sequence[str] = (),
         feature_names: Sequence[str] | None = None,
         group_names: Sequence[str] | None = None,
         names: Mapping[str, str] | None = None,
@@ -188,6 +198,8 @@ class SelectiveLabels:
             Whether `y` says only who was found positive, so that 0, or missing, may mean negative
             or never tested (docs/no_record.md). With a `test_sensitivity`, the share of positives
             that is found, everybody counts as tested by it.
+        testing_only
+            Features that drive who is tested and have nothing to do with the outcome.
         feature_names
             If `X` has no column names of its own.
         group_names
@@ -251,6 +263,7 @@ class SelectiveLabels:
             weight=checked["weight"],
             test=errs,
         )
+        checks.require_columns(feature_names, testing_only, "The list of features")
         deciders = None if decider is None else check_deciders(decider, called["decider"])
         return cls(
             X=table,
@@ -266,6 +279,7 @@ class SelectiveLabels:
             decider=deciders and deciders[0],
             decider_names=deciders[1] if deciders else (),
             positives_only=positives_only,
+            testing_only=tuple(testing_only),
             **checked,
         )
 
@@ -285,6 +299,7 @@ class SelectiveLabels:
         prevalence: Any = None,
         decider: str | None = None,
         positives_only: bool = False,
+        testing_only: Sequence[str] = (),
         features: Sequence[str] | None = None,
         group_names: Sequence[str] | None = None,
     ) -> SelectiveLabels:
@@ -322,6 +337,7 @@ class SelectiveLabels:
             group_names=group_names,
             prevalence=prevalence,
             positives_only=positives_only,
+            testing_only=_listed(testing_only),
             names={"label": label, "group": " & ".join(map(str, groups)), **single},
             **parts,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from dcem.table.encoder import Encoder
 from dcem.table.frames import as_table
 from dcem.table.labels import SelectiveLabels
 from dcem.table.leaks import Leak
-from dcem.table.messages import DataWarning, InputError, notice, require_columns
+from dcem.table.messages import DataWarning, InputError, listed, notice, require_columns
 from dcem.table.read import Source
 from dcem.table.roles import Roles
 
@@ -215,6 +215,7 @@ def _read(
         testing_probability=chance,
         reference_group=roles.reference_group,
         **rates | {name: _numbers(table, column, roles) for name, column in per_row.items()},
+        testing_only=_made_of(roles.testing_only, encoder),
         feature_names=encoder.feature_names,
         names=per_row
         | {
@@ -241,6 +242,17 @@ def _read(
     return UserTable(
         problem, truth, encoder, columns, roles, source, unread, found, tuple(attributes)
     )
+
+
+def _made_of(columns: Sequence[str], encoder: Encoder) -> tuple[str, ...]:
+    """The features that raw columns became; they must be features."""
+    made = {one.name: one.features for one in encoder.encodings}
+    if lost := [column for column in columns if column not in made]:
+        raise InputError(
+            f"Given as driving testing only, but not a feature here: {listed(lost)}. Such a column "
+            "must be one; take it out of `exclude`, or leave out `testing_only`."
+        )
+    return tuple(feature for column in columns for feature in made[column])
 
 
 def _require_known(table: pa.Table, roles: Roles, known: Encoder) -> None:

@@ -72,6 +72,11 @@ class Roles:
     category: tuple[str, ...] = _role(
         "columns", f"Column whose numbers are codes, not quantities. {WILDCARDS} {LIST}"
     )
+    testing_only: tuple[str, ...] = _role(
+        "columns",
+        "Feature that drives who is tested and has nothing to do with the outcome (an excluded "
+        f"variable). {WILDCARDS} {LIST}",
+    )
     include: tuple[str, ...] = _role(
         "columns", f"Column to keep although it looks like an identifier. {WILDCARDS} {LIST}"
     )

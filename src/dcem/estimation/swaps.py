@@ -1,0 +1,143 @@
+"""Who would be tested instead of whom, if a score chose as many as were: the swap set.
+
+A lender that changes its score keeps most of its book. What changes is the swap set: applicants who
+are approved now and would no longer be (*swapped out*), whose outcomes are known, and those who are
+declined now and would be approved (*swapped in*), whose outcomes nobody saw. Among people with the
+lowest scores (a set R, as many as were tested) the positives of the untested are all positives less
+those that were seen, doubly robust:
+
+    sum over R of  m + t (y - m) / e  -  t y,
+
+over the number of the untested in R: right if features and group explain who is tested, and either
+model is right. People out of reach of the tests carry no mass; `reach` says how many they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import nan
+
+import numpy as np
+
+from dcem.estimation import measures
+from dcem.estimation.evaluator import Evaluator
+from dcem.estimation.influence import FEWEST_TESTED, Statistic
+from dcem.estimation.outcomes import Masses
+from dcem.estimation.results import EVERYBODY
+from dcem.metrics.estimate import Estimate
+
+CELLS = ("kept", "swapped out", "swapped in", "left out")
+
+
+@dataclass(frozen=True)
+class SwapSet:
+    """What choosing the lowest scores would change, at the same share of people."""
+
+    share: Mapping[str, float]  # of all people, by `CELLS`
+    rate: Mapping[str, Estimate]  # of positives; what nobody saw is doubly robust
+    now: Estimate  # rate of positives among those who were tested
+    then: Estimate  # the same among those whom the score chooses, doubly robust
+    change: Estimate  # then - now
+    reach: float  # share of the swapped in whom the tests can speak for
+    groups: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # share tested: now,
+    # and then
+    reason: str = ""  # why there is nothing
+
+
+def untested_masses(judge: Evaluator) -> Masses:
+    """Masses of what was not seen: doubly robust for everybody, less what was."""
+    return _less(judge.masses["dr"], judge.masses["tested"].among(judge.reach.within))
+
+
+def _less(whole: Masses, seen: Masses) -> Masses:
+    moved = list(whole.moved)
+    for place, one in enumerate(seen.moved):  # the same stated rates stand first in both
+        other = whole.moved[place]
+        moved[place] = other._replace(up=_less(other.up, one.up), down=_less(other.down, one.down))
+    if len(seen.moved) < len(moved):  # what else is uncertain about the whole is not of the seen
+        for place in range(len(seen.moved), len(moved)):
+            moved[place] = moved[place].map(lambda end: _less(end, seen))
+    return Masses(whole.positive - seen.positive, whole.negative - seen.negative, tuple(moved))
+
+
+def safest(rank: np.ndarray, weight: np.ndarray, share: float) -> np.ndarray:
+    """The `share` of people (a mask [n]) with the lowest scores; those of one score together."""
+    order = np.argsort(rank, kind="stable")
+    room = share * weight.sum()
+    last = rank[order[min(np.searchsorted(np.cumsum(weight[order]), room - 1e-9), len(rank) - 1)]]
+    below, within = rank < last, rank <= last
+    nearer = abs(weight[within].sum() - room) <= abs(weight[below].sum() - room)
+    return within if nearer else below
+
+
+def swap_set(judge: Evaluator, rank: np.ndarray) -> SwapSet:
+    """Whom the lowest scores would choose instead of the tested, as many as these are."""
+    problem = judge.problem
+    tested = problem.tested
+    weight = np.ones(len(tested)) if problem.weight is None else problem.weight
+    chosen = safest(rank, weight, float(weight @ tested / weight.sum()))
+    masks = dict(
+        zip(
+            CELLS,
+            (tested & chosen, tested & ~chosen, ~tested & chosen, ~tested & ~chosen),
+            strict=True,
+        )
+    )
+    few = [
+        name
+        for name, mask in masks.items()
+        if 0 < len(np.unique(judge.person[mask])) < FEWEST_TESTED
+    ]
+    why = judge.lacking("dr")
+    if few:
+        why = f"fewer than {FEWEST_TESTED} people would be {few[0]}"
+    if why:
+        none = Estimate(nan, reason=why)
+        return SwapSet({}, {}, none, none, none, nan, reason=why)
+    seen, unseen = judge.masses["tested"], untested_masses(judge)
+    within = judge.reach.within
+
+    def told(value: Statistic, few: str = "") -> Estimate:
+        return judge._estimate(value, few, share=True)
+
+    plain = judge._too_few_on_a_side("tested", chosen)
+    now = measures.prevalence(seen)
+    then = measures.prevalence(judge.masses["dr"].among(chosen))
+    came = masks["swapped in"]
+    return SwapSet(
+        share={name: float(weight @ mask / weight.sum()) for name, mask in masks.items()},
+        rate={
+            "kept": told(measures.prevalence(seen.among(chosen)), plain),
+            "swapped out": told(measures.prevalence(seen.among(~chosen)), plain),
+            "swapped in": told(measures.prevalence(unseen.among(chosen))),
+            "left out": told(measures.prevalence(unseen.among(~chosen))),
+        },
+        now=told(now),
+        then=told(then),
+        change=judge._estimate(then - now, ""),
+        reach=float(weight @ (came & within) / max(weight @ came, 1e-300)),
+        groups=_by_group(judge, chosen, weight),
+    )
+
+
+def _by_group(
+    judge: Evaluator, chosen: np.ndarray, weight: np.ndarray
+) -> dict[str, tuple[float, float]]:
+    """Share of each group that is tested, and that would be; of groups with few on a side, NaN."""
+    problem, found = judge.problem, {}
+    for name in (EVERYBODY, *(problem.group_names if problem.n_groups > 1 else ())):
+        mine = judge.rows_of(None if name == EVERYBODY else name)
+        if not mine.any():
+            continue
+        sides = [
+            len(np.unique(judge.person[mine & (who == side)]))
+            for who in (problem.tested, chosen)
+            for side in (True, False)
+        ]
+        if 0 < min(sides) < FEWEST_TESTED:
+            found[name] = (nan, nan)
+            continue
+        now, then = (weight[mine] @ who[mine] for who in (problem.tested, chosen))
+        found[name] = (float(now / weight[mine].sum()), float(then / weight[mine].sum()))
+    return found

@@ -1,0 +1,327 @@
+"""Sample selection with an unrecorded cause, as Heckman models it, for a yes or no.
+
+Two equations with errors that may be correlated. Somebody is tested (approved) if z'c + u > 0, and
+positive (in default) if x'b + v > 0; (u, v) are normal with variances 1 and correlation r, which is
+what an unrecorded cause of both leaves. A label is seen of the tested alone:
+
+    P(tested, positive) = F(x'b, z'c; r),    P(tested, negative) = F(-x'b, z'c; -r),
+    P(untested) = F(-z'c),
+
+where F of two arguments is the bivariate normal distribution function. The risk of everybody is
+F(x'b). What tells r apart from the shape of the normal distribution is an *excluded* variable: a
+column of z, and not of x, that drives testing and has nothing to do with the outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_ndtr, ndtr
+from scipy.stats import chi2
+
+from dcem.methods.base import Prepared, SelectiveClassifier
+from dcem.methods.learning import lot
+from dcem.methods.tables import Table
+from dcem.table import checks
+from dcem.table.disclosure import THRESHOLD
+from dcem.table.messages import did_you_mean
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
+SMALLEST = 1e-12  # a probability whose logarithm is taken
+SPREAD = 2.0  # prior standard deviation of atanh r: as good as none, but r stays off 1
+WEAK = 10.0  # likelihood-ratio statistic under which an excluded variable hardly drives testing
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class HeckmanClassifier(SelectiveClassifier):
+    """Model who is tested and the outcome together, with an unrecorded cause of both.
+
+    *Idea.* Two probit equations with correlated errors: one for who is tested, one for the
+    outcome, which is seen of the tested alone. The correlation stands for what those who decide
+    knew and nobody recorded. With an *excluded* variable, which drives testing and not the outcome,
+    it can be told from the table: people who were tested only because that variable happened to
+    favour them show what the others are like. The score is the risk of everybody, tested or not.
+
+    *Assumption.* The excluded variable has nothing to do with the outcome at equal features; both
+    equations are linear in the features, with normal errors of one correlation for everybody.
+
+    *When it fails.* Where the excluded variable does have to do with the outcome, the correction
+    goes astray, and it can be worse than none. Without one, only the shape of the normal
+    distribution speaks: the correlation is then a guess with a small standard error. The equations
+    are linear: where the outcome is curved, trees of the tested rank better. A comparison cannot
+    referee: its numbers for everybody assume what this method denies, that features explain
+    testing.
+
+    Parameters
+    ----------
+    excluded
+        Features that drive testing and not the outcome, by name (of a frame, its columns) or
+        position; those of the problem's role `testing_only` count too, and who decided (the role
+        `decider`), of whom each with ten rows has an indicator.
+    estimation
+        "likelihood" (bivariate probit with selection, all parameters together) or "two-step":
+        a probit of who is tested, then one of the outcome among the tested with the inverse Mills
+        ratio as one more feature.
+    penalty
+        Ridge penalty per row, of standardised features in both equations.
+    n_members
+        Models whose mean is the score; all but the first see rows with random weights.
+
+    Attributes
+    ----------
+    coefficients_
+        Of the outcome equation `[members, 1 + features]`, the intercept first; 0 for what is
+        excluded.
+    correlation_
+        Of the errors, by the first member: above 0, those who were tested are worse than their
+        features say; below, they are better.
+    p_value_
+        Of no correlation (likelihood ratio); NaN for two-step.
+    strength_
+        Likelihood-ratio statistic of the excluded features in the equation of who is tested; NaN
+        without any.
+
+    References
+    ----------
+    J. Heckman, "Sample selection bias as a specification error", Econometrica 1979; W. van de Ven
+    and B. van Praag, "The demand for deductibles in private health insurance: a probit model with
+    sample selection", Journal of Econometrics 1981; W. Greene, "Sample selection in credit-scoring
+    models", Japan and the World Economy 1998.
+    """
+
+    excluded: Sequence[str | int] = ()
+    estimation: str = "likelihood"
+    penalty: float = 1e-4
+    n_members: int = 1
+
+    name: ClassVar[str] = "heckman"
+    in_short: ClassVar[str] = "models who is tested and an unrecorded cause of both"
+    corrects_tests: ClassVar[bool] = True
+
+    @property
+    def uses_validation(self) -> bool:
+        """No: nothing is chosen by held-out rows."""
+        return False
+
+    def _fit(self, data: Prepared) -> None:
+        if self.estimation not in ("likelihood", "two-step"):
+            raise checks.InputError(
+                f'estimation must be "likelihood" or "two-step", got {self.estimation!r}.'
+            )
+        table = data.standard
+        deciders = _deciders(data)
+        Z = np.column_stack([np.ones(len(table)), table.X, deciders])
+        outcome = np.concatenate([[True], ~self._left_out(data), np.zeros(deciders.shape[1], bool)])
+        features = 1 + table.X.shape[1]
+        found = []
+        for number, seed in enumerate(data.seeds):
+            weight = table.weight.astype(float)
+            if number:
+                weight = weight * lot(table.person, len(table), seed)
+            found.append(_estimate(Z, outcome, table, weight, self.penalty, self.estimation))
+        self.coefficients_ = np.stack([one.outcome[:features] for one in found])
+        self.correlation_, self.p_value_ = found[0].correlation, found[0].p_value
+        self.strength_ = float("nan")
+        if outcome.all():
+            checks.notice(
+                "heckman has no excluded variable, one that drives testing and not the outcome: "
+                "only the shape of the normal distribution tells the unrecorded cause, and a small "
+                "departure from it moves every score. Name one (`testing_only`), or take another "
+                "method."
+            )
+            return
+        without = _probit(Z[:, outcome], table.tested, table.weight, self.penalty)[1]
+        whole = _probit(Z, table.tested, table.weight, self.penalty)[1]
+        self.strength_ = float(2 * (without - whole) * len(table))
+        if self.strength_ < WEAK:
+            checks.notice(
+                "The excluded features of heckman hardly drive testing (likelihood-ratio statistic "
+                f"{max(self.strength_, 0):.1f}; under {WEAK:g} is weak): they tell little about "
+                "the unrecorded cause. Name others, or take another method."
+            )
+
+    def _left_out(self, data: Prepared) -> np.ndarray:
+        """Which columns of the preprocessed features the outcome equation leaves out [d]."""
+        names, chosen = list(data.problem.feature_names), set(data.problem.testing_only)
+        encoder = getattr(self, "encoder_", None)
+        made = {} if encoder is None else {one.name: one.features for one in encoder.encodings}
+        given = [self.excluded] if isinstance(self.excluded, str | int) else self.excluded
+        for one in given:
+            if isinstance(one, int | np.integer) and 0 <= one < len(names):
+                chosen.add(names[int(one)])
+            elif one in made:
+                chosen |= set(made[one])
+            elif one in names:
+                chosen.add(one)
+            else:
+                hint = did_you_mean(str(one), [*made, *names])
+                raise checks.InputError(f"heckman: the table has no feature {one!r}.{hint}")
+        left_out = np.array([name in chosen for name in names], bool)
+        if left_out.all():
+            raise checks.InputError(
+                "heckman: every feature is excluded from the outcome; leave it some to predict by."
+            )
+        return np.append(left_out, left_out[self.preprocessor_.indicators])
+
+    def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
+        """The risk of everybody `[members, n]`, by each model."""
+        lines = self.coefficients_
+        return np.asarray(ndtr(lines[:, 1:] @ rows.T + lines[:, :1]))
+
+
+def _deciders(data: Prepared) -> np.ndarray:
+    """Indicators `[n, deciders - 1]` of who decided, where that is known."""
+    given = data.problem.decider
+    if given is None:
+        return np.empty((len(data.rows), 0))
+    code = given[data.rows]
+    often = [one for one in np.unique(code[code >= 0]) if (code == one).sum() >= THRESHOLD]
+    return (code[:, None] == np.array(often[1:], np.int64)).astype(float)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was found of both equations."""
+
+    outcome: np.ndarray  # [1 + d] coefficients, 0 for what is excluded
+    testing: np.ndarray  # [1 + d]
+    correlation: float
+    p_value: float
+
+
+def _estimate(
+    Z: np.ndarray,
+    outcome: np.ndarray,
+    table: Table,
+    weight: np.ndarray,
+    penalty: float,
+    estimation: str,
+) -> Selection:
+    """Both equations, from rows with a leading 1 `[n, 1 + d]`; `outcome` says which columns the
+    outcome equation has."""
+    seen = table.tested > 0
+    rates = None if table.rates is None else table.rates[seen]
+    testing, _ = _probit(Z, table.tested, weight, penalty)
+    X, y = Z[:, outcome][seen], table.y[seen]
+    whole = np.zeros(Z.shape[1])
+    if estimation == "two-step":
+        k = Z[seen] @ testing
+        mills = np.exp(-(k**2) / 2 - log_ndtr(k)) / np.sqrt(2 * np.pi)
+        found, _ = _probit(np.column_stack([X, mills]), y, weight[seen], penalty, rates)
+        whole[outcome] = found[:-1]
+        return Selection(whole, testing, float(np.clip(found[-1], -1, 1)), float("nan"))
+    first, _ = _probit(X, y, weight[seen], penalty * len(Z) / max(seen.sum(), 1), rates)
+    start = np.concatenate([first, testing, [0.0]])
+    share = weight / weight.sum()
+    loss = likelihood(Z, X, y, seen, share, rates)
+    ridge = np.full(len(start), penalty)
+    ridge[[0, len(first)]] = 0.0
+    ridge[-1] = 1 / (SPREAD**2 * len(Z))
+
+    def penalised(at: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = loss(at)
+        return value + ridge @ at**2 / 2, slope + ridge * at
+
+    options = {"maxiter": 1000, "ftol": 1e-12, "gtol": 1e-8}
+    best = minimize(penalised, start, jac=True, method="L-BFGS-B", options=options)
+    gained = 2 * len(Z) * (penalised(start)[0] - best.fun)
+    whole[outcome] = best.x[: len(first)]
+    return Selection(
+        whole,
+        best.x[len(first) : -1],
+        float(np.tanh(best.x[-1])),
+        float(chi2.sf(max(gained, 0.0), 1)),
+    )
+
+
+def likelihood(
+    Z: np.ndarray,
+    X: np.ndarray,
+    y: np.ndarray,
+    seen: np.ndarray,
+    share: np.ndarray,
+    rates: np.ndarray | None = None,
+) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+    """Mean -log P(tested, result) and its slope, at (b, c, atanh r) as one vector.
+
+    `X` and results `y` are of the rows that were `seen`; each row counts by its `share`. Where a
+    test errs, a result comes of either truth by its `rates`.
+    """
+    sensitivity, specificity = (1.0, 1.0) if rates is None else rates.T
+    if_positive = np.where(y > 0, sensitivity, 1 - sensitivity)
+    if_negative = np.where(y > 0, 1 - specificity, specificity)
+    n = X.shape[1]
+
+    def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
+        h, k, r = X @ at[:n], Z @ at[n:-1], float(np.tanh(at[-1]))
+        both, dh, dk, dr = bivariate(h, k[seen], r)
+        density = _density(k[seen])
+        p = if_positive * both + if_negative * np.maximum(ndtr(k[seen]) - both, 0)
+        p = np.maximum(p, SMALLEST)
+        w = share[seen] / p
+        value = -share[seen] @ np.log(p) - share[~seen] @ log_ndtr(-k[~seen])
+        tells = if_positive - if_negative
+        of_k = np.empty(len(k))
+        of_k[seen] = -w * (tells * dk + if_negative * density)
+        of_k[~seen] = share[~seen] * np.exp(_log_density(k[~seen]) - log_ndtr(-k[~seen]))
+        of_r = -(w * tells) @ dr * (1 - r**2)
+        return float(value), np.concatenate([-(w * tells * dh) @ X, of_k @ Z, [of_r]])
+
+    return loss
+
+
+def bivariate(h: np.ndarray, k: np.ndarray, r: float) -> tuple[np.ndarray, ...]:
+    """P(U < h, V < k) of standard normals with correlation r `[n]`, and its slopes in h, k and r.
+
+    Drezner and Wesolowsky 1990: an integral over the angle from 0 to asin r, by Gauss-Legendre.
+    """
+    root = np.sqrt(1 - r * r)
+    half = np.arcsin(r) / 2
+    total = np.zeros(len(h))
+    for node, weight in zip(NODES, WEIGHTS, strict=True):
+        sine = np.sin(half * (node + 1))
+        total += weight * np.exp(-(h * h + k * k - 2 * h * k * sine) / (2 * (1 - sine * sine)))
+    value = ndtr(h) * ndtr(k) + half * total / (2 * np.pi)
+    density = np.exp(-(h * h + k * k - 2 * r * h * k) / (2 * root**2)) / (2 * np.pi * root)
+    slope_h = _density(h) * ndtr((k - r * h) / root)
+    slope_k = _density(k) * ndtr((h - r * k) / root)
+    return np.clip(value, 0, 1), slope_h, slope_k, density
+
+
+def _probit(
+    X: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray,
+    penalty: float,
+    rates: np.ndarray | None = None,
+) -> tuple[np.ndarray, float]:
+    """Coefficients of a probit of `y` on `X [n, d]`, the first an intercept, and the mean loss."""
+    share = weight / weight.sum()
+    sensitivity, specificity = (1.0, 1.0) if rates is None else rates.T
+    if_positive = np.where(y > 0, sensitivity, 1 - sensitivity)
+    if_negative = np.where(y > 0, 1 - specificity, specificity)
+    ridge = np.full(X.shape[1], penalty)
+    ridge[0] = 1e-9
+
+    def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
+        z = X @ at
+        p = np.maximum(if_positive * ndtr(z) + if_negative * ndtr(-z), SMALLEST)
+        slope = -share * (if_positive - if_negative) * _density(z) / p
+        value = -share @ np.log(p) + ridge @ at**2 / 2
+        return float(value), slope @ X + ridge * at
+
+    options = {"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-9}
+    best = minimize(loss, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(best.x), float(best.fun)
+
+
+def _density(z: np.ndarray) -> np.ndarray:
+    return np.asarray(np.exp(_log_density(z)))
+
+
+def _log_density(z: np.ndarray) -> np.ndarray:
+    return np.asarray(-(z * z) / 2 - np.log(2 * np.pi) / 2)

@@ -1,0 +1,401 @@
+"""Reject inference as credit scoring defines it: labels for those whose outcome nobody saw.
+
+A lender sees who repays among the applicants it approved. These methods score the declined by a
+model of the approved, give them labels of some kind, and learn again from everybody. In the words
+of this package the approved are the tested, and a default is a positive.
+
+What they add to the table is the first model's own opinion, and what the user puts in: a factor by
+which the declined are worse. Where the features explain who is approved the first model is right
+already; where they do not, only that factor speaks, and nobody can check it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dcem.estimation import measures
+from dcem.estimation.outcomes import Masses
+from dcem.learners import LEARNERS, make_learner
+from dcem.learners.learner import Rows
+from dcem.methods.base import Prepared, SelectiveClassifier
+from dcem.methods.learning import lot
+from dcem.methods.tables import Table
+from dcem.table import checks
+from dcem.table.imperfect import unbiased
+
+Inferred = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows of the untested, labels, shares
+
+
+@dataclass(frozen=True)
+class Applicants:
+    """The rows of one fit, and how to learn from some of them."""
+
+    table: Table
+    standard: np.ndarray  # [n, d] features without gaps, all of one scale
+    weight: np.ndarray  # [n] of the rows, in this member
+    held: Rows | None  # tested rows to choose by
+    watched: Table | None  # all rows to choose by
+    learner: Any
+    seed: int
+
+    @property
+    def approved(self) -> np.ndarray:
+        """Positions of the tested rows."""
+        return np.flatnonzero(self.table.tested > 0)
+
+    @property
+    def declined(self) -> np.ndarray:
+        """Positions of the untested rows."""
+        return np.flatnonzero(self.table.tested <= 0)
+
+    @property
+    def person(self) -> np.ndarray:
+        """Whose row each is [n]."""
+        table = self.table
+        return np.arange(len(table)) if table.person is None else table.person
+
+    def learn(self, inferred: Inferred | None = None) -> Any:
+        """A model of the tested, and of untested rows with inferred labels."""
+        table, rows = self.table, self.approved
+        y, weight = table.y[rows], self.weight[rows]
+        if inferred is not None:
+            more, label, share = inferred
+            rows = np.append(rows, more)
+            y, weight = np.append(y, label), np.append(weight, self.weight[more] * share)
+        rates = None if table.rates is None else table.rates[rows]  # 1 of the untested
+        model = make_learner(self.learner, self.seed)
+        return model.fit(table.X[rows], y, weight, self.held, self.person[rows], rates)
+
+    def risk(self, model: Any, rows: np.ndarray) -> np.ndarray:
+        """What a model says of some rows."""
+        return np.asarray(model.predict_proba(self.table.X[rows])[:, 1])
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RejectInferenceClassifier(SelectiveClassifier):
+    """Base of the methods that label the untested by a model of the tested, and learn again.
+
+    Parameters
+    ----------
+    learner
+        One of `dcem.learners.LEARNERS`: "linear" (penalised logistic regression, a scorecard),
+        "boost" (boosted trees), "forest", "perceptron"; or a scikit-learn classifier, which is
+        cloned, and not saved.
+    n_members
+        Models whose mean is the score; all but the first see rows with random weights.
+    """
+
+    learner: Any = "linear"
+    n_members: int = 1
+
+    corrects_tests: ClassVar[bool] = True
+
+    def _inferred(self, people: Applicants, first: Any, rng: np.random.Generator) -> Inferred:
+        """Rows of the untested, their labels, and how much of a row each counts."""
+        raise NotImplementedError
+
+    def _fit(self, data: Prepared) -> None:
+        if isinstance(self.learner, str) and self.learner not in LEARNERS:
+            raise checks.InputError(
+                f"{self.name} takes the learners {', '.join(LEARNERS)}, or a scikit-learn "
+                f"classifier; got {self.learner!r}."
+            )
+        self._check()
+        train, watched = data.tables(raw=True)
+        held = None
+        if watched is not None and (seen := watched.tested > 0).any():
+            rates = None if watched.rates is None else watched.rates[seen]
+            held = watched.X[seen], watched.y[seen], watched.weight[seen], rates
+        self.models_ = []
+        for number, seed in enumerate(data.seeds):
+            weight = train.weight
+            if number:
+                weight = weight * lot(train.person, len(train), seed)
+            people = Applicants(train, data.standard.X, weight, held, watched, self.learner, seed)
+            first = people.learn()
+            if len(people.declined):
+                inferred = self._inferred(people, first, np.random.default_rng(seed))
+                first = people.learn(inferred)
+            self.models_.append(first)
+
+    def _check(self) -> None:
+        """Refuse parameters that cannot be meant."""
+
+    def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
+        """Scores `[members, n]`, a model each."""
+        return np.stack([model.predict_proba(X)[:, 1] for model in self.models_])
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FuzzyAugmentationClassifier(RejectInferenceClassifier):
+    """Count every untested row twice: as positive by its predicted risk, as negative by the rest.
+
+    *Idea.* A model of the tested gives each untested row a risk p. The row enters twice, as a
+    positive of weight p and as a negative of weight 1 - p, and a second model learns from all.
+
+    *Assumption.* As tested-only: what holds for the tested at given features holds for the
+    untested.
+
+    *When it fails.* It cannot do much harm, or good: where the first model is a logistic regression
+    without a penalty, the second is the same model, because the rows that are added agree with it
+    already. Other learners change a little: they smooth their own guesses.
+
+    References
+    ----------
+    N. Siddiqi, "Credit Risk Scorecards", 2006; A. Ehrhardt, C. Biernacki, V. Vandewalle,
+    P. Heinrich and S. Beben, "Reject Inference Methods in Credit Scoring", Journal of Applied
+    Statistics 2021 (why it changes nothing).
+    """
+
+    name: ClassVar[str] = "fuzzy-augmentation"
+    in_short: ClassVar[str] = "counts the untested as both, by a model of the tested"
+
+    def _inferred(self, people: Applicants, first: Any, rng: np.random.Generator) -> Inferred:
+        rows = people.declined
+        p = people.risk(first, rows)
+        both = np.repeat([1.0, 0.0], len(rows))
+        return np.tile(rows, 2), both, np.concatenate([p, 1 - p])
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ParcellingClassifier(RejectInferenceClassifier):
+    """Give the untested of a score band the band's rate of positives, times a factor.
+
+    *Idea.* A model of the tested scores everybody. The score is cut into bands that hold equally
+    many of the tested. Of the untested of a band, drawn at random, as large a share is labelled
+    positive as among its tested, times `factor`: they were declined for a reason. A second model
+    learns from all.
+
+    *Assumption.* Within a band the untested are positive `factor` times as often as the tested. No
+    table can show it; 1 says that the score explains who is tested.
+
+    *When it fails.* Where the factor is wrong, and nothing tells. Those who score worse than all
+    tested people share the last band, whatever their risk. Labels are drawn, so that another seed
+    gives another model (`n_members` averages).
+
+    Parameters
+    ----------
+    bands
+        Of the score.
+    factor
+        How many times the rate of the tested that of the untested is, in each band; a rate ends
+        at 1.
+
+    References
+    ----------
+    N. Siddiqi, "Credit Risk Scorecards", 2006; J. Banasik and J. Crook, "Reject inference,
+    augmentation, and sample selection", European Journal of Operational Research 2007.
+    """
+
+    bands: int = 10
+    factor: float = 1.5
+
+    name: ClassVar[str] = "parcelling"
+    in_short: ClassVar[str] = "labels the untested by score bands, some more positive"
+
+    def _check(self) -> None:
+        if self.bands < 1 or not self.factor > 0:
+            raise checks.InputError(
+                f"parcelling needs at least one band and a factor above 0; got bands={self.bands}, "
+                f"factor={self.factor}."
+            )
+
+    def _inferred(self, people: Applicants, first: Any, rng: np.random.Generator) -> Inferred:
+        seen, rows, table = people.approved, people.declined, people.table
+        y = table.y[seen] if table.rates is None else unbiased(table.y[seen], table.rates[seen])
+        label = parcelled(
+            people.risk(first, seen),
+            y,
+            people.weight[seen],
+            people.risk(first, rows),
+            bands=self.bands,
+            factor=self.factor,
+            rng=rng,
+        )
+        return rows, label, np.ones(len(rows))
+
+
+def parcelled(
+    score: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray,
+    unseen: np.ndarray,
+    *,
+    bands: int,
+    factor: float,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Labels [m] for rows of the scores `unseen` [m], from scores, outcomes and weights [n]."""
+    edges = np.unique(np.quantile(score, np.arange(1, bands) / bands))
+    band, mine = (np.searchsorted(edges, values, side="right") for values in (score, unseen))
+    count, positive = (
+        np.bincount(band, weight * of, minlength=len(edges) + 1) for of in (np.ones(len(y)), y)
+    )
+    # a band that ties left without tested people is told by all of them
+    overall = positive.sum() / count.sum()
+    rate = np.where(count > 0, positive / np.maximum(count, 1e-300), overall)
+    label = np.zeros(len(unseen))
+    for number, share in enumerate(np.clip(factor * rate, 0, 1)):
+        here = rng.permutation(np.flatnonzero(mine == number))
+        # rounded by lot: right on average, in small bands too
+        label[here[: int(share * len(here) + rng.random())]] = 1.0
+    return label
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BiasAwareSelfLearningClassifier(RejectInferenceClassifier):
+    """Label only those untested rows of which a weak model is sure, more of them positive.
+
+    *Idea.* Self-learning for credit scoring. First rejects are *filtered*: an isolation forest of
+    the tested says how much each untested row is like them, and those outside two percentiles are
+    set aside. Then, in each round, a random part of the rest is scored by a weak model (logistic
+    regression with an L1 penalty); the share `labelled` with the highest scores is labelled
+    positive, and `labelled / imbalance` with the lowest negative, since positives are more common
+    among the declined. Thresholds stay those of the first round. After a round the strong model
+    (`learner`) is fitted to all labels and judged on held-out rows by a *Bayesian evaluation*: its
+    AUC, tested rows by their labels, untested ones by the risk that the first strong model gives
+    them. Rounds end where that no longer rises.
+
+    *Assumption.* As tested-only, for the rows that are labelled: those of which a model of the
+    tested is sure are what it says.
+
+    *When it fails.* Where the model is sure and wrong: far from the tested, or where an unrecorded
+    reason drives both approval and outcome. With few labels per round, as published, little
+    changes. It leaves calibration alone: labels are the extremes, and more of them are positive.
+
+    Parameters
+    ----------
+    filtered
+        Percentiles of likeness to the tested between which untested rows are kept.
+    sampled
+        Share of the rest that a round looks at, at random.
+    labelled
+        Share of those that is labelled positive in a round.
+    imbalance
+        How many positive labels there are to one negative.
+    rounds
+        At most.
+
+    Attributes
+    ----------
+    evaluation_
+        The AUC of the Bayesian evaluation: of the tested alone, and after each round but the last;
+        of the first member.
+    labelled_
+        How many untested rows were labelled (positive, negative), by the first member.
+
+    References
+    ----------
+    N. Kozodoi, S. Lessmann, M. Alamgir, L. Moreira-Matias and K. Papakonstantinou, "Fighting
+    Sampling Bias: A Framework for Training and Evaluating Credit Scoring Models", 2024; N. Kozodoi
+    et al., "Shallow Self-Learning for Reject Inference in Credit Scoring", ECML PKDD 2019.
+    """
+
+    learner: Any = "boost"
+    filtered: tuple[float, float] = (0.05, 1.0)
+    sampled: float = 0.8
+    labelled: float = 0.01
+    imbalance: float = 2.0
+    rounds: int = 3
+
+    name: ClassVar[str] = "bias-aware-self-learning"
+    in_short: ClassVar[str] = "labels the untested of which a model is sure, in rounds"
+
+    def _check(self) -> None:
+        low, high = self.filtered
+        shares = {"sampled": self.sampled, "labelled": self.labelled}
+        if not 0 <= low < high <= 1 or not all(0 < one <= 1 for one in shares.values()):
+            raise checks.InputError(
+                "filtered must be two rising percentiles between 0 and 1, sampled and labelled "
+                f"shares above 0; got filtered={tuple(self.filtered)!r}, {shares}."
+            )
+        if not self.imbalance > 0 or self.rounds < 1:
+            raise checks.InputError(
+                f"imbalance must be above 0 and rounds at least 1; got {self.imbalance} and "
+                f"{self.rounds}."
+            )
+
+    def _inferred(self, people: Applicants, first: Any, rng: np.random.Generator) -> Inferred:
+        open_rows = _like_the_tested(people, self.filtered)
+        chosen, labels = np.zeros(0, np.int64), np.zeros(0)
+        thresholds: tuple[float, float] | None = None
+        told = [_bayesian_auc(people, first, first)]
+        for number in range(self.rounds):
+            look = rng.permutation(open_rows)[: round(self.sampled * len(open_rows))]
+            if not len(look):
+                break
+            risk = _weak(people, chosen, labels).predict_proba(people.standard[look])[:, 1]
+            if thresholds is None:
+                ends = (self.labelled / self.imbalance, 1 - self.labelled)
+                thresholds = float(np.quantile(risk, ends[0])), float(np.quantile(risk, ends[1]))
+            sure = []
+            for label, mask, share in (
+                (0.0, risk <= thresholds[0], self.labelled / self.imbalance),
+                (1.0, risk >= thresholds[1], self.labelled),
+            ):
+                found = rng.permutation(look[mask])
+                found = found if number == 0 else found[: round(share * len(look))]
+                sure.append((found, np.full(len(found), label)))
+            both = np.intersect1d(sure[0][0], sure[1][0])  # one score for all: sure of nobody
+            new, values = (np.concatenate(part) for part in zip(*sure, strict=True))
+            keep = ~np.isin(new, both)
+            if not keep.any():
+                break
+            chosen, labels = np.append(chosen, new[keep]), np.append(labels, values[keep])
+            open_rows = np.setdiff1d(open_rows, chosen)
+            if number + 1 == self.rounds:
+                break
+            model = people.learn((chosen, labels, np.ones(len(chosen))))
+            told.append(_bayesian_auc(people, model, first))
+            if not told[-1] > told[-2]:
+                break
+        if not self.models_:
+            self.evaluation_ = told
+            self.labelled_ = (int((labels == 1).sum()), int((labels == 0).sum()))
+        return chosen, labels, np.ones(len(chosen))
+
+
+def _like_the_tested(people: Applicants, between: tuple[float, float]) -> np.ndarray:
+    """Untested rows whose likeness to the tested lies between two percentiles."""
+    from sklearn.ensemble import IsolationForest
+
+    rows = people.declined
+    if between == (0, 1):
+        return rows
+    forest = IsolationForest(random_state=people.seed % 2**32)
+    forest.fit(people.standard[people.approved])
+    likeness = forest.score_samples(people.standard[rows])
+    low, high = np.quantile(likeness, between)
+    return rows[(likeness >= low) & (likeness <= high)]
+
+
+def _weak(people: Applicants, chosen: np.ndarray, labels: np.ndarray) -> Any:
+    """Logistic regression with an L1 penalty, of the tested and what is labelled so far."""
+    from sklearn.dummy import DummyClassifier
+    from sklearn.linear_model import LogisticRegression
+
+    rows = np.append(people.approved, chosen)
+    y = np.append(people.table.y[people.approved], labels)
+    weight = people.weight[rows]
+    if len(np.unique(y[weight > 0])) < 2:
+        return DummyClassifier().fit(people.standard[[0, 0]], [0, 1])
+    # the name of it changed with scikit-learn 1.8
+    old = getattr(LogisticRegression(), "penalty", None) == "l2"
+    l1: dict[str, Any] = {"penalty": "l1"} if old else {"l1_ratio": 1.0}
+    model = LogisticRegression(solver="liblinear", random_state=0, **l1)
+    return model.fit(people.standard[rows], y.astype(int), sample_weight=weight)
+
+
+def _bayesian_auc(people: Applicants, model: Any, prior: Any) -> float:
+    """AUC on held-out rows, the untested counted as both classes by the risk of `prior`.
+
+    What the published evaluation averages over labels drawn from that risk tends to.
+    """
+    rows = people.table if people.watched is None else people.watched
+    y = rows.y if rows.rates is None else unbiased(rows.y, rows.rates)
+    score, risk = (one.predict_proba(rows.X)[:, 1] for one in (model, prior))
+    positive = rows.weight * np.where(rows.tested > 0, y, risk)
+    return measures.auc(score, Masses(positive, rows.weight - positive)).value
