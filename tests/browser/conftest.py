@@ -4,7 +4,9 @@ Where there is no browser these tests are skipped and say so (`tests/conftest.py
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,8 @@ class Opened:
     requests: list[str] = field(default_factory=list)
 
 
-@pytest.fixture
-def show(browser: Any) -> Iterator[Callable[..., Opened]]:
+@contextmanager
+def opener(browser: Any) -> Iterator[Callable[..., Opened]]:
     """Open a file as a double click would: `show(path, width=390, dark=True, script=False)`."""
     contexts = []
 
@@ -56,6 +58,21 @@ def show(browser: Any) -> Iterator[Callable[..., Opened]]:
     yield open_page
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def show(browser: Any) -> Iterator[Callable[..., Opened]]:
+    """A page for those who click."""
+    with opener(browser) as open_page:
+        yield open_page
+
+
+@pytest.fixture(scope="module")
+def look(browser: Any, pages: Callable[[str], Path], name: str) -> Iterator[Callable[..., Opened]]:
+    """The page of the parameter `name` for those who only look: opened once for all of them."""
+    with opener(browser) as open_page:
+        seen = cache(open_page)
+        yield lambda **how: seen(pages(name), **how)
 
 
 @pytest.fixture(scope="session")

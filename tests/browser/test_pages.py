@@ -4,6 +4,7 @@ import re
 from itertools import pairwise
 
 import pytest
+from choices import some
 from legible import contrast
 
 PAGES = [
@@ -16,6 +17,8 @@ PAGES = [
     "leaderboard",
 ]
 REPORTS = [name for name in PAGES if name != "leaderboard"]  # pages with the common shell
+# What the shell and its blocks do is the same on every page: a plain run tries it on these.
+SHELL = some(REPORTS, ["comparison", "audit", "cohort"])
 DECORATION = {"artificial"}  # written across figures, faint on purpose
 
 # Every figure and table: its box on the page, whether it is on the screen, what it says of itself.
@@ -29,19 +32,19 @@ BOXES = """() =>
              width: b.width, height: b.height, scrolls: scrolls !== null }; })"""
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", PAGES, scope="module")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_page_opens_quietly_and_asks_for_nothing(name, dark, pages, show) -> None:
-    opened = show(pages(name), dark=dark)
+def test_page_opens_quietly_and_asks_for_nothing(name, dark, look) -> None:
+    opened = look(dark=dark)
     assert opened.complaints == []
     assert opened.requests == []
     assert opened.page.title()
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", PAGES, scope="module")
 @pytest.mark.parametrize("width", [1280, 390])
-def test_everything_is_inside_the_page(name, width, pages, show) -> None:
-    page = show(pages(name), width=width).page
+def test_everything_is_inside_the_page(name, width, look) -> None:
+    page = look(width=width).page
     boxes = page.evaluate(BOXES)
     assert boxes
     for box in boxes:
@@ -54,7 +57,8 @@ def test_everything_is_inside_the_page(name, width, pages, show) -> None:
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_figures_and_tables_fit_a_wide_screen_without_scrolling(name, pages, show) -> None:
+def test_figures_and_tables_fit_a_wide_screen_whole(name, pages, show) -> None:
+    """Nothing that is folded or behind a switch has to be scrolled, and no letter is cut off."""
     page = show(pages(name)).page
     hidden = page.evaluate(
         """() => {
@@ -65,29 +69,22 @@ def test_figures_and_tables_fit_a_wide_screen_without_scrolling(name, pages, sho
                .map(e => e.getAttribute("aria-label") + e.textContent.slice(0, 60)); }"""
     )
     assert hidden == []
-
-
-@pytest.mark.parametrize("name", REPORTS)
-def test_no_letter_of_a_figure_is_cut_off(name, pages, show) -> None:
-    page = show(pages(name)).page
     cut = page.evaluate(
-        """() => {
-             document.querySelectorAll(".view").forEach(e => e.style.display = "block");
-             return [...document.querySelectorAll("figure svg")].flatMap(svg => {
-               const frame = svg.getBoundingClientRect();
-               return [...svg.querySelectorAll("text")].filter(text => {
-                 const b = text.getBoundingClientRect();
-                 return b.left < frame.left - 3 || b.right > frame.right + 3 ||
-                        b.top < frame.top - 3 || b.bottom > frame.bottom + 3;
-               }).map(text => svg.querySelector("title").textContent + ": " + text.textContent);
-             }); }"""
+        """() => [...document.querySelectorAll("figure svg")].flatMap(svg => {
+             const frame = svg.getBoundingClientRect();
+             return [...svg.querySelectorAll("text")].filter(text => {
+               const b = text.getBoundingClientRect();
+               return b.left < frame.left - 3 || b.right > frame.right + 3 ||
+                      b.top < frame.top - 3 || b.bottom > frame.bottom + 3;
+             }).map(text => svg.querySelector("title").textContent + ": " + text.textContent);
+           })"""
     )
     assert cut == []
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_headings_and_names_for_those_who_listen(name, pages, show) -> None:
-    page = show(pages(name)).page
+@pytest.mark.parametrize("name", PAGES, scope="module")
+def test_headings_and_names_for_those_who_listen(name, look) -> None:
+    page = look().page
     levels = [
         int(tag[1])
         for tag in page.eval_on_selector_all("h1,h2,h3,h4", "all => all.map(e => e.tagName)")
@@ -115,19 +112,19 @@ def test_headings_and_names_for_those_who_listen(name, pages, show) -> None:
     assert page.get_attribute("html", "lang") == "en"
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", PAGES, scope="module")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_text_is_legible(name, dark, pages, show) -> None:
+def test_text_is_legible(name, dark, look) -> None:
     """WCAG AA, 4.5 to 1, for every letter on the page, those in figures included."""
-    page = show(pages(name), dark=dark).page
+    page = look(dark=dark).page
     texts = contrast(page)
     assert len(texts) > 20
     faint = [t for t in texts if t["ratio"] < 4.5 and t["text"] not in DECORATION]
     assert faint == []
 
 
-@pytest.mark.parametrize("name", REPORTS)
-def test_the_theme_button_changes_the_colours_of_text_and_figures(name, pages, show) -> None:
+@pytest.mark.parametrize("name", SHELL, scope="module")
+def test_the_theme_button_changes_the_colours_of_text_and_figures(name, pages, show, look) -> None:
     page = show(pages(name)).page
 
     def colours() -> list[str]:
@@ -141,17 +138,13 @@ def test_the_theme_button_changes_the_colours_of_text_and_figures(name, pages, s
     page.click("#theme")
     dark = colours()
     assert all(a != b for a, b in zip(light, dark, strict=True))
-    assert (
-        show(pages(name), dark=True).page.evaluate(
-            "getComputedStyle(document.body).backgroundColor"
-        )
-        == dark[0]
-    )
+    background = "getComputedStyle(document.body).backgroundColor"
+    assert look(dark=True).page.evaluate(background) == dark[0]
     page.click("#theme")
     assert colours() == light
 
 
-@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize("name", SHELL)
 def test_nothing_is_lost_without_javascript(name, pages, show) -> None:
     page = show(pages(name), script=False).page
     assert not page.is_visible("#theme")
@@ -168,7 +161,7 @@ def test_nothing_is_lost_without_javascript(name, pages, show) -> None:
             assert shown == [other == place for other in range(len(labels))]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [*SHELL, "leaderboard"])
 def test_paper_shows_everything_and_no_buttons(name, pages, show) -> None:
     page = show(pages(name), dark=True).page
     page.emulate_media(media="print")
@@ -190,7 +183,7 @@ def test_paper_shows_everything_and_no_buttons(name, pages, show) -> None:
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 
-@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize("name", SHELL)
 def test_keys_reach_the_content_and_the_switches(name, pages, show) -> None:
     page = show(pages(name)).page
     page.keyboard.press("Tab")
@@ -242,10 +235,10 @@ def test_pages_are_small(name, limit, pages) -> None:
     assert pages(name).stat().st_size < limit
 
 
-@pytest.mark.parametrize("name", ["audit", "comparison"])
-def test_the_answer_is_on_the_first_screen(name, pages, show) -> None:
+@pytest.mark.parametrize("name", ["audit", "comparison"], scope="module")
+def test_the_answer_is_on_the_first_screen(name, look) -> None:
     """Verdict, how sure, the picture, the three numbers and what not to conclude."""
-    page = show(pages(name)).page  # 1280 by 900
+    page = look().page  # 1280 by 900
     for part in ("#answer", ".certainty", "table.dots", ".opening dl.numbers", ".limits"):
         box = page.locator(part).first.bounding_box()
         assert box["y"] + box["height"] <= 900, part

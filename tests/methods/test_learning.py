@@ -164,7 +164,7 @@ def test_the_published_network_stays_after_another_learner(data):
 
 def test_a_weight_comes_from_a_model_that_did_not_see_the_test(data):
     """Flipping one person's test does not move that person's own out-of-fold probability."""
-    method = make("ipw", "boost")
+    method = make("ipw", "linear")
     problem = SelectiveLabels.from_arrays(data.X, data.y, group=data.group)
     found = []
     for flipped in (False, True):
@@ -245,11 +245,10 @@ from dcem.table import Roles, read_table
 assert "dcem" in methods.names()
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 2)); y = np.where(rng.random(300) < .6, X[:, 0] > 0, np.nan)
-for name in ("tested-only", "ipw", "dr-learner"):
-    for learner in ("linear", "boost", "forest"):
-        model = methods.make(name, learner=learner, random_state=0).fit(X, y)
-        model.save("model")
-        assert np.array_equal(dcem.load_model("model").predict_proba(X), model.predict_proba(X))
+for name, learner in (("tested-only", "forest"), ("ipw", "boost"), ("dr-learner", "linear")):
+    model = methods.make(name, learner=learner, random_state=0).fit(X, y)
+    model.save("model")
+    assert np.array_equal(dcem.load_model("model").predict_proba(X), model.predict_proba(X))
 try:
     methods.make("tested-only").fit(X, y)
 except ImportError as error:
@@ -274,13 +273,13 @@ def test_learners_need_no_torch(tmp_path):
 
 
 def test_labels_may_be_missing_in_cross_validation_and_searches(data):
-    folds, judge = SelectiveKFold(3), scorer("tested-auc")
+    folds, judge = SelectiveKFold(2), scorer("tested-auc")
     score = cross_val_score(
         make("tested-only", "linear"), frame(data), data.y, cv=folds, scoring=judge
     )
-    assert score.shape == (3,)
+    assert score.shape == (2,)
     assert (score > 0.7).all()
-    grid = {"learner": ["linear", "boost"], "clip": [0.02, 0.1]}
+    grid = [{"learner": ["linear"], "clip": [0.02, 0.1]}, {"learner": ["boost"]}]
     search = GridSearchCV(make("ipw", "linear"), grid, cv=folds, scoring=judge)
     search.fit(data.X, data.y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()

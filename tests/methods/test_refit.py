@@ -32,17 +32,22 @@ def problem_of(X, y, tested, chance=None):
     )
 
 
-@pytest.fixture(scope="module")
-def loop():
-    """The first model, the table after the draw, and seconds for the model from scratch."""
-    X, y, tested = people(N, 0)
-    first = make("ensemble", random_state=0, n_jobs=1).fit_problem(problem_of(X, y, tested))
-    chance = np.ones(N)
+def once_round(n, budget, **params):
+    """The first model, and the table after the draw."""
+    X, y, tested = people(n, 0)
+    made = make("ensemble", random_state=0, n_jobs=1, **params)
+    first = made.fit_problem(problem_of(X, y, tested))
+    chance = np.ones(n)
     doubt = first.support(X)["distance"].to_numpy()[~tested]
-    chance[~tested] = allocate(doubt, np.zeros(len(doubt), int), 400)
+    chance[~tested] = allocate(doubt, np.zeros(len(doubt), int), budget)
     drawn = ~tested
     drawn[~tested] = draw(chance[~tested], 0)
     return first, problem_of(X, y, tested | drawn, chance)
+
+
+@pytest.fixture(scope="module")
+def loop():
+    return once_round(N, 400)
 
 
 def test_it_learns_what_the_first_model_could_not(loop):
@@ -95,8 +100,8 @@ def test_networks_begin_where_they_were(loop):
     assert again.models_[0].scaling is first_net.models_[0].scaling
 
 
-def test_the_same_again_and_after_saving(loop, tmp_path):
-    first, problem = loop
+def test_the_same_again_and_after_saving(tmp_path):
+    first, problem = once_round(600, 150, steps=50)
     first.save(tmp_path / "first")
     once, loaded = first.refit(problem), dcem.load_model(tmp_path / "first").refit(problem)
     expected = once.predict_proba(problem.X)

@@ -277,12 +277,7 @@ def _refuse_unreadable(table: pa.Table, roles: Roles) -> None:
     singles = [getattr(roles, name) for name in roles.named("column")]
     singles += roles.rate_columns(table.column_names).values()
     for name in [*filter(None, singles), *roles.tested, *roles.group]:
-        column = table.column(name)
-        if not values.is_known(column):
-            raise InputError(
-                f"Column {name!r} was given as {roles.of(name)!r}, but its cells are of the type "
-                f"{column.type}. Allowed: text, numbers, booleans, dates."
-            )
+        values.require_known(table.column(name), name)
 
 
 def _understand(

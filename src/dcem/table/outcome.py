@@ -164,6 +164,7 @@ def person_names(batch: Any, roles: Roles) -> np.ndarray:
 
 def _column(batch: Any, name: str) -> pa.ChunkedArray:
     column = batch.column(name)
+    values.require_known(column, name)
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
 
 

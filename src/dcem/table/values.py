@@ -79,6 +79,15 @@ def is_known(column: pa.ChunkedArray) -> bool:
     return bool(simple or is_number(column) or is_text(column) or is_date(column))
 
 
+def require_known(column: pa.ChunkedArray, name: str) -> None:
+    """Refuse a column with a role whose cells cannot be read."""
+    if not is_known(column):
+        raise InputError(
+            f"Column {name!r} has a role, but its cells are of the type {column.type}. Allowed: "
+            "text, numbers, booleans, dates."
+        )
+
+
 def is_date(column: pa.ChunkedArray) -> bool:
     """Whether Arrow stores dates, with or without the time of day, or times of day alone."""
     kind = column.type

@@ -49,9 +49,22 @@ class Built:
 
 
 @pytest.fixture(scope="session")
-def demo_builds(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Built]:
-    """The demo under every rule, and with cleaned features; the stages are shared."""
-    folder = tmp_path_factory.mktemp("demo")
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the demo is built; its stages, in `work`, are made once."""
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="session")
+def demo_shared(demo: Path, demo_folder: Path) -> CohortBuild:
+    """The demo as a hospital would share it: small counts withheld."""
+    out, work = demo_folder / "shared.parquet", demo_folder / "work"
+    return build_cohort(demo, out, work=work, release="demo")
+
+
+@pytest.fixture(scope="session")
+def demo_builds(demo: Path, demo_folder: Path) -> dict[str, Built]:
+    """The demo under every rule, and with cleaned features."""
+    folder = demo_folder
     builds = {}
     for options in ("corr24 published", "v2018 published", "head2019 published", "corr24 cleaned"):
         suspicion, features = options.split()

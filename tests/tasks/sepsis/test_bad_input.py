@@ -170,10 +170,6 @@ def test_the_demo_given_as_full(demo: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "cohort.parquet").exists()
 
 
-def test_the_demo_given_as_the_demo(demo: Path, tmp_path: Path) -> None:
-    assert build_cohort(demo, tmp_path / "cohort.parquet", release="demo").release == "demo"
-
-
 def test_an_altered_demo_is_built_with_a_warning(demo: Path, tmp_path: Path) -> None:
     altered = tmp_path / "altered"
     altered.mkdir()

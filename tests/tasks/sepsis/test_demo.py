@@ -97,36 +97,36 @@ def test_onset_counts_from_the_first_charting(demo_builds: dict) -> None:
     assert cohort.loc[cohort["y"] == 0, "onset_hours"].isna().all()
 
 
-@pytest.fixture(scope="module")
-def other_layouts(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The demo as upper-case quoted CSV, as Parquet with other types, and as a DuckDB file."""
-    upper = tmp_path_factory.mktemp("upper")
-    parquet = tmp_path_factory.mktemp("parquet")
-    database = tmp_path_factory.mktemp("database") / "mimic.duckdb"
-    connection = duckdb.connect(str(database))
-    connection.execute("CREATE SCHEMA mimiciii")
-    for table in TABLES:
-        path = demo / f"{table.upper()}.csv.gz"
-        source = f"read_csv('{path}', all_varchar = true, header = true, quote = '\"')"
-        described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-        names = [row[0] for row in described]
-        shout = ", ".join(f'"{name}" AS "{name.upper()}"' for name in names)
-        connection.execute(
-            f"COPY (SELECT {shout} FROM {source}) TO '{upper / table.upper()}.csv' "
-            "(HEADER, FORCE_QUOTE *)"
-        )
-        connection.execute(f"COPY (SELECT * FROM {source}) TO '{parquet / table}.parquet'")
-        connection.execute(f"CREATE TABLE mimiciii.{table} AS SELECT * FROM {source}")
-    connection.close()
-    return {"upper-case CSV": upper, "Parquet": parquet, "DuckDB": database}
+def in_another_layout(demo: Path, layout: str, folder: Path) -> Path:
+    """The demo as upper-case quoted CSV, as Parquet with other types, or as a DuckDB file."""
+    database = folder / "mimic.duckdb"
+    (folder / "tables").mkdir()
+    with duckdb.connect(str(database)) as connection:
+        connection.execute("CREATE SCHEMA mimiciii")
+        for table in TABLES:
+            path = demo / f"{table.upper()}.csv.gz"
+            source = f"read_csv('{path}', all_varchar = true, header = true, quote = '\"')"
+            if layout == "upper-case CSV":
+                described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+                shout = ", ".join(f'"{name}" AS "{name.upper()}"' for name, *_ in described)
+                place = f"{folder / 'tables' / table.upper()}.csv"
+                options = "(HEADER, FORCE_QUOTE *)"
+                connection.execute(f"COPY (SELECT {shout} FROM {source}) TO '{place}' {options}")
+            elif layout == "Parquet":
+                place = f"{folder / 'tables' / table}.parquet"
+                connection.execute(f"COPY (SELECT * FROM {source}) TO '{place}'")
+            else:
+                connection.execute(f"CREATE TABLE mimiciii.{table} AS SELECT * FROM {source}")
+    return database if layout == "DuckDB" else folder / "tables"
 
 
 @pytest.mark.parametrize("layout", some(["upper-case CSV", "Parquet", "DuckDB"], ["DuckDB"]))
 def test_every_layout_gives_the_same_answer(
-    demo_builds: dict, other_layouts: dict[str, Path], layout: str, tmp_path: Path
+    demo: Path, demo_builds: dict, layout: str, tmp_path: Path
 ) -> None:
     stays = tmp_path / "stays.csv"
-    build_cohort(other_layouts[layout], tmp_path / "cohort.parquet", stays=stays)
+    tables = in_another_layout(demo, layout, tmp_path)
+    build_cohort(tables, tmp_path / "cohort.parquet", stays=stays)
     got = pd.read_csv(stays, dtype=str, keep_default_na=False).set_index("icustay_id")
     pd.testing.assert_frame_equal(got, demo_builds["corr24 published"].stays)
 
@@ -145,7 +145,6 @@ def test_cleaning_changes_what_the_specification_says(demo_builds: dict) -> None
     }
 
 
-def test_ventilation_spells(demo: Path, tmp_path: Path) -> None:
+def test_ventilation_spells(demo_builds: dict, demo_folder: Path) -> None:
     """80 spells with both charting systems, 49 of them in MetaVision stays."""
-    build_cohort(demo, tmp_path / "cohort.parquet", work=tmp_path / "work")
-    assert len(pd.read_parquet(tmp_path / "work" / "ventilation.parquet")) == 49
+    assert len(pd.read_parquet(demo_folder / "work" / "ventilation.parquet")) == 49

@@ -96,9 +96,13 @@ def test_the_flow_figure_shows_every_step_with_the_published_counts(demo_builds:
         assert step["reason"] in text
 
 
-def test_a_shared_page_has_no_small_counts(demo: Path, tmp_path: Path) -> None:
+def test_the_demo_given_as_the_demo(demo_shared: CohortBuild) -> None:
+    assert demo_shared.release == "demo"
+
+
+def test_a_shared_page_has_no_small_counts(demo: Path, demo_shared: CohortBuild) -> None:
     """The demo has many: none may be in the page, the figure or the JSON files."""
-    built = build_cohort(demo, tmp_path / "cohort.parquet")
+    built = demo_shared
     stays = set(pd.read_csv(demo / "ICUSTAYS.csv.gz")["icustay_id"])
     page = to_html(cohort_document(built.flow, built.quality))
     raw = re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", page, re.DOTALL)
@@ -107,13 +111,13 @@ def test_a_shared_page_has_no_small_counts(demo: Path, tmp_path: Path) -> None:
     assert not [cell for cell in cells if re.fullmatch(r"\d( \(.*\))?", cell)]
     assert not re.search(r"− \d ", " ".join(words(draw_flow(built.flow).figure)))
     for name in ("flow", "quality"):
-        content = json.loads((tmp_path / f"cohort.{name}.json").read_text())
+        content = json.loads(built.out.with_name(f"shared.{name}.json").read_text())
         assert not [n for n in _integers(content) if n < 10]
         assert not set(_integers(content)) & stays
 
 
-def test_steps_between_hidden_counts_are_told_together(demo: Path, tmp_path: Path) -> None:
-    flow = build_cohort(demo, tmp_path / "cohort.parquet").flow
+def test_steps_between_hidden_counts_are_told_together(demo_shared: CohortBuild) -> None:
+    flow = demo_shared.flow
     together = [stage for stage in flow["stages"] if len(stage["steps"]) > 1]
     assert [(stage["removed"], stage["left"]) for stage in together] == [(50, 40), (24, 16)]
     assert [step for stage in flow["stages"] for step in stage["steps"]] == list(STEPS)
