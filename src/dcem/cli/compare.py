@@ -121,6 +121,7 @@ def compare(
             progress=progress,
             backend=backend,
             address=address,
+            lending=words == "credit",
         )
     document = compare_document(comparison)
     table_of_all = {} if out is None else {out / "comparison.csv": csv_text(comparison.to_frame())}

@@ -83,6 +83,7 @@ KEYS = {
         "caution",
         "Trust neither number alone; look at who could have been tested.",
     ),
+    "swap-set": ("methods", "note", ""),
     "other-assumption": (
         "methods",
         "caution",

@@ -16,6 +16,7 @@ import pandas as pd
 
 from dcem.estimation.findings import Finding
 from dcem.estimation.results import Effect, Histogram, Nuisance, Overlap, Target
+from dcem.estimation.swaps import SwapSet
 from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate
 
@@ -79,6 +80,10 @@ class Judgement:
     roc_curves: Mapping[str, Curve]  # by group
     calibration_curves: Mapping[str, CalibrationPoints]  # EVERYBODY, then by group
     decision_curves: Mapping[str, DecisionCurve]  # EVERYBODY, then by group
+    # What a lender asks; None unless it was asked for.
+    gini: Estimate | None = None
+    ks: Estimate | None = None
+    kickout: Estimate | None = None  # of those whom the comparison's reference would select
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,7 @@ class MethodResult:
     uses_truth: bool = False  # an oracle, there for comparison
     in_short: str = ""  # what it does, in a few words
     effects: tuple[Effect, ...] = ()  # of the columns that are told, on the score
+    swaps: SwapSet | None = None  # whom it would have tested instead; None unless it was asked for
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from dcem.compare.fitting import (
     pooled,
 )
 from dcem.compare.judge import Decision, Ranks, Scored, judge, testing_by_score
+from dcem.compare.lending import about_swaps, lent
 from dcem.compare.planted import DOING as PLANTING
 from dcem.compare.planted import FAMILIES, planting
 from dcem.compare.planted import MAX_ROWS as PLANTED_ROWS
@@ -50,6 +51,7 @@ from dcem.estimation.folds import percentiles, person_folds
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
 from dcem.extras import versions
+from dcem.methods.choosing import DEFAULT
 from dcem.methods.registry import ENTRIES, MEMBERS, METHODS
 from dcem.table import checks
 from dcem.table.disclosure import few_people
@@ -86,6 +88,7 @@ def compare_methods(
     progress: Progress = lambda text: None,
     backend: str = "local",
     address: str | None = None,
+    lending: bool = False,
 ) -> TableComparison:
     """Fit methods to a table and judge them on people they did not see, with or without the truth.
 
@@ -139,6 +142,9 @@ def compare_methods(
     backend, address
         "local" fits in processes of this machine, "ray" on the cluster at `address`, or on one
         started here. The results are the same.
+    lending
+        Whether what a lender asks is told, too: Gini, KS, the kickout metric, and the swap set of
+        each method at the present share of people tested (docs/credit.md).
     """
     known = truth if isinstance(truth, Mapping) else {} if truth is None else {"test": truth}
     oracles = test is not None and {"train", "validation"} <= known.keys()
@@ -248,6 +254,8 @@ def compare_methods(
             )
             for name, one in fitted.items()
         ]
+        if lending:
+            results = lent(results, evaluator, scored, ranks, reference)
         recovered = answer() if answer is not None else None
     standings = {
         target: standing
@@ -266,6 +274,9 @@ def compare_methods(
         floor,
         testing_told,
     )
+    if lending:
+        shown = {one.name: one for one in results}
+        told += tuple(about_swaps(shown[DEFAULT if DEFAULT in shown else reference]))
     warned = findings.warn(
         evaluator.overlap,
         evaluator.nuisances.reports,

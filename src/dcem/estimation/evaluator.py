@@ -203,7 +203,7 @@ class Evaluator:
     def auc_gain(self, target: str, score: np.ndarray, reference: np.ndarray) -> Estimate:
         """AUC of a score minus that of another on the same people."""
         gain = self.auc_of(target, score) - self.auc_of(target, reference)
-        return self._estimate(gain, self.lacking(target))
+        return self.told(gain, self.lacking(target))
 
     def auc_differences(self, target: str, score: np.ndarray) -> dict[tuple[str, str], Estimate]:
         """AUC of the first group minus that of the second, for every pair of groups with rows."""
@@ -219,9 +219,7 @@ class Evaluator:
             why = self.lacking(target, a) or self.lacking(target, b)
             crossed = self.masses[target].among(self.rows_of(a), self.rows_of(b))
             behind = min(self._people(target, a, True), self._people(target, b, False))
-            found[a, b] = self._estimate(
-                measures.auc(score, crossed), why, share=True, behind=behind
-            )
+            found[a, b] = self.told(measures.auc(score, crossed), why, share=True, behind=behind)
         return found
 
     def when_acting(self, target: str, acted: np.ndarray) -> dict[str, dict[str, Estimate]]:
@@ -236,8 +234,8 @@ class Evaluator:
                 behind = self._behind(target, name, acted, measure.of)
                 few = why or ("" if behind else "nobody to estimate it from")
                 by = measure.of != "everybody"
-                few = few or self._too_few_on_a_side(target, acted, rows, by_outcome=by)
-                found[key][name or EVERYBODY] = self._estimate(
+                few = few or self.too_few_on_a_side(target, acted, rows, by_outcome=by)
+                found[key][name or EVERYBODY] = self.told(
                     measure.value(acted, of), few, share=True, behind=behind
                 )
         return found
@@ -257,7 +255,7 @@ class Evaluator:
                 continue
             of = self.masses[target].among(self.rows_of(group))
             value = measures.calibration_in_the_large(score, of)
-            found[group or EVERYBODY] = self._estimate(value, self.lacking(target, group))
+            found[group or EVERYBODY] = self.told(value, self.lacking(target, group))
         return found
 
     def net_benefit(
@@ -268,17 +266,17 @@ class Evaluator:
         of, why = self.masses[target].among(rows), self.lacking(target, group)
         if not why and not (of.total != 0)[score >= threshold].any():
             return Estimate(0.0, 0.0, 0.0)  # nobody is acted on: no benefit, no doubt of it
-        few = self._too_few_on_a_side(target, score >= threshold, rows)
-        return self._estimate(measures.net_benefit(score, of, threshold), why or few)
+        few = self.too_few_on_a_side(target, score >= threshold, rows)
+        return self.told(measures.net_benefit(score, of, threshold), why or few)
 
     def precision_at_capacity(self, target: str, rank: np.ndarray, capacity: float) -> Estimate:
         """Share of positives among the `capacity` share of people ranked highest."""
         value = measures.precision_at_capacity(rank, self.masses[target], capacity)
         behind = round(capacity * len(np.unique(self.person[self.masses[target].total > 0])))
-        few = self._too_few_on_a_side(target, rank > 1 - capacity)
-        return self._estimate(value, self.lacking(target) or few, share=True, behind=behind)
+        few = self.too_few_on_a_side(target, rank > 1 - capacity)
+        return self.told(value, self.lacking(target) or few, share=True, behind=behind)
 
-    def _too_few_on_a_side(
+    def too_few_on_a_side(
         self,
         target: str,
         acted: np.ndarray,
@@ -310,7 +308,7 @@ class Evaluator:
     def prevalence(self, target: str, group: str | None = None) -> Estimate:
         """Share of positives."""
         value = self.prevalence_of(target, self.rows_of(group))
-        return self._estimate(value, self.lacking(target, group), share=True)
+        return self.told(value, self.lacking(target, group), share=True)
 
     def _people(self, target: str, group: str | None, positive: bool) -> int:
         """How many people are known to be positive (or not) behind a target."""
@@ -321,9 +319,10 @@ class Evaluator:
         """The outcomes behind a target [n], NaN where there are none."""
         return self.problem.y_obs if target != "truth" or self.truth is None else self.truth
 
-    def _estimate(
-        self, value: Statistic, why: str, *, share: bool = False, behind: int = 0
+    def told(
+        self, value: Statistic, why: str = "", *, share: bool = False, behind: int = 0
     ) -> Estimate:
+        """A number with its interval, or the reason why there is none."""
         if why:
             return Estimate(nan, reason=why)
         return value.estimate(

@@ -130,6 +130,48 @@ def share_acted_on(acted: np.ndarray, masses: Masses) -> Statistic:
     return quotient(acted * masses.total, masses.total)
 
 
+@_of_masses
+def ks(score: np.ndarray, masses: Masses, half: np.ndarray) -> Statistic:
+    """The largest difference, over cut-offs, of the shares of positives and negatives above one.
+
+    The cut-off that is best among these people flatters the score; one that was found on half of
+    them (a mask [n]) and is applied to the rest falls short. Their mean is told.
+    """
+    found = _separation(score >= _best_cut(score, masses), masses)
+    halves = [half, ~half]
+    crossed = [
+        _separation(score >= _best_cut(score, masses.among(one)), masses.among(other)).value
+        for one, other in (halves, halves[::-1])
+    ]
+    return Statistic((found.value + sum(crossed) / 2) / 2, found.influence)
+
+
+def _best_cut(score: np.ndarray, masses: Masses) -> float:
+    """The cut-off at and above which positives and negatives differ most."""
+    place, n_places = _places(-score)
+    shares = [
+        np.cumsum(np.bincount(place, mass, minlength=n_places)) / mass.sum()
+        for mass in (masses.positive, masses.negative)
+    ]
+    return float(-np.unique(-score)[int(np.argmax(shares[0] - shares[1]))])
+
+
+def _separation(above: np.ndarray, masses: Masses) -> Statistic:
+    """Share of the positives above a cut-off (a mask [n]), minus that of the negatives."""
+    p, q = masses.positive, masses.negative
+    return quotient(above * p, p) - quotient(above * q, q)
+
+
+@_of_masses
+def kickout(first: np.ndarray, second: np.ndarray, masses: Masses) -> Statistic:
+    """Of those in `first`, the share of positives not in `second`, minus that of the negatives.
+
+    Kozodoi et al., "Shallow self-learning for reject inference in credit scoring", 2019; see
+    `dcem.metrics.kickout`.
+    """
+    return _separation(~second, masses.among(first))
+
+
 @dataclass(frozen=True)
 class Measure:
     """What a number of a comparison is called, and of whom it is a share: they stand behind it."""

@@ -99,9 +99,9 @@ def swap_set(judge: Evaluator, rank: np.ndarray) -> SwapSet:
     within = judge.reach.within
 
     def told(value: Statistic, few: str = "") -> Estimate:
-        return judge._estimate(value, few, share=True)
+        return judge.told(value, few, share=True)
 
-    plain = judge._too_few_on_a_side("tested", chosen)
+    plain = judge.too_few_on_a_side("tested", chosen)
     now = measures.prevalence(seen)
     then = measures.prevalence(judge.masses["dr"].among(chosen))
     came = masks["swapped in"]
@@ -115,7 +115,7 @@ def swap_set(judge: Evaluator, rank: np.ndarray) -> SwapSet:
         },
         now=told(now),
         then=told(then),
-        change=judge._estimate(then - now, ""),
+        change=judge.told(then - now, ""),
         reach=float(weight @ (came & within) / max(weight @ came, 1e-300)),
         groups=_by_group(judge, chosen, weight),
     )

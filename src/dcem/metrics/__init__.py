@@ -52,6 +52,7 @@ from dcem.metrics.groups import (
     xauc,
     xauc_difference,
 )
+from dcem.metrics.lending import gini, kickout, ks
 from dcem.metrics.registry import RANKING, ranking
 from dcem.metrics.roc import RocCurve, auc, roc_curve
 
@@ -67,10 +68,13 @@ __all__ = [
     "bootstrap",
     "calibration_curve",
     "calibration_error",
+    "gini",
     "group_auc",
     "group_calibration_curves",
     "group_calibration_error",
     "group_roc_curves",
+    "kickout",
+    "ks",
     "ranking",
     "roc_curve",
     "roc_gap",

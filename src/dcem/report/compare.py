@@ -39,6 +39,7 @@ from dcem.report.document import (
 from dcem.report.drivers import drivers
 from dcem.report.figures import curves, people
 from dcem.report.findings import listed_findings
+from dcem.report.lending import lending
 from dcem.report.style import Drawing
 from dcem.text import count
 
@@ -97,6 +98,7 @@ def _sections(
     yield "short", "In short", [Text(_said(comparison.findings), bullets=True)]
     yield "tested", "Who is tested, and what is seen", [*about_data, *_tested(comparison)]
     yield "side", "Methods side by side", [*_side_by_side(comparison)]
+    yield "lending", "What a lender asks", [*lending(comparison)]
     for key, heading, name, draw in CURVES:
         yield key, heading, _by_target(comparison, name, draw)
     yield "drivers", "What drives the score, and what drives testing", [*_drivers(comparison)]

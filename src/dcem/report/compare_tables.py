@@ -6,7 +6,7 @@ what is shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dcem.compare.disclosure import shown_counts
@@ -90,6 +90,9 @@ CAPTIONS: Mapping[str, tuple[str, str]] = {
     ),
     "calibration_in_the_large": ("Mean score minus mean risk, {of}", "gain"),
     "precision_at_capacity": ("Precision among the {of} with the highest scores", "score"),
+    "gini": ("Gini: twice the AUC, minus 1", "score"),
+    "ks": ("KS: the largest distance between positives and negatives, over cut-offs", "score"),
+    "kickout": ("Kickout: whom it leaves out of what `{reference}` would select", "gain"),
     "net_benefit": ("Net benefit of acting at a risk of {of}", "fine score"),
     **{
         name: (f"{measure.words.capitalize()} in group {{of}}, acting on {{decision}}", "score")
@@ -97,6 +100,9 @@ CAPTIONS: Mapping[str, tuple[str, str]] = {
     },
 }
 Key = tuple[str, Any]  # a metric, and of whom or at what
+
+
+LENDING: tuple[Key, ...] = (("gini", ""), ("ks", ""), ("kickout", ""))  # what a lender asks
 
 
 def _first_shown(comparison: TableComparison) -> list[Key]:
@@ -119,15 +125,17 @@ def _cells(comparison: TableComparison, method: MethodResult, key: Key) -> list[
     found: list[Cell] = []
     for target in comparison.targets:
         known = {(m, of): e for m, of, e in estimates(method.judgements[target.key])}
-        nothing: Cell = "reference" if key[0] == "auc_gain" else NOTHING
+        nothing: Cell = "reference" if key[0] in ("auc_gain", "kickout") else NOTHING
         shown = estimate(known[key], CAPTIONS[key[0]][1]) if key in known else nothing
         found.append(shown if target.available else NOTHING)
     return found
 
 
-def headline_numbers(comparison: TableComparison) -> Iterator[Dots]:
+def headline_numbers(
+    comparison: TableComparison, keys: Iterable[Key] | None = None
+) -> Iterator[Dots]:
     """What a reader wants first, a picture each: one row per method, one column per target."""
-    for key in _first_shown(comparison):
+    for key in _first_shown(comparison) if keys is None else keys:
         rows = []
         for method in comparison.methods:
             chance = [method.judgements[t.key].gap_by_chance for t in comparison.targets]
@@ -151,7 +159,7 @@ def other_tables(comparison: TableComparison) -> Iterator[Table]:
     """All other numbers: by group, by pair, by capacity and by threshold."""
     judged = [j for method in comparison.methods for j in method.judgements.values()]
     keys = dict.fromkeys((metric, of) for j in judged for metric, of, _ in estimates(j))
-    shown = _first_shown(comparison)
+    shown = [*_first_shown(comparison), *LENDING]
     for key in keys:
         if key in shown or (key[0] == "auc_against" and len(comparison.groups) == 2):
             continue  # of two groups, what one is against the other has been shown

@@ -1,0 +1,58 @@
+"""What a lender asks, from a comparison to its page and back."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import dcem
+from dcem.report.from_json import read_result
+from dcem.report.to_markdown import to_markdown
+from dcem.table.labels import SelectiveLabels
+
+pytestmark = pytest.mark.filterwarnings("ignore::dcem.table.messages.DataWarning")
+
+
+@pytest.fixture(scope="module")
+def compared():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 2))
+    y = rng.random(800) < expit(-0.5 + 1.4 * X[:, 0])
+    approved = rng.random(800) < expit(0.4 - 0.9 * X[:, 0])
+    group = np.where(rng.random(800) < 0.4, "b", "a")
+    problem = SelectiveLabels.from_arrays(X, np.where(approved, y, np.nan), group=group)
+    names = ["tested-only:linear", "parcelling", "heckman"]
+    return dcem.compare_methods(
+        problem, names, lending=True, planted=0, folds=2, resamples=20, members=1
+    )
+
+
+def test_every_method_and_target_has_them(compared) -> None:
+    frame = compared.to_frame().set_index(["metric", "method", "target"])["value"]
+    for target in ("tested", "dr"):
+        area = frame["auc", "parcelling", target]
+        assert frame["gini", "parcelling", target] == pytest.approx(2 * area - 1)
+        assert 0 < frame["ks", "heckman", target] < 1
+    assert "tested-only:linear" not in frame["kickout"].index.get_level_values("method")
+    assert -1 <= frame["kickout", "heckman", "dr"] <= 1
+    for method in compared.methods:
+        assert sum(method.swaps.share.values()) == pytest.approx(1)
+        assert method.swaps.rate["swapped in"].estimable
+    keys = {finding.key: finding for finding in (*compared.findings, *compared.warnings)}
+    assert keys["swap-set"].values["method"] == "tested-only:linear"
+    assert keys["other-assumption"].values["method"] == "heckman"
+
+
+def test_the_page_has_them_in_a_lenders_words_and_comes_back(compared, tmp_path) -> None:
+    page = compared.to_markdown(words="credit")
+    assert "## What a lender asks" in page
+    assert "declined now, approved by the score (swapped in)" in page
+    assert "untested" not in page.partition("## What a lender asks")[2].partition("\n## ")[0]
+    path = tmp_path / "comparison.json"
+    path.write_text(compared.to_json())
+    saved = json.loads(path.read_text())
+    assert saved["methods"][1]["swaps"]["share"].keys() == compared.methods[1].swaps.share.keys()
+    again = to_markdown(read_result(path), "credit")
+    first, second = (one.partition("## What a lender asks")[2][:1500] for one in (page, again))
+    assert first == second
