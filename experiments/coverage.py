@@ -8,6 +8,9 @@
 Tables whose truth is known are censored by a testing policy, and a score is judged without the
 truth of the untested, as on a user's table. How often does the 95 % interval contain the value in
 the population, and how wide is it against that with full truth? "Not estimable" counts as a miss.
+Where part of the people is out of reach of the tests, estimates are about the others: the value is
+then that of the population without the people least likely to be tested, as many of each group as
+were left out of the sample.
 
 Simulated cells draw 4,000 new people a repetition (`make_sinusoid`). Censored cells draw 4,000 rows
 with replacement from a complete real table, which is the population: readmission by race and long
@@ -75,11 +78,11 @@ CELLS = (
 # -- worlds: where people come from ----------------------------------------------------------
 
 
-def simulated(cell: Cell, seed: int, n: int) -> tuple[Any, np.ndarray]:
-    """People of the paper's simulation, and their truth."""
+def simulation(cell: Cell, seed: int, n: int) -> Any:
+    """A task of the paper's simulation."""
     from dcem.tasks import make_sinusoid
 
-    task = make_sinusoid(
+    return make_sinusoid(
         k=cell.tested / 0.25,
         testing_slope=cell.slope,
         stream="independent",
@@ -88,7 +91,6 @@ def simulated(cell: Cell, seed: int, n: int) -> tuple[Any, np.ndarray]:
         n_validation=2,
         n_test=n,
     )
-    return task.test, task.truth["test"]
 
 
 @cache
@@ -146,18 +148,23 @@ def censored(cell: Cell, seed: int, n: int, path: str) -> tuple[Any, np.ndarray]
 def draw(cell: Cell, seed: int, n: int, path: str) -> tuple[Any, np.ndarray]:
     """People, as a method may see them, and their truth."""
     if cell.table == "simulated":
-        return simulated(cell, seed, n)
+        task = simulation(cell, seed, n)
+        return task.test, task.truth["test"]
     return censored(cell, seed, n, path)
 
 
 @cache
-def population(cell: Cell, path: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features, truth and group of those whom the intervals are about."""
+def population(cell: Cell, path: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Features, truth, group and place in the order of testing (0 to 1, of the group)."""
     if cell.table == "simulated":
-        problem, truth = simulated(cell, 10**6, POPULATION)
-        return problem.X, truth, problem.group
-    X, y, group, _ = complete_table(cell.table, path)
-    return X, y, group
+        task = simulation(cell, 10**6, POPULATION)
+        X, y, group = task.test.X, task.truth["test"], task.test.group
+        tested = task.process.testing_probability(X, group)
+    else:
+        X, y, group, _ = complete_table(cell.table, path)
+        tested = policy(cell, path)
+    place = pd.Series(tested).groupby(group).rank(pct=True).to_numpy()
+    return X, y, group, place
 
 
 # -- scores, and their value in the population -------------------------------------------------
@@ -175,12 +182,18 @@ def fit_score(problem: Any, rows: Any = slice(None)) -> Callable[[np.ndarray], n
     return lambda X: model.predict_proba(X)[:, 1]
 
 
-def values_of(score: Callable[[np.ndarray], np.ndarray], cell: Cell, path: str) -> np.ndarray:
-    """AUC and signed AUC difference of a score in the population."""
+def values_of(
+    score: Callable[[np.ndarray], np.ndarray],
+    cell: Cell,
+    path: str,
+    lost: tuple[float, float] = (0, 0),
+) -> np.ndarray:
+    """AUC and signed AUC difference in the population, without the share of each group `lost`."""
     from dcem.metrics import auc
 
-    X, y, group = population(cell, path)
-    s = score(X)
+    X, y, group, place = population(cell, path)
+    within = place > np.array(lost)[group]
+    y, group, s = y[within], group[within], score(X[within])
     each = [auc(y[group == code], s[group == code]) for code in (0, 1)]
     return np.array([auc(y, s), each[0] - each[1]])
 
@@ -203,24 +216,32 @@ def repeat(cell: Cell, seed: int, path: str) -> list[dict[str, Any]]:
 
     problem, truth = draw(cell, seed, ROWS, path)
     fold = person_folds(problem, FOLDS, seed)
+    fixed, value = fixed_score(cell, path)
     if cell.scores == "fixed":
-        score, value = fixed_score(cell, path)
-        scored = score(problem.X)
+        models, scored = [fixed], fixed(problem.X)
     else:
-        scored, values = np.empty(ROWS), []
-        for number in range(FOLDS):
-            one = fit_score(problem, fold != number)
+        models = [fit_score(problem, fold != number) for number in range(FOLDS)]
+        scored = np.empty(ROWS)
+        for number, one in enumerate(models):
             scored[fold == number] = one(problem.X[fold == number])
-            values.append(values_of(one, cell, path))
-        scored, value = percentiles(scored, fold), np.mean(values, axis=0)
+        scored = percentiles(scored, fold)
+        value = np.mean([values_of(one, cell, path) for one in models], axis=0)
     judge = Evaluator(problem, truth=truth, fold=fold, random_state=seed)
+    within = judge.reach.within
+    reached = value
+    if not within.all():
+        lost = tuple(float((~within)[problem.group == code].mean()) for code in (0, 1))
+        reached = np.mean([values_of(one, cell, path, lost) for one in models], axis=0)
     rows = []
     for target in judge.masses:
+        part = target in ("ipw", "dr")
+        values = reached if part else value
         estimates = judge.auc(target, scored), *judge.auc_differences(target, scored).values()
-        for metric, known, found in zip(("auc", "auc_difference"), value, estimates, strict=True):
+        for metric, known, found in zip(("auc", "auc_difference"), values, estimates, strict=True):
             rows.append(
                 {
                     **asdict(cell), "target": target, "metric": metric, "truth": known,
+                    "reach": within.mean() if part else 1.0,
                     "estimate": found.value, "width": found.high - found.low,
                     "covered": bool(found.low <= known <= found.high),
                 }
@@ -263,7 +284,8 @@ def together(before: pd.DataFrame | None, after: pd.DataFrame) -> pd.DataFrame:
     merged = pair[keys].copy()
     for count in ("repetitions", "covered", "not_estimable"):
         merged[count] = pair[count] + pair[f"{count}_after"]
-    merged["truth"] = _weighed(pair, "truth", pair["repetitions"], pair["repetitions_after"])
+    for mean in ("truth", "reach"):
+        merged[mean] = _weighed(pair, mean, pair["repetitions"], pair["repetitions_after"])
     n, m = (pair[f"repetitions{s}"] - pair[f"not_estimable{s}"] for s in ("", "_after"))
     for mean in ("bias", "width"):
         merged[mean] = _weighed(pair, mean, n, m)
@@ -291,6 +313,7 @@ def summarise(table: pd.DataFrame) -> pd.DataFrame:
         covered=("covered", "sum"),
         not_estimable=("estimate", lambda values: int(values.isna().sum())),
         truth=("truth", "mean"),
+        reach=("reach", "mean"),
         bias=("error", "mean"),
         sd=("error", "std"),
         width=("width", "mean"),
@@ -309,7 +332,7 @@ def rated(summary: pd.DataFrame) -> pd.DataFrame:
 
 def show(out: Path) -> None:
     table = pd.read_csv(out / "coverage.csv")
-    shown = ["coverage", "not_estimable", "bias", "times_full_truth"]
+    shown = ["coverage", "not_estimable", "reach", "bias", "times_full_truth"]
     for target in ("dr", "ipw", "tested", "truth"):
         print(f"\n{target}")
         part = table[table["target"] == target].drop(columns=["target", "repetitions"])

@@ -41,7 +41,7 @@ def test_two_parts_of_a_run_are_the_whole(coverage: ModuleType) -> None:
                 rows.append(
                     {
                         **asdict(cell), "repetition": repetition, "target": target,
-                        "metric": "auc", "truth": 0.5 + 0.01 * repetition,
+                        "metric": "auc", "truth": 0.5 + 0.01 * repetition, "reach": rng.random(),
                         "estimate": np.nan if refused else rng.normal(0.5, 0.1),
                         "width": np.nan if refused else rng.random(),
                         "covered": not refused and rng.random() < 0.9,
