@@ -24,7 +24,7 @@ LAYERS = [
     {"estimation"},
     {"methods"},
     {"saving"},
-    {"audit", "compare"},
+    {"audit", "compare", "monitor"},
     {"scoring", "tasks"},
     {"benchmark"},
     {"report"},

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from dcem.compare.run import compare_methods
     from dcem.methods.dcem import DCEMClassifier
     from dcem.scoring.model import load_model
+    from dcem.scoring.monitoring import monitor_model
     from dcem.table.labels import SelectiveLabels
     from dcem.table.load import read_table
     from dcem.table.messages import DataWarning, InputError
@@ -61,6 +62,7 @@ __all__ = [
     "load_model",
     "methods",
     "metrics",
+    "monitor_model",
     "read_table",
     "table",
     "tasks",
@@ -77,6 +79,7 @@ _HOME = {
     "audit_labels": "dcem.audit.run",
     "compare_methods": "dcem.compare.run",
     "load_model": "dcem.scoring",
+    "monitor_model": "dcem.scoring",
     "read_table": "dcem.table.load",
 }
 _SUBPACKAGES = {"methods", "metrics", "table", "tasks"}

@@ -19,6 +19,7 @@ HOOKS = {
     "audit_document": "dcem.report.audit",
     "compare_document": "dcem.report.compare",
     "card_document": "dcem.report.card",
+    "monitor_document": "dcem.report.monitor",
     "to_html": "dcem.report.to_html",
     "for_notebook": "dcem.report.to_html",
     "to_markdown": "dcem.report.to_markdown",

@@ -36,6 +36,7 @@ MOVED = 2_000  # of them to show the direction
 DESCRIBED = 15  # columns whose direction is described, the most important ones
 CATEGORIES = 12  # a column with no more distinct values is described by its categories
 GROUP = "(group)"
+TIME = "(time)"
 
 
 def find_drivers(
@@ -62,8 +63,10 @@ def find_drivers(
         target[rows].astype(bool),
         people.weight[rows],
     )
-    names = list(sources) + [GROUP] * (features.n_groups if features.group is not None else 0)
-    labels = [*problem.feature_names, *(problem.group_names if GROUP in names else ())]
+    names = list(sources) + [TIME] * (features.time is not None)
+    names += [GROUP] * (features.n_groups if features.group is not None else 0)
+    labels = [*problem.feature_names, *[TIME] * (TIME in names)]
+    labels += problem.group_names if GROUP in names else ()
     part = People(people.weight[rows], None, len(rows))
     base = asked.losses(asked.X)
     found = []

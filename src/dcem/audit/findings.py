@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf, isnan, nan
 from typing import Any
 
-from dcem.audit.drivers import GROUP
+from dcem.audit.drivers import GROUP, TIME
 from dcem.audit.results import Audit, Breakdown, TestingRate
 from dcem.audit.wording import word
 from dcem.estimation.effects import MUCH, TIMES
@@ -45,11 +45,8 @@ def clear_disparities(audit: Audit) -> list[TestingRate]:
     Clear: beyond chance, large enough to matter, and so under every kind of model that the
     mixture of models rests on.
     """
-    return [
-        rate
-        for rate in audit.testing
-        if rate.p_value < CLEAR and matters(rate.difference, audit) and not depends_on_model(rate)
-    ]
+    clear = _clearly(audit, audit.testing)
+    return [rate for rate in audit.testing if rate.group in clear]
 
 
 def matters(difference: Estimate, audit: Audit) -> bool:
@@ -196,7 +193,7 @@ def _models(audit: Audit) -> Iterator[Finding]:
 
 
 def _features(audit: Audit) -> Iterator[Finding]:
-    columns = [driver for driver in audit.drivers if driver.column != GROUP]
+    columns = [driver for driver in audit.drivers if driver.column not in (GROUP, TIME)]
     first = columns[0] if len(columns) >= 3 else None  # of two, one always has more than half
     if first is not None and first.column in audit.suspicious:
         first = None  # told already
@@ -326,6 +323,38 @@ def _test(audit: Audit) -> Iterator[Finding]:
             )
 
 
+def _time(audit: Audit) -> Iterator[Finding]:
+    found = audit.over_time
+    if found is None:
+        return
+    if found.late is not None:
+        yield Finding("late-results", "caution", "time", values=vars(found.late))
+    changed = _clearly(audit, found.testing)
+    if changed:
+        yield Finding("testing-changed", "note", "time", values={"periods": changed})
+    outcome = found.outcome
+    if outcome is not None and outcome.p_value < CLEAR:
+        ratios = {name: e for name, e in outcome.odds_ratio.items() if e.excludes(1)}
+        far = any(e.low > FAR or e.high < 1 / FAR for e in ratios.values())
+        values = {"odds_ratios": ratios, "p_value": outcome.p_value}
+        yield Finding("outcome-changed", "caution" if far else "note", "time", values=values)
+    driven = _clearly(audit, found.earlier)
+    if driven:
+        yield Finding("earlier-results", "caution", "time", values={"history": driven})
+
+
+def _clearly(audit: Audit, rates: Sequence[TestingRate]) -> dict[str, Estimate]:
+    """Differences at equal features that are clear, as those between groups are."""
+    return {
+        rate.group: rate.difference
+        for rate in rates
+        if rate.difference.estimable
+        and rate.p_value < CLEAR
+        and matters(rate.difference, audit)
+        and not depends_on_model(rate)
+    }
+
+
 def _independence(audit: Audit) -> Iterator[Finding]:
     found = audit.independence
     if found is None:
@@ -403,6 +432,7 @@ _PARTS = (
     _outcome_test,
     _prevalence,
     _test,
+    _time,
     _independence,
     _sensitivity,
     _needed,

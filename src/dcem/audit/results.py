@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.estimation.findings import Finding
+from dcem.estimation.periods import LateResults
 from dcem.estimation.results import Overlap
 from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate
@@ -250,6 +251,29 @@ class TestErrors:
 
 
 @dataclass(frozen=True)
+class Period:
+    """Testing and its results in one period, of everybody or of one group."""
+
+    since: str
+    group: str
+    tested: Estimate  # share of the rows
+    positive: Estimate  # share of the tests
+
+
+@dataclass(frozen=True)
+class OverTime:
+    """Everything about time that an audit found."""
+
+    begins: str  # the first and the last time, but for a few rows
+    ends: str
+    shown: tuple[Period, ...]
+    testing: tuple[TestingRate, ...]  # of each period, against the others at equal features
+    outcome: Independence | None  # of the period, given the features, among the tested
+    earlier: tuple[TestingRate, ...]  # by the last result, at equal features; empty without people
+    late: LateResults | None
+
+
+@dataclass(frozen=True)
 class Needed:
     """How many tests a group needs for a wanted precision of how common its outcome is."""
 
@@ -322,6 +346,7 @@ class Audit(ShowsItself):
     test_errors: TestErrors | None = None
     preference: Preference | None = None
     testing_only: tuple[str, ...] = ()  # columns said to drive testing and not the outcome
+    over_time: OverTime | None = None
 
     @property
     def grouped(self) -> bool:

@@ -13,6 +13,7 @@ from dcem.audit.calibration import calibrate
 from dcem.audit.drivers import find_drivers
 from dcem.audit.errors import test_errors
 from dcem.audit.independence import check_independence, no_test
+from dcem.audit.over_time import TOLD, over_time
 from dcem.audit.performance import performance_sensitivity
 from dcem.audit.preference import preference
 from dcem.audit.prevalence import hidden_gap, prevalences, tests_needed
@@ -162,6 +163,9 @@ def audit_labels(
             )
         ),
     )
+    if problem.time is not None:
+        told = over_time(problem, people, fold, rng, learners, row_budget, progress)
+        found = replace(found, over_time=told)
     if nuisances.testing_model is not None:
         progress("asking what drives testing")
         found = replace(
@@ -222,6 +226,10 @@ def audit_steps(
     for name in attributes or {}:
         both = _models(folds, {"who is tested": 1.0, "the group": 1.0})
         found |= {f"{name}: {step}": part for step, part in both.items()}
+    if problem.time is not None:
+        for name in TOLD.values():
+            both = _models(folds, {"who is tested": 1.0, "the group": 1.0})
+            found |= {f"{name}: {step}": part for step, part in both.items()}
     last = ("asking what drives testing", "trying what nobody measured")
     return found | dict.fromkeys(last, 0.5 * folds)
 

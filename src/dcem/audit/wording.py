@@ -13,6 +13,7 @@ from math import isnan
 from typing import Any
 
 from dcem.audit.wording_outcomes import OUTCOMES, Words, points_of
+from dcem.audit.wording_time import TIME
 from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.metrics.estimate import Estimate
 from dcem.text import group, groups, listed, number, percent, points, ratio
@@ -59,6 +60,13 @@ TO_DO = {
     "test-errs": "State where the rates come from wherever these numbers are used.",
     "test-could-explain": "Find out how much the test finds in each group, and state it "
     "(`test_sensitivity`).",
+    "late-results": "Find out how long results take. If they are not in yet, leave the last rows "
+    "out (`until`); if testing stopped, ask why.",
+    "testing-changed": "Ask what changed; judge models on the latest rows.",
+    "outcome-changed": "Do not carry old numbers forward: judge and recalibrate on the latest "
+    "rows, and watch the model in use.",
+    "earlier-results": "Give every row what was known of earlier results (`dcem history` does it), "
+    "and audit again.",
     "fragile": "Say so wherever this conclusion is used.",
 }
 
@@ -394,4 +402,5 @@ _WORDS: dict[str, Words | Callable[[Finding, Mapping[str, Any]], Words]] = {
     "excluded-weak": _excluded,
     "missing-by-testing": _missing,
     **OUTCOMES,
+    **TIME,
 }

@@ -49,9 +49,17 @@ COMMANDS = {
         "dcem.cli.predict:predict",
         "Score the people of a table of any length with a fitted model.",
     ),
+    "monitor": Entry(
+        "dcem.cli.monitor:monitor",
+        "Does a model still hold? What changed since it was fitted.",
+    ),
     "next-tests": Entry(
         "dcem.cli.next_tests:next_tests",
         "Give everybody untested a probability of being tested next, and say why.",
+    ),
+    "history": Entry(
+        "dcem.cli.history:history",
+        "Add what was known of each person's earlier tests to every row of a table.",
     ),
     "report": Entry(
         "dcem.cli.report:report",

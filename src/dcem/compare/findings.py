@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from dcem.compare.results import GroupCounts, Judgement, MethodResult, Standing
 from dcem.estimation.effects import drives_testing_more
 from dcem.estimation.findings import Finding
@@ -19,6 +22,8 @@ from dcem.methods.choosing import DEFAULT, choose
 from dcem.methods.registry import ENTRIES
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD
+from dcem.table.labels import SelectiveLabels
+from dcem.table.times import said
 from dcem.text import group, listed, number, percent
 from dcem.text import groups as named
 
@@ -72,6 +77,7 @@ KEYS = {
         "caution",
         "Read the intervals, not the middle; test people who are seldom tested.",
     ),
+    "judged-later": ("methods", "note", ""),
     "row-budget": ("methods", "note", "Compare again with more rows (`max_rows`)."),
     "unpredictable": (
         "methods",
@@ -347,6 +353,22 @@ def about_drivers(whose: str, testing: Sequence[Effect], score: Sequence[Effect]
 
 
 # -- warnings ----------------------------------------------------------------------------------
+
+
+def about_time(problem: SelectiveLabels, block: np.ndarray) -> Finding:
+    """From when on rows were judged, and how many of them are of people met before."""
+    assert problem.time is not None
+    later = block > 0
+    first = pd.Series(block).groupby(problem.person).transform("min").to_numpy()
+    met = float((first < block)[later].mean())
+    since = said(np.sort(problem.time[later])[min(9, int(later.sum()) - 1)])
+    sentence = f"Judged in the future: rows from {since} on, each by models of earlier rows alone."
+    text = (
+        f"{percent(met)} of them are of people with earlier rows, which the models had seen, as "
+        "they will have in use. What is judged is less than the whole table, so intervals are "
+        "wider than those of a cross-validation."
+    )
+    return found("judged-later", sentence, text, since=since, met=met)
 
 
 def warn(

@@ -244,6 +244,21 @@ def fold_parts(
     ]
 
 
+def later_parts(
+    problem: SelectiveLabels, block: np.ndarray, questions: Questions | None = None
+) -> list[Part]:
+    """For each block of time but the first, all earlier rows to learn from and its own to score."""
+    later = block[block > 0]
+    return [
+        Part(
+            problem.subset(block < k),
+            problem.subset(block == k),
+            asked=None if questions is None else questions.among(later == k),
+        )
+        for k in np.unique(later)
+    ]
+
+
 def pooled(fitted: Sequence[Fitted], fold: np.ndarray) -> Fitted:
     """Every row scored by the model of the other folds; the history is that of the first."""
     scores = np.empty((len(fitted[0].members), len(fold)))

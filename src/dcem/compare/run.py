@@ -2,7 +2,9 @@
 
 Every method is fitted to all folds but one and scores the people of the one left out, until
 everybody has a score from models that did not see them; a person's rows stay in one fold. Or people
-to judge by are given, and every method is fitted once. What is fitted is what `dcem fit` delivers:
+to judge by are given, and every method is fitted once. Or rows have a time: then a block of time is
+scored by models of all that came before it, as in use, where people return and their earlier rows
+may have been learnt from; nobody's later rows ever are. What is fitted is what `dcem fit` delivers:
 the same ensemble, the same batches. The scores are judged by an `Evaluator` for each target, and,
 since no estimate can say for certain who serves this table best, outcomes are planted in it as well
 (`planted`).
@@ -35,6 +37,7 @@ from dcem.compare.fitting import (
     fit_and_score,
     fit_steps,
     fold_parts,
+    later_parts,
     pooled,
 )
 from dcem.compare.judge import Decision, Ranks, Scored, judge, testing_by_score
@@ -47,7 +50,7 @@ from dcem.estimation import overlap
 from dcem.estimation.cross_fitting import modelling
 from dcem.estimation.effects import Questions, effects_on_testing, most_telling
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.folds import percentiles, person_folds
+from dcem.estimation.folds import percentiles, person_folds, time_blocks
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
 from dcem.extras import versions
@@ -106,7 +109,8 @@ def compare_methods(
         from the truth, "train" and "validation".
     test, validation
         People to judge by, and to stop by, where the table was split beforehand. Without `test`
-        everybody is judged, by cross-validation.
+        everybody is judged, by cross-validation, or, where rows have a time, the later half of them
+        by models of what came before.
     folds
         Of the cross-validation, at least 2.
     max_rows
@@ -156,16 +160,22 @@ def compare_methods(
     rows = within_budget(problem, max_rows if test is None else None, random_state)
     problem = problem.subset(rows)
     checks.check_learnable(problem.y_obs, problem.tested, "label", "tested")
-    judged_by = problem if test is None else test
+    block = time_blocks(problem, folds) if test is None and problem.time is not None else None
+    later = np.ones(len(problem), bool) if block is None else block > 0
+    judged_by = problem.subset(later) if test is None else test
     judged_truth = known.get("test")
     if judged_truth is not None and test is None:
-        judged_truth = np.asarray(judged_truth)[rows]
+        judged_truth = np.asarray(judged_truth)[rows][later]
     fold = person_folds(judged_by, folds, random_state)
 
     questions = Questions.about(judged_by, encoder, random_state)
-    if test is None:
+    scored_in = fold
+    if block is not None:
+        parts, scored_in = later_parts(problem, block, questions), block[later]
+    elif test is None:
         parts = fold_parts(problem, fold, questions)
     else:
+        scored_in = np.zeros(len(test), np.int64)
         truths = (known.get("train"), known.get("validation"))
         parts = [Part(problem, test, validation, truths, questions.among(np.ones(len(test), bool)))]
     with connection(backend, address) as ray:
@@ -180,9 +190,8 @@ def compare_methods(
         )
         of_parts = collected(fits, names, len(parts), DOING, progress)
         fitted = {
-            name: pooled(of, fold) if test is None else of[0] for name, of in of_parts.items()
+            name: pooled(of, scored_in) if test is None else of[0] for name, of in of_parts.items()
         }
-        scored_in = fold if test is None else np.zeros(len(test), np.int64)
         scored = {
             name: Scored(one.members, percentiles(one.score, scored_in), scored_in)
             for name, one in fitted.items()
@@ -209,7 +218,8 @@ def compare_methods(
                 progress=progress,
                 ray=ray,
             )
-        groups = _counts(problem, judged_truth if test is None else known.get("train"))
+        counted = judged_by if test is None else problem
+        groups = _counts(counted, judged_truth if test is None else known.get("train"))
         largest = judged_by.group_names[int(np.bincount(judged_by.group).argmax())]
         reference_group = problem.reference_group or largest
         withheld = withheld_groups(groups)
@@ -287,6 +297,8 @@ def compare_methods(
         len(problem),
         suspicious or {},
     )
+    if block is not None:
+        warned += (findings.about_time(problem, block),)
     return TableComparison(
         methods=tuple(results),
         reference=reference,
@@ -304,7 +316,7 @@ def compare_methods(
         nuisances=evaluator.nuisances.reports,
         planted=recovered,
         level=level,
-        folds=folds if test is None else 0,
+        folds=folds if test is None and block is None else 0,
         rows=total,
         rows_used=len(problem),
         people=len(np.unique(judged_by.person)),
@@ -313,7 +325,7 @@ def compare_methods(
         warnings=warned,
         configuration={
             "methods": ", ".join(names),
-            "judged by": f"{folds} folds of whole people" if test is None else "people given",
+            "judged by": _judged_by(test, block, folds),
             "row budget": "none" if max_rows is None else f"{max_rows:,}",
             "planted outcomes": f"{planted} repetitions of each family" if planted else "none",
             "resamples": str(resamples),
@@ -375,6 +387,12 @@ def _of(effects: Sequence[Effect], columns: Sequence[str]) -> tuple[Effect, ...]
     """The effects of these columns, in their order."""
     by_name = {one.column: one for one in effects}
     return tuple(by_name[column] for column in columns if column in by_name)
+
+
+def _judged_by(test: SelectiveLabels | None, block: np.ndarray | None, folds: int) -> str:
+    if block is not None:
+        return f"{block.max()} blocks of time, each by models of all earlier rows"
+    return f"{folds} folds of whole people" if test is None else "people given"
 
 
 def _uses_truth(name: str) -> bool:

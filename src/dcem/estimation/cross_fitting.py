@@ -7,7 +7,7 @@ of models are mixed in the proportions that predict held-out rows best (see `nui
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,35 +30,44 @@ Learners = Callable[[int, int], Mapping[str, Any]]  # (classes, seed) -> name ->
 
 @dataclass(frozen=True)
 class Features:
-    """Columns a model sees: the features, and the group as 0/1 columns if it may see that."""
+    """Columns a model sees: features, time, and the group as 0/1 columns if it may see that.
+
+    Where rows have a time it is always seen: who is tested, and what tests show, may change.
+    """
 
     X: np.ndarray
     group: np.ndarray | None = None  # [n] codes
     n_groups: int = 0
+    time: np.ndarray | None = None  # [n]
 
     @classmethod
     def of(cls, problem: SelectiveLabels) -> Features:
-        """Features and group, where there is more than one."""
+        """Features and time, and the group where there is more than one."""
         if problem.n_groups < 2:
-            return cls(problem.X)
-        return cls(problem.X, problem.group, problem.n_groups)
+            return cls(problem.X, time=problem.moment)
+        return cls(problem.X, problem.group, problem.n_groups, problem.moment)
+
+    def without_group(self) -> Features:
+        """Without the group."""
+        return Features(self.X, time=self.time)
 
     @property
     def width(self) -> int:
         """Columns a model sees."""
-        return self.X.shape[1] + self.n_groups
+        return self.X.shape[1] + (self.time is not None) + self.n_groups
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """The columns of these rows: [rows, d (+ groups)]."""
-        X = self.X[rows]
-        if self.group is None:
-            return X
-        member = self.group[rows][:, None] == np.arange(self.n_groups)
-        return np.concatenate([X, member], axis=1)
+        """The columns of these rows: [rows, d (+ 1) (+ groups)]."""
+        parts = [self.X[rows]]
+        if self.time is not None:
+            parts.append(self.time[rows, None])
+        if self.group is not None:
+            parts.append(self.group[rows][:, None] == np.arange(self.n_groups))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
     def as_group(self, code: int) -> Features:
         """The same people, all called members of one group."""
-        return Features(self.X, np.full(len(self.X), code), self.n_groups)
+        return replace(self, group=np.full(len(self.X), code))
 
 
 @dataclass(frozen=True)

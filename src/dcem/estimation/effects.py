@@ -179,7 +179,7 @@ def effects_on_testing(
     if model is None:
         return ()
     features, fold = Features.of(problem), model.fold[questions.rows]
-    own = features.take(questions.rows)[:, problem.X.shape[1] :]  # the group
+    own = features.take(questions.rows)[:, problem.X.shape[1] :]  # time and group
 
     def predict(X: np.ndarray, at: np.ndarray) -> np.ndarray:
         found = np.empty(len(X))

@@ -1,4 +1,4 @@
-"""Folds of whole people, and scores that can be compared across them."""
+"""Folds of whole people, blocks of time, and scores that can be compared across them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from scipy.stats import rankdata
 
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
+from dcem.table.times import said
+
+FIRST = 0.5  # share of the rows that are only learnt from, where models are judged in the future
 
 
 def person_folds(
@@ -28,6 +31,34 @@ def person_folds(
         )
     seen = np.where(problem.tested, problem.y_obs, np.nan)  # labels of the untested are nobody's
     return _by_kind(seen, person, problem.group, n_folds, random_state)
+
+
+def time_blocks(problem: SelectiveLabels, n_folds: int) -> np.ndarray:
+    """The block of each row [n] along time: 0 learns only, 1 to `n_folds` are judged in turn.
+
+    The first half of the rows is block 0; the others are shared out over as many blocks as asked
+    for. Rows of one time are in one block, so there may be fewer.
+    """
+    assert problem.time is not None
+    shares = np.linspace(FIRST, 1, n_folds + 1)[:-1]
+    starts = np.sort(problem.time)[np.ceil(shares * len(problem)).astype(np.int64)]
+    block = np.searchsorted(np.unique(starts), problem.time, side="right")
+    block = np.unique(block, return_inverse=True)[1]
+    if block.max() == 0:
+        raise checks.InputError(
+            "There are not enough different times to judge in the future what was learnt in the "
+            "past: give finer times, or none (`time`)."
+        )
+    for number in range(1, int(block.max()) + 1):
+        learns = (block < number) & problem.tested
+        if len(np.unique(problem.y_obs[learns])) < 2:
+            since = said(problem.time[block == number].min())
+            raise checks.InputError(
+                f"Before {since} the tested do not hold both classes, so that nothing can be "
+                "learnt there to be judged later. Leave out the rows before testing began, or do "
+                "not give `time`."
+            )
+    return block
 
 
 def usual_folds(problem: SelectiveLabels) -> int:

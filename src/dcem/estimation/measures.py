@@ -28,6 +28,7 @@ from math import nan
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import expit, logit
 
 from dcem.estimation.influence import Statistic, quotient
 from dcem.estimation.outcomes import Masses, uncertain
@@ -75,6 +76,28 @@ def prevalence(masses: Masses) -> Statistic:
 def calibration_in_the_large(score: np.ndarray, masses: Masses) -> Statistic:
     """Mean score minus share of positives: above 0 where risk is overstated."""
     return quotient(score * masses.total - masses.positive, masses.total)
+
+
+@_of_masses
+def calibration_slope(score: np.ndarray, masses: Masses) -> Statistic:
+    """Slope of the outcome's log-odds in those of the score: below 1 where scores are too extreme.
+
+    The root of a logistic regression on the log-odds, with masses in place of labels (Cox 1958).
+    """
+    z = logit(np.clip(score, 1e-6, 1 - 1e-6))
+    X = np.stack([np.ones(len(z)), z], axis=1)
+    line = np.array([0.0, 1.0])
+    for _ in range(50):
+        risk = expit(X @ line)
+        pull = masses.positive - masses.total * risk  # [n]
+        bread = (X * (masses.total * risk * (1 - risk))[:, None]).T @ X
+        if not np.isfinite(bread).all() or np.linalg.cond(bread) > 1e12:
+            return Statistic(nan, np.zeros(len(z)))
+        step = np.linalg.solve(bread, X.T @ pull)
+        line = line + np.clip(step, -1, 1)
+        if np.abs(step).max() < 1e-9:
+            return Statistic(float(line[1]), (X * pull[:, None]) @ np.linalg.inv(bread)[1])
+    return Statistic(nan, np.zeros(len(z)))
 
 
 @_of_masses

@@ -133,7 +133,9 @@ def fit_nuisances(
     if outcomes and len(np.unique(seen)) == 2:
         outcome = fit("what a test would show", features, problem.y_imputed, among=tested)
     if groups and tested.any():
-        member = fit("the group", Features(problem.X), problem.group, n_classes=problem.n_groups)
+        member = fit(
+            "the group", features.without_group(), problem.group, n_classes=problem.n_groups
+        )
     fitted = [one for one in (testing, outcome, member) if one is not None]
     kinds = dict.fromkeys(name for one in fitted for name in one.shares)
     constant = float(tested.mean()), float(seen.mean()) if len(seen) else 0.5
@@ -143,7 +145,7 @@ def fit_nuisances(
         else _predict(one, features, member is not None)
         for one, value in zip((testing, outcome), constant, strict=True)
     ]
-    belongs = None if member is None else member.at(Features(problem.X))
+    belongs = None if member is None else member.at(features.without_group())
     made = {
         kind: _combine(
             problem,

@@ -10,6 +10,7 @@ from scipy.special import expit, logit
 
 from dcem.estimation.influence import FEWEST_PEOPLE, kish
 from dcem.estimation.outcomes import seen_outcomes
+from dcem.estimation.periods import latest
 from dcem.learners.learner import losses as result_losses
 from dcem.learners.perceptron import Perceptron
 from dcem.methods.base import SMALLEST, Prepared, SelectiveClassifier
@@ -19,6 +20,7 @@ from dcem.table.imperfect import evidence
 from dcem.table.labels import SelectiveLabels
 
 FLOOR = 0.05  # the smallest estimated probability of a test that a weight is made of
+RECENT, FEWEST_RECENT = 1 / 3, 50  # share of the tests, and positives and negatives among them
 LEAST_SLOPE = 0.05  # of the recalibration: ranks are kept
 # Where parts differ more than twice as much about the untested as about the tested, tests hardly
 # say who is right about the untested: the part made for them then counts up to three quarters.
@@ -39,6 +41,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     about the untested, tests say little of who is right there: the more they do so, the more DCEM
     counts, up to three quarters. Last, log-odds are shifted and stretched so that held-out tests,
     weighted alike, come true as often as they should: scores are risks, and ranks are as before.
+    Where rows have a time, the latest third of the tests counts for that.
 
     *Assumption.* Features and group explain who is tested; features explain the outcome; a test
     tells the truth, or errs at stated rates. The weights and the recalibration need overlap: people
@@ -182,7 +185,11 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
             everybody = np.stack([fitted.log_odds[part] for part in self.parts])  # [parts, n]
             ratio = _differ_more(everybody, problem.tested, shares)
             shares = _leaning(shares, self.parts.index(EXTRAPOLATES), ratio)
-        line = _recalibration(shares @ z, y, weight, told) if self.calibrated_ else (0.0, 1.0)
+        line = (0.0, 1.0)
+        if self.calibrated_:
+            now = _recent(problem, seen)
+            of = None if told is None else told[now]
+            line = _recalibration((shares @ z)[now], y[now], weight[now], of)
         self.weights_ = dict(zip(self.parts, shares.tolist(), strict=True))
         means = losses @ weight / weight.sum()
         self.losses_ = dict(zip(self.parts, means.tolist(), strict=True))
@@ -206,6 +213,20 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         """The mean of the parts' log-odds, by their weights, as a risk `[n]`."""
         z = logit(np.clip(members, SMALLEST, 1 - SMALLEST))
         return np.asarray(expit(np.array([self.weights_[part] for part in self.parts]) @ z))
+
+
+def _recent(problem: SelectiveLabels, seen: np.ndarray) -> np.ndarray:
+    """The tests to recalibrate by `[tests]`: the latest, where rows have a time and enough tests.
+
+    What holds now counts, not what held on average since the table begins.
+    """
+    everything = np.ones(int(seen.sum()), bool)
+    if problem.time is None:
+        return everything
+    recent = latest(problem, RECENT)[seen]
+    y = problem.y_obs[seen][recent]
+    enough = min((y == 1).sum(), (y == 0).sum()) >= FEWEST_RECENT
+    return recent if enough else everything
 
 
 def _losses(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcem.estimation.folds import best_rows
+from dcem.estimation.periods import latest
 from dcem.learners.preprocess import Preprocessor
 from dcem.table.checks import notice
 from dcem.table.imperfect import evidence, unbiased
@@ -94,7 +95,8 @@ def hold_out(problem: SelectiveLabels, fraction: float, seed: int) -> tuple[np.n
     """Positions of training and of validation rows; a person's rows stay together.
 
     Rows are drawn within strata of tested and label, so that both parts hold tested positives and
-    negatives. Where there are too few for that, all rows serve as both, with a warning.
+    negatives; where rows have a time, the latest are held out, whoever's they are. Where there are
+    too few for that, all rows serve as both, with a warning.
     """
     everything = np.arange(len(problem))
     if not 0 < fraction < 1:
@@ -102,7 +104,9 @@ def hold_out(problem: SelectiveLabels, fraction: float, seed: int) -> tuple[np.n
     fraction = min(fraction, MAX_VALIDATION / len(problem))
     rng = np.random.default_rng(seed)
     stratum = np.where(problem.tested, 1 + np.nan_to_num(problem.y_obs), 0).astype(np.int64)
-    if problem.id is not None:
+    if problem.time is not None:
+        held = latest(problem, fraction)
+    elif problem.id is not None:
         person = np.unique(problem.id, return_inverse=True)[1]
         held = _draw(best_rows(stratum, person), fraction, rng)[person]
     else:

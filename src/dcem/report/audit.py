@@ -10,6 +10,7 @@ from math import isnan
 from dcem.audit import without_small_cells
 from dcem.audit.results import HIDDEN, AtRates, Audit
 from dcem.estimation.overlap import HARDLY, SELDOM
+from dcem.estimation.results import EVERYBODY
 from dcem.extras import made_with
 from dcem.report.audit_opening import opening
 from dcem.report.audit_sensitivity import sensitivity
@@ -199,6 +200,43 @@ def _test_errors(audit: Audit) -> Iterator[Block]:
     yield Fold("What if the test errs?", tuple(blocks))
 
 
+def over_time(audit: Audit) -> Iterator[Block]:
+    """Testing and its results, period by period."""
+    found = audit.over_time
+    if found is None:
+        return
+
+    def dots(group: str) -> Dots:
+        rows = tuple(
+            DotRow(
+                f"from {one.since}",
+                (estimate(one.tested, "percent"), estimate(one.positive, "percent")),
+            )
+            for one in found.shown
+            if one.group == group
+        )
+        whose = "Everybody" if group == EVERYBODY else f"Group {group}"
+        return Dots(
+            whose,
+            ("tested", "positive of tested"),
+            rows,
+            f"Rows from {found.begins} to {found.ends} and after; each period has about as many.",
+        )
+
+    whom = list(dict.fromkeys(one.group for one in found.shown))
+    yield dots(whom[0])
+    if whom[1:]:
+        yield Fold("By group", tuple(dots(name) for name in whom[1:]))
+    for caption, head, rates in (
+        ("At equal features, period by period", "period", found.testing),
+        ("At equal features, by earlier results", "last result", found.earlier),
+    ):
+        if rates:
+            rows = [(Name(one.group), estimate(one.difference, "points")) for one in rates]
+            compared = table("", (head, "tested, against others"), rows)
+            yield Fold(caption, (compared,))
+
+
 def yields(audit: Audit) -> Iterator[Block]:
     """The outcome test."""
     if not audit.yields:
@@ -294,7 +332,8 @@ def drivers(audit: Audit) -> Iterator[Block]:
         "How much worse testing is predicted when the column is permuted (log loss, in thousandths "
         "of a nat per row), and as a share of the sum over all columns. Columns that say the same "
         "share their importance. Prediction is not cause, and a column that was filled in after "
-        "the decision can lead the list. `(group)` is the group itself.",
+        "the decision can lead the list. `(group)` is the group itself, `(time)` the "
+        "time of the decision.",
     )
     both: tuple[Block, ...] = ()
     if audit.outcome_drivers:
@@ -365,6 +404,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[Audit], Iterator[Block | None]]], ...]
     ("yields", "How often tests are positive", yields),
     ("overlap", "Can the tested speak for the untested?", overlap),
     ("drivers", "What drives testing", drivers),
+    ("time", "Over time", over_time),
     ("independence", "Does the outcome depend on the group, given the features?", independence),
     ("assumptions", "What all this rests on", assumptions),
 )

@@ -311,6 +311,8 @@ def _table(model: TableModel) -> Iterator[Block]:
         "file": f"{source.name}, {size}, {source.columns} columns",
         "SHA-256": source.sha256,
     }
+    if model.baseline is not None and model.baseline.period is not None:
+        means["period"] = " to ".join(model.baseline.period)
     said = {"tested": [f"where {roles.label} is known"]} | roles.to_plain()
     between = {"tested": " or ", "group": " & "}
     for name in (name for name in Roles.settable() if name in said):

@@ -134,10 +134,10 @@ def what_was_done(comparison: TableComparison) -> str:
     several = comparison.people != comparison.rows_used
     who = f" ({count(comparison.people)} people)" if several else ""
     folds = f" ({comparison.folds}-fold cross-validation)" if comparison.folds else ""
-    return (
-        f"{len(comparison.methods)} methods on {used}{who}{groups}. Every score is of somebody the "
-        f"model was not fitted to{folds}."
-    )
+    whose = f"somebody the model was not fitted to{folds}"
+    if any(finding.key == "judged-later" for finding in comparison.warnings):
+        whose = "a row later than all that the model was fitted to"
+    return f"{len(comparison.methods)} methods on {used}{who}{groups}. Every score is of {whose}."
 
 
 def _tested(comparison: TableComparison) -> Iterator[Block]:

@@ -15,6 +15,7 @@ from dcem.scoring.model import (
     load_model,
     require_method,
 )
+from dcem.scoring.monitoring import monitor_model
 from dcem.scoring.next_tests import NextTests, next_tests
 from dcem.scoring.parts import predict_folder
 from dcem.scoring.stream import Predicted, predict_file, score_batches
@@ -30,6 +31,7 @@ __all__ = [
     "fit_all_rows",
     "fit_table",
     "load_model",
+    "monitor_model",
     "next_tests",
     "predict_file",
     "predict_folder",

@@ -14,6 +14,7 @@ import pandas as pd
 from dcem import methods
 from dcem.compare.results import TableComparison
 from dcem.estimation.effects import Questions, effects_on_testing
+from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
@@ -22,6 +23,7 @@ from dcem.learners import make_learner
 from dcem.methods import SelectiveClassifier
 from dcem.methods.choosing import Choice, choose, choose_from
 from dcem.methods.registry import MEMBERS, delivered
+from dcem.monitor import Baseline, NewRows
 from dcem.saving import ModelFileError
 from dcem.saving import load_model as load_estimator
 from dcem.saving.folder import CARD, PAGE, read_table_description, save
@@ -105,6 +107,8 @@ class TableModel:
         Why this method was taken, as a clause; empty where somebody chose it.
     effects, testing_effects
         What the columns do to the score, and to who is tested, for the card (`explained`).
+    baseline
+        What it remembers of its table, to be held against later ones (`explained`).
     """
 
     estimator: SelectiveClassifier
@@ -116,6 +120,7 @@ class TableModel:
     started_from: Source | None = None
     effects: tuple[Effect, ...] = ()
     testing_effects: tuple[Effect, ...] = ()
+    baseline: Baseline | None = None
 
     @property
     def score_name(self) -> str:
@@ -129,6 +134,13 @@ class TableModel:
         usual = getattr(methods.make(self.estimator.name), "learner", None)
         own = isinstance(learner, str) and learner != usual
         return f"{self.estimator.name}:{learner}" if own else self.estimator.name
+
+    @property
+    def roles_of_new(self) -> Roles:
+        """The roles for a later table, in which its features are those of its encoder."""
+        chosen: Any = dict.fromkeys(("features", "exclude", "category", "include"), ())
+        given: Any = dict.fromkeys(("truth", "until", "reference_group", "testing_probability"))
+        return replace(self.roles, **chosen, **given)
 
     def judged_by(self, comparison: TableComparison) -> bool:
         """Whether a comparison judged its method, by the same rates of a test that errs."""
@@ -215,10 +227,10 @@ class TableModel:
         )
 
     def explained(self, table: UserTable, random_state: int = 0) -> TableModel:
-        """The same model, with what drives its score and what drives testing in its table.
+        """The same model, with what drives its score and testing, and what it remembers.
 
-        The score is that of the model as it is. Who is tested is modelled here, each half of the
-        people by the other.
+        The score is that of the model as it is. Who is tested, and what tests show, is modelled
+        here, each half of the people by the other.
         """
         problem, estimator = table.problem, self.estimator
         questions = Questions.about(problem, self.encoder, random_state)
@@ -226,15 +238,13 @@ class TableModel:
         def score(X: np.ndarray, at: np.ndarray) -> np.ndarray:
             return estimator.combined(estimator.members(X, estimator.standardized(X), exact=False))
 
-        nuisances = fit_nuisances(
-            problem,
-            person_folds(problem, 2, random_state),
-            random_state,
-            outcomes=False,
-            row_budget=TESTING_ROWS,
-        )
+        fold = person_folds(problem, 2, random_state)
+        nuisances = fit_nuisances(problem, fold, random_state, row_budget=TESTING_ROWS)
+        new = NewRows.of(estimator, problem)
+        evaluator = Evaluator(problem, fold=fold, nuisances=nuisances)
         return replace(
             self,
+            baseline=Baseline.of(problem, self.encoder, new.standard, new.unlike, evaluator),
             effects=questions.answer(questions.ask(score)),
             testing_effects=effects_on_testing(questions, nuisances.testing_model, problem),
         )
@@ -270,6 +280,12 @@ class TableModel:
             "why": self.why,
             "started_from": self.started_from and asdict(self.started_from),
         }
+        if self.baseline is not None:
+            described["baseline"] = self.baseline.judged_by(
+                next((m.judgements for m in comparison.methods if m.name == self.name), {})
+                if comparison
+                else {}
+            ).to_plain()
         document = above("card_document")(self, comparison)
         cards = {
             CARD: above("to_markdown")(document, words),
@@ -292,7 +308,7 @@ class TableModel:
             )
         estimator = load_estimator(folder)
         try:
-            start = described.get("started_from")
+            start, baseline = described.get("started_from"), described.get("baseline")
             made = cls(
                 estimator,
                 Encoder.from_plain(described["encoder"]),
@@ -301,6 +317,7 @@ class TableModel:
                 {str(name): float(share) for name, share in described.get("missing", {}).items()},
                 str(described.get("why", "")),
                 None if start is None else Source(**start),
+                baseline=baseline and Baseline.from_plain(baseline),
             )
             if len(made.encoder.feature_names) != len(estimator.preprocessor_.mean):
                 raise ValueError("its columns do not become the features that it needs")

@@ -24,11 +24,13 @@ from dcem.table.messages import InputError, did_you_mean, listed
 from dcem.table.outcome import resolve_found
 from dcem.table.roles import Roles, assign_roles, check_features_have_no_role
 from dcem.table.stated import Stated
+from dcem.table.times import check_time, numeric
 from dcem.table.values import Coded
 
 # What a row may have besides features, label, tested and group, and how each is checked.
 _PARTS = {
     "id": checks.check_id,
+    "time": check_time,
     "weight": checks.check_weight,
     "testing_probability": checks.check_probability,
 }
@@ -91,6 +93,8 @@ class SelectiveLabels:
         everybody else nothing. `tested` and `y_obs` then are of the found alone.
     testing_only
         Features that drive who is tested and have nothing to do with the outcome.
+    time
+        When it was decided whether to test [n], `datetime64` or numbers; or None.
     """
 
     X: np.ndarray
@@ -110,6 +114,7 @@ class SelectiveLabels:
     decider_names: tuple[str, ...] = ()
     positives_only: bool = False
     testing_only: tuple[str, ...] = ()
+    time: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         kinds = {"X": float, "y_obs": float, "tested": bool, "group": np.int64, "row": np.int64}
@@ -152,6 +157,7 @@ class SelectiveLabels:
         tested: Any = None,
         group: Any = None,
         id: Any = None,
+        time: Any = None,
         weight: Any = None,
         testing_probability: Any = None,
         reference_group: str | None = None,
@@ -179,6 +185,8 @@ class SelectiveLabels:
             One value per row, or several columns, which are crossed ("F & Black").
         id
             The person behind each row; splits and resamples keep a person's rows together.
+        time
+            When it was decided whether to test [n]: dates or numbers.
         weight
             How much each row counts.
         testing_probability
@@ -207,7 +215,7 @@ class SelectiveLabels:
         names
             What errors call the roles "label", "tested", "group" and so on.
         """
-        parts = dict(zip(_PARTS, (id, weight, testing_probability), strict=True))
+        parts = dict(zip(_PARTS, (id, time, weight, testing_probability), strict=True))
         values = {"label": y, "tested": tested, "group": group, "decider": decider, **parts}
         called = {**{role: role for role in values}, "label": "y", **(names or {})}
         if isinstance(group, dict):  # coded already, from the same table
@@ -292,6 +300,7 @@ class SelectiveLabels:
         tested: str | None = None,
         group: str | Sequence[str] | None = None,
         id: str | None = None,
+        time: str | None = None,
         weight: str | None = None,
         testing_probability: str | None = None,
         test_sensitivity: Any = None,
@@ -315,7 +324,7 @@ class SelectiveLabels:
         given = {
             "tested": tested,
             "decider": decider,
-            **dict(zip(_PARTS, (id, weight, testing_probability), strict=True)),
+            **dict(zip(_PARTS, (id, time, weight, testing_probability), strict=True)),
         }
         single = {part: column for part, column in given.items() if column is not None}
         single |= {
@@ -388,6 +397,11 @@ class SelectiveLabels:
         if self.id is None:
             return np.arange(len(self))
         return pd.factorize(self.id)[0]
+
+    @property
+    def moment(self) -> np.ndarray | None:
+        """The time of each row as a number [n], dates in days; None if there are no times."""
+        return None if self.time is None else numeric(self.time)
 
     def with_perfect_test(self) -> SelectiveLabels:
         """The same, results taken for the truth."""

@@ -13,6 +13,7 @@ has no clock, but it gives hints, each about one column alone. The kinds of a `L
   also if it was copied with errors;
 * ``"implies-label"``: under some of its values everybody tested is positive, and these cover a
   good part of the positives: a diagnosis, a treatment, a code that follows a positive result;
+* ``"after"``: a date that lies after the decision itself, where the table says when that was;
 * ``"truth"``: the column nearly determines the true outcome of everybody, where that is known.
 
 A hint is not a proof, and its absence proves nothing: a drug that is changed *because of* the
@@ -46,6 +47,8 @@ PART = 0.1  # of all tested rows, or positives, that such values must cover
 UNLIKELY = log(1e-6)  # how rarely chance may do the same
 UNLIKELY_COPY = log(1e-4)  # the same, of a column that errs nowhere
 NO_VALUE = "no value"
+AFTER = 0.02  # share of a column's dates that may lie after the decision, by mistakes of typing
+AFTER_ROWS = 10
 
 
 class Cells(NamedTuple):
@@ -65,10 +68,10 @@ class Leak:
     column
         Its name.
     kind
-        "tested", "only-tested", "label", "implies-label" or "truth"; see the module.
+        "tested", "only-tested", "label", "implies-label", "after" or "truth"; see the module.
     strength
         An AUC for "tested", "label" and "truth", where 1 is certainty; otherwise the share of the
-        tested, or of the positives, that the telling values cover.
+        tested, of the positives, or of the dates, that the telling values cover.
     values
         The telling values, where it is about single ones; at most three.
     """
@@ -93,6 +96,7 @@ class Leak:
             "label": f"among the tested it {says} the label itself ({auc})",
             "implies-label": f"everybody tested with {which} is positive, which covers "
             f"{percent(self.strength)} of the positives",
+            "after": f"{percent(self.strength)} of its dates lie after the decision",
             "truth": f"it {says} the true outcome ({auc})",
         }[self.kind]
 
@@ -116,6 +120,18 @@ def find(
         about = _about_outcome(column, "truth", cells, truth == 1)
         found += [leak for leak in about if leak.kind == "truth"]
     return tuple(found)
+
+
+def recorded_after(column: str, days: np.ndarray, decided: np.ndarray) -> tuple[Leak, ...]:
+    """The sign that a column of dates gives, against the day of each row's decision (both [n]).
+
+    The time of day does not count: many columns of dates do not have it.
+    """
+    given = ~np.isnan(days)
+    later = np.floor(days[given]) > np.floor(decided[given])
+    if later.sum() < AFTER_ROWS or later.mean() < AFTER:
+        return ()
+    return (Leak(column, "after", float(later.mean())),)
 
 
 def _about_testing(column: str, cells: Cells, tested: np.ndarray) -> Iterator[Leak]:

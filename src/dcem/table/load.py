@@ -27,6 +27,7 @@ from dcem.table.leaks import Leak
 from dcem.table.messages import DataWarning, InputError, listed, notice, require_columns
 from dcem.table.read import Source
 from dcem.table.roles import Roles
+from dcem.table.times import in_time, numeric, read_time
 
 MOST_CELLS = 30_000_000  # of a table that is read whole; of larger ones, people are drawn
 MOST_NUMBERS = 100_000_000  # of the features that its columns become
@@ -179,6 +180,7 @@ def _read(
     if table.num_rows == 0:
         raise InputError("The table has a header and no rows.")
     _refuse_unreadable(table, roles)
+    table, time = _in_time(table, roles)
     label, roles = outcome.read_label(table.column(roles.label), roles)
     tested = None
     decision = " or ".join(roles.tested) or "tested"
@@ -197,7 +199,9 @@ def _read(
     if roles.truth is not None:
         truth = outcome.read_truth(table.column(roles.truth), roles)
     person = _person(table, roles)
-    columns, encoder, found = _understand(table, roles, looked, label, truth, person, twins, known)
+    columns, encoder, found = _understand(
+        table, roles, looked, label, truth, person, time, twins, known
+    )
     X, unread = encoder.read(table)
     coded = {
         column: groups.in_order(values.coded(table.column(column), roles.missing))
@@ -211,6 +215,7 @@ def _read(
         tested=tested,
         group=coded or None,
         id=person,
+        time=time,
         weight=_numbers(table, roles.weight, roles),
         testing_probability=chance,
         reference_group=roles.reference_group,
@@ -223,6 +228,7 @@ def _read(
             "tested": decision,
             "group": " & ".join(roles.group),
             "id": str(roles.id),
+            "time": str(roles.time),
             "weight": str(roles.weight),
             "testing_probability": str(roles.testing_probability),
         },
@@ -287,6 +293,7 @@ def _understand(
     label: np.ndarray,
     truth: np.ndarray | None,
     person: pd.Series | None,
+    time: np.ndarray | None,
     twins: dict[str, str],
     known: Encoder | None,
 ) -> tuple[tuple[Column, ...], Encoder, tuple[Leak, ...]]:
@@ -300,6 +307,8 @@ def _understand(
     people = None if person is None else person.fillna(-1).to_numpy(np.int64)
     looked_at = np.arange(0, len(tested), max(1, len(tested) // LEAK_ROWS))
     sampled = len(looked_at) < len(tested)
+    dated = time is not None and time.dtype.kind == "M"
+    decided = numeric(time)[looked_at] if time is not None and dated else None
     if sampled:
         tested, label = tested[looked_at], label[looked_at]
         truth = None if truth is None else truth[looked_at]
@@ -334,6 +343,10 @@ def _understand(
             encodings.append(found.encoding)
             cells = _cells(raw.take(pa.array(looked_at)) if sampled else raw, found, roles)
             signs = leaks.find(name, cells, tested, label, truth)
+            if found.kind == "date" and decided is not None:
+                raw = raw.take(pa.array(looked_at)) if sampled else raw
+                days = dates.days(raw, found.encoding.date_format, roles.missing)
+                signs += leaks.recorded_after(name, days, decided)
             found_leaks += signs
             flag = "; ".join(leak.sentence for leak in signs)
             column = replace(column, encoded=found.encoding.features, flag=flag)
@@ -378,6 +391,20 @@ def _cells(raw: pa.ChunkedArray, found: Guess, roles: Roles) -> leaks.Cells:
         return leaks.bands(dates.days(raw, found.encoding.date_format, roles.missing))
     text = values.coded(raw, roles.missing)
     return leaks.levels(text.codes, text.values)
+
+
+def _in_time(table: pa.Table, roles: Roles) -> tuple[pa.Table, np.ndarray | None]:
+    """The rows that count, and the time of each, if there is one."""
+    if roles.time is None:
+        if roles.until is not None:
+            raise InputError("`until` takes the column with the time of each row: name it `time`.")
+        return table, None
+    time = read_time(table.column(roles.time), roles.time, roles.missing)
+    if roles.until is None:
+        return table, time
+    kept = in_time(time, roles.until, roles.time)
+    notice(f"{(~kept).sum():,} rows after {roles.until} are left out (`until`).")
+    return table.filter(pa.array(kept)), time[kept]
 
 
 def _numbers(table: pa.Table, column: str | None, roles: Roles) -> np.ndarray | None:

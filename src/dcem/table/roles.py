@@ -48,6 +48,14 @@ class Roles:
     id: str | None = _role(
         "column", "Column that identifies the person; a person's rows stay together."
     )
+    time: str | None = _role(
+        "column",
+        "Column with the time of the decision to test, a date or a number: models are then judged "
+        "on later rows than they learnt from.",
+    )
+    until: str | None = _role(
+        "value", "Last time whose results are all in; rows with a later `time` are left out."
+    )
     weight: str | None = _role("column", "Column with the weight of each row.")
     testing_probability: str | None = _role(
         "column",

@@ -1,0 +1,125 @@
+"""Testing and its results along time, where rows have one.
+
+Four questions. *How did it go?* The share tested and the share positive among them, period by
+period, for everybody and each group. *Did the decision change?* The share tested in each of four
+periods against all others with the same features: period takes the place of the group, and the
+models are those of `testing`. *Did the outcome change?* Whether what tests show at equal features
+depends on the period (`independence`): then a model of the past need not hold. *Do earlier results
+drive testing?* The share tested of people whose last result was positive, or negative, or who were
+never tested, against all others with the same features. If they do, and the features do not tell
+earlier results, features do not explain who is tested: earlier results tell of the outcome too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from dcem.audit.independence import check_independence
+from dcem.audit.results import OverTime, Period
+from dcem.audit.testing import testing_rates
+from dcem.estimation.cross_fitting import Learners
+from dcem.estimation.influence import FEWEST_TESTED, People
+from dcem.estimation.nuisances import fit_nuisances
+from dcem.estimation.periods import late_results, periods
+from dcem.estimation.results import EVERYBODY
+from dcem.metrics.estimate import Estimate
+from dcem.table.disclosure import THRESHOLD
+from dcem.table.labels import SelectiveLabels
+from dcem.table.times import HISTORY, earlier_results, said
+
+SHOWN, COMPARED = 12, 4  # periods that are shown, and compared at equal features
+TOLD = {"period": "the period", "history": "earlier results"}  # what is modelled, for `progress`
+
+
+def over_time(
+    problem: SelectiveLabels,
+    people: People,
+    fold: np.ndarray,
+    rng: np.random.Generator,
+    learners: Learners,
+    row_budget: int,
+    progress: Callable[[str], None],
+) -> OverTime:
+    """All of it; small counts are left out from the start."""
+    assert problem.time is not None
+    late = late_results(problem)
+    code, starts = periods(problem, SHOWN)
+    shown = [
+        _period(problem, people, said(start), name, (code == number) & mine)
+        for name, mine in _whom(problem).items()
+        for number, start in enumerate(starts)
+    ]
+    begins, ends = (said(problem.time[rows].min()) for rows in (code == 0, code == code.max()))
+    found = OverTime(begins, ends, tuple(shown), (), None, (), late)
+    if not problem.tested.any() or problem.tested.all():
+        return found
+
+    def asked_of(codes: np.ndarray, names: tuple[str, ...]) -> SelectiveLabels:
+        # in place of the group, which becomes a feature
+        member = problem.group[:, None] == np.arange(1, problem.n_groups)
+        return replace(
+            problem,
+            X=np.concatenate([problem.X, member], axis=1),
+            feature_names=(*problem.feature_names, *problem.group_names[1:]),
+            group=codes,
+            group_names=names,
+            reference_group=None,
+        )
+
+    def models(what: str, asked: SelectiveLabels, outcomes: bool) -> Any:
+        return fit_nuisances(
+            asked,
+            fold,
+            rng,
+            groups=True,
+            outcomes=outcomes,
+            learners=learners,
+            row_budget=row_budget,
+            progress=lambda text: progress(f"{TOLD[what]}: {text}"),
+        )
+
+    code, starts = periods(problem, COMPARED)
+    if len(starts) > 1:
+        names = tuple(f"from {said(start)}" for start in starts)
+        asked = replace(asked_of(code, names), time=None)
+        fitted = models("period", asked, True)
+        outcomes = problem.y_obs[problem.tested]
+        enough = min((outcomes == 1).sum(), (outcomes == 0).sum()) >= FEWEST_TESTED
+        found = replace(
+            found,
+            testing=testing_rates(asked, people, fitted),
+            outcome=check_independence(asked, people, fitted) if enough else None,
+        )
+    if problem.id is not None:
+        known = earlier_results(problem.person, problem.time, problem.tested, problem.y_obs)
+        codes = np.where(known["last_result"].isna(), 0, 1 + known["last_result"].fillna(0))
+        asked = asked_of(codes.astype(np.int64), HISTORY)
+        if len(np.unique(codes)) > 1:
+            fitted = models("history", asked, False)
+            found = replace(found, earlier=testing_rates(asked, people, fitted))
+    return found
+
+
+def _whom(problem: SelectiveLabels) -> dict[str, np.ndarray]:
+    everybody = {EVERYBODY: np.ones(len(problem), bool)}
+    if problem.n_groups == 1:
+        return everybody
+    return everybody | {name: problem.group == g for g, name in enumerate(problem.group_names)}
+
+
+def _period(
+    problem: SelectiveLabels, people: People, since: str, group: str, here: np.ndarray
+) -> Period:
+    tested, positive = problem.tested, problem.y_obs == 1
+
+    def share(yes: np.ndarray, among: np.ndarray) -> Estimate:
+        if any(0 < people.count(side) < THRESHOLD for side in (among & yes, among & ~yes)):
+            return Estimate(nan, reason=f"withheld: it would show a count under {THRESHOLD}")
+        return people.proportion(yes, among * 1.0)
+
+    return Period(since, group, share(tested, here), share(positive, here & tested))

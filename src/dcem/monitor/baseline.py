@@ -1,0 +1,354 @@
+"""What a model remembers of the table it was fitted to: enough to notice change, and no person.
+
+Columns are remembered as shares of people in bins of at least ten; who was tested as a logistic
+regression on features and group, with the covariance of its coefficients; what was found as rates
+with their errors. How good the model was is added if somebody judged it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from dcem.estimation.evaluator import Evaluator
+from dcem.estimation.influence import People, Z, of_people
+from dcem.estimation.results import EVERYBODY
+from dcem.metrics.estimate import Estimate
+from dcem.table.disclosure import THRESHOLD
+from dcem.table.encoder import Encoder, Encoding
+from dcem.table.labels import SelectiveLabels
+from dcem.table.times import period
+
+BINS = 8  # of a number
+INPUTS = 60  # columns that the model of testing has, at most
+RIDGE = 1.0  # of its coefficients, on standardised columns
+MISSING, OTHERS = "missing", "others"
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A column as shares of people: of a number, between cuts; of a category, by level."""
+
+    column: str
+    cuts: tuple[float, ...]  # rising; a number x is in bin sum(x > cuts)
+    names: tuple[str, ...]  # of the bins
+    levels: tuple[tuple[int, ...], ...]  # of a category: the levels of each bin
+    share: tuple[float, ...]  # of people in each bin
+
+    def place(self, encoding: Encoding, own: np.ndarray) -> np.ndarray:
+        """The bin of each row [n], from the features of its column [n, features]."""
+        if self.levels:
+            level = _levels(encoding, own)
+            found = np.full(len(own), len(self.names) - 1)
+            for number, members in enumerate(self.levels):
+                found[np.isin(level, members)] = number
+            return found
+        absent = np.isnan(own[:, 0])
+        found = np.searchsorted(np.array(self.cuts), np.nan_to_num(own[:, 0]), side="left")
+        last = len(self.names) - 1
+        if self.names[-1] == MISSING:
+            return np.where(absent, last, found)
+        return np.where(absent, min(last, len(self.cuts) // 2), found)  # too few to be told
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How good a model was on rows that it had not seen: everybody, then each group."""
+
+    target: str  # as in a comparison: "dr" or "tested"
+    auc: Mapping[str, Estimate]
+    calibration_in_the_large: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What was so when a model was fitted."""
+
+    rows: int
+    people: int
+    period: tuple[str, str] | None  # the first and last time, but for a few rows
+    columns: tuple[Bins, ...]
+    unlike: float  # share of people unlike anybody tested
+    inputs: tuple[int, ...]  # which standardised columns the model of testing has
+    groups: tuple[str, ...]  # whose indicators it has, but for the first
+    coefficients: np.ndarray = field(repr=False)  # [k]
+    covariance: np.ndarray = field(repr=False)  # [k, k]
+    tested: Mapping[str, Estimate] = field(default_factory=dict)  # share, everybody and groups
+    positive: Mapping[str, Estimate] = field(default_factory=dict)  # share of the tested
+    prevalence: Mapping[str, Estimate] = field(default_factory=dict)  # doubly robust
+    judged: Judged | None = None
+
+    @classmethod
+    def of(
+        cls,
+        problem: SelectiveLabels,
+        encoder: Encoder,
+        standard: np.ndarray,
+        unlike: np.ndarray,
+        evaluator: Evaluator,
+    ) -> Baseline:
+        """Of a table: `standard [n, inputs]` are its standardised features."""
+        people, known = People.of(problem), rates(problem, evaluator)
+        inputs = _chosen(standard, problem.tested)
+        coefficients, covariance = _logistic(
+            design(standard, problem, inputs, problem.group_names), problem, people
+        )
+        return cls(
+            rows=len(problem),
+            people=people.n_people,
+            period=None if problem.time is None else period(problem.time),
+            columns=tuple(_bins(problem, encoder)),
+            unlike=float(np.average(unlike, weights=counted_once(problem))),
+            inputs=inputs,
+            groups=problem.group_names,
+            coefficients=coefficients,
+            covariance=covariance,
+            tested=known["tested"],
+            positive=known["positive"],
+            prevalence=known["prevalence"],
+        )
+
+    def expected(
+        self, standard: np.ndarray, problem: SelectiveLabels
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """P(tested) of new rows as it was then [n], and its slopes in the coefficients [n, k]."""
+        X = design(standard, problem, self.inputs, self.groups)
+        p = expit(X @ self.coefficients)
+        return p, X * (p * (1 - p))[:, None]
+
+    def judged_by(self, judgements: Mapping[str, Any]) -> Baseline:
+        """With how good a comparison found the method, for everybody or else among the tested."""
+        for target in ("dr", "tested"):
+            one = judgements.get(target)
+            if one is not None and one.auc.estimable:
+                auc = {EVERYBODY: one.auc, **one.group_auc}
+                off = dict(one.calibration_in_the_large)
+                return replace(self, judged=Judged(target, auc, off))
+        return self
+
+    def to_plain(self) -> dict[str, Any]:
+        """As JSON knows it."""
+        plain = asdict(replace(self, coefficients=None, covariance=None))  # type: ignore[arg-type]
+        plain["coefficients"] = _short(self.coefficients)
+        plain["covariance"] = _short(self.covariance)
+        return dict(_plain(plain))
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Baseline:
+        """What `to_plain` wrote."""
+        told = dict(plain)
+        judged = told["judged"]
+        for name in ("tested", "positive", "prevalence"):
+            told[name] = _estimates(told[name])
+        for name in ("inputs", "groups", "period"):
+            told[name] = told[name] and tuple(told[name])
+        for name in ("coefficients", "covariance"):
+            told[name] = np.array(told[name], float)
+        told["columns"] = tuple(
+            Bins(**{name: _tuples(value) for name, value in one.items()}) for one in told["columns"]
+        )
+        told["judged"] = judged and Judged(
+            judged["target"],
+            _estimates(judged["auc"]),
+            _estimates(judged["calibration_in_the_large"]),
+        )
+        return cls(**told)
+
+
+def counted_once(problem: SelectiveLabels) -> np.ndarray:
+    """Weights of rows [n] that let every person count once, or by the weight of their rows."""
+    weight = np.ones(len(problem)) if problem.weight is None else problem.weight
+    if problem.id is None:
+        return weight
+    return weight / np.bincount(problem.person)[problem.person]
+
+
+def rates(problem: SelectiveLabels, evaluator: Evaluator) -> dict[str, dict[str, Estimate]]:
+    """Shares tested and positive among them, and the prevalence: everybody, then groups."""
+    people = People.of(problem)
+    whom = {EVERYBODY: None} | {
+        name: name
+        for name in problem.group_names
+        if problem.n_groups > 1 and not evaluator.lacking("tested", name)
+    }
+    found: dict[str, dict[str, Estimate]] = {"tested": {}, "positive": {}, "prevalence": {}}
+    for name, group in whom.items():
+        mine = evaluator.rows_of(group)
+        untested = people.count(mine & ~problem.tested)
+        if not 0 < untested < THRESHOLD:
+            found["tested"][name] = people.proportion(problem.tested, mine)
+        found["positive"][name] = people.proportion(problem.y_obs == 1, mine & problem.tested)
+        found["prevalence"][name] = evaluator.prevalence("dr", group)
+    return found
+
+
+def column_features(encoder: Encoder, X: np.ndarray) -> list[tuple[Encoding, np.ndarray]]:
+    """Each raw column with its features [n, its]."""
+    found, start = [], 0
+    for encoding in encoder.encodings:
+        found.append((encoding, X[:, start : start + len(encoding.features)]))
+        start += len(encoding.features)
+    return found
+
+
+def _levels(encoding: Encoding, own: np.ndarray) -> np.ndarray:
+    """The level of each row [n]: the place of its indicator, -1 where none is set."""
+    return np.where(np.nansum(own, axis=1) > 0, np.nan_to_num(own).argmax(axis=1), -1)
+
+
+def _bins(problem: SelectiveLabels, encoder: Encoder) -> list[Bins]:
+    """The columns in bins of at least ten people; dates are left out, which move by themselves."""
+    found = []
+    person, weight = problem.person, counted_once(problem)
+    for encoding, own in column_features(encoder, problem.X):
+        if encoding.kind == "date":
+            continue
+        if encoding.kind == "category":
+            one = _category(encoding, own, person)
+        else:
+            one = _number(encoding.name, own[:, 0], person)
+        if one is None:
+            continue
+        code = one.place(encoding, own)
+        share = np.bincount(code, weight, minlength=len(one.names)) / weight.sum()
+        if len(share) > 1:
+            found.append(replace(one, share=tuple(_short(share))))
+    return found
+
+
+def _category(encoding: Encoding, own: np.ndarray, person: np.ndarray) -> Bins | None:
+    level = _levels(encoding, own)
+    kept: list[tuple[int, ...]] = []
+    names = []
+    for number in np.unique(level):
+        if len(np.unique(person[level == number])) >= THRESHOLD:
+            kept.append((int(number),))
+            first = encoding.levels[0] if encoding.is_single and encoding.levels else OTHERS
+            feature = encoding.features[number] if number >= 0 else f"{encoding.name}={first}"
+            names.append(feature.removeprefix(f"{encoding.name}="))
+    if not kept:
+        return None
+    # what is rare, or new, goes to the last bin, which has to be of ten people too
+    rare = ~np.isin(level, [number for members in kept for number in members])
+    if 0 < len(np.unique(person[rare])) < THRESHOLD or not rare.any():
+        sizes = [np.isin(level, members).sum() for members in kept]
+        least = int(np.argmin(sizes))
+        kept.append(kept.pop(least))
+        names.append(names.pop(least) + f", {OTHERS}")
+    else:
+        kept.append(())
+        names.append(OTHERS)
+    return Bins(encoding.name, (), tuple(names), tuple(kept), ())
+
+
+def _number(name: str, x: np.ndarray, person: np.ndarray) -> Bins | None:
+    known = x[~np.isnan(x)]
+    if len(known) < THRESHOLD:
+        return None
+    values = np.unique(known)
+    cuts = np.unique(np.quantile(known, np.arange(1, BINS) / BINS, method="inverted_cdf"))
+    if len(values) <= BINS:
+        cuts = values[:-1]
+    cuts = cuts[cuts < values[-1]]
+    kept: list[float] = []  # cuts that leave at least ten people on either side
+    code = np.searchsorted(cuts, known, side="left")
+    whose = person[~np.isnan(x)]
+    below: set[int] = set()
+    for number, cut in enumerate(cuts):
+        below |= set(whose[code == number].tolist())
+        rest = len(np.unique(whose[code > number]))
+        if len(below) >= THRESHOLD and rest >= THRESHOLD:
+            kept.append(float(f"{cut:.6g}"))
+            below = set()
+    ends = ["", *(f"{cut:.3g}" for cut in kept), ""]
+    names = [
+        f"over {a}" if not b else f"up to {b}" if not a else f"{a} to {b}"
+        for a, b in pairwise(ends)
+    ]
+    if len(np.unique(person[np.isnan(x)])) >= THRESHOLD:
+        names.append(MISSING)
+    return Bins(name, tuple(kept), tuple(names), (), ())
+
+
+def _chosen(standard: np.ndarray, tested: np.ndarray) -> tuple[int, ...]:
+    """The columns that go with testing most, if there are too many for all."""
+    if standard.shape[1] <= INPUTS:
+        return tuple(range(standard.shape[1]))
+    centred = standard - standard.mean(axis=0)
+    size = np.maximum(centred.std(axis=0), 1e-12)
+    tie = np.abs((centred * (tested - tested.mean())[:, None]).mean(axis=0) / size)
+    return tuple(sorted(np.argsort(-tie, kind="stable")[:INPUTS].tolist()))
+
+
+def design(
+    standard: np.ndarray,
+    problem: SelectiveLabels,
+    inputs: Sequence[int],
+    groups: Sequence[str],
+) -> np.ndarray:
+    """What the model of testing sees [n, k]: 1, columns, their squares, and the group."""
+    Z_ = np.clip(standard[:, list(inputs)], -4, 4)
+    names = np.array(problem.group_names, dtype=object)[problem.group]
+    member = names[:, None] == np.array(groups[1:], dtype=object)
+    return np.concatenate([np.ones((len(Z_), 1)), Z_, Z_**2, member], axis=1).astype(float)
+
+
+def _logistic(
+    X: np.ndarray, problem: SelectiveLabels, people: People
+) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients of a ridge regression of who is tested, and their clustered covariance."""
+    t, w = problem.tested.astype(float), people.weight / people.weight.mean()
+    penalty = np.full(X.shape[1], RIDGE)
+    penalty[0] = 1e-6
+    beta = np.zeros(X.shape[1])
+    for _ in range(50):
+        p = expit(X @ beta)
+        hessian = (X * (w * p * (1 - p))[:, None]).T @ X + np.diag(penalty)
+        step = np.linalg.solve(hessian, X.T @ (w * (t - p)) - penalty * beta)
+        beta = beta + step
+        if np.abs(step).max() < 1e-8:
+            break
+    moved = X * (w * (t - expit(X @ beta)))[:, None]
+    if people.person is not None:
+        moved = np.stack([of_people(column, people.person) for column in moved.T], axis=1)
+    bread = np.linalg.inv(hessian)
+    return beta, bread @ (moved.T @ moved) @ bread
+
+
+def standard_error(found: Estimate) -> float:
+    """Half the width of an interval, in standard errors."""
+    return (found.high - found.low) / (2 * Z)
+
+
+def _short(values: np.ndarray) -> Any:
+    """Numbers with six digits, as lists."""
+    if np.ndim(values) > 1:
+        return [_short(row) for row in values]
+    return [float(f"{value:.6g}") for value in values]
+
+
+def _plain(thing: Any) -> Any:
+    """NaN as None: JSON has no word for it."""
+    if isinstance(thing, Mapping):
+        return {str(key): _plain(value) for key, value in thing.items()}
+    if isinstance(thing, list | tuple):
+        return [_plain(value) for value in thing]
+    return None if isinstance(thing, float) and not np.isfinite(thing) else thing
+
+
+def _estimates(plain: Mapping[str, Any]) -> dict[str, Estimate]:
+    def one(told: Mapping[str, Any]) -> Estimate:
+        numbers = (told[name] for name in ("value", "low", "high"))
+        value, low, high = (np.nan if number is None else float(number) for number in numbers)
+        return Estimate(value, low, high, str(told["reason"]))
+
+    return {name: one(told) for name, told in plain.items()}
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,185 @@
+"""What monitoring concludes: the verdict, findings, and how they are worded.
+
+The verdict is the strongest thing to do that a clear change asks for. *Refit*: the model ranks
+people clearly worse, everybody or a group. *Recalibrate*: it ranks as before, but its risks no
+longer come true. *Holds*: neither, and the numbers are precise enough to have shown it. *Cannot
+tell*: too few tests, or tests that do not reach everybody any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dcem.estimation.findings import Finding, in_order
+from dcem.estimation.results import EVERYBODY
+from dcem.monitor.baseline import Baseline
+from dcem.monitor.results import Change, Monitoring
+from dcem.text import group, groups, listed, number, percent, points
+
+WIDE = 0.1  # half the width of an AUC's interval from which on it tells nothing
+MUCH = 0.1  # population stability index from which on a column is called much changed
+TO_DO = {
+    "refit": "Fit the model anew on recent rows, and compare methods on them.",
+    "recalibrate": "Fit anew with recent rows, so that risks are those of now; until then, use the "
+    "scores to rank people only.",
+    "holds": "",
+    "cannot tell": "Wait for more tests, or test some people at random; until then, do not rely on "
+    "it more than before.",
+}
+
+
+def conclude(found: Monitoring, then: Baseline, lacking: str) -> Monitoring:
+    """The same with its verdict and findings."""
+    auc = next(one for one in found.about("auc") if one.of == EVERYBODY)
+    worse = [one for one in found.about("auc") if one.clear and one.difference.value < 0]
+    off = [one for name in ("calibration", "slope") for one in found.about(name) if one.clear]
+    wide = not auc.now.estimable or (auc.now.high - auc.now.low) / 2 > WIDE
+    verdict = "refit" if worse else "recalibrate" if off else "cannot tell" if wide else "holds"
+    told = [
+        _verdict(verdict, found, auc, worse, off, lacking),
+        *_who_comes(found),
+        *_who_is_tested(found),
+        *_what_is_found(found),
+        *_others(found, then, auc),
+    ]
+    return replace(found, answer=verdict, findings=in_order(told))
+
+
+def _verdict(
+    verdict: str,
+    found: Monitoring,
+    auc: Change,
+    worse: list[Change],
+    off: list[Change],
+    lacking: str,
+) -> Finding:
+    known = f"{number(auc.then.value)} then" if auc.then.estimable else "not judged then"
+    headline, text = {
+        "refit": ("It ranks people worse than it did", f"AUC: {'; '.join(map(_worse, worse))}."),
+        "recalibrate": ("Its risks no longer come true", f"{'; '.join(map(_off, off))}."),
+        "cannot tell": (
+            "Too little is known of the new rows to tell",
+            f"Why: {lacking or f'the AUC is only known to be {auc.now:score}'}.",
+        ),
+        "holds": ("No sign that it does not hold", f"AUC {auc.now:score}, {known}."),
+    }[verdict]
+    severity = {"holds": "fine", "cannot tell": "caution"}.get(verdict, "serious")
+    values = {"auc": auc.now, "then": auc.then}
+    key, whom = verdict.replace(" ", "-"), _named(worse or off)
+    return Finding(key, severity, "holds", whom, values, headline, text, TO_DO[verdict])
+
+
+def _worse(one: Change) -> str:
+    return f"{_whom(one)} {number(one.now.value)} against {number(one.then.value)}"
+
+
+def _off(one: Change) -> str:
+    if one.about == "slope":
+        how = "extreme" if one.now.value < 1 else "alike"
+        return f"risks are too {how} (slope {one.now:ratio})"
+    side = "high" if one.difference.value > 0 else "low"
+    by = points(abs(one.difference.value))
+    return f"{_whom(one)}: risks are {by} percentage points too {side}"
+
+
+def _whom(one: Change) -> str:
+    return one.of if one.of == EVERYBODY else group(one.of)
+
+
+def _named(changes: list[Change]) -> tuple[str, ...]:
+    return tuple(one.of for one in changes if one.of != EVERYBODY)
+
+
+def _who_comes(found: Monitoring) -> Iterator[Finding]:
+    changed = [one for one in found.columns if one.clear]
+    if not changed:
+        return
+    told = "; ".join(
+        f"`{one.column}` {one.bin}: {percent(one.then)} then, {percent(one.now)} now"
+        for one in changed[:4]
+    )
+    names = listed([f"`{one.column}`" for one in changed])
+    yield Finding(
+        "who-comes",
+        "caution" if changed[0].index >= MUCH else "note",
+        "comes",
+        values={one.column: one.index for one in changed},
+        headline=f"Other people come: {names} changed",
+        text=f"{told}. A model may hold for other people too: the last question tells.",
+        remedy="Ask what changed in how people come, or in how the column is recorded.",
+    )
+
+
+def _who_is_tested(found: Monitoring) -> Iterator[Finding]:
+    changed = [one for one in found.about("tested") if one.clear]
+    if not changed:
+        return
+    told = "; ".join(f"{_whom(one)} {one.difference:points}" for one in changed)
+    yield Finding(
+        "who-is-tested",
+        "caution",
+        "tested",
+        _named(changed),
+        {one.of: one.difference for one in changed},
+        "Who is tested changed, at equal features",
+        f"Share tested minus what the decisions of then would give, in percentage points: {told}.",
+        "Ask those who decide what changed, and audit the new rows.",
+    )
+
+
+def _what_is_found(found: Monitoring) -> Iterator[Finding]:
+    changed = [one for one in found.about("prevalence") if one.clear]
+    if not changed:
+        return
+    told = "; ".join(
+        f"{_whom(one)} {percent(one.then.value)} then, {percent(one.now.value)} now"
+        for one in changed
+    )
+    yield Finding(
+        "what-is-found",
+        "note",
+        "found",
+        _named(changed),
+        {one.of: one.difference for one in changed},
+        "The outcome is more or less common than it was",
+        f"Doubly robust: {told}. With other people that need not be the model's fault.",
+        "Read it beside whether risks still come true.",
+    )
+
+
+def _others(found: Monitoring, then: Baseline, auc: Change) -> Iterator[Finding]:
+    late = found.late
+    if late is not None:
+        yield Finding(
+            "late-results",
+            "caution",
+            "tested",
+            values=vars(late),
+            headline=f"Results after {late.until} may not have arrived yet",
+            text=f"{percent(late.before.value)} of the rows until then were tested, "
+            f"{percent(late.after.value)} since. All but who comes is told of the rows until then.",
+            remedy="If results are late, look again when they are in (`until` leaves rows out); if "
+            "testing stopped, ask why.",
+        )
+    if not auc.then.estimable:
+        yield Finding(
+            "not-judged",
+            "note",
+            "holds",
+            headline="How well it ranked then is not known",
+            text="Nobody judged the model when it was fitted, so whether it ranks worse now cannot "
+            "be told, only how well.",
+            remedy="Judge a model when it is fitted, or fit it beside a comparison.",
+        )
+    lost = [one.of for one in found.about("auc") if one.of != EVERYBODY and not one.now.estimable]
+    if lost:
+        yield Finding(
+            "small-groups",
+            "note",
+            "holds",
+            tuple(lost),
+            headline=f"Nothing can be told of {groups(lost)}",
+            text="Too few positive or negative tests. That is not a sign that it serves them well.",
+            remedy="Test more of them, or look over a longer time.",
+        )

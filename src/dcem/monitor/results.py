@@ -1,0 +1,89 @@
+"""What monitoring found: plain objects with numbers in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from dcem.estimation.findings import Finding
+from dcem.estimation.periods import LateResults
+from dcem.hooks import ShowsItself
+from dcem.metrics.estimate import Estimate
+
+
+@dataclass(frozen=True)
+class ColumnChange:
+    """How the people of a new table differ in one column."""
+
+    column: str
+    index: float  # population stability index: 0 none, .1 some, .25 much
+    p_value: float  # of no change, corrected for the number of columns (Holm)
+    bin: str  # the bin whose share changed most
+    then: float  # its share of people
+    now: float
+    clear: bool  # beyond chance, and large enough to matter
+
+
+@dataclass(frozen=True)
+class Change:
+    """A number then and now, of everybody or of one group."""
+
+    about: str  # "tested", "prevalence", "auc", "calibration" or "slope"
+    of: str
+    then: Estimate
+    now: Estimate
+    difference: Estimate
+    p_value: float  # of no change, corrected for all numbers of its question (Holm)
+    clear: bool
+
+
+@dataclass(frozen=True)
+class Monitoring(ShowsItself):
+    """Everything that changed since a model was fitted, and whether it still holds."""
+
+    _document: ClassVar[str] = "monitor_document"
+
+    answer: str  # "holds", "recalibrate", "refit" or "cannot tell"
+    columns: tuple[ColumnChange, ...]  # who comes; the most changed first
+    changes: tuple[Change, ...]  # the other three questions
+    positive: Mapping[str, tuple[Estimate, Estimate]]  # positive of tested, then and now
+    target: str  # whom the last question is about, in words
+    assumption: str
+    late: LateResults | None
+    rows: int
+    people: int
+    rows_judged: int  # without those whose results may not be in yet
+    fitted_rows: int
+    findings: tuple[Finding, ...]
+    configuration: Mapping[str, str]
+    data: Mapping[str, str] = field(default_factory=dict)
+
+    def about(self, question: str) -> tuple[Change, ...]:
+        """The changes of one number."""
+        return tuple(one for one in self.changes if one.about == question)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each number: about, of, then, now, difference, its interval, p-value."""
+        rows: list[tuple[Any, ...]] = [
+            ("column", one.column, one.then, one.now, one.index, None, None, one.p_value, one.clear)
+            for one in self.columns
+        ]
+        rows += [
+            (
+                one.about,
+                one.of,
+                one.then.value,
+                one.now.value,
+                one.difference.value,
+                one.difference.low,
+                one.difference.high,
+                one.p_value,
+                one.clear,
+            )
+            for one in self.changes
+        ]
+        heads = ["about", "of", "then", "now", "difference", "low", "high", "p_value", "clear"]
+        return pd.DataFrame(rows, columns=heads)

@@ -1,0 +1,303 @@
+"""A new table held against what a model remembers of its own.
+
+Four questions are asked, each with a quarter of an error of 5 %; within a question numbers are
+corrected for how many there are (Holm). An alarm is beyond chance *and* large enough to matter.
+
+*Who comes.* Shares of people in the bins of each column, then and now, by Pearson's test of two
+samples; how much they changed is the population stability index.
+
+*Who is tested.* The share tested minus what the model of testing of then expects of the people of
+now. What is uncertain about that model is one more influence.
+
+*What is found.* The doubly robust prevalence of now minus that of then.
+
+*Does the model hold.* Doubly robust AUC, mean risk minus share of positives (everybody and groups)
+and calibration slope. The first two are held against what they were in a comparison, where the
+model was judged; otherwise risks against what is found now, knowing how uncertain what was found
+then is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+import numpy as np
+from scipy.stats import chi2
+
+from dcem.estimation import measures
+from dcem.estimation.evaluator import Evaluator
+from dcem.estimation.folds import person_folds, usual_folds
+from dcem.estimation.influence import People, Statistic, Z, kish, two_sided
+from dcem.estimation.nuisances import fit_nuisances
+from dcem.estimation.outcomes import POPULATION
+from dcem.estimation.periods import late_results
+from dcem.estimation.results import EVERYBODY
+from dcem.metrics.estimate import Estimate
+from dcem.monitor.baseline import Baseline, column_features, counted_once, rates, standard_error
+from dcem.monitor.findings import conclude
+from dcem.monitor.results import Change, ColumnChange, Monitoring
+from dcem.table.encoder import Encoder
+from dcem.table.labels import SelectiveLabels
+
+ERROR = 0.05  # of an alarm although nothing changed, all four questions together
+QUESTIONS = 4
+STABILITY = 0.02  # population stability index below which a change does not matter
+LEAST = {"tested": 0.02, "prevalence": 0.02, "calibration": 0.02, "auc": 0.02, "slope": 0.2}
+FEW = 5  # people that a bin should expect, for the test to be right
+UNLIKE = "(unlike anybody tested)"
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """A new table as a model sees it."""
+
+    problem: SelectiveLabels
+    score: np.ndarray  # [n]
+    standard: np.ndarray  # [n, inputs] standardised features
+    unlike: np.ndarray  # [n] whether unlike anybody tested
+
+    @classmethod
+    def of(cls, estimator: Any, problem: SelectiveLabels) -> NewRows:
+        """Rows scored by a fitted method."""
+        standard = estimator.standardized(problem.X)
+        score = estimator.combined(estimator.members(problem.X, standard, exact=False))
+        unlike = ~estimator.reach(problem.X, standard)["supported"].to_numpy()
+        return cls(problem, score, np.asarray(standard, float), unlike)
+
+    def subset(self, rows: np.ndarray) -> NewRows:
+        """Some of the rows (a mask)."""
+        parts = (self.score, self.standard, self.unlike)
+        return NewRows(self.problem.subset(rows), *(part[rows] for part in parts))
+
+
+def watch(
+    then: Baseline,
+    new: NewRows,
+    encoder: Encoder,
+    *,
+    calibrated: bool = True,
+    random_state: int = 0,
+    data: Mapping[str, str] | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Monitoring:
+    """What changed since a model was fitted, and whether it still holds.
+
+    Parameters
+    ----------
+    then
+        What the model remembers.
+    new
+        The new table, scored by it.
+    encoder
+        The model's own.
+    calibrated
+        Whether its scores are risks; otherwise they are only asked to rank.
+    random_state
+        Seed of folds and nuisance models.
+    data
+        What the report says about the model and the table.
+    progress
+        Called with a few words before each step.
+    """
+    columns = _columns(then, new, encoder)
+    late = late_results(new.problem)
+    total, people = len(new.problem), People.of(new.problem).n_people
+    if late is not None:
+        moment = new.problem.moment
+        assert moment is not None
+        new = new.subset(moment < late.at)
+    problem = new.problem
+    fold = person_folds(problem, usual_folds(problem), random_state)
+    nuisances = fit_nuisances(problem, fold, random_state, progress=progress)
+    progress("judging")
+    judge = Evaluator(problem, fold=fold, nuisances=nuisances)
+    now = rates(problem, judge)
+    target = next((one.key for one in judge.targets if one.key == "dr" and one.available), "tested")
+    if then.judged is not None and then.judged.target not in POPULATION:
+        target = "tested"
+    changes = (
+        *_held(_tested(then, new, now["tested"])),
+        *_held(_found(then, now["prevalence"])),
+        *_held(_holds(then, new, judge, target, calibrated)),
+    )
+    found = Monitoring(
+        answer="",
+        columns=columns,
+        changes=changes,
+        positive={
+            name: (before, now["positive"][name])
+            for name, before in then.positive.items()
+            if name in now["positive"]
+        },
+        target=next(one.name for one in judge.targets if one.key == target),
+        assumption=next(one.assumption for one in judge.targets if one.key == target),
+        late=late,
+        rows=total,
+        people=people,
+        rows_judged=len(problem),
+        fitted_rows=then.rows,
+        findings=(),
+        configuration={
+            "false alarms": f"at most about {100 * ERROR:g} % of tables in which nothing changed",
+            "judged before": "by a comparison" if then.judged else "no",
+            "fitted to": f"{then.rows:,} rows"
+            + (f", {then.period[0]} to {then.period[1]}" if then.period else ""),
+            "seed": str(random_state),
+        },
+        data=dict(data or {}),
+    )
+    return conclude(found, then, judge.lacking(target))
+
+
+def holm(p_values: np.ndarray) -> np.ndarray:
+    """P-values corrected for their number (Holm 1979); NaN stays and does not count."""
+    known = np.flatnonzero(~np.isnan(p_values))
+    order = known[np.argsort(p_values[known], kind="stable")]
+    steps = p_values[order] * np.arange(len(order), 0, -1)
+    found = np.full(len(p_values), nan)
+    found[order] = np.minimum(np.maximum.accumulate(steps), 1) if len(order) else steps
+    return found
+
+
+# -- who comes ---------------------------------------------------------------------------------
+
+
+def _columns(then: Baseline, new: NewRows, encoder: Encoder) -> tuple[ColumnChange, ...]:
+    weight = counted_once(new.problem)
+    weights_of_people = np.bincount(new.problem.person, weight)
+    sizes = float(then.people), kish(weights_of_people)
+    own = {encoding.name: (encoding, X) for encoding, X in column_features(encoder, new.problem.X)}
+    asked = []
+    for bins in then.columns:
+        code = bins.place(*own[bins.column])
+        share = np.bincount(code, weight, minlength=len(bins.names)) / weight.sum()
+        asked.append((bins.column, bins.names, np.array(bins.share), share))
+    unlike = float(np.average(new.unlike, weights=weight))
+    both = np.array([1 - then.unlike, then.unlike]), np.array([1 - unlike, unlike])
+    asked.append((UNLIKE, ("no", "yes"), *both))
+    p_values = holm(np.array([_pearson(before, now, *sizes) for *_, before, now in asked]))
+    found = []
+    for (name, names, before, now), p in zip(asked, p_values, strict=True):
+        most = int(np.abs(now - before).argmax())
+        index = stability(before, now, *sizes)
+        clear = bool(p < ERROR / QUESTIONS and index >= STABILITY)
+        found.append(
+            ColumnChange(name, index, float(p), names[most], before[most], now[most], clear)
+        )
+    return tuple(sorted(found, key=lambda one: (not one.clear, -one.index)))
+
+
+def _pearson(before: np.ndarray, now: np.ndarray, n: float, m: float) -> float:
+    """P-value of equal shares in two samples of so many people; rare bins are put together."""
+    mean = (n * before + m * now) / (n + m)
+    common = min(n, m) * mean >= FEW
+    if not common.all():
+        last = [[x[~common].sum()] for x in (before, now, mean)]
+        before, now, mean = (
+            np.append(x[common], more) for x, more in zip((before, now, mean), last, strict=True)
+        )
+    used = mean > 0
+    if used.sum() < 2:
+        return nan
+    square = ((now - before)[used] ** 2 / mean[used]).sum() / (1 / n + 1 / m)
+    return float(chi2.sf(square, used.sum() - 1))
+
+
+def stability(before: np.ndarray, now: np.ndarray, n: float, m: float) -> float:
+    """Population stability index, half a person added to every bin."""
+    p, q = (n * before + 0.5) / (n + len(before) / 2), (m * now + 0.5) / (m + len(now) / 2)
+    return float(((q - p) * np.log(q / p)).sum())
+
+
+# -- the other questions -----------------------------------------------------------------------
+
+
+def _tested(then: Baseline, new: NewRows, now: Mapping[str, Estimate]) -> list[Change]:
+    """The share tested against what it would have been then."""
+    problem = new.problem
+    people = People.of(problem)
+    expected, slopes = then.expected(new.standard, problem)
+    found = []
+    for name, share in now.items():
+        mine = np.ones(len(problem)) if name == EVERYBODY else _members(problem, name)
+        if name != EVERYBODY and name not in then.groups:
+            continue
+        change = people.mean(problem.tested - expected, mine)
+        slope = np.average(slopes, axis=0, weights=people.weight * mine)
+        doubt = np.sqrt(max(float(slope @ then.covariance @ slope), 0.0))
+        difference = people.interval(change.plus([doubt]))
+        usual = Estimate(float(np.average(expected, weights=people.weight * mine)))
+        found.append(_change("tested", name, usual, share, difference))
+    return found
+
+
+def _found(then: Baseline, now: Mapping[str, Estimate]) -> list[Change]:
+    return [
+        _change("prevalence", name, before, now[name], now[name].minus(before))
+        for name, before in then.prevalence.items()
+        if name in now
+    ]
+
+
+def _holds(
+    then: Baseline, new: NewRows, judge: Evaluator, target: str, calibrated: bool
+) -> list[Change]:
+    """AUC and calibration, everybody and groups."""
+    score, before = new.score, then.judged
+    unknown = Estimate(nan, reason="nobody judged it then")
+    found = []
+    for name in (None, *(judge.problem.group_names if judge.problem.n_groups > 1 else ())):
+        if not judge.rows_of(name).any():
+            continue
+        key = name or EVERYBODY
+        was = before.auc.get(key, unknown) if before else unknown
+        auc = judge.auc(target, score, name)
+        found.append(_change("auc", key, was, auc, auc.minus(was)))
+    if not calibrated:
+        return found
+    for key, off in judge.calibration_in_the_large(target, score).items():
+        was = before.calibration_in_the_large.get(key, unknown) if before else unknown
+        if was.estimable:
+            difference = off.minus(was)
+        elif key == EVERYBODY and then.prevalence[EVERYBODY].estimable:
+            # it was right then, as far as what was found then is certain
+            doubt = Z * standard_error(then.prevalence[EVERYBODY])
+            difference = off.minus(Estimate(0.0, -doubt, doubt))
+        else:
+            difference = Estimate(nan, reason=was.reason)
+        found.append(_change("calibration", key, was, off, difference))
+    why = judge.lacking(target)
+    slope = Statistic(nan, np.zeros(len(score)))
+    if not why:
+        slope = measures.calibration_slope(score, judge.masses[target])
+    now = slope.estimate(judge.person) if not why else Estimate(nan, reason=why)
+    right = Estimate(1.0, 1.0, 1.0)
+    found.append(_change("slope", EVERYBODY, right, now, now.minus(right)))
+    return found
+
+
+def _change(about: str, of: str, then: Estimate, now: Estimate, difference: Estimate) -> Change:
+    """A number then and now; whether it is clear is told when all of its question are known."""
+    error = standard_error(difference)
+    p = two_sided(difference.value / error) if error > 0 else nan
+    return Change(about, of, then, now, difference, p, False)
+
+
+def _held(changes: list[Change]) -> list[Change]:
+    """The changes of one question, corrected for their number."""
+    p_values = holm(np.array([one.p_value for one in changes]))
+    return [
+        Change(
+            *(one.about, one.of, one.then, one.now, one.difference),
+            float(p),
+            bool(p < ERROR / QUESTIONS and abs(one.difference.value) >= LEAST[one.about]),
+        )
+        for one, p in zip(changes, p_values, strict=True)
+    ]
+
+
+def _members(problem: SelectiveLabels, name: str) -> np.ndarray:
+    return (problem.group == problem.group_names.index(name)).astype(float)

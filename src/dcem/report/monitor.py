@@ -1,0 +1,216 @@
+"""Whether a model still holds, as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from dcem.estimation.results import EVERYBODY
+from dcem.extras import made_with
+from dcem.monitor.results import Change, Monitoring
+from dcem.report.document import (
+    NOTHING,
+    Block,
+    Cell,
+    Document,
+    DotRow,
+    Dots,
+    Facts,
+    Fold,
+    KeyNumber,
+    Name,
+    Opening,
+    Section,
+    Verdict,
+    estimate,
+    table,
+)
+from dcem.report.findings import listed_findings, no_milder
+from dcem.text import count, p_value
+
+ANSWERS = {
+    "holds": ("fine", "Yes, as far as can be told: no sign that it does not"),
+    "recalibrate": ("serious", "Not as a risk: recalibrate it"),
+    "refit": ("serious", "No: it ranks people worse than it did"),
+    "cannot tell": ("caution", "Nobody can tell yet"),
+}
+MOST = 12  # columns that are shown at once
+
+
+def monitor_document(found: Monitoring, title: str = "Does the model still hold?") -> Document:
+    """The document of what monitoring found."""
+    facts = {**found.data, **found.configuration, "versions": made_with()}
+    findings = listed_findings(found.findings)
+    severity, answer = ANSWERS[found.answer]
+    own = next(one for one in found.findings if one.about == "holds")
+    verdict = Verdict(severity, answer, (own.text, *_more(found)), found.assumption)
+    left_out = found.rows - found.rows_judged
+    late = f" {count(left_out)} of them are too recent to be judged." if left_out else ""
+    return Document(
+        title=title,
+        lead=f"{count(found.rows)} new rows ({count(found.people)} people), held against the "
+        f"{count(found.fitted_rows)} that the model was fitted to.{late}",
+        opening=Opening(
+            no_milder(verdict, findings, (own.key,)),
+            tuple(_numbers(found)),
+            _picture(found),
+            (
+                "Not that a change is the model's fault, nor who is to blame for it.",
+                "Not what differs between tested and untested people with the same features: what "
+                "is said of everybody assumes that nothing does.",
+            ),
+        ),
+        findings=findings,
+        sections=(
+            Section("comes", "Who comes?", tuple(_comes(found))),
+            Section("tested", "Who is tested?", tuple(_tested(found))),
+            Section("found", "What is found?", tuple(_found(found))),
+            Section("holds", "Does the model hold?", tuple(_holds(found))),
+            Section("made", "How it was made", (Facts(facts),)),
+        ),
+        footer="Made with dcem. No individual row is on this page.",
+        names=frozenset(
+            [*(one.of for one in found.changes), *(one.column for one in found.columns)]
+        ),
+        data={"made": facts, **vars(found)},
+    )
+
+
+def _more(found: Monitoring) -> Iterator[str]:
+    """What else changed, in one sentence."""
+    changed = [
+        words
+        for words, is_so in (
+            ("who comes", any(one.clear for one in found.columns)),
+            ("who is tested", any(one.clear for one in found.about("tested"))),
+            ("how common the outcome is", any(one.clear for one in found.about("prevalence"))),
+        )
+        if is_so
+    ]
+    yield f"Changed since the fit: {', '.join(changed) or 'nothing clearly'}."
+
+
+def _of_everybody(found: Monitoring, about: str) -> Change | None:
+    return next((one for one in found.about(about) if one.of == EVERYBODY), None)
+
+
+def _numbers(found: Monitoring) -> Iterator[KeyNumber]:
+    auc = _of_everybody(found, "auc")
+    assert auc is not None
+    was = f"; {estimate_text(auc)} then" if auc.then.estimable else ""
+    yield KeyNumber(estimate(auc.now), f"AUC now{was}")
+    off = _of_everybody(found, "calibration")
+    if off is not None:
+        what = "mean predicted risk minus what is found now"
+        yield KeyNumber(estimate(off.now, "points"), what)
+    tested = _of_everybody(found, "tested")
+    if tested is not None:
+        what = "share tested minus what it would have been then, at equal features"
+        yield KeyNumber(estimate(tested.difference, "points"), what)
+
+
+def estimate_text(change: Change) -> str:
+    """What a number was then, inside a sentence."""
+    return f"{change.then:score}"
+
+
+def _picture(found: Monitoring) -> Dots:
+    """AUC now against then, everybody and each group; beside it how far risks are off."""
+    off = {one.of: one for one in found.about("calibration")}
+    rows = tuple(
+        DotRow(
+            Name(one.of),
+            (
+                estimate(one.now),
+                *((estimate(off[one.of].now, "points"),) if one.of in off else ()),
+            ),
+            (
+                estimate(one.then),
+                *((estimate(off[one.of].then, "points"),) if one.of in off else ()),
+            ),
+            marked=one.clear or (one.of in off and off[one.of].clear),
+        )
+        for one in found.about("auc")
+    )
+    columns = ("AUC", "risk too high (+) or too low (-)") if off else ("AUC",)
+    return Dots(
+        "Now, and then",
+        columns,
+        rows,
+        f"{found.target}. Hollow: when the model was fitted, on people it had not seen.",
+        reference="when it was fitted",
+        marked="clearly changed",
+    )
+
+
+def _comes(found: Monitoring) -> Iterator[Block]:
+    rows = [
+        (
+            Name(one.column),
+            estimate(one.index, "score"),
+            p_value(one.p_value) if one.p_value == one.p_value else NOTHING,
+            Name(one.bin),
+            estimate(one.then, "percent"),
+            estimate(one.now, "percent"),
+            "yes" if one.clear else "no",
+        )
+        for one in found.columns
+    ]
+    heads = (
+        "column",
+        "stability index",
+        "p-value",
+        "changed most",
+        "then",
+        "now",
+        "beyond chance?",
+    )
+    note = (
+        "Population stability index over bins of each column: under .1 little, over .25 much. "
+        "P-values are of no change, corrected for the number of columns; people count once."
+    )
+    yield table("", heads, rows[:MOST], note=note)
+    if rows[MOST:]:
+        yield Fold(f"{len(rows) - MOST} more columns", (table("", heads, rows[MOST:]),))
+
+
+def _changes(found: Monitoring, about: str, form: str, difference: str, note: str) -> Block:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            Name(one.of),
+            estimate(one.then, form),
+            estimate(one.now, form),
+            estimate(one.difference, difference),
+            "yes" if one.clear else "no",
+        )
+        for one in found.about(about)
+    ]
+    return table("", ("group", "then", "now", "change", "beyond chance?"), rows, note=note)
+
+
+def _tested(found: Monitoring) -> Iterator[Block]:
+    note = (
+        "Then: the share that the decisions of then would test among the people of now (logistic "
+        "regression on features and group). The interval of the change counts both samples."
+    )
+    yield _changes(found, "tested", "percent", "points", note)
+
+
+def _found(found: Monitoring) -> Iterator[Block]:
+    note = f"Share with the outcome, doubly robust. {found.assumption}"
+    yield _changes(found, "prevalence", "percent", "points", note)
+    rows = [
+        (Name(name), estimate(then, "percent"), estimate(now, "percent"))
+        for name, (then, now) in found.positive.items()
+    ]
+    yield Fold("Positive of tested", (table("", ("group", "then", "now"), rows),))
+
+
+def _holds(found: Monitoring) -> Iterator[Block]:
+    changes = partial(_changes, found)
+    yield changes("auc", "score", "gain", f"AUC, {found.target}.")
+    if found.about("calibration"):
+        note = "Mean predicted risk minus share of positives, in percentage points."
+        yield changes("calibration", "points", "points", note)
+        note = "Calibration slope: 1 is right, below it risks are too extreme."
+        yield changes("slope", "ratio", "ratio", note)

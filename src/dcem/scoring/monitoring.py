@@ -1,0 +1,54 @@
+"""A model watched in use: the new table scored and held against what the model remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from dcem.monitor import Monitoring, NewRows, watch
+from dcem.scoring.model import TableModel
+from dcem.table import UserTable
+from dcem.table.checks import InputError, notice
+
+
+def monitor_model(
+    model: str | Path | TableModel,
+    table: UserTable,
+    *,
+    random_state: int = 0,
+    data: Mapping[str, str] | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Monitoring:
+    """Whether a model still holds on a new table, and what changed since it was fitted.
+
+    Parameters
+    ----------
+    model
+        A model that `dcem fit` wrote, or its folder.
+    table
+        The new table, read with the model's encoder and roles:
+        `read_table(path, model.roles, encoder=model.encoder)`.
+    random_state
+        Seed of folds and nuisance models.
+    data
+        What the report says about the model and the table.
+    progress
+        Called with a few words before each step.
+    """
+    model = model if isinstance(model, TableModel) else TableModel.load(model)
+    if model.baseline is None:
+        raise InputError(
+            "The model does not remember the table it was fitted to, so nothing can be held "
+            "against it: it was fitted before models did. Fit it again."
+        )
+    for note in model.strange_cells(table):
+        notice(note)
+    return watch(
+        model.baseline,
+        NewRows.of(model.estimator, table.problem),
+        model.encoder,
+        calibrated=bool(model.estimator.calibrated),
+        random_state=random_state,
+        data=data,
+        progress=progress,
+    )

@@ -1,0 +1,152 @@
+"""When the decision to test was taken, and what a person's earlier rows tell.
+
+The time of a row is a date (with or without the time of day) or a number. It is never a feature:
+it orders the rows, so that a model learns from the past and is judged in the future, and so that
+what is told of a person's earlier tests rests on earlier rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from dcem.table import dates, values
+from dcem.table.columns import guess
+from dcem.table.frames import as_series
+from dcem.table.messages import InputError, rows_text
+
+NEVER, NEGATIVE, POSITIVE = range(3)
+HISTORY = ("not tested before", "last result negative", "last result positive")
+
+
+def read_time(column: pa.ChunkedArray, name: str, missing: Collection[str] = ()) -> np.ndarray:
+    """A column of dates or numbers as times [n]: `datetime64`, or float64 of plain numbers."""
+    found = guess(name, column, missing, keep=True)
+    if found.kind == "number":
+        return values.numbers(column, missing)
+    if found.kind == "date" and found.encoding is not None:
+        days = dates.days(column, found.encoding.date_format, missing)
+        return as_dates(days)
+    if found.kind == "constant":
+        raise InputError(
+            f"Column {name!r} holds one time in all rows, so that no row is earlier than another. "
+            "Name the column with the time of each decision, or none."
+        )
+    raise InputError(
+        f"Column {name!r} was given as the time of the decision, but holds neither dates nor "
+        "numbers. Dates are read as people write them, such as 2024-05-31 or 31.05.2024 14:05."
+    )
+
+
+def as_dates(days: np.ndarray) -> np.ndarray:
+    """Days since 1 January 1970 as `datetime64`, to the second; NaN becomes NaT."""
+    seconds = np.round(np.nan_to_num(days) * dates.SECONDS_PER_DAY).astype(np.int64)
+    stamps = seconds.astype("datetime64[s]")
+    stamps[np.isnan(days)] = np.datetime64("NaT")
+    return stamps
+
+
+def check_time(given: Any, name: str, *, labels: pd.Index | None = None) -> np.ndarray:
+    """The time of each row: dates or finite numbers, none missing."""
+    series = as_series(given, name)
+    if pd.api.types.is_datetime64_any_dtype(series.dtype):
+        if series.dt.tz is not None:
+            series = series.dt.tz_convert("UTC").dt.tz_localize(None)
+        times = series.to_numpy("datetime64[s]")
+    elif pd.api.types.is_numeric_dtype(series.dtype):
+        times = series.to_numpy(float)
+    else:
+        times = read_time(pa.chunked_array([pa.array(series.astype(str))]), name)
+    absent = np.isnat(times) if times.dtype.kind == "M" else ~np.isfinite(times)
+    if absent.any():
+        raise InputError(
+            f"Column {name!r}, which says when it was decided whom to test, has no time in "
+            f"{rows_text(absent, labels)}. Give these rows a time, or leave them out: a row "
+            "without one is neither past nor future."
+        )
+    return times
+
+
+def numeric(times: np.ndarray) -> np.ndarray:
+    """Times as numbers [n]: dates as days since 1 January 1970."""
+    if times.dtype.kind != "M":
+        return np.asarray(times, float)
+    return times.astype("datetime64[s]").astype(np.int64) / dates.SECONDS_PER_DAY
+
+
+def said(moment: Any) -> str:
+    """One time as people read it: `2024-05-31`, or the number."""
+    if np.asarray(moment).dtype.kind == "M":
+        return str(np.datetime64(moment, "D"))
+    return f"{float(moment):g}"
+
+
+def in_time(times: np.ndarray, until: str, name: str) -> np.ndarray:
+    """Which rows are not after `until` [n], the last time whose results are all in."""
+    if times.dtype.kind == "M":
+        known = dates.date_format([until])
+        end = np.nan if known is None else dates.days_of(values.coded(_one(until)), known)[0][0]
+        # a day counts whole
+        end = as_dates(np.array([end + (0 if ":" in until else 1 - 1e-5)]))[0]
+        unread = np.isnat(end)
+    else:
+        try:
+            end, unread = float(until), False
+        except ValueError:
+            end, unread = np.nan, True
+    if unread:
+        what = "a date" if times.dtype.kind == "M" else "a number"
+        raise InputError(f"`until` is {until!r}; it must be {what}, as in column {name!r}.")
+    kept: np.ndarray = times <= end
+    if not kept.any():
+        raise InputError(f"All {len(kept):,} rows are after {until} (`until`): none is left.")
+    return kept
+
+
+def _one(text: str) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array([text])])
+
+
+def period(times: np.ndarray) -> tuple[str, str]:
+    """The first and the last time, as everybody may see them: a few rows lie beyond either.
+
+    The very first and last belong to single people.
+    """
+    ordered = np.sort(times)
+    edge = min(9, (len(ordered) - 1) // 2)
+    return said(ordered[edge]), said(ordered[-1 - edge])
+
+
+def earlier_results(
+    person: np.ndarray, time: np.ndarray, tested: np.ndarray, y: np.ndarray
+) -> pd.DataFrame:
+    """What each row's person had behind them at that time, from strictly earlier rows alone [n].
+
+    Columns: `earlier_visits`, `earlier_tests`, `earlier_positives` (counts), `last_result` (0 or 1,
+    NaN if never tested) and `since_last_test` (in days, or the unit of `time`; NaN likewise). Rows
+    at the same time do not know of each other. `person [n]` are codes, `y [n]` is NaN where
+    untested. A result counts as known as soon as the next row is later.
+    """
+    time = numeric(time)
+    rows = pd.DataFrame({"person": person, "time": time})
+    rows["visits"], rows["tests"] = 1, tested.astype(int)
+    rows["positives"] = np.where(tested, np.nan_to_num(y), 0).astype(int)
+    at = rows.groupby(["person", "time"], sort=True)[["visits", "tests", "positives"]].sum()
+    before = at.groupby(level=0).cumsum() - at  # strictly earlier
+    seen = rows[tested].assign(result=y[tested]).groupby(["person", "time"])["result"].max()
+    last = pd.DataFrame({"result": seen, "when": seen.index.get_level_values("time")})
+    last = last.reindex(at.index).groupby(level=0).ffill().groupby(level=0).shift()
+    joined = before.join(last).loc[pd.MultiIndex.from_arrays([person, time])]
+    return pd.DataFrame(
+        {
+            "earlier_visits": joined["visits"].to_numpy(),
+            "earlier_tests": joined["tests"].to_numpy(),
+            "earlier_positives": joined["positives"].to_numpy(),
+            "last_result": joined["result"].to_numpy(),
+            "since_last_test": time - joined["when"].to_numpy(),
+        }
+    )

@@ -1,0 +1,186 @@
+"""Monitoring against plain pandas and SciPy, and its verdicts in worlds that are known."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import chi2_contingency
+from sklearn.linear_model import LogisticRegression
+
+from dcem.compare.run import compare_methods
+from dcem.estimation import measures
+from dcem.estimation.outcomes import masses
+from dcem.methods import make
+from dcem.monitor import Baseline
+from dcem.monitor.baseline import design
+from dcem.monitor.run import _pearson, holm, stability
+from dcem.scoring import TableModel, monitor_model
+from dcem.table import Roles, read_table
+from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import DataWarning, InputError
+
+ROLES = Roles(label="y", tested="tested", group="sex", time="day")
+
+
+def table(n: int, seed: int, *, shift=0.0, policy=0.0, relation=0.0, level=0.0, late=False):
+    """Who comes, who is tested, what is found: each can change by itself."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)) + np.array([shift, 0, 0])
+    sex = rng.choice(["f", "m"], n)
+    ward = rng.choice(["er", "icu", "rare"], n, p=[0.6, 0.397, 0.003])
+    day = rng.integers(0, 365, n)
+    y = rng.random(n) < expit(-1 + level + X[:, 0] * (1 - relation) + 0.7 * X[:, 1])
+    chance = expit(0.2 + 0.6 * X[:, 0] - 0.5 * (sex == "m") + policy)
+    tested = rng.random(n) < np.where(late & (day > 340), 0.1, 1) * chance
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame.loc[rng.random(n) < 0.1, "c"] = np.nan
+    return frame.assign(
+        ward=ward, sex=sex, day=day, tested=tested * 1, y=np.where(tested, y, np.nan).astype(float)
+    )
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> TableModel:
+    old = read_table(table(2500, 0), ROLES)
+    estimator = make("ensemble", parts=("linear",), random_state=0)
+    estimator.fit_problem(old.problem)
+    made = TableModel(estimator, old.encoder, old.roles, old.source).explained(old)
+    params = {"parts": ("linear",)}
+    judged = compare_methods(old.problem, ["ensemble"], planted=0, resamples=20, params=params)
+    folder = tmp_path_factory.mktemp("model") / "m"
+    made.save(folder, judged)
+    return TableModel.load(folder)
+
+
+def watched(model: TableModel, **world):
+    new = read_table(table(2500, 1, **world), model.roles_of_new, encoder=model.encoder)
+    return monitor_model(model, new)
+
+
+def keys(found) -> set[str]:
+    return {finding.key for finding in found.findings}
+
+
+# -- numbers -----------------------------------------------------------------------------------
+
+
+def test_the_test_of_a_column_is_that_of_a_contingency_table():
+    before, now = np.array([120, 60, 20]), np.array([90, 80, 40])
+    expected = chi2_contingency(np.stack([before, now]), correction=False).pvalue
+    n, m = before.sum(), now.sum()
+    assert _pearson(before / n, now / m, n, m) == pytest.approx(expected)
+
+
+def test_the_stability_index_is_its_definition_in_large_samples():
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.4, 0.3, 0.3])
+    assert stability(p, q, 1e9, 1e9) == pytest.approx(((q - p) * np.log(q / p)).sum())
+
+
+def test_holm_is_its_definition():
+    p = np.array([0.04, 0.01, np.nan, 0.03])
+    np.testing.assert_allclose(holm(p), [0.06, 0.03, np.nan, 0.06])
+
+
+def test_the_calibration_slope_is_that_of_a_logistic_regression():
+    rng = np.random.default_rng(0)
+    score = expit(rng.normal(size=3000))
+    y = (rng.random(3000) < expit(0.3 + 0.6 * logit(score))).astype(float)
+    with pytest.warns(DataWarning):
+        problem = SelectiveLabels.from_arrays(score[:, None], y, tested=np.ones(3000))
+    found = measures.calibration_slope(score, masses("tested", problem))
+    plain = LogisticRegression(C=1e9, tol=1e-10).fit(logit(score)[:, None], y)
+    assert found.value == pytest.approx(plain.coef_[0, 0], rel=1e-4)
+    X = np.stack([np.ones(3000), logit(score)], axis=1)
+    p = plain.predict_proba(logit(score)[:, None])[:, 1]
+    error = np.sqrt(np.linalg.inv((X * (p * (1 - p))[:, None]).T @ X)[1, 1])
+    assert found.standard_error(None) == pytest.approx(error, rel=0.1)
+
+
+def test_the_model_of_testing_is_a_ridge_regression(model):
+    old = read_table(table(2500, 0), ROLES).problem
+    then = model.baseline
+    X = design(model.estimator.standardized(old.X), old, then.inputs, then.groups)
+    plain = LogisticRegression(C=1.0, tol=1e-8, max_iter=500).fit(X[:, 1:], old.tested)
+    np.testing.assert_allclose(then.coefficients[1:], plain.coef_[0], atol=2e-3)
+    p = then.expected(model.estimator.standardized(old.X), old)[0]
+    assert p.mean() == pytest.approx(old.tested.mean(), abs=1e-3)
+
+
+def test_rates_are_plain_shares(model):
+    frame = table(2500, 0)
+    by_sex = frame.groupby("sex")["tested"].mean()
+    assert model.baseline.tested["f"].value == pytest.approx(by_sex["f"], abs=1e-5)
+    assert model.baseline.positive["m"].value == pytest.approx(
+        frame[frame["sex"] == "m"]["y"].mean(), abs=1e-5
+    )
+    assert model.baseline.period == ("1", "363")
+
+
+# -- what is remembered ------------------------------------------------------------------------
+
+
+def test_what_is_remembered_survives_a_file_and_holds_no_small_bin(model):
+    plain = json.loads(json.dumps(model.baseline.to_plain(), allow_nan=False))
+    again = Baseline.from_plain(plain)
+    assert again.columns == model.baseline.columns
+    np.testing.assert_array_equal(again.covariance, model.baseline.covariance)
+    assert again.judged.auc.keys() == {"everybody", "f", "m"}
+    for bins in again.columns:
+        assert min(bins.share) * again.people >= 9.99
+    ward = next(one for one in again.columns if one.column == "ward")
+    assert not any("rare" in name for name in ward.names)  # seven people
+    missing = next(one for one in again.columns if one.column == "c")
+    assert missing.names[-1] == "missing"
+
+
+def test_a_model_that_remembers_nothing_is_refused(model):
+    new = read_table(table(300, 1), model.roles_of_new, encoder=model.encoder)
+    with pytest.raises(InputError, match="Fit it again"):
+        monitor_model(replace(model, baseline=None), new)
+
+
+# -- verdicts ----------------------------------------------------------------------------------
+
+
+def test_nothing_changed_and_the_model_holds(model):
+    found = watched(model)
+    assert found.answer == "holds"
+    assert keys(found) == {"holds"}
+
+
+@pytest.mark.parametrize(
+    ("world", "key", "verdict"),
+    [
+        ({"shift": 0.6}, "who-comes", "holds"),
+        ({"policy": -0.8}, "who-is-tested", "holds"),
+        ({"level": 0.8}, "recalibrate", "recalibrate"),
+        ({"relation": 1.0}, "refit", "refit"),
+    ],
+)
+def test_each_change_is_called_by_its_name(model, world, key, verdict):
+    found = watched(model, **world)
+    assert key in keys(found)
+    assert found.answer == verdict
+
+
+def test_late_results_are_not_taken_for_a_change_of_testing(model):
+    found = watched(model, late=True)
+    assert "late-results" in keys(found)
+    assert "who-is-tested" not in keys(found)
+    assert found.rows_judged < found.rows
+
+
+def test_too_few_tests_cannot_tell(model):
+    few = table(80, 5)
+    found = monitor_model(model, read_table(few, model.roles_of_new, encoder=model.encoder))
+    assert found.answer == "cannot tell"
+
+
+def test_it_writes_itself(model):
+    found = watched(model)
+    assert set(found.to_frame()["about"]) >= {"column", "tested", "prevalence", "auc", "slope"}
+    assert json.loads(found.to_json())["verdict"]["severity"] == "fine"
+    assert "Who is tested?" in found.to_markdown()

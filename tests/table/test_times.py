@@ -1,0 +1,117 @@
+"""The time of a decision: how it is read, what lies after it, and a person's history."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dcem.table import Roles, read_table
+from dcem.table.history import add_history
+from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
+from dcem.table.times import earlier_results, said
+
+ROLES = Roles(label="y", tested="tested", id="who", time="when")
+
+
+def visits(n: int = 400, form: str = "%Y-%m-%d", seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    days = pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(0, 300, n), unit="D")
+    tested = rng.random(n) < 0.5
+    return pd.DataFrame(
+        {
+            "who": rng.integers(0, n // 3, n),
+            "when": days.strftime(form),
+            "x": rng.normal(size=n),
+            "tested": tested.astype(int),
+            "y": np.where(tested, rng.random(n) < 0.4, np.nan).astype(float),
+        }
+    )
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%Y%m%d", "%d %b %Y"])
+def test_dates_as_people_write_them_are_one_time_and_never_a_feature(form):
+    problem = read_table(visits(form=form), ROLES).problem
+    expected = pd.to_datetime(visits()["when"]).to_numpy("datetime64[s]")
+    np.testing.assert_array_equal(problem.time, expected)
+    assert problem.feature_names == ("x",)
+
+
+def test_numbers_are_times_and_so_are_arrays_of_dates():
+    frame = visits().assign(when=np.arange(400) / 7)
+    assert read_table(frame, ROLES).problem.time.dtype == float
+    given = pd.to_datetime(visits()["when"])
+    made = SelectiveLabels.from_arrays(
+        np.arange(4)[:, None], [0, 1, np.nan, 1], time=given[:4].to_numpy()
+    )
+    assert made.subset([2]).moment == given[2].toordinal() - 719163
+    assert said(made.time[0]) == str(given[0].date())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"when": "2023-01-01"}, "one time in all rows"),
+        ({"when": "soon"}, "one time|neither dates nor numbers"),
+    ],
+)
+def test_what_is_not_a_time_is_refused(change, words):
+    with pytest.raises(InputError, match=words):
+        read_table(visits().assign(**change), ROLES)
+
+
+def test_rows_without_a_time_are_refused_by_count():
+    frame = visits()
+    frame.loc[[3, 5], "when"] = None
+    with pytest.raises(InputError, match="2 of 400 rows"):
+        read_table(frame, ROLES)
+
+
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+def test_until_leaves_out_what_is_later_and_keeps_its_own_day():
+    frame = visits()
+    kept = read_table(frame, Roles(**{**vars(ROLES), "until": "2023-06-30"})).problem
+    assert len(kept) == (frame["when"] <= "2023-06-30").sum()
+    with pytest.raises(InputError, match="must be a date"):
+        read_table(frame, Roles(**{**vars(ROLES), "until": "summer"}))
+    with pytest.raises(InputError, match="`time`"):
+        read_table(frame, Roles(label="y", until="2023-06-30"))
+
+
+def test_dates_after_the_decision_are_a_leak_and_those_before_it_are_not():
+    frame = visits()
+    when = pd.to_datetime(frame["when"])
+    frame["result_day"] = (when + pd.Timedelta(days=2)).dt.strftime("%Y-%m-%d")
+    frame["admitted"] = (when - pd.Timedelta(days=3)).dt.strftime("%Y-%m-%d")
+    found = {leak.column: leak for leak in read_table(frame, ROLES).leaks}
+    assert found["result_day"].kind == "after"
+    assert found["result_day"].strength == 1
+    assert "admitted" not in found
+
+
+def test_history_is_that_of_strictly_earlier_rows():
+    frame = visits(150, seed=3)
+    frame.loc[:9, "when"] = frame.loc[0, "when"]  # several at one time
+    problem = read_table(frame, ROLES).problem
+    found = earlier_results(problem.person, problem.time, problem.tested, problem.y_obs)
+    for i in range(len(problem)):
+        earlier = np.flatnonzero(
+            (problem.person == problem.person[i]) & (problem.time < problem.time[i])
+        )
+        tests = earlier[problem.tested[earlier]]
+        assert found["earlier_visits"][i] == len(earlier)
+        assert found["earlier_tests"][i] == len(tests)
+        assert found["earlier_positives"][i] == np.nansum(problem.y_obs[tests])
+        last = tests[problem.time[tests] == problem.time[tests].max()] if len(tests) else tests
+        expected = problem.y_obs[last].max() if len(last) else np.nan
+        np.testing.assert_equal(found["last_result"][i], expected)
+        if len(last):
+            days = (problem.time[i] - problem.time[last[0]]) / np.timedelta64(1, "D")
+            assert found["since_last_test"][i] == days
+
+
+def test_history_is_added_to_a_table_and_needs_people_and_times():
+    added = add_history(visits(), ROLES).to_pandas()
+    assert added["x"].tolist() == visits()["x"].tolist()
+    assert added["last_result"].isin([0, 1]).any()
+    with pytest.raises(InputError, match="`id`"):
+        add_history(visits(), Roles(label="y", time="when"))
