@@ -12,6 +12,7 @@ from dcem.estimation.results import EVERYBODY
 from dcem.methods.choosing import DEFAULT
 from dcem.methods.registry import ENTRIES, names
 from dcem.table.imperfect import ASSUMPTION
+from dcem.table.known import ASSUMPTION as KNOWN
 from dcem.text import decimal, number, p_value, percent, ratio
 
 RANDOM = 0.55  # an AUC of the testing model up to which testing is about random
@@ -36,12 +37,24 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
         for found in (b, c)
         if found is not None and not isnan(found.breakdown.value)
     ]
+    asked = [one for one in audit.known if one.difference.estimable]
+    against = [one for one in asked if one.disagrees]
+    held = f"Held against a known prevalence: {'contradicted' if against else 'not contradicted'}. "
     yield Assumption(
         "Features and group explain who was tested: nothing unrecorded drives testing and outcome",
-        "untestable",
-        "caution",
-        "; ".join(stands) + "." if stands else "No sensitivity analysis was possible.",
+        "tested" if asked else "untestable",
+        "serious" if against else "fine" if asked else "caution",
+        held * bool(asked)
+        + ("; ".join(stands) + "." if stands else "No sensitivity analysis was possible."),
     )
+    if asked:
+        yield Assumption(
+            KNOWN.removesuffix("."),
+            "untestable",
+            "caution",
+            "Nothing in the table can show it: a rate of other people or of another outcome, or "
+            "odds that differ by more in some than in others, would not be noticed.",
+        )
     every = audit.overlap.get(EVERYBODY)
     groups = [o.group for o in audit.overlap.values() if not o.complete and o.group != EVERYBODY]
     yield Assumption(

@@ -282,6 +282,7 @@ def _prevalence(audit: Audit) -> Iterator[Finding]:
     every = audit.prevalence[0]
     names = ("recorded", "tested_only", "doubly_robust", "within", "bounds", "limits")
     values = {name: getattr(every, name) for name in names}
+    values["known"] = any(one.odds_ratio.estimable for one in audit.known)
     if every.doubly_robust.estimable:
         yield Finding("prevalence", "note", "prevalence", values=values)
     else:
@@ -433,6 +434,7 @@ _PARTS = (
     _prevalence,
     _test,
     _time,
+    of_known_rates,
     _independence,
     _sensitivity,
     _needed,

@@ -33,10 +33,17 @@ def performance_sensitivity(
     overlap: Mapping[str, Overlap],
     *,
     name: str,
+    centre: Unseen | None = None,
     gammas: np.ndarray = GAMMAS,
     strengths: np.ndarray = STRENGTHS,
 ) -> PerformanceSensitivity:
-    """AUC of a score [n] under dependence of outcome and testing given the features."""
+    """AUC of a score [n] under dependence of outcome and testing given the features.
+
+    `centre` are the outcomes that the adversary starts from, if not those at a gamma of 1. Where
+    the prevalence of a part is known, outcomes can be moved about, and their sum stays.
+    """
+    centre = unseen if centre is None else centre
+    fixed = centre.known.met if centre.known is not None else frozenset()
     people = People.of(problem)
     ranked = RankedScore(score, people.weight)
     masks = parts(problem)
@@ -48,7 +55,9 @@ def performance_sensitivity(
     ranges: dict[str, WorstCase] = {}
     limits: dict[str, tuple[float, float]] = {}
     for part, mine in masks.items():
-        worst = [_range(ranked, unseen, mine, float(g)) for g in (*strengths, inf)]
+        worst = [
+            _range(ranked, centre, mine, float(g), keep=part in fixed) for g in (*strengths, inf)
+        ]
         limits[part] = worst[-1]
         low, high = (np.array([w[side] for w in worst[:-1]]) for side in (0, 1))
         if overlap[part].reason:
@@ -57,7 +66,13 @@ def performance_sensitivity(
     curves = {
         part: curve(points[part], limits[part], overlap[part].reason, len(gammas)) for part in masks
     }
-    pair = _widest_pair(curves, gammas)
+    pair = _widest_pair(
+        {
+            part: _auc(ranked, centre, 1.0, mine).value
+            for part, mine in masks.items()
+            if part != EVERYBODY and not overlap[part].reason
+        }
+    )
     difference, difference_range = None, None
     if pair is not None:
         first, second = (masks[part] for part in pair)
@@ -84,7 +99,7 @@ def performance_sensitivity(
         pair=pair,
         difference=difference,
         difference_range=difference_range,
-        breakdown=_breakdown(ranked, unseen, masks, pair, people, overlap[EVERYBODY].reason),
+        breakdown=_breakdown(ranked, centre, masks, pair, people, overlap[EVERYBODY].reason, fixed),
     )
 
 
@@ -92,11 +107,19 @@ def _auc(ranked: RankedScore, unseen: Unseen, gamma: float, mine: np.ndarray) ->
     return uncertain(lambda one: ranked.auc(one.outcomes(gamma), mine), unseen)
 
 
-def _range(
-    ranked: RankedScore, unseen: Unseen, mine: np.ndarray, strength: float
-) -> tuple[float, float]:
+def _worst(
+    ranked: RankedScore, unseen: Unseen, mine: np.ndarray, strength: float, up: bool, keep: bool
+) -> Statistic:
+    """The largest (`up`) or smallest AUC; `keep`: the sum of all outcomes is known."""
     low, high = unseen.outcomes(inverse(strength)), unseen.outcomes(strength)
-    ends = (ranked.auc(ranked.adversary(low, high, mine, up), mine).value for up in (False, True))
+    total = unseen.outcomes(1.0) if keep else None
+    return ranked.auc(ranked.adversary(low, high, mine, up, total), mine)
+
+
+def _range(
+    ranked: RankedScore, unseen: Unseen, mine: np.ndarray, strength: float, *, keep: bool
+) -> tuple[float, float]:
+    ends = (_worst(ranked, unseen, mine, strength, up, keep).value for up in (False, True))
     least, most = (min(max(end, 0.0), 1.0) for end in ends)
     return least, most
 
@@ -108,13 +131,12 @@ def _breakdown(
     pair: tuple[str, str] | None,
     people: People,
     reason: str,
+    fixed: frozenset[str],
 ) -> Breakdown:
     def worst(part: str, strength: float, up: bool) -> Statistic:
-        def at(one: Unseen) -> Statistic:
-            low, high = one.outcomes(inverse(strength)), one.outcomes(strength)
-            return ranked.auc(ranked.adversary(low, high, masks[part], up), masks[part])
-
-        return uncertain(at, unseen)
+        return uncertain(
+            lambda one: _worst(ranked, one, masks[part], strength, up, part in fixed), unseen
+        )
 
     if pair is not None:
         better, poorer = pair
@@ -138,16 +160,9 @@ def _breakdown(
     return find_breakdown(above_chance, people, conclusion)
 
 
-def _widest_pair(
-    curves: Mapping[str, OddsRatioCurve], gammas: np.ndarray
-) -> tuple[str, str] | None:
-    """The groups ranked best and worst if untested people are like the tested."""
-    middle = int(np.argmin(np.abs(np.log(gammas))))
-    at_one = {
-        part: found.value[middle]
-        for part, found in curves.items()
-        if part != EVERYBODY and np.isfinite(found.value[middle])
-    }
-    if len(at_one) < 2:
+def _widest_pair(areas: Mapping[str, float]) -> tuple[str, str] | None:
+    """The groups ranked best and worst, of those whose AUC is known."""
+    known = {part: area for part, area in areas.items() if np.isfinite(area)}
+    if len(known) < 2:
         return None
-    return max(at_one, key=at_one.__getitem__), min(at_one, key=at_one.__getitem__)
+    return max(known, key=known.__getitem__), min(known, key=known.__getitem__)

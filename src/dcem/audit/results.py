@@ -110,6 +110,24 @@ class Prevalence:
 
 
 @dataclass(frozen=True)
+class KnownRate:
+    """A prevalence that is known from elsewhere, beside what the tests say of it."""
+
+    group: str
+    stated: Estimate
+    estimated: Estimate  # doubly robust, if features and group explain who is tested
+    difference: Estimate  # estimated - stated
+    p_value: float  # of no difference, corrected for the number of rates
+    odds_ratio: Estimate  # of the untested against the tested at equal features: meets the rate
+    detectable: tuple[float, float]  # odds ratios that would have been noticed
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether features and group do not explain who is tested."""
+        return self.p_value < 0.05
+
+
+@dataclass(frozen=True)
 class Independence:
     """Is the outcome independent of the group, given the features? Asked among the tested."""
 
@@ -174,7 +192,7 @@ class PrevalenceSensitivity:
 
     gamma: np.ndarray  # odds of the untested over those of the tested, at equal features
     curves: Mapping[str, OddsRatioCurve]  # EVERYBODY, then groups
-    breakdown: Breakdown
+    breakdown: Breakdown  # from where known rates put the untested
 
 
 @dataclass(frozen=True)
@@ -347,6 +365,7 @@ class Audit(ShowsItself):
     preference: Preference | None = None
     testing_only: tuple[str, ...] = ()  # columns said to drive testing and not the outcome
     over_time: OverTime | None = None
+    known: tuple[KnownRate, ...] = ()
 
     @property
     def grouped(self) -> bool:

@@ -14,6 +14,7 @@ from dcem.audit.drivers import find_drivers
 from dcem.audit.errors import test_errors
 from dcem.audit.independence import check_independence, no_test
 from dcem.audit.over_time import TOLD, over_time
+from dcem.audit.known import known_rates, tightened
 from dcem.audit.performance import performance_sensitivity
 from dcem.audit.preference import preference
 from dcem.audit.prevalence import hidden_gap, prevalences, tests_needed
@@ -28,12 +29,13 @@ from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
 from dcem.estimation.nuisance_learners import candidates
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
-from dcem.estimation.outcomes import Unseen, true_risk
+from dcem.estimation.outcomes import true_risk
 from dcem.estimation.overlap import BIN_EDGES
 from dcem.estimation.residuals import left_over
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import few_people
+from dcem.table.known import said
 from dcem.table.labels import SelectiveLabels
 
 
@@ -117,12 +119,10 @@ def audit_labels(
     if risk is None:
         risk = true_risk(problem, nuisances.outcome)
     if varies and enough:
-        unseen = Unseen.of(
-            problem, nuisances.outcome, nuisances.truncated_testing, judge.reach.within
-        )
+        unseen = judge.unseen_alike
     errors = test_errors(judge, people, risk)
     rates = testing_rates(problem, people, nuisances if varies else None)
-    prevalence = prevalences(judge, people)
+    prevalence = tightened(problem, people, prevalences(judge, people))
     found = Audit(
         extent="some" if varies else "everybody" if tested.all() else "nobody",
         counts=counts,
@@ -162,6 +162,7 @@ def audit_labels(
                 if name in problem.testing_only
             )
         ),
+        known=known_rates(judge, people, unseen),
     )
     if problem.time is not None:
         told = over_time(problem, people, fold, rng, learners, row_budget, progress)
@@ -192,7 +193,7 @@ def audit_labels(
         found = replace(
             found,
             prevalence_sensitivity=prevalence_sensitivity(
-                problem, people, unseen, overlap, prevalence
+                problem, people, unseen, overlap, prevalence, judge.unseen
             ),
             performance_sensitivity=performance_sensitivity(
                 problem,
@@ -200,6 +201,7 @@ def audit_labels(
                 risk,
                 overlap,
                 name="the model of what a test would show",
+                centre=judge.unseen,
             ),
         )
     if nuisances.outcome_model is not None and enough:
@@ -321,6 +323,7 @@ def _configuration(
         f"{row_budget:,} rows; every row predicted by a model that has not seen its person",
         "intervals": "95 %, people as units",
         **({} if problem.imperfect_test is None else {"test": problem.imperfect_test.words}),
+        **({"known": said(problem.known_prevalence)} if problem.known_prevalence else {}),
         "smallest group": f"{FEWEST_PEOPLE} people for model-based numbers",
         "seed": str(random_state) if isinstance(random_state, int) else "a generator",
     }

@@ -17,6 +17,10 @@ Two readings. *One gamma for all*: a curve. *Every row its own* odds ratio withi
 chosen by an adversary: a range. For an AUC the adversary's best choice is a threshold: the largest
 odds to everybody who scores above it, the smallest to everybody below, or the reverse. `Unseen` (in
 `dcem.estimation.outcomes`) gives the outcomes at each gamma.
+
+Where a prevalence is known, so is gamma: the curves stay, and the adversary starts from there. The
+prevalence of a part that is stated cannot be moved at all; where everybody's is, one of two groups
+can only have less if the other has more.
 """
 
 from __future__ import annotations
@@ -46,9 +50,15 @@ def prevalence_sensitivity(
     unseen: Unseen,
     overlap: Mapping[str, Overlap],
     prevalence: tuple[Prevalence, ...],
+    centre: Unseen | None = None,
     gammas: np.ndarray = GAMMAS,
 ) -> PrevalenceSensitivity:
-    """Prevalence of everybody and of every group along gamma, and where their order may turn."""
+    """Prevalence of everybody and of every group along gamma, and where their order may turn.
+
+    `centre` are the outcomes that the adversary starts from, if not those at a gamma of 1.
+    """
+    centre = unseen if centre is None else centre
+    fixed = centre.known.met if centre.known is not None else frozenset()
     masks = parts(problem)
     limits = {item.group: item.bounds for item in prevalence}
     points: dict[str, list[Estimate]] = {name: [] for name in masks}
@@ -63,12 +73,26 @@ def prevalence_sensitivity(
         usable.sort(key=lambda p: p.doubly_robust.value)
         least, most = usable[0].group, usable[-1].group
 
+        two = EVERYBODY in fixed and len(masks) == 3
+
         def gap(gamma: float) -> Statistic:
             # The adversary lowers the higher prevalence and raises the lower one.
-            lowered = _prevalence(people, unseen, inverse(gamma), masks[most])
-            return lowered - _prevalence(people, unseen, gamma, masks[least])
+            lowered, raised = (
+                _prevalence(people, centre, 1.0 if name in fixed else factor, masks[name])
+                for name, factor in ((most, inverse(gamma)), (least, gamma))
+            )
+            if not two:
+                return lowered - raised
+            # Both make up everybody: what the one loses the other has to take.
+            shares = [people.mean(masks[name] * 1.0).value for name in (most, least)]
+            every = _prevalence(people, centre, 1.0, masks[EVERYBODY])
+            ends = (
+                lowered - (every - lowered * shares[0]) * (1 / shares[1]),
+                (every - raised * shares[1]) * (1 / shares[0]) - raised,
+            )
+            return max(ends, key=lambda one: one.value)
 
-        at_one = {p.group: _prevalence(people, unseen, 1.0, masks[p.group] * 1.0) for p in usable}
+        at_one = {p.group: _prevalence(people, centre, 1.0, masks[p.group] * 1.0) for p in usable}
         breakdown = find_breakdown(
             gap,
             people,
@@ -76,7 +100,9 @@ def prevalence_sensitivity(
             reach=critical_value(people, pairs(at_one)),
         )
     else:
-        breakdown = _against_tested(people, unseen, overlap[EVERYBODY].reason)
+        breakdown = _against_tested(
+            people, centre, overlap[EVERYBODY].reason, fixed=EVERYBODY in fixed
+        )
     return PrevalenceSensitivity(gammas, curves, breakdown)
 
 
@@ -89,10 +115,15 @@ def _share(found: Statistic, people: People) -> Estimate:
     return found.estimate(people.person, share=True, corrected=not 0 < found.value < 1)
 
 
-def _against_tested(people: People, unseen: Unseen, reason: str) -> Breakdown:
-    """Without groups to order: are the untested positive less often than the tested?"""
+def _against_tested(people: People, unseen: Unseen, reason: str, *, fixed: bool) -> Breakdown:
+    """Without groups to order: are the untested positive less often than the tested?
+
+    `fixed`: how common the outcome is in all is known.
+    """
 
     def difference(gamma: float) -> Statistic:
+        gamma = 1.0 if fixed else gamma
+
         def at(one: Unseen) -> Statistic:
             # Untested outcomes with their share of the correction, over the share untested.
             rest = one.outcomes(gamma) - one.tested * one.y

@@ -67,6 +67,10 @@ TO_DO = {
     "rows, and watch the model in use.",
     "earlier-results": "Give every row what was known of earlier results (`dcem history` does it), "
     "and audit again.",
+    "known-rate": "State where the prevalence comes from wherever these numbers are used.",
+    "known-rate-disagrees": "Find out what else decides who is tested, and record it; until then, "
+    "fit and compare with the prevalence stated (`prevalence`).",
+    "known-rate-unused": "Test some of those out of reach, or state it for groups within reach.",
     "fragile": "Say so wherever this conclusion is used.",
 }
 

@@ -10,11 +10,14 @@ from math import inf
 from typing import Any
 
 from dcem.estimation.findings import Finding
+from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.table.imperfect import ASSUMPTION
-from dcem.text import number, p_value, percent, points, ratio
+from dcem.table.known import ASSUMPTION as KNOWN
+from dcem.text import groups, number, p_value, percent, points, ratio
 
 Words = tuple[str, str]  # a headline and a text
+EXPLAINED = "assumes that features and group explain who was tested"
 
 
 def _within(estimate: Estimate) -> str:
@@ -98,8 +101,8 @@ def _prevalence(f: Finding, v: Mapping[str, Any]) -> Words:
         f"The record shows {percent(v['recorded'].value)}, the estimate for everybody is "
         f"{percent(found.value)}",
         f"Doubly robust, {_within(found)}; among the tested {percent(v['tested_only'].value)}. It "
-        "assumes that features and group explain who was tested. Without any assumption it lies "
-        f"between {percent(low)} and {percent(high)}.",
+        + ("rests on the known prevalence" if v["known"] else EXPLAINED)
+        + f". Without any assumption it lies between {percent(low)} and {percent(high)}.",
     )
 
 
@@ -145,6 +148,58 @@ def _errs(f: Finding, v: Mapping[str, Any]) -> Words:
     return (
         f"Numbers are corrected for a test that errs: {v['rates']}",
         f"{told}{ASSUMPTION} Neither the rates nor this can be seen in the table.",
+    )
+
+
+def _known_test(f: Finding, v: Mapping[str, Any]) -> Words:
+    of = f" in group {f.groups[0]}" if f.groups else ""
+    stated, guess, times = v["stated"], v["estimated"], v["odds_ratio"]
+    if f.key == "known-rate-unused":
+        return (
+            f"The known prevalence{of} says nothing of the untested here",
+            f"{percent(stated.value, 1)} is stated. What it means for the untested cannot be told: "
+            f"{times.reason}. Estimates{of} rest on features and group explaining who was tested.",
+        )
+    known = _share(stated) if stated.high > stated.low else percent(stated.value, 1)
+    both = f"The estimate that assumes it is {_share(guess)}; known is {known}"
+    if f.key == "known-rate-agrees":
+        low, high = (_times(end) for end in v["detectable"])
+        return (
+            f"A known prevalence does not contradict that features explain testing{of}",
+            f"{both}, {p_value(v['p_value'])}. If the odds of untested people were under {low} or "
+            f"over {high} times those of tested people with the same features, it would most "
+            "likely have been noticed (80 %).",
+        )
+    less = "less" if v["difference"].value > 0 else "more"
+    times_as = ""
+    if times.estimable:
+        times_as = (
+            f" The untested have it {less} often than tested people with the same features: their "
+            f"odds are {ratio(times.value)} ({ratio(times.low)} to {ratio(times.high)}) times as "
+            "high."
+        )
+    return (
+        f"Features do not explain who is tested{of}: estimated {percent(guess.value, 1)}, known "
+        f"{percent(stated.value, 1)}",
+        f"{both}, {p_value(v['p_value'])}.{times_as} Or the known rate is of other people, or of "
+        "another outcome.",
+    )
+
+
+def _known_used(f: Finding, v: Mapping[str, Any]) -> Words:
+    told = ", ".join(
+        f"{percent(e.value, 1)}" + ("" if name == EVERYBODY else f" in group {name}")
+        for name, e in v["rates"].items()
+    )
+    rest = ""
+    if v["rest"]:
+        rest = (
+            f" Nothing is stated of {groups(v['rest'])}: there, features and group are taken to "
+            "explain who was tested, which makes a comparison with the other groups doubtful."
+        )
+    return (
+        f"Numbers for everybody rest on a known prevalence: {told}",
+        f"{KNOWN} Neither can be seen in the table.{rest}",
     )
 
 
@@ -243,6 +298,10 @@ OUTCOMES: dict[str, Words | Callable[[Finding, Mapping[str, Any]], Words]] = {
     "hidden-unequal": _hidden,
     "test-errs": _errs,
     "test-could-explain": _explained,
+    "known-rate": _known_used,
+    "known-rate-agrees": _known_test,
+    "known-rate-disagrees": _known_test,
+    "known-rate-unused": _known_test,
     "tests-needed": _needed,
     "independence-untested": _untested,
     "depends-on-group": _depends,

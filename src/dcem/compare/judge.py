@@ -306,14 +306,7 @@ def _gap(
         level=evaluator.level,
         rng=np.random.default_rng(random_state),
         rescored=scored.without[..., rows],
-        moved=[
-            (
-                (up.positive[rows], up.negative[rows]),
-                (down.positive[rows], down.negative[rows]),
-                np.append(by[rows], by[len(problem) :]),
-            )
-            for up, down, by in masses.moved
-        ],
+        moved=[masses.both_ends(one, rows) for one in masses.moved],
     )
     left_out = len(present) - len(known)
     note = f"without {left_out} group{'s' * (left_out > 1)} too small to judge" if left_out else ""
@@ -365,15 +358,13 @@ def _calibration_error(
     rng = np.random.default_rng(random_state)
     people, everybody = int(person.max()) + 1, np.ones(len(v))
     seen = error(everybody)
-    # what else is uncertain, by the same resamples: stated rates
     shifts = [(error(everybody, up) - error(everybody, down)) / 2 for up, down, _ in masses.moved]
 
     def resampled() -> np.ndarray:
         counts = np.bincount(rng.integers(people, size=people), minlength=people)[person]
         drawn = error(counts)
         for shift, (*_, by) in zip(shifts, masses.moved, strict=True):
-            behind = by[len(v) :]
-            drawn += shift * (counts @ by[: len(v)] + rng.normal(size=len(behind)) @ behind)
+            drawn += shift * (by @ np.append(counts, rng.normal(size=len(by) - len(v))))
         return drawn
 
     noise = np.stack([resampled() for _ in range(n_resamples)]) - seen

@@ -23,6 +23,7 @@ group, those who were tested do not differ from those who were not.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from itertools import combinations, permutations
 from math import nan
@@ -112,15 +113,23 @@ class Evaluator:
 
     @cached_property
     def unseen(self) -> Unseen:
-        """Outcomes of everybody, at any odds ratio of the untested."""
+        """Outcomes of everybody, from the odds ratio of the untested that known rates ask for."""
+        return self._unseen(self.problem) if self.problem.known_prevalence else self.unseen_alike
+
+    @cached_property
+    def unseen_alike(self) -> Unseen:
+        """The same, from where untested people are like tested people with the same features."""
+        return self._unseen(replace(self.problem, known_prevalence=()))
+
+    def _unseen(self, problem: SelectiveLabels) -> Unseen:
         testing = self.nuisances.truncated_testing
-        return Unseen.of(self.problem, self.nuisances.outcome, testing, self.reach.within)
+        return Unseen.of(problem, self.nuisances.outcome, testing, self.reach.within)
 
     @property
     def tilts(self) -> Tilts | None:
         """The odds ratios that a known prevalence asks for, where one is known and can be met."""
-        known = self.unseen.known if self.problem.known_prevalence else None
-        return known if known is not None and np.isfinite(known.log_ratio).any() else None
+        known = self.unseen.known
+        return known if known is not None and known.met else None
 
     @property
     def overlap(self) -> Overlap:

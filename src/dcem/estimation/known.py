@@ -27,6 +27,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from dcem.estimation.influence import Statistic
+from dcem.estimation.results import EVERYBODY
 from dcem.table.known import concerned
 from dcem.table.labels import SelectiveLabels
 from dcem.table.stated import Stated
@@ -64,6 +65,14 @@ class Tilts:
     slope: np.ndarray
     source: np.ndarray
     reasons: tuple[str, ...]
+
+    @property
+    def met(self) -> frozenset[str]:
+        """The parts of the people whose stated rate is met: everybody, or groups."""
+        met = np.isfinite(self.log_ratio)
+        return frozenset(
+            one.group or EVERYBODY for one, there in zip(self.stated, met, strict=True) if there
+        )
 
     def of_rows(self) -> np.ndarray:
         """The odds ratio of each row [n]; 1 where none is known."""

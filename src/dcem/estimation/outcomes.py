@@ -126,6 +126,13 @@ class Masses:
         """Mass of each row on either side [n]."""
         return self.positive + self.negative
 
+    @staticmethod
+    def both_ends(moved: Moved, rows: np.ndarray) -> tuple[Any, Any, np.ndarray]:
+        """Both masses of some rows (positions) at either end, and what moves them."""
+        n = len(moved.up.positive)
+        ends = moved.map(lambda end: (end.positive[rows], end.negative[rows]))
+        return ends.up, ends.down, np.append(moved.influence[rows], moved.influence[n:])
+
     def among(self, chosen: np.ndarray, negatives: np.ndarray | None = None) -> Masses:
         """The same rows, those not chosen without mass; negatives may be chosen otherwise."""
         others = chosen if negatives is None else negatives

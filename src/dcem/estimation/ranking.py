@@ -39,17 +39,29 @@ class RankedScore:
         return auc(self.step, Masses(weight * outcome, weight * (1 - outcome)))
 
     def adversary(
-        self, low: np.ndarray, high: np.ndarray, mine: np.ndarray, up: bool
+        self,
+        low: np.ndarray,
+        high: np.ndarray,
+        mine: np.ndarray,
+        up: bool,
+        same_sum: np.ndarray | None = None,
     ) -> np.ndarray:
         """Outcomes between `low` and `high` [n] that make the AUC largest (`up`) or smallest.
 
         A higher outcome helps the AUC the more, the higher the score. So the best choice is a
-        threshold, and all of them are tried.
+        threshold, and all of them are tried. Where the sum of outcomes is known, that of
+        `same_sum` [n], only one threshold gives it; at that step outcomes lie between.
         """
         least, most, total = (
             np.bincount(self.step, self.weight * mine * amount, minlength=self.n_steps)
             for amount in (low, high, np.ones(len(low)))
         )
+        if same_sum is not None:
+            room = float((self.weight * mine) @ same_sum) - least.sum()
+            more = (most - least)[::-1] if up else most - least  # from where outcomes are high
+            filled = np.clip((room - np.cumsum(more) + more) / np.where(more > 0, more, 1), 0, 1)
+            part = (filled[::-1] if up else filled)[self.step]
+            return low + part * (high - low)
         above = np.arange(self.n_steps) >= np.arange(self.n_steps + 1)[:, None]  # [cuts, steps]
         positive = np.where(above == up, most, least)
         negative = total - positive

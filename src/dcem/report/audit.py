@@ -150,7 +150,9 @@ def prevalence(audit: Audit) -> Iterator[Block]:
         )
         for item in audit.prevalence
     ]
-    corrected = ""
+    corrected, within, explained = "", "", "features and group explain who was tested"
+    if audit.known:
+        explained, within = "as below, known prevalence included", ", within what is known"
     if audit.stated_rates:
         corrected = f" All but what is recorded is corrected for the test: {audit.stated_rates}."
     yield table(
@@ -158,11 +160,44 @@ def prevalence(audit: Audit) -> Iterator[Block]:
         ("group", "recorded", "tested only", "weighted", "doubly robust", "at least", "at most"),
         rows,
         note="Recorded: the untested count as negative. Tested only: the tested stand for "
-        "everybody. Weighted and doubly robust: features and group explain who was tested. At "
-        f"least and at most: nothing assumed, all untested negative or all positive.{corrected}",
+        f"everybody. Weighted and doubly robust: {explained}. At least and at most: nothing "
+        f"assumed, all untested negative or all positive{within}.{corrected}",
     )
     yield _figure(draw.prevalence, audit)
+    yield from _known(audit)
     yield from _test_errors(audit)
+
+
+def _known(audit: Audit) -> Iterator[Block]:
+    """Known prevalence, beside what it would be if features explained who is tested."""
+    if not audit.known:
+        return
+    yield table(
+        "Known prevalence",
+        (
+            "group",
+            "known",
+            "if features explain testing",
+            "difference",
+            "p-value",
+            "odds, untested over tested",
+        ),
+        [
+            (
+                Name(one.group),
+                estimate(one.stated, "percent"),
+                estimate(one.estimated, "percent"),
+                estimate(one.difference, "points"),
+                NOTHING if isnan(one.p_value) else p_value(one.p_value),
+                estimate(one.odds_ratio, "ratio"),
+            )
+            for one in audit.known
+        ],
+        note="If features explain testing: the doubly robust estimate that assumes it, held "
+        "against the known rate. Odds: of untested people over those of tested people with the "
+        "same features, as the known rate has them; weighted and doubly robust numbers are at "
+        "these odds.",
+    )
 
 
 def _test_errors(audit: Audit) -> Iterator[Block]:

@@ -215,10 +215,23 @@ def _record(audit: Audit) -> list[str]:
         ]
     found = every.doubly_robust
     return [
-        f"The record shows the outcome in {percent(every.recorded.value)} of people; estimated for "
-        f"everybody it is {percent(found.value)} ({percent(found.low)} to {percent(found.high)})"
-        f"{_at_rates(audit)}."
+        f"The record shows the outcome in {percent(every.recorded.value)} of people; "
+        f"{_source(audit)} it is {percent(found.value)} ({percent(found.low)} to "
+        f"{percent(found.high)}){_at_rates(audit)}.",
+        *(
+            "That prevalence contradicts the assumption that features explain who is tested: "
+            "see the findings."
+            for _ in range(any(one.disagrees for one in audit.known))
+        ),
     ]
+
+
+def _source(audit: Audit) -> str:
+    """Where the number for everybody comes from."""
+    met = {one.group for one in audit.known if one.odds_ratio.estimable}
+    if EVERYBODY in met:
+        return "known for everybody"
+    return "estimated for everybody" + " with what is known of groups" * bool(met)
 
 
 def _at_rates(audit: Audit) -> str:
@@ -230,6 +243,11 @@ def _at_rates(audit: Audit) -> str:
 def _assumption(audit: Audit) -> str:
     if audit.extent != "some":
         return "Nothing to be unsure of."
+    if any(one.odds_ratio.estimable for one in audit.known):
+        return (
+            "As sure as the stated prevalence, and as the assumption that untested people differ "
+            "from tested people with the same features by one factor."
+        )
     return (
         "As sure as the assumption that the recorded features explain who was tested, which no "
         "table can show."
@@ -260,8 +278,8 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
                     if every.doubly_robust.estimable
                     else "how many have the outcome"
                 )
-                + f", estimated for everybody{' and corrected for the test' * corrected}; the "
-                f"record shows {percent(every.recorded.value)}",
+                + f", {_source(audit)}{' and corrected for the test' * corrected}; the record "
+                f"shows {percent(every.recorded.value)}",
             )
         )
     sensitivity = audit.testing_sensitivity

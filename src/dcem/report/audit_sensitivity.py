@@ -39,7 +39,9 @@ def sensitivity(audit: Audit) -> Iterator[Block]:
         note="Partial R²: the share of what the features leave open, of the group and of testing, "
         "that an unmeasured cause would have to explain. Odds ratio: between the odds of the "
         "outcome of untested and of tested people with the same features; every row may have its "
-        "own, up to this one or its inverse, chosen to overturn the conclusion.",
+        "own, up to this one or its inverse, chosen to overturn the conclusion."
+        + " Where a prevalence is known it counts from the odds that meet it."
+        * bool(audit.known),
     )
     yield Fold(
         "The curves",
@@ -96,7 +98,9 @@ def _odds(audit: Audit) -> Table | None:
     if found is None or curve is None or curve.reason:
         return None
     steps = _thinned(found.gamma, inf)
-    alike = min(range(len(steps)), key=lambda place: abs(found.gamma[steps[place]] - 1))
+    known = [one.odds_ratio.value for one in audit.known if one.group == EVERYBODY]
+    start = known[0] if known and np.isfinite(known[0]) else 1.0
+    alike = min(range(len(steps)), key=lambda place: abs(np.log(found.gamma[steps[place]] / start)))
     return table(
         "What if the untested differ from tested people with the same features?",
         ("odds of the outcome, untested over tested", "share with the outcome, everybody"),

@@ -21,9 +21,8 @@ from dcem.text import percent
 
 SPELLING = "a number such as .12, an interval such as .10-.14, or `F=.1,M=.12-.16` by group"
 ASSUMPTION = (
-    "The stated prevalence is that of the people whom the table stands for, and the odds of "
-    "untested people differ from those of tested people with the same features by one factor, "
-    "alike for all to whom a stated rate applies."
+    "The stated prevalence is that of the people whom the table stands for, and at equal features "
+    "the odds of untested people differ from those of tested people by one factor."
 )
 
 
@@ -41,7 +40,8 @@ def known_prevalence(
     if given is None:
         return ()
     told = parsed(PREVALENCE, given, group_names, SPELLING, every=False)
-    found = tuple(Stated(PREVALENCE, name, *rate) for name, rate in told.items())
+    several = len(group_names) > 1  # one group is everybody
+    found = tuple(Stated(PREVALENCE, name * several, *rate) for name, rate in told.items())
     w = np.ones(len(group)) if weight is None else weight
     y = np.where(tested, y_obs, 0.0)
     if test is not None:

@@ -254,23 +254,10 @@ class SelectiveLabels:
                 f"{did_you_mean(reference_group, levels)} "
                 + ("No group was named." if group is None else f"The groups are: {listed(levels)}.")
             )
-        errs = imperfect_test(
-            **rates,
-            y_obs=y_obs,
-            tested=looked,
-            group=codes,
-            group_names=levels,
-            columns={rate: called[f"test_{rate}"] for rate in rates if f"test_{rate}" in called},
-        )
-        known = known_prevalence(
-            prevalence,
-            y_obs=y_obs,
-            tested=looked,
-            group=codes,
-            group_names=levels,
-            weight=checked["weight"],
-            test=errs,
-        )
+        seen: Any = {"y_obs": y_obs, "tested": looked, "group": codes, "group_names": levels}
+        columns = {rate: called[f"test_{rate}"] for rate in rates if f"test_{rate}" in called}
+        errs = imperfect_test(**rates, **seen, columns=columns)
+        known = known_prevalence(prevalence, **seen, weight=checked["weight"], test=errs)
         checks.require_columns(feature_names, testing_only, "The list of features")
         deciders = None if decider is None else check_deciders(decider, called["decider"])
         return cls(

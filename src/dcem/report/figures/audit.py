@@ -238,6 +238,18 @@ def sensitivity_prevalence(audit: Audit) -> Drawing | None:
         look = looks[name]
         ax.fill_between(found.gamma, curve.low, curve.high, color=look["color"], alpha=0.1, lw=0)
         ax.plot(found.gamma, curve.value, lw=2, **look)
+    for one in audit.known:  # where a known prevalence puts the untested
+        at = one.odds_ratio
+        if one.group in curves and at.estimable:
+            ends = [[at.value - at.low], [at.high - at.value]]
+            ax.errorbar(
+                at.value,
+                one.stated.value,
+                xerr=ends,
+                fmt="o",
+                ms=6,
+                color=looks[one.group]["color"],
+            )
     _odds_axis(ax, found.gamma)
     for name, curve in curves.items():
         told = zip(found.gamma, curve.value, curve.low, curve.high, strict=True)
@@ -250,7 +262,7 @@ def sensitivity_prevalence(audit: Audit) -> Drawing | None:
     share_marks(ax.yaxis)
     groups.key(figure, curves, [line(EVERYBODY, **everybody)])
     b = found.breakdown
-    if 1 < b.value <= found.gamma[-1]:
+    if 1 < b.value <= found.gamma[-1] and not audit.known:
         _mark(ax, b.value, f"breakdown {ratio(b.value)}")
         ax.axvline(1 / b.value, color=WARN, lw=1.2, ls="--")
     return Drawing(
@@ -265,6 +277,7 @@ def sensitivity_prevalence(audit: Audit) -> Drawing | None:
         "features. At 1 they are alike; left of it the untested have the outcome less often than "
         f"their features let expect, right of it more often. Breakdown: “{b.conclusion}” no longer "
         "follows once groups may differ from 1 by this factor in opposite directions."
+        + " Points: where the known prevalence puts the untested." * bool(audit.known)
         + groups.left_out(curves),
     )
 

@@ -1,0 +1,159 @@
+"""A known prevalence held against the estimate that assumes features explain testing.
+
+If features and group explain who is tested, the doubly robust prevalence is that of everybody. A
+prevalence that is known from elsewhere tests it: nothing in the table itself can. Where the two
+disagree by more than both their errors, untested people differ from tested people with the same
+features; the odds ratio by which they do is the one that meets the known rate
+(`dcem.estimation.known`). Where they agree, it is told how far from 1 it would have had to be to be
+noticed, with a probability of 80 %.
+
+Bounds that assume nothing are tightened too: the prevalence of a part is known where it is stated,
+and the parts make up the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from math import exp, inf, nan
+
+import numpy as np
+
+from dcem.audit.independence import POWER
+from dcem.audit.results import Audit, KnownRate, Prevalence
+from dcem.estimation.evaluator import Evaluator
+from dcem.estimation.findings import Finding
+from dcem.estimation.influence import People, Statistic, together
+from dcem.estimation.known import meet
+from dcem.estimation.outcomes import Unseen, uncertain
+from dcem.estimation.overlap import parts
+from dcem.estimation.results import EVERYBODY
+from dcem.metrics.estimate import Estimate
+from dcem.table.labels import SelectiveLabels
+
+NOTICED = 2.0  # an odds ratio that a known rate should have shown, for "fine" to be said
+FAR = 1.25  # an odds ratio that is serious if the whole interval lies beyond
+
+
+def known_rates(judge: Evaluator, people: People, plain: Unseen | None) -> tuple[KnownRate, ...]:
+    """Each stated prevalence beside what the tests say; `plain` are outcomes at a ratio of 1."""
+    stated, masks = judge.problem.known_prevalence, parts(judge.problem)
+    found, off = {}, {}
+    for place, one in enumerate(stated):
+        name = one.group or EVERYBODY
+        value = Estimate(one.value, *one.interval)
+        why = judge.lacking("dr", one.group or None)
+        if not why and not judge.reach.within[masks[name]].all():
+            why = "part of the people is out of reach of the tests"
+        if plain is None:
+            why = why or "everybody is tested"
+        if why or plain is None:
+            none = Estimate(nan, reason=why)
+            found[name] = KnownRate(name, value, none, none, nan, none, (nan, nan))
+            continue
+        guess = _mean(people, plain, masks[name])
+        errors = np.where(np.arange(len(stated)) == place, one.error, 0.0)
+        difference = Statistic(guess.value - one.value, guess.influence).plus(errors)
+        off[name, ""] = difference
+        weight = people.weight * masks[name]
+        found[name] = KnownRate(
+            group=name,
+            stated=value,
+            estimated=guess.estimate(people.person, share=True),
+            difference=people.interval(difference),
+            p_value=nan,
+            odds_ratio=_ratio(judge, people, place),
+            detectable=_detectable(plain, weight, guess, people.error(difference)),
+        )
+    for (name, _), compared in together(people, off).items():
+        found[name] = replace(found[name], p_value=compared.p_value)
+    return tuple(found.values())
+
+
+def _mean(people: People, unseen: Unseen, mine: np.ndarray) -> Statistic:
+    return uncertain(lambda one: people.mean(one.outcomes(1.0), mine * 1.0), unseen)
+
+
+def _ratio(judge: Evaluator, people: People, place: int) -> Estimate:
+    """The odds ratio that meets a rate, its interval made on the logarithmic scale."""
+    known = judge.unseen.known
+    assert known is not None
+    if known.reasons[place]:
+        return Estimate(nan, reason=known.reasons[place])
+    found = people.interval(known.statistic(place))
+    return Estimate(*(exp(end) for end in (found.value, found.low, found.high)))
+
+
+def _detectable(
+    plain: Unseen, weight: np.ndarray, guess: Statistic, error: float
+) -> tuple[float, float]:
+    """The odds ratios below and above 1 that would have been noticed with a probability of .8."""
+    found = []
+    for side, beyond in ((-1, 0.0), (1, inf)):
+        there = meet(plain, weight / weight.sum(), guess.value + side * POWER * error)
+        found.append(beyond if there is None else exp(there[0]))
+    return found[0], found[1]
+
+
+def tightened(
+    problem: SelectiveLabels, people: People, found: tuple[Prevalence, ...]
+) -> tuple[Prevalence, ...]:
+    """Bounds without any assumption, given what is known: of stated parts, and of the rest."""
+    if not problem.known_prevalence:
+        return found
+    masks = parts(problem)
+    share = {name: people.mean(mine * 1.0).value for name, mine in masks.items()}
+    limits = {item.group: item.bounds for item in found}
+    groups = [name for name in masks if name != EVERYBODY]
+    for one in problem.known_prevalence:
+        name = one.group or EVERYBODY
+        limits[name] = _both(limits[name], one.interval)
+    if groups:
+        ends = [sum(share[name] * limits[name][side] for name in groups) for side in (0, 1)]
+        limits[EVERYBODY] = _both(limits[EVERYBODY], (ends[0], ends[1]))
+        limits |= {name: _left(name, groups, share, limits) for name in groups}
+    return tuple(replace(item, bounds=limits[item.group]) for item in found)
+
+
+def _left(
+    name: str,
+    groups: list[str],
+    share: Mapping[str, float],
+    limits: Mapping[str, tuple[float, float]],
+) -> tuple[float, float]:
+    """What everybody's bounds, and those of all other groups, leave to a group."""
+    ends = []
+    for side in (0, 1):
+        others = sum(share[other] * limits[other][1 - side] for other in groups if other != name)
+        ends.append((limits[EVERYBODY][side] - others) / share[name])
+    return _both(limits[name], (ends[0], ends[1]))
+
+
+def _both(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    """Where two ranges agree; the first where they do not."""
+    low, high = max(one[0], other[0]), min(one[1], other[1])
+    return (low, high) if low <= high else one
+
+
+def of_known_rates(audit: Audit) -> Iterator[Finding]:
+    """Does a known prevalence bear out that features explain testing?"""
+    for one in audit.known:
+        whose = () if one.group == EVERYBODY else (one.group,)
+        names = ("stated", "estimated", "difference", "odds_ratio", "detectable", "p_value")
+        values = {name: getattr(one, name) for name in names}
+        ratio, (low, high) = one.odds_ratio, one.detectable
+        if not ratio.estimable:
+            yield Finding("known-rate-unused", "caution", "prevalence", whose, values)
+        if one.disagrees:
+            far = ratio.estimable and (ratio.low > FAR or ratio.high < 1 / FAR)
+            severity = "serious" if far else "caution"
+            yield Finding("known-rate-disagrees", severity, "prevalence", whose, values)
+        elif one.difference.estimable:
+            severity = "fine" if low > 1 / NOTICED and high < NOTICED else "note"
+            yield Finding("known-rate-agrees", severity, "prevalence", whose, values)
+    met = {one.group: one.stated for one in audit.known if one.odds_ratio.estimable}
+    if met:
+        stated = {one.group for one in audit.known}
+        rest = tuple(item.group for item in audit.counts if not stated & {item.group, EVERYBODY})
+        values = {"rates": met, "rest": rest}
+        yield Finding("known-rate", "caution" if rest else "note", "prevalence", rest, values)
