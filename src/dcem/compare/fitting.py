@@ -274,7 +274,7 @@ def _members(model: Any, rows: SelectiveLabels) -> np.ndarray:
     if not model.needs_group:
         scores: np.ndarray = model.member_scores(rows)
     else:
-        scores = model.group_scores(rows, np.asarray(rows.group_names)[rows.group])
+        scores = model.group_risks(rows, np.asarray(rows.group_names)[rows.group])
     return scores
 
 

@@ -267,7 +267,9 @@ def make_task(
         sensitivity, specificity = planted.imperfect_test.rates.T
         positive = np.where(shown == 1, sensitivity, 1 - specificity)
         shown = (rng.random(len(rows)) < positive).astype(float)
-    planted = replace(planted, tested=tested, y_obs=np.where(tested, shown, np.nan))
+    planted = replace(
+        planted, tested=tested, y_obs=np.where(tested, shown, np.nan), known_prevalence=()
+    )
     cut = len(train_rows)
     here = np.arange(len(rows))
     return PlantedTask(

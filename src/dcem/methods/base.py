@@ -60,6 +60,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     calibrated: ClassVar[bool] = False  # are its scores risks, for the population?
     row_by_row: ClassVar[bool] = False  # can rows teach it as they pass, whatever the others are?
     corrects_tests: ClassVar[bool] = False  # does it learn the truth behind a test that errs?
+    meets_prevalence: ClassVar[bool] = False  # does it meet a known prevalence by itself?
     # For the plan of a benchmark: the time of a step against that of one network, the rounds after
     # which it usually has stopped by itself, and whether a fit goes on from a checkpoint.
     step_cost: ClassVar[float] = 1.0
@@ -73,6 +74,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         "sample_weight": True,
         "test_sensitivity": True,
         "test_specificity": True,
+        "prevalence": True,
     }
 
     @property
@@ -97,6 +99,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         sample_weight: Any = None,
         test_sensitivity: Any = None,
         test_specificity: Any = None,
+        prevalence: Any = None,
         validation: SelectiveLabels | None = None,
         truth: Any = None,
     ) -> Self:
@@ -118,6 +121,9 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         test_sensitivity, test_specificity
             Where the test behind `y` errs: a number, a mapping from groups, or one number per row;
             see `SelectiveLabels.from_arrays`. The truth is then learnt, not the result.
+        prevalence
+            How common the outcome is known to be, if it is: a number, an interval such as
+            ".10-.14", or a mapping from groups to either. The model is then moved to it.
         validation
             Rows to decide on stopping; without it a share of the rows is held out.
         truth
@@ -130,7 +136,14 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
             index = checks.as_frame(X).index
             rows = pd.DataFrame(encoder.transform(X), index, encoder.feature_names)
         problem = checks.check_fit_input(
-            rows, y, tested, sensitive_features, sample_weight, test_sensitivity, test_specificity
+            rows,
+            y,
+            tested,
+            sensitive_features,
+            sample_weight,
+            test_sensitivity=test_sensitivity,
+            test_specificity=test_specificity,
+            prevalence=prevalence,
         )
         self.classes_ = classes
         validate_data(self, X, skip_check_array=True)  # feature names and their number
@@ -231,6 +244,18 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         """
         raise NotImplementedError
 
+    def risks(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
+        """`members`, moved to a known prevalence where one was stated in fitting."""
+        return self._to_known(self.members(X, rows, exact=exact), rows)
+
+    def _to_known(self, scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        line = getattr(self, "known_", None)
+        if line is None:
+            return scores
+        from dcem.methods.known import moved
+
+        return moved(scores, rows, line)
+
     def standardized(self, X: np.ndarray) -> np.ndarray:
         """Features `[n, d]` as `preprocessor_` has them, in the precision of the method."""
         return self.preprocessor_.transform(X, self._precision)
@@ -285,7 +310,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     def member_scores(self, X: Any) -> np.ndarray:
         """The members' scores `[members, n]` of whatever describes rows."""
         features = self._features(X)
-        scores = self.members(features, self.standardized(features))
+        scores = self.risks(features, self.standardized(features))
         bad = ~np.isfinite(scores).all(axis=0)
         if bad.any():
             raise checks.InputError(
@@ -366,7 +391,7 @@ class GroupPredictor:
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """Probabilities `[n, 2]`, given the group of each row."""
-        return _both(self.group_scores(X, sensitive_features).mean(axis=0))
+        return _both(self.group_risks(X, sensitive_features).mean(axis=0))
 
     def predict(self: Any, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """The more probable class of each row, given its group."""
@@ -379,6 +404,10 @@ class GroupPredictor:
     def group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
         """Scores `[members, n]`."""
         raise NotImplementedError
+
+    def group_risks(self: Any, X: Any, sensitive_features: Any) -> np.ndarray:
+        """`group_scores`, moved to a known prevalence where one was stated in fitting."""
+        return self._to_known(self.group_scores(X, sensitive_features), self._prepare(X))
 
 
 def _both(positive: np.ndarray) -> np.ndarray:

@@ -191,7 +191,8 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
 
     def group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
         """Scores `[members, n]`; only the published variant asks for the group of each row."""
-        corrected = self.member_scores(X)
+        features = self._features(X)
+        corrected = self.members(features, self.standardized(features))
         if not self.needs_group:
             return corrected
         codes = self._group_codes(sensitive_features, corrected.shape[1])

@@ -17,6 +17,8 @@ from dcem.methods.tables import Table, hold_out
 from dcem.table import checks
 from dcem.table.disclosure import few_people
 from dcem.table.imperfect import ASSUMPTION
+from dcem.table.known import ASSUMPTION as KNOWN
+from dcem.table.known import said as known_words
 from dcem.table.labels import SelectiveLabels
 
 if TYPE_CHECKING:
@@ -159,12 +161,19 @@ class Prepared:
         return Table.of(self.problem, preprocessor, self.truth, precision, self.rows)
 
     def finish(self) -> None:
-        """Fitted attributes that all methods have: which rows were learnt from, and their reach."""
+        """Fitted attributes that all methods have: which rows were learnt from, and their reach.
+
+        Where a prevalence is known, the model is moved to it.
+        """
         table = self.standard
         self.estimator.train_rows_ = self.rows
         self.estimator.support_ = Support.fit(
             table.X, table.tested, table.group, self.n_groups, table.person
         )
+        if self.problem.known_prevalence and not self.estimator.meets_prevalence:
+            from dcem.methods.known import shift_to_known
+
+            self.estimator.known_ = shift_to_known(self.estimator, self.problem, self.seeds[0])
 
 
 def prepare(
@@ -194,6 +203,7 @@ def prepare(
         rows, watched_rows = hold_out(problem, estimator.validation_fraction, seeds[0])
         validation, watched_truth = problem, truth
     estimator.learnt_from_ = _learnt_from(estimator, problem)
+    vars(estimator).pop("known_", None)  # of an earlier fit
     estimator.training_counts_ = problem.counts()
     estimator.training_few_ = few_people(problem)
     estimator.group_names_ = problem.group_names
@@ -212,7 +222,14 @@ def require_no_record(name: str) -> None:
 
 
 def _learnt_from(estimator: Any, problem: SelectiveLabels) -> str:
-    """What is said of labels that are results of a test that errs; nothing of others."""
+    """What is said of a test that errs and of known rates; nothing where none are stated."""
+    known = ""
+    if problem.known_prevalence:
+        known = f"Moved to a known {known_words(problem.known_prevalence)}. {KNOWN}"
+    return " ".join(filter(None, [_behind_results(estimator, problem), known]))
+
+
+def _behind_results(estimator: Any, problem: SelectiveLabels) -> str:
     test = problem.imperfect_test
     if test is None:
         return ""

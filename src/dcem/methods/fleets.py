@@ -169,11 +169,11 @@ def _train_fleet(
         one.estimator.fleet_ = Fleet(
             trained.fleet.architecture, trained.fleet.flat[share].detach().cpu().double().clone()
         )
-        one.prepared.finish()
         length = len(one.train)
         for name, value in _merge(trained.attributes[number * members : (number + 1) * members]):
             padded = isinstance(value, np.ndarray) and value.shape[-1:] == (len(train),)
             setattr(one.estimator, name, value[..., :length] if padded else value)
+        one.prepared.finish()
     return [None] * len(ready)
 
 

@@ -188,11 +188,11 @@ def _try(estimator: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if not estimator.needs_group:
-            scores = estimator.members(rows, standard)
+            scores = estimator.risks(rows, standard)
         elif hasattr(estimator, "encoder_"):
             scores = standard
         else:
-            scores = estimator.group_scores(rows, np.repeat(estimator.group_names_[:1], 2))
+            scores = estimator.group_risks(rows, np.repeat(estimator.group_names_[:1], 2))
         estimator.support_.of(standard, estimator.testing_model)
     if not np.isfinite(scores).all():
         raise ValueError("its scores are not numbers")

@@ -54,6 +54,10 @@ def export_onnx(
             f"{type(estimator).__name__} predicts with the group of each row, which an exported "
             "file does not take. Export a method that predicts from the features alone (dcem)."
         )
+    if hasattr(estimator, "known_"):
+        raise InputError(
+            "A model that was moved to a known prevalence cannot be exported. Fit one without it."
+        )
     encoder = getattr(estimator, "encoder_", encoder)
     path = Path(path)
     features = _probes(estimator)

@@ -82,6 +82,10 @@ def fit_all_rows(
         raise InputError(
             "The truth behind a test that errs is learnt from rows in memory: leave out `all_rows`."
         )
+    if problem.known_prevalence:
+        raise InputError(
+            "A model is moved to a known prevalence by rows in memory: leave out `all_rows`."
+        )
     estimator = delivered(method, members=members, learner=learner, random_state=random_state)
     held = table.draw.numbers < held_below(table.draw)
     describe_features(estimator, problem)

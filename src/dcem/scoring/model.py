@@ -216,7 +216,7 @@ class TableModel:
 
     def score_read(self, rows: Read) -> Scores:
         """Scores of rows that `read` read."""
-        members = self.estimator.members(rows.X, rows.standard, exact=False)  # [members, n]
+        members = self.estimator.risks(rows.X, rows.standard, exact=False)  # [members, n]
         support = self.estimator.reach(rows.X, rows.standard)
         return Scores(
             self.estimator.combined(members),
@@ -236,7 +236,7 @@ class TableModel:
         questions = Questions.about(problem, self.encoder, random_state)
 
         def score(X: np.ndarray, at: np.ndarray) -> np.ndarray:
-            return estimator.combined(estimator.members(X, estimator.standardized(X), exact=False))
+            return estimator.combined(estimator.risks(X, estimator.standardized(X), exact=False))
 
         fold = person_folds(problem, 2, random_state)
         nuisances = fit_nuisances(problem, fold, random_state, row_budget=TESTING_ROWS)

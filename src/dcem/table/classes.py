@@ -21,12 +21,12 @@ def check_fit_input(
     tested: Any = None,
     sensitive_features: Any = None,
     sample_weight: Any = None,
-    test_sensitivity: Any = None,
-    test_specificity: Any = None,
+    **stated: Any,
 ) -> SelectiveLabels:
     """`SelectiveLabels` from what `fit` was given, in the words of `fit`.
 
     Labels are 0 and 1; an estimator that allows other names encodes them with `encode_classes`.
+    Rates that are `stated`, of a test or of the outcome, go on as they are.
     """
     from dcem.table.labels import SelectiveLabels  # which is built on these checks
 
@@ -36,8 +36,7 @@ def check_fit_input(
         tested=tested,
         group=sensitive_features,
         weight=sample_weight,
-        test_sensitivity=test_sensitivity,
-        test_specificity=test_specificity,
+        **stated,
         names={"group": "sensitive_features", "weight": "sample_weight"},
     )
 
