@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
+from scipy.optimize import brentq, linprog
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
@@ -13,6 +13,7 @@ from dcem.estimation.folds import person_folds
 from dcem.estimation.known import meet
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.outcomes import Unseen, tilted
+from dcem.estimation.ranking import RankedScore
 from dcem.metrics import auc
 from dcem.table.labels import SelectiveLabels
 
@@ -88,7 +89,7 @@ def test_influences_are_what_a_row_moves():
 
 
 def test_odds_ratios_and_numbers_come_near_the_truth():
-    X, result, group, truth, risk = world(n=40_000)
+    X, result, group, truth, risk = world(n=20_000)
     rates = {name: float(truth[group == name].mean()) for name in "ab"}
     plain, judge = judged(X, result, group), judged(X, result, group, prevalence=rates)
     assert np.exp(judge.tilts.log_ratio) == pytest.approx([2.0, 0.5], rel=0.15)
@@ -153,3 +154,31 @@ def test_out_of_reach_nothing_is_solved():
 
 def test_logit_shift():
     assert tilted(np.array([0.2]), 3.0) == pytest.approx(expit(logit(0.2) + np.log(3)))
+
+
+def test_no_outcomes_of_the_same_sum_beat_the_adversary():
+    rng = np.random.default_rng(3)
+    n = 12
+    low, score = rng.random(n) / 3, rng.random(n)
+    high = low + rng.random(n) / 2
+    middle, mine = (low + high) / 2, np.ones(n, bool)
+    ranked = RankedScore(score, np.ones(n))
+    for up in (True, False):
+        best = ranked.adversary(low, high, mine, up, middle)
+        assert best.sum() == pytest.approx(middle.sum())
+        assert (best >= low - 1e-12).all()
+        assert (best <= high + 1e-12).all()
+        found = _area(score, best)
+        programme = linprog(  # at a given sum the AUC is linear in the outcomes
+            -score.argsort().argsort() if up else score.argsort().argsort(),
+            A_eq=np.ones((1, n)),
+            b_eq=[middle.sum()],
+            bounds=np.column_stack([low, high]),
+        )
+        assert found == pytest.approx(_area(score, programme.x))
+
+
+def _area(score, outcome):
+    """All pairs, a row with itself included as half."""
+    wins = (score[:, None] > score) + 0.5 * (score[:, None] == score)
+    return outcome @ wins @ (1 - outcome) / (outcome.sum() * (1 - outcome).sum())

@@ -81,7 +81,7 @@ def _ratio(judge: Evaluator, people: People, place: int) -> Estimate:
     if known.reasons[place]:
         return Estimate(nan, reason=known.reasons[place])
     found = people.interval(known.statistic(place))
-    return Estimate(*(exp(end) for end in (found.value, found.low, found.high)))
+    return Estimate(exp(found.value), exp(found.low), exp(found.high))
 
 
 def _detectable(

@@ -213,6 +213,7 @@ class TableComparison(ShowsItself):
     data: Mapping[str, str] = field(default_factory=dict)  # file, hash, roles
     testing_effects: tuple[Effect, ...] = ()  # of the same columns, on who is tested
     stated_rates: str = ""  # of a test that errs, for which all but the truth is corrected
+    known_rates: str = ""  # a known prevalence, on which numbers for everybody rest
     shown: tuple[Mapping[str, Any], ...] = ()  # counts as they may be shown, of a saved comparison
 
     def target(self, key: str) -> Target:

@@ -59,6 +59,7 @@ from dcem.methods.registry import ENTRIES, MEMBERS, METHODS
 from dcem.table import checks
 from dcem.table.disclosure import few_people
 from dcem.table.encoder import Encoder
+from dcem.table.known import said
 from dcem.table.labels import SelectiveLabels
 
 MAX_ROWS = 10_000
@@ -310,6 +311,7 @@ def compare_methods(
         groups=groups,
         overlap=evaluator.overlap.shareable(len(judged_by)),
         stated_rates="" if problem.imperfect_test is None else problem.imperfect_test.words,
+        known_rates=said(problem.known_prevalence),
         probability=overlap.histogram(
             evaluator.nuisances.testing, judged_by, np.ones(len(judged_by), bool)
         ),

@@ -40,6 +40,7 @@ def scorer(
     threshold: float = 0.5,
     test_sensitivity: Any = None,
     test_specificity: Any = None,
+    prevalence: Any = None,
     random_state: int = 0,
 ) -> SelectiveScorer:
     """A scorer by name: what is measured, for whom.
@@ -53,6 +54,8 @@ def scorer(
         The risk at which somebody acts, for the net benefit.
     test_sensitivity, test_specificity
         Of a test that errs, for everybody or by group; see `SelectiveLabels.from_arrays`.
+    prevalence
+        How common the outcome is known to be, likewise.
     random_state
         Seed of the models behind "ipw" and "dr".
     """
@@ -61,6 +64,7 @@ def scorer(
         raise checks.InputError(f"Unknown scorer {name!r}. Choose among: {', '.join(known)}.")
     target, _, measure = name.partition("-")
     rates = {"test_sensitivity": test_sensitivity, "test_specificity": test_specificity}
+    rates["prevalence"] = prevalence
     return SelectiveScorer(target, measure, threshold, random_state, rates)
 
 

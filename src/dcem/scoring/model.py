@@ -143,9 +143,10 @@ class TableModel:
         return replace(self.roles, **chosen, **given)
 
     def judged_by(self, comparison: TableComparison) -> bool:
-        """Whether a comparison judged its method, by the same rates of a test that errs."""
+        """Whether a comparison judged its method, told the same rates."""
         learnt = getattr(self.estimator, "learnt_from_", "")
-        same = comparison.stated_rates in learnt if comparison.stated_rates else not learnt
+        told = [rates for rates in (comparison.stated_rates, comparison.known_rates) if rates]
+        same = all(rates in learnt for rates in told) if told else not learnt
         return same and any(method.name == self.name for method in comparison.methods)
 
     def read(self, raw: Any) -> Read:

@@ -39,6 +39,11 @@ def known_prevalence(
     """What is stated, checked against what was found; empty if nothing is."""
     if given is None:
         return ()
+    if tested.any() and (y_obs[tested] == 1).all():
+        raise InputError(
+            "A prevalence is stated, but everybody tested is positive: without negative tests it "
+            "says nothing of the untested. Leave out `prevalence`, or say who was tested negative."
+        )
     told = parsed(PREVALENCE, given, group_names, SPELLING, every=False)
     several = len(group_names) > 1  # one group is everybody
     found = tuple(Stated(PREVALENCE, name * several, *rate) for name, rate in told.items())

@@ -198,8 +198,7 @@ class SelectiveLabels:
             number, `".5-.7"` (a 95 % interval), a mapping from groups to either, or one number per
             row. Whether a test errs is taken not to depend on the features, given truth and group.
         prevalence
-            How common the outcome is known to be among the people whom the table stands for: a
-            number, `".10-.14"` (a 95 % interval), or a mapping from groups to either.
+            How common the outcome is known to be: a number, `".10-.14"`, or by group likewise.
         decider
             Who decided on each test (a clinic, an officer); missing where that is not recorded.
         positives_only
@@ -244,9 +243,9 @@ class SelectiveLabels:
             part: None if value is None else _PARTS[part](value, called[part], labels=labels)
             for part, value in parts.items()
         }
-        label, who = called["label"], called["tested"]
         if not positives_only:
-            checks.check_learnable(y_obs, looked, label, who, checked["weight"], called["weight"])
+            who = called["label"], called["tested"]
+            checks.check_learnable(y_obs, looked, *who, checked["weight"], called["weight"])
         checks.warn_limits(table, looked, codes, feature_names, levels, positives_only)
         if reference_group is not None and reference_group not in levels:
             raise InputError(

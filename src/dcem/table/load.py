@@ -219,6 +219,7 @@ def _read(
         weight=_numbers(table, roles.weight, roles),
         testing_probability=chance,
         reference_group=roles.reference_group,
+        prevalence=roles.prevalence,
         **rates | {name: _numbers(table, column, roles) for name, column in per_row.items()},
         testing_only=_made_of(roles.testing_only, encoder),
         feature_names=encoder.feature_names,

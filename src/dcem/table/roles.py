@@ -68,6 +68,11 @@ class Roles:
     test_specificity: str | float | Mapping[str, str | float] | None = _role(
         "rate", f"Share of negatives that the test clears, if it raises false alarms: {RATE}"
     )
+    prevalence: str | float | Mapping[str, str | float] | None = _role(
+        "value",
+        "Share of people who have the outcome, if it is known from elsewhere: .12; .10-.14, a 95 % "
+        "interval; F=.1,M=.12 by group.",
+    )
     truth: str | None = _role(
         "column", "Column with everybody's true outcome, if it exists; for judging only."
     )

@@ -1,0 +1,92 @@
+"""A known prevalence in an audit: what it tests, what it tightens, and where it stands."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+import dcem
+from dcem.estimation.outcomes import tilted
+from dcem.report.audit import audit_document
+from dcem.report.to_markdown import to_markdown
+from dcem.table.labels import SelectiveLabels
+
+
+@cache
+def audited(prevalence=None, ratio=2.0, n=3000, grouped=True):
+    """An audit of a table whose untested have `ratio` times the odds; prevalence about .36 at 2."""
+    rng = np.random.default_rng(4)
+    X, group = rng.normal(size=(n, 2)), np.where(rng.random(n) < 0.4, "<65", "65+")
+    shown = expit(-1.2 + X[:, 0] + 0.5 * X[:, 1])
+    tested = rng.random(n) < expit(0.6 * X[:, 0])
+    y = (rng.random(n) < np.where(tested, shown, tilted(shown, ratio))).astype(float)
+    problem = SelectiveLabels.from_arrays(
+        X,
+        np.where(tested, y, np.nan),
+        group=group if grouped else None,
+        prevalence=dict(prevalence) if isinstance(prevalence, tuple) else prevalence,
+    )
+    return dcem.audit_labels(
+        problem, learners=lambda classes, seed: {"linear": LogisticRegression()}
+    )
+
+
+def keys(audit):
+    return {finding.key: finding for finding in audit.findings}
+
+
+def test_a_rate_that_contradicts_the_assumption_is_a_finding():
+    found = audited(0.36)
+    (known,) = found.known
+    assert known.disagrees
+    assert known.odds_ratio.low < 2 < known.odds_ratio.high
+    assert known.difference.high < 0
+    assert known.estimated.value == pytest.approx(audited().prevalence[0].doubly_robust.value)
+    finding = keys(found)["known-rate-disagrees"]
+    assert finding.severity == "serious"
+    assert "Features do not explain who is tested" in finding.headline
+    (assumption, *_) = found.assumptions
+    assert (assumption.testable, assumption.severity) == ("tested", "serious")
+    page = to_markdown(audit_document(found))
+    assert "Known prevalence" in page
+    assert "known for everybody" in page
+
+
+def test_a_rate_that_agrees_says_what_would_have_been_noticed():
+    plain = audited(ratio=1.0)
+    found = audited(round(plain.prevalence[0].doubly_robust.value, 3), ratio=1.0)
+    (known,) = found.known
+    assert not known.disagrees
+    low, high = known.detectable
+    assert 0.4 < low < 0.9
+    assert 1.1 < high < 2
+    assert keys(found)["known-rate-agrees"].severity == "fine"
+    assert "known-rate-disagrees" not in keys(found)
+
+
+def test_bounds_and_sensitivity_are_tightened():
+    plain, found = audited(), audited(".33-.35")
+    for before, after in zip(plain.prevalence, found.prevalence, strict=True):
+        assert after.bounds[0] >= before.bounds[0]
+        assert after.bounds[1] < before.bounds[1]
+    assert found.prevalence[0].bounds == pytest.approx((0.33, 0.35), abs=1e-3)
+    both = audited((("65+", 0.37), ("<65", 0.3)))
+    assert both.prevalence_sensitivity.breakdown.with_interval == np.inf  # it is known
+    assert "holds-anyway" in keys(both)
+    # with the sum of outcomes known an adversary has less room
+    before, after = (one.performance_sensitivity.auc["everybody"].limits for one in (plain, found))
+    assert before[0] < after[0] < after[1] < before[1]
+
+
+def test_groups_that_are_not_stated_are_named():
+    finding = keys(audited((("65+", 0.36),)))["known-rate"]
+    assert finding.groups == ("<65",)
+    assert finding.severity == "caution"
+
+
+def test_without_groups():
+    found = audited(0.34, grouped=False)
+    assert found.prevalence[0].doubly_robust.value == pytest.approx(0.34)
+    assert found.prevalence_sensitivity.breakdown.value in (1.0, np.inf)
