@@ -39,7 +39,11 @@ SMALL = {
 # scores are only alike. So they learn for long enough to differ where people are mixed up.
 DRAW_BY_POSITION = {"self", "dividemix", "dr-learner", "ipw"}
 LEARNT = {"steps": 60, "learning_rate": 2e-2}
-WITHOUT_LOT = {"fuzzy-augmentation", "heckman"}  # nothing is drawn, where validation rows are given
+WITHOUT_LOT = {
+    "fuzzy-augmentation",
+    "heckman",
+    "unmeasured-cause",
+}  # nothing is drawn, where validation rows are given
 
 NAMES = methods.names()
 CASES = NAMES + [f"{name}:published" for name in NAMES if hasattr(METHODS[name], "variant")]

@@ -192,7 +192,7 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
             )
         return best, f"its assumption about group and outcome is not contradicted{extrapolates}"
     if kind == "selection":
-        return "with care", f"it alone allows for an unrecorded cause of test and outcome{noted}"
+        return "with care", f"it allows for an unrecorded cause of test and outcome{noted}"
     default = "the default; " if name == DEFAULT else ""
     if lost:
         return best, f"{default}right if features explain testing{extrapolates}"

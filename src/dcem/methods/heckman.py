@@ -146,31 +146,41 @@ class HeckmanClassifier(SelectiveClassifier):
 
     def _left_out(self, data: Prepared) -> np.ndarray:
         """Which columns of the preprocessed features the outcome equation leaves out [d]."""
-        names, chosen = list(data.problem.feature_names), set(data.problem.testing_only)
-        encoder = getattr(self, "encoder_", None)
-        made = {} if encoder is None else {one.name: one.features for one in encoder.encodings}
-        given = [self.excluded] if isinstance(self.excluded, str | int) else self.excluded
-        for one in given:
-            if isinstance(one, int | np.integer) and 0 <= one < len(names):
-                chosen.add(names[int(one)])
-            elif one in made:
-                chosen |= set(made[one])
-            elif one in names:
-                chosen.add(one)
-            else:
-                hint = did_you_mean(str(one), [*made, *names])
-                raise checks.InputError(f"heckman: the table has no feature {one!r}.{hint}")
-        left_out = np.array([name in chosen for name in names], bool)
-        if left_out.all():
-            raise checks.InputError(
-                "heckman: every feature is excluded from the outcome; leave it some to predict by."
-            )
-        return np.append(left_out, left_out[self.preprocessor_.indicators])
+        return named_columns(self, data, self.excluded, data.problem.testing_only)
 
     def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
         """The risk of everybody `[members, n]`, by each model."""
         lines = self.coefficients_
         return np.asarray(ndtr(lines[:, 1:] @ rows.T + lines[:, :1]))
+
+
+def named_columns(
+    estimator: SelectiveClassifier,
+    data: Prepared,
+    given: Sequence[str | int] | str | int,
+    roles: Sequence[str] = (),
+) -> np.ndarray:
+    """Which columns of the preprocessed features are named by parameter or role [d]; not all."""
+    names, chosen = list(data.problem.feature_names), set(roles)
+    encoder = getattr(estimator, "encoder_", None)
+    made = {} if encoder is None else {one.name: one.features for one in encoder.encodings}
+    for one in [given] if isinstance(given, str | int) else given:
+        if isinstance(one, int | np.integer) and 0 <= one < len(names):
+            chosen.add(names[int(one)])
+        elif one in made:
+            chosen |= set(made[one])
+        elif one in names:
+            chosen.add(one)
+        else:
+            hint = did_you_mean(str(one), [*made, *names])
+            raise checks.InputError(f"{estimator.name}: the table has no feature {one!r}.{hint}")
+    left_out = np.array([name in chosen for name in names], bool)
+    if left_out.all():
+        raise checks.InputError(
+            f"{estimator.name}: every feature is excluded from an equation; leave it some to "
+            "predict by."
+        )
+    return np.append(left_out, left_out[estimator.preprocessor_.indicators])
 
 
 def _deciders(data: Prepared) -> np.ndarray:

@@ -23,10 +23,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds
 from dcem.estimation.nuisances import fit_nuisances
-from dcem.estimation.outcomes import tilted
+from dcem.estimation.outcomes import Unseen, tilted
 from dcem.methods.registry import ENTRIES
 from dcem.table.known import concerned
 from dcem.table.labels import SelectiveLabels
@@ -81,14 +80,13 @@ def _asked_for(problem: SelectiveLabels, seed: int) -> tuple[np.ndarray, float]:
 
     Of parts whose rate is not stated the mean risk is the doubly robust estimate.
     """
-    fold = person_folds(problem, 2, seed)
-    nuisances = fit_nuisances(problem, fold, seed, row_budget=ROWS)
-    unseen = Evaluator(problem, fold=fold, nuisances=nuisances).unseen
+    nuisances = fit_nuisances(problem, person_folds(problem, 2, seed), seed, row_budget=ROWS)
+    unseen = Unseen.of(problem, nuisances.outcome, nuisances.truncated_testing)
     testing, risk = np.clip(nuisances.testing, 0, 1), unseen.risk
     everybody = testing * risk + (1 - testing) * tilted(risk, unseen.tilt)
     weight = np.ones(len(problem)) if problem.weight is None else problem.weight
     outcome = unseen.outcomes(1.0)
-    for one in problem.known_prevalence:  # met already, unless people are out of reach
+    for one in problem.known_prevalence:  # met already, unless no odds ratio does
         mine = concerned(one, problem.group, problem.group_names)
         outcome[mine] += one.value - weight[mine] @ outcome[mine] / max(weight[mine].sum(), 1e-300)
     rate = float(np.clip(weight @ outcome / weight.sum(), NEAR, 1 - NEAR))

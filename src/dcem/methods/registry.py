@@ -164,6 +164,11 @@ ENTRIES: dict[str, Entry] = {
         "selection",
         "it needs a variable that drives testing and has nothing to do with the outcome",
     ),
+    "unmeasured-cause": Entry(
+        "unmeasured:UnmeasuredCauseClassifier",
+        "selection",
+        "it needs a known prevalence, or features that drive testing and not the outcome",
+    ),
     "ensemble": Entry("ensemble:SelectiveEnsembleClassifier", "mixed"),
 }
 

@@ -1,0 +1,216 @@
+"""An unmeasured cause of testing and outcome, held in place by what is known of both.
+
+The model of `heckman`: somebody is tested if z'c + u > 0 and positive if x'b + v > 0, with normal
+(u, v) of correlation r, which is what an unmeasured cause leaves; its likelihood is in closed form
+once the cause is integrated out. Alone, r hangs on the shape of the normal distribution.
+Balachandar, Garg and Pierson show that two kinds of knowledge hold it: how common the outcome is
+(*prevalence constraint*), and which features matter for one equation alone (*expertise
+constraint*). Both are priors here: the mean risk of the table is normal around the known rate, and
+coefficients that somebody rules out are 0. What is reported is the most probable set of parameters,
+and intervals from the curvature there (Laplace): no sampler is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import ndtr
+
+from dcem.methods.base import Prepared, SelectiveClassifier
+from dcem.methods.heckman import likelihood, named_columns
+from dcem.methods.support import with_group
+from dcem.table import checks
+from dcem.table.known import concerned
+from dcem.table.labels import SelectiveLabels
+from dcem.table.stated import Z
+
+STARTS = (0.0, 0.7, -0.7)  # of atanh r
+STEP = 1e-4  # of parameters, for the curvature
+
+Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnmeasuredCauseClassifier(SelectiveClassifier):
+    """An unmeasured cause of testing and outcome, identified by a known prevalence and exclusions.
+
+    *Idea.* Two probit equations, who is tested and who has the outcome, share an unmeasured cause:
+    their errors are correlated. How strong it is cannot be told from the labels of the tested
+    alone. It follows from how common the outcome is known to be (state it: `prevalence`), and from
+    features that are known to drive testing alone or the outcome alone. The group has a place in
+    the equation of who is tested, and none in that of the outcome. The score is the risk of
+    everybody, tested or not.
+
+    *Assumption.* The stated prevalence is right; features that are left out of an equation have no
+    place there; both equations are linear, with normal errors of one correlation for everybody.
+
+    *When it fails.* A wrong prevalence is believed: the cause is made as strong as it takes to meet
+    it. Without a prevalence and without exclusions only the shape of the normal distribution
+    speaks, and a notice says so. Where the outcome is curved in the features, models that can bend
+    rank better, and are moved to a known prevalence too.
+
+    Parameters
+    ----------
+    testing_only, outcome_only
+        Features that drive testing alone, or the outcome alone, by name (of a frame, its columns)
+        or position. Those of the problem's role `testing_only` count too.
+    prior
+        Standard deviation of the coefficients of standardised features.
+    cause_prior
+        Standard deviation of the correlation, as atanh r.
+
+    Attributes
+    ----------
+    coefficients_
+        Of the outcome equation `[1 + features]`, the intercept first; 0 for what is left out.
+    covariance_
+        Of these `[1 + features, 1 + features]`.
+    correlation_, correlation_interval_
+        Of the errors, and its 95 % interval: above 0, those who were tested have the outcome more
+        often than their features say.
+
+    References
+    ----------
+    S. Balachandar, N. Garg and E. Pierson, "Domain constraints improve risk prediction when outcome
+    data is missing", ICLR 2024; W. van de Ven and B. van Praag, "The demand for deductibles in
+    private health insurance: a probit model with sample selection", Journal of Econometrics 1981.
+    """
+
+    testing_only: Sequence[str | int] = ()
+    outcome_only: Sequence[str | int] = ()
+    prior: float = 2.0
+    cause_prior: float = 1.0
+
+    name: ClassVar[str] = "unmeasured-cause"
+    in_short: ClassVar[str] = "an unmeasured cause, held by a known prevalence"
+    corrects_tests: ClassVar[bool] = True
+
+    @property
+    def uses_validation(self) -> bool:
+        """No: nothing is chosen by held-out rows."""
+        return False
+
+    def _fit(self, data: Prepared) -> None:
+        table, problem = data.standard, data.problem
+        ones = np.ones((len(table), 1))
+        for_outcome = ~named_columns(self, data, self.testing_only, problem.testing_only)
+        for_testing = ~named_columns(self, data, self.outcome_only)
+        grouped = with_group(table.X, table.group, data.n_groups, interactions=False)
+        rows = np.column_stack([ones, table.X])
+        of_outcome = np.append(True, for_outcome)
+        tested_by = np.column_stack([ones, grouped])
+        tested_by = tested_by[
+            :, np.concatenate([[True], for_testing, np.ones(data.n_groups - 1) > 0])
+        ]
+        seen, share = table.tested > 0, table.weight.astype(float) / table.weight.sum()
+        X = rows[:, of_outcome]
+        rates = None if table.rates is None else table.rates[seen]
+        loss = posterior(
+            likelihood(tested_by, X[seen], table.y[seen], seen, share, rates),
+            [*known_means(problem, X, share)],
+            np.concatenate(
+                [_prior(X.shape[1], self.prior), _prior(tested_by.shape[1], self.prior),
+                 [self.cause_prior]]
+            ),
+            len(table),
+        )  # fmt: skip
+        best = _lowest(loss, X.shape[1] + tested_by.shape[1])
+        spread = np.linalg.pinv(_curvature(loss, best) * len(table), hermitian=True)
+        at, own = np.flatnonzero(of_outcome), X.shape[1]
+        self.coefficients_ = np.zeros(rows.shape[1])
+        self.coefficients_[at] = best[:own]
+        self.covariance_ = np.zeros((rows.shape[1], rows.shape[1]))
+        self.covariance_[np.ix_(at, at)] = spread[:own, :own]
+        reach = Z * float(np.sqrt(max(spread[-1, -1], 0.0)))
+        self.correlation_ = float(np.tanh(best[-1]))
+        self.correlation_interval_ = [float(np.tanh(best[-1] + side)) for side in (-reach, reach)]
+        if for_outcome.all() and data.n_groups == 1 and not problem.known_prevalence:
+            checks.notice(
+                f"{self.name} is told neither a prevalence (`prevalence`) nor features that drive "
+                "testing alone (`testing_only`): only the shape of the normal distribution tells "
+                "how strong the unmeasured cause is. State one, or take another method."
+            )
+
+    def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
+        """The risk of everybody `[1, n]`."""
+        return np.asarray(ndtr(self.coefficients_[0] + rows @ self.coefficients_[1:]))[None]
+
+    def risk_interval(self, X: object) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the 95 % interval of each row's risk `[n]`, by the curvature of the posterior."""
+        rows = self._prepare(X)
+        rows = np.column_stack([np.ones(len(rows)), rows])
+        middle = rows @ self.coefficients_
+        error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", rows, self.covariance_, rows), 0))
+        return np.asarray(ndtr(middle - Z * error)), np.asarray(ndtr(middle + Z * error))
+
+
+def posterior(
+    loss: Loss,
+    known: Sequence[tuple[np.ndarray, np.ndarray, float, float]],
+    spread: np.ndarray,
+    n: int,
+) -> Loss:
+    """Mean -log posterior and its slope: a likelihood, normal priors, and known mean risks.
+
+    `known`: rows of the outcome equation [m, d], how much each counts [m], the rate and its error;
+    `spread`: prior standard deviations, infinite for none.
+    """
+
+    def found(at: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = loss(at)
+        value += float(((at / spread) ** 2).sum()) / (2 * n)
+        slope = slope + at / spread**2 / n
+        for X, share, rate, error in known:
+            z = X @ at[: X.shape[1]]
+            off = (share @ ndtr(z) - rate) / error
+            value += off**2 / (2 * n)
+            density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+            slope[: X.shape[1]] += off / error / n * ((share * density) @ X)
+        return float(value), slope
+
+    return found
+
+
+def known_means(
+    problem: SelectiveLabels, X: np.ndarray, share: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray, float, float]]:
+    """Whose mean risk is known, for `posterior`.
+
+    The people of the table are a sample of those whom the rate is of: its error is that of the
+    stated rate and of a mean over so many.
+    """
+    found = []
+    for one in problem.known_prevalence:
+        mine = concerned(one, problem.group, problem.group_names)
+        if not share[mine].sum() > 0:
+            continue
+        part = share[mine] / share[mine].sum()
+        sampled = one.value * (1 - one.value) * float(part @ part)
+        found.append((X[mine], part, one.value, float(np.sqrt(one.error**2 + sampled))))
+    return found
+
+
+def _prior(n: int, spread: float) -> np.ndarray:
+    """Prior standard deviations of an equation's coefficients, the intercept's without end."""
+    return np.append(np.inf, np.full(n - 1, spread))
+
+
+def _lowest(loss: Loss, n: int) -> np.ndarray:
+    """The most probable parameters, from several strengths of the cause."""
+    options = {"maxiter": 2000, "maxfun": 4000, "ftol": 1e-13, "gtol": 1e-8}
+    ends = [
+        minimize(loss, np.append(np.zeros(n), start), jac=True, method="L-BFGS-B", options=options)
+        for start in STARTS
+    ]
+    return np.asarray(min(ends, key=lambda one: one.fun).x)
+
+
+def _curvature(loss: Loss, at: np.ndarray) -> np.ndarray:
+    """Second derivatives [p, p], from differences of the slope."""
+    steps = STEP * np.eye(len(at))
+    found = np.stack([(loss(at + step)[1] - loss(at - step)[1]) / (2 * STEP) for step in steps])
+    return (found + found.T) / 2
