@@ -14,6 +14,7 @@ from math import inf, isnan, nan
 from typing import Any
 
 from dcem.audit.drivers import GROUP, TIME
+from dcem.audit.known import of_known_rates
 from dcem.audit.results import Audit, Breakdown, TestingRate
 from dcem.audit.wording import word
 from dcem.estimation.effects import MUCH, TIMES

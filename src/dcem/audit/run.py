@@ -13,8 +13,8 @@ from dcem.audit.calibration import calibrate
 from dcem.audit.drivers import find_drivers
 from dcem.audit.errors import test_errors
 from dcem.audit.independence import check_independence, no_test
-from dcem.audit.over_time import TOLD, over_time
 from dcem.audit.known import known_rates, tightened
+from dcem.audit.over_time import TOLD, over_time
 from dcem.audit.performance import performance_sensitivity
 from dcem.audit.preference import preference
 from dcem.audit.prevalence import hidden_gap, prevalences, tests_needed
