@@ -238,3 +238,15 @@ def test_a_column_in_which_few_people_differ_tells_nothing():
     assert made.scale[1] == np.inf
     assert made.mean[2] == pytest.approx(12 / 200)
     assert (made.transform(X)[:, 1] == 0).all()
+
+
+def test_trees_of_a_yes_or_no_with_gaps() -> None:
+    """One threshold, and an infinite one that tells gaps from all else: no scale to divide by."""
+    rng = np.random.default_rng(0)
+    x, gone = rng.integers(0, 2, 3000).astype(float), rng.random(3000) < 0.3
+    y = (rng.random(3000) < np.where(gone, 0.8, np.where(x == 1, 0.6, 0.2))).astype(float)
+    X = np.where(gone, np.nan, x)[:, None]
+    model = make_learner("boost", 0, quick=True).fit(X, y, np.ones(3000))
+    assert np.isinf(model.trees.threshold).any()
+    found = model.predict_proba(np.array([[0.0], [1.0], [np.nan]]))[:, 1]
+    np.testing.assert_allclose(found, [0.2, 0.6, 0.8], atol=0.06)

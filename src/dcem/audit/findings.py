@@ -438,5 +438,6 @@ _PARTS = (
     of_known_rates,
     _independence,
     _sensitivity,
+    about_bounds,
     _needed,
 )

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from dcem.estimation.bounds import Bounds
 from dcem.estimation.findings import Finding
 from dcem.estimation.periods import LateResults
 from dcem.estimation.results import Overlap
@@ -366,6 +367,7 @@ class Audit(ShowsItself):
     testing_only: tuple[str, ...] = ()  # columns said to drive testing and not the outcome
     over_time: OverTime | None = None
     known: tuple[KnownRate, ...] = ()
+    bounds: Bounds | None = None  # for whom a decision holds, where a strength was stated
 
     @property
     def grouped(self) -> bool:

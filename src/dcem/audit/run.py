@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dcem.audit.advice import conclude
+from dcem.audit.bounds import find_bounds
 from dcem.audit.calibration import calibrate
 from dcem.audit.drivers import find_drivers
 from dcem.audit.errors import test_errors
@@ -23,6 +24,7 @@ from dcem.audit.sensitivity import prevalence_sensitivity
 from dcem.audit.testing import missing_by_testing, risk_curves, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
 from dcem.audit.yields import yields
+from dcem.estimation.bounds import check_strength
 from dcem.estimation.cross_fitting import ROW_BUDGET, Features, Learners, modelling
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds
@@ -47,6 +49,8 @@ def audit_labels(
     attributes: Mapping[str, SelectiveLabels] | None = None,
     least_difference: float = 0.01,
     precision: float = 0.03,
+    bounds: float | None = None,
+    threshold: float | None = None,
     learners: Learners = candidates,
     row_budget: int = ROW_BUDGET,
     random_state: Any = 0,
@@ -75,6 +79,11 @@ def audit_labels(
     precision
         How precisely the outcome of each group should be known (half the width of a 95 % interval):
         how many tests that takes is told.
+    bounds
+        A strength of what is unmeasured, an odds ratio from 1 to 10: for whom a decision holds
+        whatever the untested are like within it (`dcem.estimation.bounds`).
+    threshold
+        The risk from which on one acts, for `bounds`; by default that which a tenth exceed.
     learners
         The kinds of models: (classes, seed) -> name -> untrained classifier.
     row_budget
@@ -84,6 +93,8 @@ def audit_labels(
     progress
         Called with a few words before each step (`audit_steps` lists them).
     """
+    if bounds is not None:
+        check_strength(bounds)
     rng = np.random.default_rng(random_state)
     people = People.of(problem)
     sources = list(problem.feature_names if sources is None else sources)
@@ -204,6 +215,8 @@ def audit_labels(
                 centre=judge.unseen,
             ),
         )
+        if bounds is not None and not overlap[EVERYBODY].reason:
+            found = replace(found, bounds=find_bounds(judge, sources, bounds, threshold))
     if nuisances.outcome_model is not None and enough:
         drivers = find_drivers(
             problem, people, nuisances.outcome_model, problem.y_imputed, tested, sources, rng

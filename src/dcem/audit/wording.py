@@ -72,6 +72,9 @@ TO_DO = {
     "fit and compare with the prevalence stated (`prevalence`).",
     "known-rate-unused": "Test some of those out of reach, or state it for groups within reach.",
     "fragile": "Say so wherever this conclusion is used.",
+    "bounds": "Leave people of whom nothing can be said to somebody who looks at them, or test "
+    "some.",
+    "bounds-unequal": "Do not let abstaining fall on one group: test more of its people.",
 }
 
 

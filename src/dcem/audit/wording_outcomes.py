@@ -285,6 +285,34 @@ def _breakdown(f: Finding, v: Mapping[str, Any]) -> Words:
     )
 
 
+def _bounds(f: Finding, v: Mapping[str, Any]) -> Words:
+    held = v["act"] + v["leave"]
+    scale = ""
+    if v["column"] is not None:
+        name, strength = v["column"]
+        scale = (
+            f" For scale: of the measured columns, `{name}` would matter most if it had not been "
+            f"recorded, with a factor of about {ratio(strength)}."
+        )
+    return (
+        f"Whether to act at a risk of {percent(v['cut'])} is certain for {percent(held)} of people "
+        f"if the unmeasured is no stronger than {v['gamma']:g}",
+        f"For {percent(v['act'])} the risk lies above and for {percent(v['leave'])} below, even if "
+        "the odds of untested people differ from those of tested people with the same features by "
+        f"that factor, up or down; of {percent(v['open'])} one cannot say.{scale}",
+    )
+
+
+def _bounds_unequal(f: Finding, v: Mapping[str, Any]) -> Words:
+    more, less = f.groups
+    return (
+        f"One cannot say more often in group {more} than in group {less}",
+        f"At a risk of {percent(v['cut'])} and a strength of {v['gamma']:g}: "
+        f"{percent(v['shares'][more])} of group {more}, {percent(v['shares'][less])} of group "
+        f"{less}. A rule that acts only where it is certain would leave out the first more often.",
+    )
+
+
 OUTCOMES: dict[str, Words | Callable[[Finding, Mapping[str, Any]], Words]] = {
     "yields-differ": _yields,
     "yield-at-margin": _margin,
@@ -311,4 +339,6 @@ OUTCOMES: dict[str, Words | Callable[[Finding, Mapping[str, Any]], Words]] = {
     "holds-anyway": _breakdown,
     "stands": _breakdown,
     "fragile": _breakdown,
+    "bounds": _bounds,
+    "bounds-unequal": _bounds_unequal,
 }

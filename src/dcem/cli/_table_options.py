@@ -79,6 +79,17 @@ Members = Annotated[
         help="Models of an ensemble; their disagreement is the spread of a score.",
     ),
 ]
+Bounds = Annotated[
+    float | None,
+    typer.Option(
+        "--bounds",
+        metavar="GAMMA",
+        help="How strong something unmeasured may be: the factor by which the odds of the outcome "
+        "of untested people may differ, up or down, from those of tested people with the same "
+        "features; 1 to 10, such as 2 (docs/bounds.md).",
+        show_default=False,
+    ),
+]
 Words = Annotated[
     str,
     typer.Option(

@@ -30,6 +30,17 @@ def audit(
     max_rows: Annotated[
         int, typer.Option(min=1000, help="Rows that a model is fitted to, at most.")
     ] = 50_000,
+    bounds: options.Bounds = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Risk at which one acts, with bounds. Default: that which a tenth of the people "
+            "exceed.",
+            show_default=False,
+        ),
+    ] = None,
     show_small_cells: Annotated[
         bool,
         typer.Option("--show-small-cells", help="Show counts under ten too: for open data only."),
@@ -64,6 +75,8 @@ def audit(
             sources=user_table.encoder.sources,
             suspicious=options.suspicious(user_table),
             attributes=attributes,
+            bounds=bounds,
+            threshold=threshold,
             row_budget=max_rows,
             random_state=seed,
             progress=progress,

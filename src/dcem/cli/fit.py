@@ -49,6 +49,7 @@ def fit(
         ),
     ] = None,
     members: options.Members = 3,
+    bounds: options.Bounds = None,
     judge: Annotated[
         bool,
         typer.Option(
@@ -83,24 +84,30 @@ def fit(
     Shows how each column was understood, then fits. The folder holds the numbers (safetensors),
     what they mean (JSON) and a model card (a page, and Markdown) with how good the model is, for
     whom, and at which threshold, if a comparison says so; no pickle, and no person's row. `dcem
-    predict` reads raw tables with it.
+    predict` reads raw tables with it. With bounds it also learns limits of each person's risk,
+    which `predict` then gives at any strength; the card tells them at this one.
     """
     from rich.console import Console
 
     from dcem.compare.run import MAX_ROWS, compare_methods, compare_steps
+    from dcem.estimation.bounds import check_strength
     from dcem.methods.choosing import Choice, choose
     from dcem.methods.registry import METHODS
     from dcem.report.words import speak
     from dcem.saving.folder import require_place
     from dcem.scoring import TableModel, choice_for, fit_all_rows, fit_table, require_method
     from dcem.scoring.all_rows import require_all_rows
-    from dcem.scoring.model import AUTO, find_comparison
+    from dcem.scoring.bounds import with_bounds
+    from dcem.scoring.choice import find_comparison
+    from dcem.scoring.model import AUTO
     from dcem.table import read_table
     from dcem.table.messages import InputError
     from dcem.text import duration
 
     console = Console(highlight=False)
     speak(words)  # refuses words it does not know
+    if bounds is not None:
+        check_strength(bounds)
     replaces = require_place(out)
     start = None if start_from is None else TableModel.load(start_from)
     if start is not None and (method != AUTO or learner is not None):
@@ -152,6 +159,9 @@ def fit(
             model = fit_table(read, chosen, learner=learner, start=start, **how)
     with console.status("asking what drives its score, and testing ..."):
         model = model.explained(read, seed)
+    if bounds is not None:
+        with console.status("learning the limits of each person's risk ..."):
+            model = with_bounds(model, read, bounds, seed)
     judged = _saved(place) if place else None
     if judge and not (judged and model.judged_by(judged)):
         console.print(f"Judging {model.name} on people that it is not fitted to.")

@@ -46,6 +46,7 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    bounds: options.Bounds = None,
     query: options.Query = None,
     backend: Annotated[
         str, typer.Option(help="Where a folder of Parquet files is scored: local or ray.")
@@ -60,7 +61,9 @@ def predict(
     `distance` (from those who were tested; above 1: unlike all of them) and `like_tested`, in the
     order of the rows. With a threshold or a capacity also `flagged`, whom to act on; what that
     comes to, and for each group where the table has it, is printed and written beside the scores
-    (OUT.decisions.json).
+    (OUT.decisions.json). With bounds, of a model fitted with them: `risk_low` and `risk_high`,
+    between which the risk lies at that strength, `outcome_set`, which holds the outcome nine times
+    in ten, and beside `flagged` a `decision`: act, do not act, or cannot say.
     """
     from rich.console import Console
     from rich.markup import escape
@@ -88,12 +91,13 @@ def predict(
                 raise InputError("Whom to act on is decided over one file: give `out` an ending.")
             done = predict_folder(
                 model, table, out,
-                keep=columns, backend=backend, address=address, progress=progress,
+                keep=columns, bounds=bounds, backend=backend, address=address, progress=progress,
             )  # fmt: skip
         else:
             done = predict_file(
-                fitted, table, out, keep=columns, query=query, rule=rule, progress=progress
-            )
+                fitted, table, out,
+                keep=columns, query=query, rule=rule, bounds=bounds, progress=progress,
+            )  # fmt: skip
     seconds = time.perf_counter() - started
     rows, unlike = done.rows, done.unlike_tested
     console.print(
@@ -111,6 +115,7 @@ def predict(
         told: dict[str, Any] = {"table": table.name, "score": fitted.score_name}
         told |= {"fitted to": fitted.source.sha256}
         told |= {"rule": {"threshold": threshold, "capacity": capacity}}
+        told |= {} if bounds is None else {"bounds": bounds}
         record = out.with_name(out.name + ".decisions.json")
         write_text(record, json.dumps(told | done.decisions.to_plain(), indent=1) + "\n")
         console.print(f"  {record}", style="bold", soft_wrap=True)
@@ -132,15 +137,22 @@ def show_decisions(decisions: Any, score: str, console: Any) -> None:
             f"{decisions.tied:,} more rows have that same {score}; there was no room for them, and "
             "the first in the table were taken."
         )
+    limited = decisions.undecided is not None
+    if limited:
+        console.print(
+            f"Cannot say: {decisions.undecided:,} rows "
+            f"({percent(decisions.undecided / decisions.rows)}), whose risk may lie on either side."
+        )
     if not decisions.by_group:
         console.print("The table does not say the group, so that shares by group are not known.")
         return
     grid = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("group", "rows", "flagged", "share"):
+    for heading in ("group", "rows", "flagged", "share", *["cannot say"] * limited):
         grid.add_column(heading, justify="left" if heading == "group" else "right")
     for name, found in decisions.shown().items():
-        share = "withheld" if found["share"] is None else percent(found["share"])
-        grid.add_row(escape(name), *(_counted(found[what]) for what in ("rows", "flagged")), share)
+        shares = [found["share"], *([found["share_cannot_say"]] if limited else [])]
+        told = ["withheld" if one is None else percent(one) for one in shares]
+        grid.add_row(escape(name), *(_counted(found[what]) for what in ("rows", "flagged")), *told)
     console.print(grid)
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from dcem.estimation.bounds import Bounds
 from dcem.estimation.findings import Finding
 from dcem.estimation.results import Effect, Histogram, Nuisance, Overlap, Target
 from dcem.estimation.swaps import SwapSet
@@ -183,6 +184,29 @@ class Standing:
 
 
 @dataclass(frozen=True)
+class MethodBounds:
+    """One method, if the unmeasured has each strength; arrays are [gammas]."""
+
+    name: str
+    holds: Mapping[str, np.ndarray]  # share of EVERYBODY, of groups, whose decision is right
+    against: np.ndarray  # share of everybody whose decision is wrong
+    auc_low: np.ndarray
+    auc_high: np.ndarray
+    benefit_low: np.ndarray  # net benefit per person at the cut
+    benefit_high: np.ndarray
+    lead: tuple[Estimate, ...]  # the least by which the best method's AUC exceeds this one's
+
+
+@dataclass(frozen=True)
+class ComparedBounds:
+    """What is left of a comparison if the unmeasured has a stated strength."""
+
+    people: Bounds
+    best: str  # by the doubly robust AUC
+    methods: tuple[MethodBounds, ...]
+
+
+@dataclass(frozen=True)
 class TableComparison(ShowsItself):
     """Everything that a comparison of methods has to say."""
 
@@ -214,6 +238,7 @@ class TableComparison(ShowsItself):
     testing_effects: tuple[Effect, ...] = ()  # of the same columns, on who is tested
     stated_rates: str = ""  # of a test that errs, for which all but the truth is corrected
     known_rates: str = ""  # a known prevalence, on which numbers for everybody rest
+    bounds: ComparedBounds | None = None  # where a strength of the unmeasured was stated
     shown: tuple[Mapping[str, Any], ...] = ()  # counts as they may be shown, of a saved comparison
 
     def target(self, key: str) -> Target:

@@ -24,6 +24,7 @@ import numpy as np
 
 from dcem.cluster import connection
 from dcem.compare import findings
+from dcem.compare.bounds import about_bounds, compare_bounds
 from dcem.compare.disclosure import withheld_groups, without_small_cells
 from dcem.compare.fitting import (
     Fitted,
@@ -47,6 +48,7 @@ from dcem.compare.planted import FAMILIES, planting
 from dcem.compare.planted import MAX_ROWS as PLANTED_ROWS
 from dcem.compare.results import GroupCounts, MethodResult, TableComparison
 from dcem.estimation import overlap
+from dcem.estimation.bounds import check_strength
 from dcem.estimation.cross_fitting import modelling
 from dcem.estimation.effects import Questions, effects_on_testing, most_telling
 from dcem.estimation.evaluator import Evaluator
@@ -83,6 +85,7 @@ def compare_methods(
     floor: float = FLOOR,
     threshold: float | None = None,
     capacity: float = 0.1,
+    bounds: float | None = None,
     members: int = MEMBERS,
     random_state: int = 0,
     params: Mapping[str, Any] | None = None,
@@ -128,6 +131,10 @@ def compare_methods(
     threshold, capacity
         Whom one acts on, for rates by group: people of at least that risk or, if no threshold is
         given, that share of people, the highest first.
+    bounds
+        A strength of what is unmeasured, an odds ratio from 1 to 10: for whom each method's
+        decision then holds, between which limits its AUC and net benefit lie, and whether the best
+        method still is (`dcem.estimation.bounds`).
     members
         Models of an ensemble, as for `dcem fit`; their disagreement tells the luck of training.
     random_state
@@ -156,6 +163,8 @@ def compare_methods(
     names = check_methods(default_methods() if methods is None else methods, oracles=oracles)
     if planted == 1:  # `plant` would refuse it too, but after all the fitting
         raise checks.InputError("One repetition of planted outcomes leaves no interval: give 2.")
+    if bounds is not None:
+        check_strength(bounds)
     begun = time.perf_counter()
     total = len(problem)
     rows = within_budget(problem, max_rows if test is None else None, random_state)
@@ -275,6 +284,7 @@ def compare_methods(
     }
     open_groups = [group for group in groups if group.name not in withheld]
     testing_told = _of(testing_effects, columns)
+    limits = compare_bounds(evaluator, scored, usable, decision, bounds) if bounds else None
     told = findings.conclude(
         results,
         evaluator.targets,
@@ -288,6 +298,8 @@ def compare_methods(
     if lending:
         shown = {one.name: one for one in results}
         told += tuple(about_swaps(shown[DEFAULT if DEFAULT in shown else reference]))
+    if bounds:
+        told += about_bounds(limits, evaluator.lacking("dr"))
     warned = findings.warn(
         evaluator.overlap,
         evaluator.nuisances.reports,
@@ -344,6 +356,7 @@ def compare_methods(
         versions=versions(),
         data=dict(data or {}),
         testing_effects=testing_told,
+        bounds=limits,
     )
 
 

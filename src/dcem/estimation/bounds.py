@@ -35,13 +35,15 @@ JASA 2006. P. Rosenbaum, "Observational Studies", 2002.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import isfinite, nan
 
 import numpy as np
 from scipy.special import logit
 
+from dcem.estimation.bins import equal_mass
+from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import FEWEST_PEOPLE, People, Statistic
 from dcem.estimation.outcomes import Unseen, tilted, uncertain
 from dcem.estimation.overlap import parts
@@ -52,6 +54,8 @@ from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 
 LARGEST = 10.0  # no stated strength is taken beyond: hardly anything follows from it
+STRENGTHS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
+TENTH = 0.1  # of the people, on whom one acts where no threshold is given
 ASSUMPTION = (
     "At equal features, the odds of the outcome of untested people are at most gamma times, and at "
     "least 1/gamma times, those of tested people."
@@ -70,19 +74,41 @@ def check_strength(gamma: float) -> float:
 
 
 def risk_interval(
-    testing: np.ndarray, risk: np.ndarray, gamma: float
+    testing: np.ndarray, risk: np.ndarray, gamma: float, tilt: np.ndarray | float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the largest risk of people [n]: `testing` is e(x), `risk` m(x)."""
+    """The least and the largest risk of people [n]: `testing` is e(x), `risk` m(x).
+
+    Where a prevalence is known, the odds ratio of the untested that meets it (`tilt`) takes the
+    place of 1, and the limits lie around it.
+    """
     least, most = np.zeros(len(risk)), np.ones(len(risk))
     if not np.isinf(gamma):
-        least, most = tilted(risk, 1 / gamma), tilted(risk, gamma)
+        least, most = tilted(risk, tilt / gamma), tilted(risk, tilt * gamma)
     seen = testing * risk
     return seen + (1 - testing) * least, seen + (1 - testing) * most
 
 
+def risk_of_table(judge: Evaluator) -> np.ndarray:
+    """The risk of the people of a table if features explain testing, by other people's models."""
+    unseen = judge.unseen
+    return risk_interval(judge.nuisances.testing, unseen.risk, 1.0, unseen.tilt)[0]
+
+
+def of_table(judge: Evaluator, gamma: float) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the largest risk of the people of a table, by models of other people [n].
+
+    People out of reach of the tests have the limits 0 and 1.
+    """
+    unseen = judge.unseen
+    low, high = risk_interval(judge.nuisances.testing, unseen.risk, gamma, unseen.tilt)
+    within = judge.reach.within
+    return np.where(within, low, 0.0), np.where(within, high, 1.0)
+
+
 def decide(low: np.ndarray, high: np.ndarray, cut: float) -> np.ndarray:
     """1 where one acts for certain, -1 where one does not, 0 where the interval cannot say [n]."""
-    return np.where(low >= cut, 1, np.where(high < cut, -1, 0))
+    at = low.dtype.type(cut)  # a risk that was written with fewer digits is held against as many
+    return np.where(low >= at, 1, np.where(high < at, -1, 0))
 
 
 @dataclass(frozen=True)
@@ -94,6 +120,82 @@ class Shares:
     open: np.ndarray
 
 
+@dataclass(frozen=True)
+class Band:
+    """People in the order of their risk, in bins of equal size [bins]: means of their intervals."""
+
+    risk: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """For whom a decision holds, whatever the unmeasured of a strength may be."""
+
+    stated: float  # the strength that somebody stated
+    cut: float  # the risk from which on one acts
+    gammas: np.ndarray  # strengths, rising; the stated one is among them
+    shares: Mapping[str, Shares]  # EVERYBODY, then groups
+    bands: Mapping[float, Band]  # strength -> everybody's intervals
+    columns: Mapping[str, float] = field(default_factory=dict)  # as strong as a measured column
+
+    @property
+    def at(self) -> int:
+        """The place of the stated strength."""
+        return int(np.abs(self.gammas - self.stated).argmin())
+
+
+def describe(
+    problem: SelectiveLabels,
+    risk: np.ndarray,
+    interval: Callable[[float], tuple[np.ndarray, np.ndarray]],
+    gamma: float,
+    cut: float | None = None,
+    columns: Mapping[str, float] | None = None,
+) -> Bounds:
+    """For whom the decision at a risk holds.
+
+    Parameters
+    ----------
+    problem
+        Of whom it is told.
+    risk
+        Their risk at an odds ratio of 1 [n].
+    interval
+        From a strength to their least and largest risk [n].
+    gamma
+        The stated strength.
+    cut
+        The risk from which on one acts; None: that which a tenth of the people exceed.
+    columns
+        What `strengths_of_columns` found.
+    """
+    gamma = check_strength(gamma)
+    if cut is None:
+        cut = float(np.quantile(risk, 1 - TENTH))
+    gammas = np.unique([*STRENGTHS, gamma])
+    found = {float(one): interval(float(one)) for one in gammas}
+    place = equal_mass(risk, People.of(problem).weight, int(np.clip(len(risk) // 50, 1, 20)))
+    return Bounds(
+        gamma,
+        cut,
+        gammas,
+        shares(problem, [decide(low, high, cut) for low, high in found.values()]),
+        {
+            one: Band(*(_means(values, place) for values in (risk, *found[one])))
+            for one in sorted({1.0, gamma})
+        },
+        dict(columns or {}),
+    )
+
+
+def _means(values: np.ndarray, place: np.ndarray) -> np.ndarray:
+    counts = np.bincount(place)
+    found: np.ndarray = np.bincount(place, values)[counts > 0] / counts[counts > 0]
+    return found
+
+
 def shares(problem: SelectiveLabels, decided: Sequence[np.ndarray]) -> dict[str, Shares]:
     """Who is decided how, of everybody and of each group; `decided` [n] for each strength.
 
@@ -102,26 +204,21 @@ def shares(problem: SelectiveLabels, decided: Sequence[np.ndarray]) -> dict[str,
     people = People.of(problem)
     found = {}
     for name, mine in parts(problem).items():
-        if people.count(mine) < FEWEST_PEOPLE:
+        total = people.count(mine)
+        if total < FEWEST_PEOPLE:
             found[name] = Shares(*np.full((3, len(decided)), nan))
             continue
-        counted = np.array(
-            [[_counted(people, mine & (one == side)) for one in decided] for side in (1, -1)]
-        )
-        part = counted / people.count(mine)
-        found[name] = Shares(part[0], part[1], 1 - part.sum(axis=0))
+        sides = [[people.count(mine & (one == side)) for one in decided] for side in (1, -1)]
+        act, leave = np.minimum(in_tens(np.array(sides)) / total, 1.0)
+        found[name] = Shares(act, leave, np.maximum(1 - act - leave, 0.0))
     return found
-
-
-def _counted(people: People, rows: np.ndarray) -> float:
-    return float(in_tens(np.array([people.count(rows)]))[0])
 
 
 # -- what it means for a score -------------------------------------------------------------------
 
 
 def auc_range(ranked: RankedScore, unseen: Unseen, gamma: float) -> tuple[float, float]:
-    """The smallest and largest AUC of a score among everybody."""
+    """The smallest and largest AUC of a score, among those who have weight."""
     everybody = np.ones(len(unseen.y))
     low, high = unseen.outcomes(1 / gamma), unseen.outcomes(gamma)
     ends = (

@@ -13,7 +13,11 @@ tested stand for others: a person with features x and label y counts
 with r = P(y | x, untested) / P(y | x, tested), which is 1 if features explain testing (Tibshirani,
 Barber, Candès and Ramdas 2019). If what is unmeasured has the strength gamma, r lies between limits
 that follow from m(x), and the sets are made for the worst weights within them: the smallest below
-the cut, the largest above (Jin, Ren and Candès 2023). Probabilities e and m are estimated by models
+the cut, the largest above (Jin, Ren and Candès 2023).
+
+Sets that hold the outcome of nine in ten people may do so of six in ten in a group. Where groups
+are known, cuts are made within each (Mondrian), and coverage is that of every group; where a group
+has too few tests of a label, its people keep it. Probabilities e and m are estimated by models
 that have not seen the person, and so is the coverage, on people whose labels did not make the cut.
 
 V. Vovk, A. Gammerman and G. Shafer, "Algorithmic Learning in a Random World", 2005. R. Tibshirani
@@ -83,7 +87,7 @@ def cuts(
 
 
 def sets(predicted: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Which set each person has [n], as a place in `SETS`; `at` are the two cuts."""
+    """Which set each person has [n], as a place in `SETS`; `at` are the two cuts [2] or [2, n]."""
     return np.asarray(1 * (predicted <= at[0]) + 2 * (1 - predicted <= at[1]))
 
 

@@ -64,6 +64,7 @@ FROM_ONE = np.linspace(0, log(LARGEST), 5)  # those of them that are strengths
 PENALTY = 1e-3  # per row, on the corrections
 FARTHEST = 4.0  # standard deviations beyond which a column corrects no more
 CLIP = 1e-4
+NUMBERS = ("terms", "center", "scale", "coefficients", "covariance", "cuts")  # arrays of `Ends`
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,10 @@ class Head:
         return mixed, apart
 
 
+# Log-odds of the outcome, how far models disagree about them, log-odds of a test; terms.
+Asked = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
 @dataclass(frozen=True)
 class Ends:
     """What gives new people a risk interval at any strength, and a set of outcomes."""
@@ -94,7 +99,10 @@ class Ends:
     scale: np.ndarray
     coefficients: np.ndarray  # [steps, 3 + t]
     covariance: np.ndarray  # [steps, 3 + t, 3 + t]
-    cuts: np.ndarray  # [1 + steps from 1 on, 2] of conformal sets: the tested, then everybody
+    # of conformal sets [1 + groups, 1 + steps from 1 on, 2]: of all people together, then of each
+    # group; for the tested, then for everybody at each strength
+    cuts: np.ndarray
+    group_names: tuple[str, ...] = ()
 
     def interval(self, X: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray]:
         """The least and the largest risk of people with these features [n, d].
@@ -102,12 +110,25 @@ class Ends:
         Ends are learnt at the steps, and interpolated in between; that of a larger strength never
         lies within that of a smaller one, whatever the errors of both.
         """
-        (m, apart), (e, _) = self.outcome.ask(X), self.testing.ask(X)
-        p = self._terms(X, m, e)
-        last = int(np.searchsorted(FROM_ONE, log(gamma) - 1e-9))
-        part = 1.0
-        if last:
-            part = (log(gamma) - FROM_ONE[last - 1]) / (FROM_ONE[last] - FROM_ONE[last - 1])
+        return self.limits(X, gamma)[:2]
+
+    def sets(
+        self, X: np.ndarray, gamma: float | None, group: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Places in `conformal.SETS` [n]: for everybody at a strength, or (None) for the tested.
+
+        `group` [n] are places in `group_names`, -1 where it is not known: sets are then made by
+        all people together, and hold the outcome as often over all groups, not in each.
+        """
+        return self._sets(self._ask(X), gamma, group)
+
+    def limits(
+        self, X: np.ndarray, gamma: float, group: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Both `interval` and `sets`."""
+        asked = self._ask(X)
+        m, apart, e, p = asked
+        last, part = _between(gamma)
         ends = []
         for side in (-1, 1):
             reach = [
@@ -116,16 +137,21 @@ class Ends:
                 for step in FROM_ONE[: last + 1]
             ]
             outwards = np.maximum.accumulate(reach)
-            ends.append(side * (part * outwards[-1] + (1 - part) * outwards[max(last - 1, 0)]))
-        return expit(ends[0]), expit(ends[1])
+            ends.append(side * (part * outwards[last] + (1 - part) * outwards[last - 1]))
+        return expit(ends[0]), expit(ends[1]), self._sets(asked, gamma, group)
 
-    def sets(self, X: np.ndarray, gamma: float | None) -> np.ndarray:
-        """Places in `conformal.SETS` [n]: for everybody at a strength, or (None) for the tested."""
-        (m, _), (e, _) = self.outcome.ask(X), self.testing.ask(X)
-        at = self.cuts[0]
+    def _sets(self, asked: Asked, gamma: float | None, group: np.ndarray | None) -> np.ndarray:
+        m, _, e, p = asked
+        at = self.cuts[:, 0]
         if gamma is not None:
-            at = np.array([np.interp(log(gamma), FROM_ONE, one) for one in self.cuts[1:].T])
-        return conformal.sets(expit(self._end(m, e, self._terms(X, m, e), 0.0)), at)
+            last, part = _between(gamma)
+            at = (1 - part) * self.cuts[:, last] + part * self.cuts[:, last + 1]
+        known = np.zeros(len(m), np.int64) if group is None else group + 1
+        return conformal.sets(expit(self._end(m, e, p, 0.0)), at[known].T)
+
+    def _ask(self, X: np.ndarray) -> Asked:
+        (m, apart), (e, _) = self.outcome.ask(X), self.testing.ask(X)
+        return m, apart, e, self._terms(X, m, e)
 
     def _terms(self, X: np.ndarray, m: np.ndarray, e: np.ndarray) -> np.ndarray:
         """What corrects an end [n, 3 + t]: a constant, both log-odds, columns."""
@@ -148,7 +174,7 @@ class Ends:
     def to_plain(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What it is, as JSON knows it, and its arrays."""
         arrays: dict[str, np.ndarray] = {}
-        for name in ("terms", "center", "scale", "coefficients", "covariance", "cuts"):
+        for name in NUMBERS:
             arrays[name] = np.ascontiguousarray(getattr(self, name))
         arrays |= {f"columns.{name}": one for name, one in self.preprocessor.arrays().items()}
         for head in ("testing", "outcome"):
@@ -158,7 +184,8 @@ class Ends:
                 for model in models:
                     kind, own = learners.to_plain(model)
                     arrays |= {f"{head}.{number}.{kind}.{name}": one for name, one in own.items()}
-        return {"parts": len(self.testing.models), "kinds": list(KINDS)}, arrays
+        described = {"parts": len(self.testing.models), "kinds": list(KINDS)}
+        return {**described, "groups": list(self.group_names)}, arrays
 
     @classmethod
     def from_plain(
@@ -186,19 +213,14 @@ class Ends:
             for head in ("testing", "outcome")
         )
         preprocessor = Preprocessor.from_arrays(part("columns."), n_features)
-        made = cls(
-            testing,
-            outcome,
-            preprocessor,
-            *(
-                arrays[n]
-                for n in ("terms", "center", "scale", "coefficients", "covariance", "cuts")
-            ),
-        )
+        numbers: Any = [arrays[name] for name in NUMBERS]
+        names = tuple(str(name) for name in described["groups"])
+        made = replace(cls(testing, outcome, preprocessor, *numbers), group_names=names)
         t = 3 + len(made.terms)
         steps = len(STEPS)
         shapes = [(made.coefficients, (steps, t)), (made.covariance, (steps, t, t))]
-        shapes += [(made.cuts, (2 + steps // 2, 2)), (made.center, (2,)), (made.scale, (2,))]
+        shapes += [(made.cuts, (1 + len(made.group_names), 2 + steps // 2, 2))]
+        shapes += [(made.center, (2,)), (made.scale, (2,))]
         if any(array.shape != shape for array, shape in shapes):
             raise ValueError("the numbers of its bounds do not fit together")
         made.interval(np.zeros((1, n_features)), 2.0)
@@ -271,7 +293,8 @@ def learn_ends(problem: SelectiveLabels, random_state: int = 0) -> tuple[Ends, O
     )
     predicted = expit(made._end(m, e, p, 0.0))
     seen = OutOfPart(problem, part, testing, expit(m), predicted)
-    return replace(made, cuts=_cuts(seen, tested, weight)), seen
+    names = problem.group_names if problem.n_groups > 1 else ()
+    return replace(made, cuts=cuts_of(seen, tested, weight), group_names=names), seen
 
 
 def _learn_head(
@@ -308,6 +331,12 @@ def _learn_head(
     p = np.clip(p, CLIP, 1 - CLIP)
     shares = best_mixture(np.where(target == 1, p, 1 - p)[:, among], weight[among])
     return Head(tuple(models), shares), logit(shares @ p)
+
+
+def _between(gamma: float) -> tuple[int, float]:
+    """The step at or above a strength, and how far the way from the one below is [0, 1]."""
+    last = int(np.clip(np.searchsorted(FROM_ONE, log(gamma)), 1, len(FROM_ONE) - 1))
+    return last, float((log(gamma) - FROM_ONE[last - 1]) / (FROM_ONE[last] - FROM_ONE[last - 1]))
 
 
 def _place(step: float) -> int:
@@ -356,16 +385,22 @@ def _correct(
     return b, inverse @ (scores.T @ scores) @ inverse
 
 
-def _cuts(seen: OutOfPart, among: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The cuts of the tested, then those of everybody at each strength, from these tested rows."""
-    y, predicted, e, m = (
-        one[among] for one in (seen.problem.y_imputed, seen.predicted, seen.testing, seen.outcome)
-    )
-    w = weight[among]
-    one = np.ones(len(y))
-    rows = [conformal.cuts(y, predicted, one, m, 1.0, w)]
-    rows += [conformal.cuts(y, predicted, e, m, float(np.exp(step)), w) for step in FROM_ONE]
-    return np.stack(rows)
+def cuts_of(seen: OutOfPart, among: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The cuts of sets, as `Ends` has them, from these tested rows (a mask)."""
+    problem = seen.problem
+    groups = range(problem.n_groups if problem.n_groups > 1 else 0)
+    found = []
+    for mine in (among, *(among & (problem.group == code) for code in groups)):
+        y, predicted, e, m, w = (
+            one[mine]
+            for one in (problem.y_imputed, seen.predicted, seen.testing, seen.outcome, weight)
+        )
+        strengths = (float(np.exp(step)) for step in FROM_ONE)
+        rows = [conformal.cuts(y, predicted, np.ones(len(y)), m, 1.0, w)]
+        rows += [conformal.cuts(y, predicted, e, m, gamma, w) for gamma in strengths]
+        found.append(np.stack(rows))
+    # rounded outwards: no person's probability is kept
+    return np.minimum(np.ceil(1000 * np.stack(found)) / 1000, 1.0)
 
 
 def _drawn(person: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -71,7 +71,10 @@ class _Feature:
         start = float(usual[0]) if len(usual) else 0.0
         width = float(usual[-1]) - start if len(usual) else 0.0
         per_cell = (CELLS - 1) / width if width > 0 else 0.0
-        cells = np.clip((thresholds - start) * per_cell, 0, CELLS - 1).astype(np.intp)
+        finite = np.clip(
+            thresholds, -LARGEST, LARGEST
+        )  # infinity: missing values against all others
+        cells = np.clip((finite - start) * per_cell, 0, CELLS - 1).astype(np.intp)
         below = np.searchsorted(cells, np.arange(CELLS))
         passes = int(np.bincount(cells).max())
         ends = np.append(thresholds, np.inf)

@@ -12,6 +12,7 @@ from dcem.audit.results import HIDDEN, AtRates, Audit
 from dcem.estimation.overlap import HARDLY, SELDOM
 from dcem.estimation.results import EVERYBODY
 from dcem.extras import made_with
+from dcem.report import bounds
 from dcem.report.audit_opening import opening
 from dcem.report.audit_sensitivity import sensitivity
 from dcem.report.document import (
@@ -435,6 +436,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[Audit], Iterator[Block | None]]], ...]
     ("testing", "Who is tested", testing),
     ("prevalence", "How common is the outcome?", prevalence),
     ("sensitivity", "What could overturn it?", sensitivity),
+    ("bounds", bounds.HEADING, bounds.of_audit),
     ("methods", "Which methods are defensible here", methods),
     ("yields", "How often tests are positive", yields),
     ("overlap", "Can the tested speak for the untested?", overlap),

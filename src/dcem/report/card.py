@@ -18,6 +18,7 @@ from dcem.estimation.measures import WHEN_ACTING
 from dcem.estimation.results import EVERYBODY, Target
 from dcem.extras import made_with
 from dcem.metrics.estimate import Estimate
+from dcem.report import bounds
 from dcem.report.compare_opening import (
     ALIKE,
     TOLD,
@@ -78,6 +79,7 @@ def card_document(model: TableModel, comparison: TableComparison | None = None) 
         judged = own[0].judgements[target.key] if own and target else None
     sections = [
         *(_results(comparison, judged, target) if comparison and judged and target else ()),
+        *_bounds(model),
         *_driving(model),
         Section("trained", "What it was trained on", tuple(_training(model))),
         Section("method", "The method", (Text(_paragraphs(model)),)),
@@ -270,6 +272,16 @@ def _driving(model: TableModel) -> Iterator[Section]:
     blocks = tuple(drivers(model.testing_effects, model.effects, "its score"))
     if blocks:
         yield Section("drivers", "What drives its score, and what drives testing", blocks)
+
+
+def _bounds(model: TableModel) -> Iterator[Section]:
+    if model.bounds is not None:
+        blocks = (
+            bounds.assumed(model.bounds),
+            *bounds.people(model.bounds, bounds.WIDENED),
+            *bounds.coverage(model.coverage),
+        )
+        yield Section("bounds", bounds.HEADING, blocks)
 
 
 def _training(model: TableModel) -> Iterator[Block]:

@@ -8,6 +8,7 @@ from functools import partial
 from dcem.compare.results import TableComparison
 from dcem.estimation.findings import Finding, in_order
 from dcem.estimation.results import Target
+from dcem.report import bounds
 from dcem.report.cells import plain
 from dcem.report.compare_opening import opening, recommended, shown_targets
 from dcem.report.compare_tables import (
@@ -101,6 +102,7 @@ def _sections(
     yield "lending", "What a lender asks", [*lending(comparison)]
     for key, heading, name, draw in CURVES:
         yield key, heading, _by_target(comparison, name, draw)
+    yield "bounds", bounds.HEADING, [*bounds.methods(comparison)]
     yield "drivers", "What drives the score, and what drives testing", [*_drivers(comparison)]
     if comparison.planted is not None:
         yield "planted", "Which method recovers planted outcomes?", [*_planted(comparison)]

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 FORMAT = "dcem-model"
 FORMAT_VERSION = 2
 TENSORS, DESCRIPTION = "model.safetensors", "model.json"
+TABLE = "table."  # before the names of arrays that are not the model's
 CARD, PAGE = "MODEL_CARD.md", "MODEL_CARD.html"
 LONGEST = 1 << 28  # bytes of a description
 TRIES = 50  # readings of a folder that is replaced again and again
@@ -96,6 +97,7 @@ def save(
     folder: str | Path,
     *,
     table: Mapping[str, Any] | None = None,
+    arrays: Mapping[str, np.ndarray] | None = None,
     cards: Mapping[str, str] | None = None,
 ) -> None:
     """Write a fitted model to `folder`, whole or not at all; an older model there is replaced.
@@ -105,6 +107,8 @@ def save(
     table
         How the raw table becomes features, as JSON knows it; `read_table_description` gives it
         back. No part of the model itself.
+    arrays
+        What goes with `table` and is not JSON; `read_table_arrays` gives it back.
     cards
         What people read: the text of each file, `CARD` and `PAGE`. Default: a card without results.
     """
@@ -129,7 +133,8 @@ def save(
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
-        tensors = to_bytes(packer.arrays)
+        more = {f"{TABLE}{name}": array for name, array in (arrays or {}).items()}
+        tensors = to_bytes(packer.arrays | more)
         (temporary / TENSORS).write_bytes(tensors)
         description["tensors_sha256"] = _hash(tensors)
         description["sha256"] = _content_hash(description)
@@ -202,6 +207,16 @@ def read_table_description(folder: str | Path) -> dict[str, Any] | None:
     """What `save` was told of the raw table, or None; checked for damage as the rest is."""
     described = _read(Path(folder))[0].get("table")
     return dict(described) if isinstance(described, dict) else None
+
+
+def read_table_arrays(folder: str | Path) -> dict[str, np.ndarray]:
+    """The arrays that go with the description of the raw table."""
+    arrays = _read(Path(folder))[1]
+    return {
+        name.removeprefix(TABLE): np.array(array)
+        for name, array in arrays.items()
+        if name.startswith(TABLE)
+    }
 
 
 def _is_model(folder: Path) -> bool:

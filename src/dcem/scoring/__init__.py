@@ -7,10 +7,10 @@ who was not tested a probability of being tested next.
 
 from dcem.scoring.all_rows import fit_all_rows
 from dcem.scoring.allocation import allocate, draw
+from dcem.scoring.choice import choice_for
 from dcem.scoring.model import (
     Scores,
     TableModel,
-    choice_for,
     fit_table,
     load_model,
     require_method,

@@ -3,7 +3,8 @@
 A threshold is applied row by row. A capacity is known only when everybody has a score, so scored
 rows wait in a file of their own and are written when the last has come; memory holds four bytes
 for each. A capacity is never exceeded: of rows that tie at the end, the first in the table are
-taken, and the number of ties is told.
+taken, and the number of ties is told. Where risks have limits, a decision holds if both lie on its
+side of the threshold (or of the lowest score acted on); otherwise it is "cannot say".
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from dcem.estimation.bounds import ACT, LEAVE, OPEN, decide
+from dcem.scoring.bounds import HIGH, LOW
 from dcem.table.disclosure import Shown, Sum, hide_small
 from dcem.table.messages import InputError
 
-FLAGGED = "flagged"
+FLAGGED, DECISION = "flagged", "decision"
 MEMORY = 64 << 20  # bytes of rows that wait before a file takes them
 
 
@@ -65,6 +68,8 @@ class Decisions:
         Rows and flagged rows of each group; empty where the table does not say the group.
     tied
         Rows with the lowest score acted on that are *not* flagged, since there was no more room.
+    undecided, undecided_by_group
+        Rows whose limits of the risk lie on both sides of the threshold; None without limits.
     """
 
     threshold: float
@@ -72,6 +77,8 @@ class Decisions:
     flagged: int
     by_group: dict[str, tuple[int, int]]
     tied: int = 0
+    undecided: int | None = None
+    undecided_by_group: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def to_plain(self) -> dict[str, Any]:
         """All of it as JSON knows it, small counts hidden."""
@@ -81,34 +88,52 @@ class Decisions:
             "flagged": self.flagged,
             "tied": self.tied,
             "by_group": self.shown(),
-        }
+        } | ({} if self.undecided is None else {"cannot_say": self.undecided})
 
     def shown(self) -> dict[str, dict[str, Shown | float | None]]:
-        """Rows, flagged rows and their share by group; counts under ten are hidden."""
-        counts = {"rows": self.rows, "flagged": self.flagged, "others": self.rows - self.flagged}
-        sums: list[Sum] = [("rows", ("flagged", "others"))]
-        for place, (rows, flagged) in enumerate(self.by_group.values()):
-            mine = {"rows": rows, "flagged": flagged, "others": rows - flagged}
-            counts |= {f"{place}:{name}": value for name, value in mine.items()}
-            sums.append((f"{place}:rows", (f"{place}:flagged", f"{place}:others")))
-        for name in ("rows", "flagged", "others"):
-            sums.append((name, tuple(f"{place}:{name}" for place in range(len(self.by_group)))))
-        seen = hide_small(counts, sums if self.by_group else sums[:1])
+        """Rows, flagged rows and their share by group; counts under ten are hidden.
+
+        With limits of the risk also those of whom nothing can be said, and their share.
+        """
         found: dict[str, dict[str, Shown | float | None]] = {}
-        for place, group in enumerate(self.by_group):
-            whole, part = seen[f"{place}:rows"], seen[f"{place}:flagged"]
-            known = isinstance(whole, int) and isinstance(part, int)
-            share = int(part) / int(whole) if known else None
-            found[group] = {"rows": whole, "flagged": part, "share": share}
+        for group, (rows, flagged, share) in _split(self.flagged, self.rows, self.by_group).items():
+            found[group] = {"rows": rows, "flagged": flagged, "share": share}
+        if self.undecided is not None:
+            split = _split(self.undecided, self.rows, self.undecided_by_group)
+            for group, (_, part, share) in split.items():
+                known = share is not None and isinstance(found[group]["rows"], int)
+                found[group] |= {"cannot_say": part, "share_cannot_say": share if known else None}
         return found
 
 
+def _split(
+    part: int, rows: int, by_group: dict[str, tuple[int, int]]
+) -> dict[str, tuple[Shown, Shown, float | None]]:
+    """Rows, those of a part and their share, by group; small counts of the part and rest hidden."""
+    counts = {"rows": rows, "part": part, "others": rows - part}
+    sums: list[Sum] = [("rows", ("part", "others"))]
+    for place, (mine, own) in enumerate(by_group.values()):
+        each = {"rows": mine, "part": own, "others": mine - own}
+        counts |= {f"{place}:{name}": value for name, value in each.items()}
+        sums.append((f"{place}:rows", (f"{place}:part", f"{place}:others")))
+    for name in ("rows", "part", "others"):
+        sums.append((name, tuple(f"{place}:{name}" for place in range(len(by_group)))))
+    seen = hide_small(counts, sums if by_group else sums[:1])
+    found: dict[str, tuple[Shown, Shown, float | None]] = {}
+    for place, group in enumerate(by_group):
+        whole, own_rows = seen[f"{place}:rows"], seen[f"{place}:part"]
+        known = isinstance(whole, int) and isinstance(own_rows, int)
+        found[group] = (whole, own_rows, int(own_rows) / int(whole) if known else None)
+    return found
+
+
 class Decider:
-    """Adds the column `flagged` to scored batches on their way to `write`."""
+    """Adds `flagged`, and `decision` where risks have limits, before batches are written."""
 
     def __init__(self, rule: Rule, score: str, write: Callable[[pa.RecordBatch], None]) -> None:
         self.rule, self.score, self.write = rule, score, write
         self.scores: list[np.ndarray] = []
+        self.limits: list[np.ndarray] = []  # [2, rows] each, where risks have limits
         self.groups: list[tuple[np.ndarray, tuple[str, ...]] | None] = []
         self.kept = tempfile.SpooledTemporaryFile(MEMORY)  # noqa: SIM115 (it outlives the call)
         self.spool: Any = None
@@ -120,8 +145,11 @@ class Decider:
         column = batch.column(self.score).to_numpy(zero_copy_only=False)
         self.scores.append(column.astype(np.float32))  # NaN where there is no score: never flagged
         self.groups.append(groups)
+        if LOW in batch.schema.names:
+            self.limits.append(np.stack([batch.column(name) for name in (LOW, HIGH)]))
         if self.rule.threshold is not None:
-            self.write(_with_flag(batch, self.scores[-1] >= np.float32(self.rule.threshold)))
+            flagged = self.scores[-1] >= np.float32(self.rule.threshold)
+            self.write(_with_flag(batch, flagged, self.rule.threshold))
             return
         if self.spool is None:
             self.spool = pa.ipc.new_stream(self.kept, batch.schema)
@@ -139,11 +167,17 @@ class Decider:
                 self.kept.seek(0)
                 start = 0
                 for batch in pa.ipc.open_stream(self.kept):
-                    self.write(_with_flag(batch, flagged[start : start + batch.num_rows]))
+                    here = slice(start, start + batch.num_rows)
+                    self.write(_with_flag(batch, flagged[here], cut))
                     start += batch.num_rows
         self.kept.close()
         tied = int(((scores == np.float32(cut)) & ~flagged).sum()) if self.rule.capacity else 0
-        return Decisions(cut, len(scores), int(flagged.sum()), self._count(flagged), tied)
+        found = Decisions(cut, len(scores), int(flagged.sum()), self._count(flagged), tied)
+        if not self.limits:
+            return found
+        low, high = np.concatenate(self.limits, axis=1)
+        open_ = decide(low, high, cut) == 0
+        return replace(found, undecided=int(open_.sum()), undecided_by_group=self._count(open_))
 
     def _count(self, flagged: np.ndarray) -> dict[str, tuple[int, int]]:
         found: dict[str, tuple[int, int]] = {}
@@ -172,6 +206,10 @@ def _highest(scores: np.ndarray, most: int) -> tuple[np.ndarray, float]:
     return flagged, float(scores[order].min()) if len(order) else math.inf
 
 
-def _with_flag(batch: pa.RecordBatch, flagged: np.ndarray) -> pa.RecordBatch:
-    columns = [*batch.columns, pa.array(flagged)]
-    return pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, FLAGGED])
+def _with_flag(batch: pa.RecordBatch, flagged: np.ndarray, cut: float) -> pa.RecordBatch:
+    columns, names = [*batch.columns, pa.array(flagged)], [*batch.schema.names, FLAGGED]
+    if LOW in names:
+        low, high = (np.asarray(batch.column(name)) for name in (LOW, HIGH))
+        columns.append(pa.array(np.array([OPEN, ACT, LEAVE])[decide(low, high, cut)]))
+        names.append(DECISION)
+    return pa.RecordBatch.from_arrays(columns, names=names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -13,7 +12,10 @@ import pandas as pd
 
 from dcem import methods
 from dcem.compare.results import TableComparison
+from dcem.estimation.bounds import Bounds
+from dcem.estimation.coverage import Coverage
 from dcem.estimation.effects import Questions, effects_on_testing
+from dcem.estimation.ends import Ends
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds
 from dcem.estimation.nuisances import fit_nuisances
@@ -21,12 +23,18 @@ from dcem.estimation.results import Effect
 from dcem.hooks import above
 from dcem.learners import make_learner
 from dcem.methods import SelectiveClassifier
-from dcem.methods.choosing import Choice, choose, choose_from
+from dcem.methods.choosing import Choice, choose
 from dcem.methods.registry import MEMBERS, delivered
 from dcem.monitor import Baseline, NewRows
 from dcem.saving import ModelFileError
 from dcem.saving import load_model as load_estimator
-from dcem.saving.folder import CARD, PAGE, read_table_description, save
+from dcem.saving.folder import (
+    CARD,
+    PAGE,
+    read_table_arrays,
+    read_table_description,
+    save,
+)
 from dcem.table import Encoder, Roles, Source, UserTable
 from dcem.table.checks import InputError, notice
 from dcem.table.encoder import OTHER
@@ -109,6 +117,9 @@ class TableModel:
         What the columns do to the score, and to who is tested, for the card (`explained`).
     baseline
         What it remembers of its table, to be held against later ones (`explained`).
+    ends, bounds, coverage
+        What gives a person's risk limits, if that was learnt (`dcem.scoring.bounds`), and what
+        the card says of it.
     """
 
     estimator: SelectiveClassifier
@@ -121,6 +132,9 @@ class TableModel:
     effects: tuple[Effect, ...] = ()
     testing_effects: tuple[Effect, ...] = ()
     baseline: Baseline | None = None
+    ends: Ends | None = None
+    bounds: Bounds | None = None
+    coverage: tuple[Coverage, ...] = ()
 
     @property
     def score_name(self) -> str:
@@ -287,12 +301,15 @@ class TableModel:
                 if comparison
                 else {}
             ).to_plain()
+        arrays: dict[str, np.ndarray] = {}
+        if self.ends is not None:
+            described["bounds"], arrays = self.ends.to_plain()
         document = above("card_document")(self, comparison)
         cards = {
             CARD: above("to_markdown")(document, words),
             PAGE: above("to_html")(document, words),
         }
-        save(self.estimator, folder, table=described, cards=cards)
+        save(self.estimator, folder, table=described, arrays=arrays, cards=cards)
 
     def export_onnx(self, path: str | Path) -> None:
         """Write the model, encoder included, as an ONNX file of raw columns: `dcem.saving.onnx`."""
@@ -320,6 +337,9 @@ class TableModel:
                 None if start is None else Source(**start),
                 baseline=baseline and Baseline.from_plain(baseline),
             )
+            if "bounds" in described:
+                arrays, width = read_table_arrays(folder), len(made.encoder.feature_names)
+                made = replace(made, ends=Ends.from_plain(described["bounds"], arrays, width))
             if len(made.encoder.feature_names) != len(estimator.preprocessor_.mean):
                 raise ValueError("its columns do not become the features that it needs")
             made.encoder.transform(pd.DataFrame({name: [] for name in made.encoder.columns}))
@@ -398,36 +418,6 @@ def missing_shares(table: UserTable) -> dict[str, float]:
     """
     missing = {column.name: round(20 * column.missing) / 20 for column in table.columns}
     return {name: missing[name] for name in table.encoder.columns}
-
-
-def find_comparison(table: UserTable, given: Path | None, *beside: Path) -> Path | None:
-    """The saved comparison of a table: the one given, else the first of those `beside` it.
-
-    `given` is a `comparison.json` that `dcem compare` wrote; it must be of this table. In the
-    folders `beside` one of another table is passed over.
-    """
-    for place in [given] if given else [folder / "comparison.json" for folder in beside]:
-        if (given or place.is_file()) and _chosen(place, table) is not None:
-            return place
-    if given is not None:
-        raise InputError(
-            f"{given} is not a comparison of this table: its file has changed, or another one "
-            "was compared. Compare it again, or name the method."
-        )
-    return None
-
-
-def choice_for(table: UserTable, comparison: Path | None, *beside: Path) -> Choice:
-    """The method to take for a table by its saved comparison (`find_comparison`), and why."""
-    place = find_comparison(table, comparison, *beside)
-    return (_chosen(place, table) if place else None) or choose()
-
-
-def _chosen(place: Path, table: UserTable) -> Choice | None:
-    try:
-        return choose_from(json.loads(place.read_text(encoding="utf-8")), table.source.sha256)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{place} cannot be read as a comparison: {error}") from None
 
 
 def require_method(name: str, learner: Any = None) -> None:

@@ -23,7 +23,9 @@ from dcem.scoring.stream import Predicted, Tally, carried, loaded, score_part
 from dcem.table.folders import parquet_files
 from dcem.table.messages import InputError
 
-Job = tuple[Path, Path, str, Path, Mapping[str, str], int]  # the arguments of `score_file`
+Job = tuple[
+    Path, Path, str, Path, Mapping[str, str], int, float | None
+]  # the arguments of `score_file`
 
 
 def predict_folder(
@@ -32,6 +34,7 @@ def predict_folder(
     out: str | Path,
     *,
     keep: Sequence[str] | None = None,
+    bounds: float | None = None,
     backend: str = "local",
     address: str | None = None,
     progress: Callable[[int], None] | None = None,
@@ -42,7 +45,7 @@ def predict_folder(
     ----------
     model
         The folder of a model.
-    keep
+    keep, bounds
         As for `predict_file`.
     backend
         "local", or "ray": files are scored by the workers of a cluster, one per core.
@@ -61,7 +64,7 @@ def predict_folder(
         raise InputError(f"{out} is not a folder of Parquet files, and is left as it is.")
     require_folder_place(out)
     fitted = TableModel.load(model)
-    called = carried(fitted, folder, keep)
+    called = carried(fitted, folder, keep, bounds=bounds)
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
     remove_abandoned(out)
     jobs: list[Job] = []
@@ -69,7 +72,7 @@ def predict_folder(
     for file in parquet_files(folder):
         name, rows = file.relative_to(folder), pyarrow.parquet.read_metadata(file).num_rows
         if rows:
-            jobs.append((model, folder, str(name), partial / name, called, start))
+            jobs.append((model, folder, str(name), partial / name, called, start, bounds))
         start += rows
     if not jobs:
         raise InputError(f"{folder}: the table has no rows.")
@@ -96,7 +99,9 @@ def predict_folder(
 
 def score_file(
     model: Path, folder: Path, name: str, out: Path, called: Mapping[str, str], start: int,
-    threads: int | None = None,
+    bounds: float | None = None, threads: int | None = None,
 ) -> Tally:  # fmt: skip
     """One file of the folder: what a worker runs."""
-    return score_part(loaded(model), folder, out, called, query=name, start=start, threads=threads)
+    return score_part(
+        loaded(model), folder, out, called, query=name, start=start, bounds=bounds, threads=threads
+    )

@@ -21,7 +21,8 @@ import pyarrow as pa
 from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
-from dcem.scoring.decisions import FLAGGED, Decider, Decisions, Rule
+from dcem.scoring.bounds import COLUMNS, bound_columns, require_bounds
+from dcem.scoring.decisions import DECISION, FLAGGED, Decider, Decisions, Rule
 from dcem.scoring.model import TableModel
 from dcem.table import checks, group_codes, read_batches, read_header
 from dcem.table.addresses import located
@@ -67,6 +68,7 @@ def predict_file(
     keep: Sequence[str] | None = None,
     query: str | None = None,
     rule: Rule | None = None,
+    bounds: float | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Predicted:
     """Score every row of a file, or of a folder of Parquet files, and write the result.
@@ -80,13 +82,18 @@ def predict_file(
         SQL, if the file is a database; or the name of a sheet of a workbook.
     rule
         Whom to act on: adds the column `flagged`, and counts by group where the file has it.
+    bounds
+        A strength of what is unmeasured, for models fitted with bounds: adds `risk_low`,
+        `risk_high` and `outcome_set`, and with a rule `decision`, which may be "cannot say".
     progress
         Called with the number of rows written so far.
     """
     path, out = located(path), Path(out)
     require_output(out, path)
-    called = carried(model, path, keep, query, rule)
-    tally = score_part(model, path, out, called, query=query, rule=rule, progress=progress)
+    called = carried(model, path, keep, query, rule, bounds)
+    tally = score_part(
+        model, path, out, called, query=query, rule=rule, bounds=bounds, progress=progress
+    )
     return tally.told(model)
 
 
@@ -96,15 +103,18 @@ def carried(
     keep: Sequence[str] | None,
     query: str | None = None,
     rule: Rule | None = None,
+    bounds: float | None = None,
 ) -> dict[str, str]:
     """Columns to carry over, and what each is called in the result; checks that all are there."""
+    if bounds is not None:
+        require_bounds(model, bounds, decide=rule is not None)
     header = read_header(path, query)
     checks.require_columns(header, model.encoder.columns, f"{path}: the table")
     called = {name: name for name in keep or ()}
     if keep is None and model.roles.id in header:
-        called = {model.roles.id: own_name(model.roles.id, added(model))}
+        called = {model.roles.id: own_name(model.roles.id, added(model, bounds))}
     checks.require_columns(header, tuple(called), f"{path}: the table")
-    new = (*added(model), *([FLAGGED] if rule else []))
+    new = (*added(model, bounds), *((FLAGGED, DECISION) if rule else ()))
     clash = sorted(set(called.values()) & set(new))
     if clash:
         raise InputError(
@@ -156,17 +166,21 @@ def score_part(
     start: int = 0,
     threads: int | None = None,
     rule: Rule | None = None,
+    bounds: float | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Tally:
     """Score a file, or one of a folder (`query`), whose first row is row `start` of the table."""
-    header = set(read_header(path, query)) if rule else set()
-    groups = model.roles.group if rule and set(model.roles.group) <= header else ()
+    asked = rule is not None or bounds is not None
+    header = set(read_header(path, query)) if asked else set()
+    groups = model.roles.group if asked and set(model.roles.group) <= header else ()
     needed = list(dict.fromkeys([*called, *groups, *model.encoder.columns]))
     batches = read_batches(path, needed, verbatim=tuple(called), query=query)
     tally = Tally()
     with writing(out) as write:
         decide = Decider(rule, model.score_name, write) if rule else None
-        for scored, strange, of in _scores(model, batches, called, bool(groups), start, threads):
+        for scored, strange, of in _scores(
+            model, batches, called, bool(groups), start, threads, bounds
+        ):
             if decide:
                 decide(scored, of)
             else:
@@ -193,6 +207,7 @@ def score_batches(
     batches: Iterable[Any],
     keep: Sequence[str] = (),
     threads: int | None = None,
+    bounds: float | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Scores of batches of raw rows, as they come: for data that is not a file.
 
@@ -209,17 +224,21 @@ def score_batches(
         Columns to carry over; without any, `row` counts the rows of this call from 0.
     threads
         Batches that are scored at a time; None is one per core.
+    bounds
+        As for `predict_file`.
 
     Yields
     ------
     Record batches with the columns of `dcem predict`: `keep` or `row`, `score` (`risk` of a
-    calibrated model), its spread, `distance` and `like_tested`.
+    calibrated model), its spread, `distance` and `like_tested`, and those of bounds.
     """
     if not isinstance(model, TableModel):
         model = loaded(Path(model).absolute())
+    if bounds is not None:
+        require_bounds(model, bounds)
     called = {name: name for name in keep}
     rows = (_record_batch(batch) for batch in batches)
-    for scored, *_ in _scores(model, rows, called, threads=threads):
+    for scored, *_ in _scores(model, rows, called, threads=threads, bounds=bounds):
         yield scored
 
 
@@ -238,9 +257,10 @@ def _record_batch(rows: Any) -> pa.RecordBatch:
     )
 
 
-def added(model: TableModel) -> tuple[str, ...]:
+def added(model: TableModel, bounds: float | None = None) -> tuple[str, ...]:
     """The columns that a model adds to those carried over."""
-    return (model.score_name, f"{model.score_name}_spread", *BESIDES)
+    limits = () if bounds is None else COLUMNS
+    return (model.score_name, f"{model.score_name}_spread", *BESIDES, *limits)
 
 
 def _scores(
@@ -250,11 +270,12 @@ def _scores(
     grouped: bool = False,
     start: int = 0,
     threads: int | None = None,
+    bounds: float | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, np.ndarray, Any]]:
     """Scored batches in order, their unread and empty cells `[2, columns]`, and their groups."""
     yield from in_order(
         lambda item: (
-            *_scored(model, item[1], called, item[0]),
+            *_scored(model, item[1], called, item[0], bounds),
             group_codes(item[1], model.roles) if grouped else None,
         ),
         numbered(batches, start),
@@ -277,7 +298,11 @@ def numbered(
 
 
 def _scored(
-    model: TableModel, batch: pa.RecordBatch, called: Mapping[str, str], start: int
+    model: TableModel,
+    batch: pa.RecordBatch,
+    called: Mapping[str, str],
+    start: int,
+    bounds: float | None = None,
 ) -> tuple[pa.RecordBatch, np.ndarray]:
     rows = model.read(batch)
     scores = model.score_read(rows)
@@ -289,6 +314,8 @@ def _scored(
         for values in (scores.score, scores.spread, scores.distance)
     ]
     columns |= dict(zip(added(model), [*numbers, pa.array(scores.like_tested)], strict=True))
+    if bounds is not None:
+        columns |= bound_columns(model, batch, rows, scores, bounds)
     return pa.RecordBatch.from_pydict(columns), np.stack([rows.unread, rows.empty])
 
 
