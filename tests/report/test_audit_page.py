@@ -39,7 +39,7 @@ def found():
     problem = SelectiveLabels.from_arrays(
         x, np.where(tested, y, np.nan), group=group, feature_names=["pain=yes", "age"]
     )
-    return audit_labels(problem, sources=["pain", "age"])
+    return audit_labels(problem, sources=["pain", "age"], bounds=2.0)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_page_shows_every_section_finding_and_figure(page, document) -> None:
         assert shown == (key != "time")  # rows without a time have no such section
     for finding in document.findings.items:
         assert f'data-key="{finding.key}"' in page
-    assert page.count("<svg ") == 7
+    assert page.count("<svg ") == 9
     assert "Audit of &lt;a table&gt;" in page
     assert "<tiny>" not in page
 
