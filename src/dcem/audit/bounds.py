@@ -1,4 +1,4 @@
-"""For whom a decision holds if something unmeasured has a stated strength, and what is said of it."""
+"""For whom a decision holds if the unmeasured has a stated strength, and what is said of it."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf, isnan, nan
 from typing import Any
 
+from dcem.audit.bounds import about_bounds
 from dcem.audit.drivers import GROUP, TIME
 from dcem.audit.known import of_known_rates
 from dcem.audit.results import Audit, Breakdown, TestingRate
