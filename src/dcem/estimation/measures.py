@@ -154,6 +154,21 @@ def share_acted_on(acted: np.ndarray, masses: Masses) -> Statistic:
 
 
 @_of_masses
+def rate_among(
+    chosen: np.ndarray, masses: Masses, near: np.ndarray, drift: np.ndarray
+) -> Statistic:
+    """Share of positives among those `chosen` (a mask [n]) by a cut-off that moves with the sample.
+
+    `drift` [n] is by how many people each row moves it; `near` [n] says how much of a person at the
+    cut-off each row is.
+    """
+    found = quotient(chosen * masses.positive, chosen * masses.total)
+    at_cut = near @ (masses.positive - found.value * masses.total)
+    moved = at_cut * drift / (chosen * masses.total).sum()
+    return Statistic(found.value, found.influence + moved)
+
+
+@_of_masses
 def ks(score: np.ndarray, masses: Masses, half: np.ndarray) -> Statistic:
     """The largest difference, over cut-offs, of the shares of positives and negatives above one.
 

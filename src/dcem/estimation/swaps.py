@@ -22,11 +22,12 @@ import numpy as np
 
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.influence import FEWEST_TESTED, Statistic
+from dcem.estimation.influence import FEWEST_TESTED
 from dcem.estimation.outcomes import Masses
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 
+NEAR = 0.05  # share of people on either side of a cut-off who tell of those at it
 CELLS = ("kept", "swapped out", "swapped in", "left out")
 
 
@@ -71,12 +72,24 @@ def safest(rank: np.ndarray, weight: np.ndarray, share: float) -> np.ndarray:
     return within if nearer else below
 
 
+def near_cut(rank: np.ndarray, weight: np.ndarray, share: float) -> np.ndarray:
+    """For rows near the cut-off of the `share` of lowest scores, one over their weight in all [n];
+    0 elsewhere: what turns their masses into those of a person at the cut-off."""
+    order = np.argsort(rank, kind="stable")
+    place = np.empty(len(rank))
+    place[order] = (np.cumsum(weight[order]) - weight[order] / 2) / weight.sum()
+    away = np.abs(place - share)
+    nearest = away <= max(NEAR, float(away[weight > 0].min()))
+    return nearest / weight[nearest].sum()
+
+
 def swap_set(judge: Evaluator, rank: np.ndarray) -> SwapSet:
     """Whom the lowest scores would choose instead of the tested, as many as these are."""
     problem = judge.problem
     tested = problem.tested
     weight = np.ones(len(tested)) if problem.weight is None else problem.weight
-    chosen = safest(rank, weight, float(weight @ tested / weight.sum()))
+    share = float(weight @ tested / weight.sum())
+    chosen = safest(rank, weight, share)
     masks = dict(
         zip(
             CELLS,
@@ -96,27 +109,29 @@ def swap_set(judge: Evaluator, rank: np.ndarray) -> SwapSet:
         none = Estimate(nan, reason=why)
         return SwapSet({}, {}, none, none, none, nan, reason=why)
     seen, unseen = judge.masses["tested"], untested_masses(judge)
-    within = judge.reach.within
+    near = near_cut(rank, weight, share)
+    drift = weight * (1.0 * tested - chosen)  # one more who was tested: one more is chosen
 
-    def told(value: Statistic, few: str = "") -> Estimate:
-        return judge.told(value, few, share=True)
+    def rate(of: Masses, who: np.ndarray, few: str = "") -> Estimate:
+        way = drift if who is chosen else -drift
+        return judge.told(measures.rate_among(who, of, near, way), few, share=True)
 
     plain = judge.too_few_on_a_side("tested", chosen)
     now = measures.prevalence(seen)
-    then = measures.prevalence(judge.masses["dr"].among(chosen))
+    then = measures.rate_among(chosen, judge.masses["dr"], near, drift)
     came = masks["swapped in"]
     return SwapSet(
         share={name: float(weight @ mask / weight.sum()) for name, mask in masks.items()},
         rate={
-            "kept": told(measures.prevalence(seen.among(chosen)), plain),
-            "swapped out": told(measures.prevalence(seen.among(~chosen)), plain),
-            "swapped in": told(measures.prevalence(unseen.among(chosen))),
-            "left out": told(measures.prevalence(unseen.among(~chosen))),
+            "kept": rate(seen, chosen, plain),
+            "swapped out": rate(seen, ~chosen, plain),
+            "swapped in": rate(unseen, chosen),
+            "left out": rate(unseen, ~chosen),
         },
-        now=told(now),
-        then=told(then),
-        change=judge.told(then - now, ""),
-        reach=float(weight @ (came & within) / max(weight @ came, 1e-300)),
+        now=judge.told(now, share=True),
+        then=judge.told(then, share=True),
+        change=judge.told(then - now),
+        reach=float(weight @ (came & judge.reach.within) / max(weight @ came, 1e-300)),
         groups=_by_group(judge, chosen, weight),
     )
 

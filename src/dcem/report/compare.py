@@ -82,6 +82,7 @@ def compare_document(
         names=frozenset(
             [
                 *(group.name for group in comparison.groups),
+                *(method.name for method in comparison.methods),
                 *(effect.column for effect in comparison.testing_effects),
             ]
         ),
