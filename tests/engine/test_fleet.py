@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from choices import each_once
 
 from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, cross_entropy, supervised
 
@@ -38,8 +39,7 @@ def train(rows: Rows, seeds: list[int], *, batch_size=None, hidden=(8, 8)) -> Fl
 
 # 300 rows take the stacked path, 1100 the blocked one
 @pytest.mark.parametrize("n", [300, 1100])
-@pytest.mark.parametrize("own_rows", [False, True])
-@pytest.mark.parametrize("batch_size", [None, 64])
+@pytest.mark.parametrize(("own_rows", "batch_size"), each_once([False, True], [None, 64]))
 def test_a_fleet_gives_the_networks_of_single_fits(n, own_rows, batch_size):
     rows = make_rows(n, len(SEEDS) if own_rows else None)
     fleet = train(rows, SEEDS, batch_size=batch_size)

@@ -50,6 +50,8 @@ CASES = NAMES + [f"{name}:published" for name in NAMES if hasattr(METHODS[name],
 NETWORKS = [
     case for case in CASES if issubclass(METHODS[case.partition(":")[0]], methods.NetworkClassifier)
 ]
+# What the base does for every variant alike is asked of the published ones by --slow.
+ALIKE = some(NETWORKS, [case for case in NETWORKS if ":" not in case])
 
 
 def make(case: str, **params) -> methods.NetworkClassifier:
@@ -215,7 +217,7 @@ def test_the_guard_catches_a_leaky_method(data):
 # -- rows, seeds, precision ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", NETWORKS)
+@pytest.mark.parametrize("case", ALIKE)
 def test_the_order_of_rows_does_not_matter(case, data):
     by_position = case.partition(":")[0] in DRAW_BY_POSITION and case != "ipw:published"
     budget = LEARNT if by_position else {}
@@ -244,7 +246,7 @@ def test_the_order_of_rows_does_not_matter(case, data):
         np.testing.assert_allclose(shuffled.pseudo_labels_[found], 1)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", some(CASES, NAMES))
 def test_same_seed_same_bits_other_seed_other_model(case, data):
     first, again, other = (data.fit(make(case, random_state=seed)) for seed in (0, 0, 1))
     assert np.array_equal(scores(first, data), scores(again, data))
@@ -296,7 +298,7 @@ def test_many_at_once_are_the_same_as_one_by_one(case, batch_size, data):
         np.testing.assert_allclose(scores(together[i], data), scores(alone, data), atol=1e-8)
 
 
-@pytest.mark.parametrize("case", NETWORKS)
+@pytest.mark.parametrize("case", ALIKE)
 def test_an_ensemble_on_minibatches_is_the_mean_of_single_fits(case, data):
     settings = {"dtype": "float64", "batch_size": 64}
     together = data.fit(make(case, n_members=2, **settings))
@@ -330,7 +332,7 @@ def test_save_and_load_without_pickle(case, data, tmp_path, monkeypatch):
         assert len(data.X[data.train]) not in np.shape(value), f"{name} holds a value per row"
 
 
-@pytest.mark.parametrize("case", NETWORKS)
+@pytest.mark.parametrize("case", ALIKE)
 def test_onnx_gives_the_same_probabilities(case, data, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     X = data.X.copy()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from choices import each_once
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
@@ -88,8 +89,7 @@ def same(one, other):
             assert torch.equal(a.flat, b.flat), name
 
 
-@pytest.mark.parametrize("die_after", [1, 3])
-@pytest.mark.parametrize("batch_size", [None, 32])
+@pytest.mark.parametrize(("die_after", "batch_size"), each_once([1, 3], [None, 32]))
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_a_fleet_that_was_ended_goes_on_to_the_same_bits(
     tmp_path, name, variant, batch_size, die_after
