@@ -59,6 +59,8 @@ def make(case: str, **params) -> methods.NetworkClassifier:
     name, _, variant = case.partition(":")
     known = inspect.signature(METHODS[name]).parameters
     chosen = {key: value for key, value in SMALL.items() if key in known}
+    if not issubclass(METHODS[name], methods.NetworkClassifier):
+        chosen.pop("learner", None)
     chosen |= {"variant": variant} if variant else {}
     return methods.make(name, **(chosen | {"random_state": 0} | params))
 
