@@ -152,6 +152,18 @@ def test_out_of_reach_nothing_is_solved():
     assert "out of reach" in judge.unseen.known.reasons[0]
 
 
+def test_people_out_of_reach_are_as_the_model_has_them_and_unsure():
+    X, result, group, truth, _ = world(n=8000, ratios=(2.0, 2.0))
+    rate = float(truth.mean())
+    whole = judged(X, result, group, prevalence=rate)
+    judge = judged(X, np.where(X[:, 0] < -1.4, np.nan, result), group, prevalence=rate)
+    assert not judge.reach.within.all()
+    assert whole.tilts.errors[0] == 0 < judge.tilts.errors[0] < 0.02
+    found = judge.tilts.statistic(0).estimate(judge.person)
+    assert found.low < np.log(2) < found.high
+    assert "within reach" in judge.targets[2].assumption
+
+
 def test_logit_shift():
     assert tilted(np.array([0.2]), 3.0) == pytest.approx(expit(logit(0.2) + np.log(3)))
 

@@ -24,7 +24,13 @@ from dcem.audit.results import Audit, KnownRate, Prevalence
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
 from dcem.estimation.influence import People, Statistic, together
-from dcem.estimation.known import meet
+from dcem.estimation.known import (
+    MOST_BEYOND,
+    OUT_OF_REACH,
+    alone_beyond,
+    beyond_error,
+    meet,
+)
 from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.overlap import parts
 from dcem.estimation.results import EVERYBODY
@@ -43,27 +49,30 @@ def known_rates(judge: Evaluator, people: People, plain: Unseen | None) -> tuple
         name = one.group or EVERYBODY
         value = Estimate(one.value, *one.interval)
         why = judge.lacking("dr", one.group or None)
-        if not why and not judge.reach.within[masks[name]].all():
-            why = "part of the people is out of reach of the tests"
+        within = judge.reach.within
+        weight = people.weight * masks[name]
+        if not why and weight @ ~within > MOST_BEYOND * weight.sum():
+            why = OUT_OF_REACH
         if plain is None:
             why = why or "everybody is tested"
         if why or plain is None:
             none = Estimate(nan, reason=why)
             found[name] = KnownRate(name, value, none, none, nan, none, (nan, nan))
             continue
-        guess = _mean(people, plain, masks[name])
-        errors = np.where(np.arange(len(stated)) == place, one.error, 0.0)
+        everybody = alone_beyond(plain, within)
+        guess = _mean(people, everybody, masks[name])
+        unsure = beyond_error(everybody.outcomes(1.0), weight / weight.sum(), within)
+        errors = np.where(np.arange(len(stated)) == place, np.hypot(one.error, unsure), 0.0)
         difference = Statistic(guess.value - one.value, guess.influence).plus(errors)
         off[name, ""] = difference
-        weight = people.weight * masks[name]
         found[name] = KnownRate(
             group=name,
             stated=value,
-            estimated=guess.estimate(people.person, share=True),
+            estimated=guess.plus([unsure]).estimate(people.person, share=True),
             difference=people.interval(difference),
             p_value=nan,
             odds_ratio=_ratio(judge, people, place),
-            detectable=_detectable(plain, weight, guess, people.error(difference)),
+            detectable=_detectable(everybody, weight, guess, people.error(difference)),
         )
     for (name, _), compared in together(people, off).items():
         found[name] = replace(found[name], p_value=compared.p_value)
@@ -112,7 +121,21 @@ def tightened(
         ends = [sum(share[name] * limits[name][side] for name in groups) for side in (0, 1)]
         limits[EVERYBODY] = _both(limits[EVERYBODY], (ends[0], ends[1]))
         limits |= {name: _left(name, groups, share, limits) for name in groups}
-    return tuple(replace(item, bounds=limits[item.group]) for item in found)
+    stated = {
+        one.group or EVERYBODY: Estimate(one.value, *one.interval)
+        for one in problem.known_prevalence
+    }
+    return tuple(
+        replace(
+            item,
+            bounds=limits[item.group],
+            # known also where some are out of reach of the tests
+            doubly_robust=item.doubly_robust
+            if item.doubly_robust.estimable
+            else stated.get(item.group, item.doubly_robust),
+        )
+        for item in found
+    )
 
 
 def _left(

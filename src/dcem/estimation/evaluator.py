@@ -144,12 +144,12 @@ class Evaluator:
             why = self.lacking(key)
             plain = TARGETS[key]
             name, assumption, reach = plain.name, plain.assumption, 1.0
+            if key in POPULATION and not why and self.tilts is not None:
+                assumption = KNOWN
             if key in POPULATION and not why and not self.overlap.complete:
                 reach = self.overlap.reach
                 name = name.replace(EVERYBODY, f"the {percent(reach)} within reach")
                 assumption = assumption.replace(f"for {EVERYBODY}", "for those within reach")
-            elif key in POPULATION and not why and self.tilts is not None:
-                assumption = KNOWN
             if self.corrected and key != "truth":
                 assumption = f"{assumption} {ASSUMPTION}"
             described.append(Target(key, name, assumption, not why, why, reach))

@@ -11,9 +11,11 @@ To first order log gamma moves with row i by -(q_i - p) / (n D), and with the er
 rate by 1 / D, where D is the derivative of the mean by log gamma: the delta method. `Moved` carries
 both into every number that is computed at gamma.
 
-Where part of the people is out of reach of the tests nothing is solved for: what those people are
-like would have to be known first. Of groups whose rate is not stated, where others' are, gamma
-stays at 1: features and group explain who is tested.
+People out of reach of the tests have outcomes too, and no test speaks for them: they are as the
+model extrapolates, and count as unsure by as much as that, from none of them to twice as many (a
+95 % interval), beside the error of the stated rate. Where they are more than `MOST_BEYOND` of a
+part, nothing is solved for. Of groups whose rate is not stated, where others' are, gamma stays at
+1: features and group explain who is tested.
 """
 
 from __future__ import annotations
@@ -30,13 +32,16 @@ from dcem.estimation.influence import Statistic
 from dcem.estimation.results import EVERYBODY
 from dcem.table.known import concerned
 from dcem.table.labels import SelectiveLabels
-from dcem.table.stated import Stated
+from dcem.table.stated import Stated, Z
 
 if TYPE_CHECKING:
     from dcem.estimation.outcomes import Unseen
 
 LARGEST = log(1000)  # no log odds ratio is looked for beyond
+OUT_OF_REACH = "too many people are out of reach of the tests"
+_COLUMNS = ("tested", "y", "risk", "inverse")
 STEP = 0.05  # of a log odds ratio, for derivatives
+MOST_BEYOND = 0.25  # share of a part that may be out of reach of the tests
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +60,8 @@ class Tilts:
         What one more unit of it adds to the prevalence [rates].
     source
         Which rate each row falls under [n]; -1: none that could be met.
+    errors
+        Standard error of what is met: of the stated rate, and of people out of reach [rates].
     reasons
         Why a ratio cannot be told, or an empty text [rates].
     """
@@ -64,6 +71,7 @@ class Tilts:
     influence: np.ndarray
     slope: np.ndarray
     source: np.ndarray
+    errors: np.ndarray
     reasons: tuple[str, ...]
 
     @property
@@ -81,7 +89,7 @@ class Tilts:
     def statistic(self, place: int, start: int = 0) -> Statistic:
         """A log odds ratio with its influences; those of stated rates `start` behind the rows."""
         errors = np.zeros(start + len(self.stated))
-        errors[start + place] = self.stated[place].error / self.slope[place]
+        errors[start + place] = self.errors[place] / self.slope[place]
         return Statistic(float(self.log_ratio[place]), self.influence[place]).plus(errors)
 
     def moved(self, start: int) -> Iterator[tuple[Tilts, Tilts, np.ndarray]]:
@@ -95,35 +103,46 @@ class Tilts:
 def find_tilts(problem: SelectiveLabels, unseen: Unseen, within: np.ndarray | None) -> Tilts:
     """The odds ratios that a table's known rates ask for, given outcomes at a ratio of 1."""
     stated, n = problem.known_prevalence, len(problem)
-    log_ratio, slope = np.full(len(stated), nan), np.full(len(stated), nan)
+    log_ratio, slope, errors = np.full((3, len(stated)), nan)
     influence, source, reasons = np.zeros((len(stated), n)), np.full(n, -1), []
     weight = np.ones(n) if problem.weight is None else problem.weight
+    if within is not None:
+        unseen = alone_beyond(unseen, within)
     for place, one in enumerate(stated):
-        mine = concerned(one, problem.group, problem.group_names)
-        rows = np.flatnonzero(mine)
-        why = ""
-        if within is not None and not within[rows].all():
-            why = "part of the people is out of reach of the tests"
+        rows = np.flatnonzero(concerned(one, problem.group, problem.group_names))
+        share = weight[rows] / weight[rows].sum()
+        part = replace(unseen, **{name: getattr(unseen, name)[rows] for name in _COLUMNS})
+        beyond = 0.0 if within is None else share @ ~within[rows]
+        found, why = None, "no odds ratio up to 1,000 would meet the stated rate"
+        if beyond > MOST_BEYOND:
+            why = OUT_OF_REACH
         elif problem.tested[rows].all():
             why = "everybody is tested"
         else:
-            part = replace(
-                unseen,
-                **{
-                    name: getattr(unseen, name)[rows] for name in ("tested", "y", "risk", "inverse")
-                },
-            )
-            share = weight[rows] / weight[rows].sum()
             found = meet(part, share, one.value)
-            if found is None:
-                why = "no odds ratio up to 1,000 would meet the stated rate"
-            else:
-                log_ratio[place], slope[place] = found
-                off = part.outcomes(exp(found[0])) - one.value
-                influence[place, rows] = -share * off / found[1]
-                source[rows] = place
+        if found is not None:
+            why, (log_ratio[place], slope[place]) = "", found
+            outcome = part.outcomes(exp(found[0]))
+            unsure = beyond_error(outcome, share, None if within is None else within[rows])
+            errors[place] = np.hypot(one.error, unsure)
+            influence[place, rows] = -share * (outcome - one.value) / found[1]
+            source[rows] = place
         reasons.append(why)
-    return Tilts(stated, log_ratio, influence, slope, source, tuple(reasons))
+    return Tilts(stated, log_ratio, influence, slope, source, errors, tuple(reasons))
+
+
+def alone_beyond(unseen: Unseen, within: np.ndarray) -> Unseen:
+    """Tested people out of reach, where tests are too few, stand for themselves alone."""
+    return replace(
+        unseen,
+        inverse=np.where(within, unseen.inverse, 1.0),
+        moved=tuple(one.map(lambda end: alone_beyond(end, within)) for one in unseen.moved),
+    )
+
+
+def beyond_error(outcome: np.ndarray, share: np.ndarray, within: np.ndarray | None) -> float:
+    """Standard error of a mean outcome [n] that is owed to people out of reach."""
+    return 0.0 if within is None else abs(float((share * ~within) @ outcome)) / Z
 
 
 def meet(unseen: Unseen, share: np.ndarray, rate: float) -> tuple[float, float] | None:
