@@ -340,7 +340,7 @@ def run(given: argparse.Namespace) -> None:
     with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as workers:
         scores = [[workers.submit(survey_fold, *one, k) for k in range(FOLDS)] for one in asked]
         for name, tasks, until in (
-            ("known_rates_training", fits, 0.4 * given.seconds),
+            ("known_rates_training", fits, given.seconds / 2),
             ("known_rates", judging, given.seconds),
         ):
             rows: list[dict[str, Any]] = []
