@@ -122,7 +122,7 @@ def judged(place: int, rows: int, seed: int) -> list[dict[str, Any]]:
     )
     ends, _ = learn_ends(problem, seed)
     spent = time.process_time() - begin
-    evaluator = Evaluator(problem, random_state=seed) if rows <= 6_000 and seed < 40 else None
+    evaluator = Evaluator(problem, random_state=seed) if rows <= 6_000 and seed < 25 else None
     many = people(world, 200_000, 20_000)  # of whom the AUC of one fixed score is known
     score = np.array([0.8, -0.3, 0.4, 0.0, 0.0])
     area = float(auc(many.y, many.X @ score))
@@ -177,8 +177,8 @@ def nhanes(data: Path, outcome: str, part: int) -> list[dict[str, Any]]:
     from dcem.estimation.folds import person_folds
     from dcem.tasks.nhanes import nhanes_problem, read_nhanes
 
-    problem, truth = nhanes_problem(read_nhanes(data), outcome)  # type: ignore[arg-type]
-    y = np.asarray(getattr(truth, "y", truth), float)
+    problem, truth = nhanes_problem(read_nhanes(data), outcome, weights=False)
+    y = truth.astype(float)
     fold = person_folds(problem, 5, 0)
     ends, _ = learn_ends(problem.subset(np.flatnonzero(fold != part)), part)
     here = np.flatnonzero(fold == part)
