@@ -40,7 +40,9 @@ from dcem.extras import extra_needed
 
 if TYPE_CHECKING:
     from dcem import methods, metrics, table, tasks
+    from dcem.audit.found import audit_found
     from dcem.audit.run import audit_labels
+    from dcem.compare.found import compare_found
     from dcem.compare.run import compare_methods
     from dcem.methods.dcem import DCEMClassifier
     from dcem.scoring.model import load_model
@@ -57,7 +59,9 @@ __all__ = [
     "Roles",
     "SelectiveLabels",
     "__version__",
+    "audit_found",
     "audit_labels",
+    "compare_found",
     "compare_methods",
     "load_model",
     "methods",
@@ -76,7 +80,9 @@ _HOME = {
     "InputError": "dcem.table.messages",
     "Roles": "dcem.table.roles",
     "SelectiveLabels": "dcem.table.labels",
+    "audit_found": "dcem.audit.found",
     "audit_labels": "dcem.audit.run",
+    "compare_found": "dcem.compare.found",
     "compare_methods": "dcem.compare.run",
     "load_model": "dcem.scoring",
     "monitor_model": "dcem.scoring",

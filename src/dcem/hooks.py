@@ -18,6 +18,8 @@ HOOKS = {
     "export_onnx": "dcem.saving.onnx",
     "audit_document": "dcem.report.audit",
     "compare_document": "dcem.report.compare",
+    "found_document": "dcem.report.found",
+    "found_comparison_document": "dcem.report.found",
     "card_document": "dcem.report.card",
     "monitor_document": "dcem.report.monitor",
     "to_html": "dcem.report.to_html",

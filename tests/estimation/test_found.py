@@ -6,23 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
+from tests.support.found import found_table
 
 from dcem.estimation.found import failures, fit_found, ratios
 from dcem.estimation.influence import People
-from dcem.table.labels import SelectiveLabels
-
-
-def found_table(n=4_000, rates=(0.6, 0.2), seed=0, intercept=-1.5, bent=0.0, shares=None, **more):
-    """A table of found positives, and everybody's truth; `bent`: b's relation is another."""
-    rng = np.random.default_rng(seed)
-    group = rng.choice(len(rates), n, p=shares)
-    X = rng.normal(size=(n, 3))
-    X[:, 0] += 0.5 * group
-    y = rng.random(n) < expit(intercept + X[:, 0] + (0.6 + bent * (group == 1)) * X[:, 1])
-    found = y & (rng.random(n) < np.array(rates)[group])
-    names = np.array(list("abcdefgh"))[group]
-    problem = SelectiveLabels.from_arrays(X, found * 1, group=names, positives_only=True, **more)
-    return problem, y
 
 
 def plain_likelihood(problem):

@@ -126,11 +126,12 @@ def checked(study: Study) -> Recipe:
 def audited(study: Study, out: Path) -> Recipe:
     """The audit."""
     page, data = (study.shown(out / f"audit.{ending}") for ending in ("html", "json"))
+    found = study.roles is not None and study.roles.positives_only
     audit = call(
-        "dcem.audit_labels",
+        "dcem.audit_found" if found else "dcem.audit_labels",
         "table.problem",
         sources=Code("table.encoder.sources"),
-        attributes=Code("table.by_attribute()"),
+        attributes=None if found else Code("table.by_attribute()"),
         suspicious=Code("{c.name: c.flag for c in table.columns if c.flag}"),
     )
     python = f"{_table(study)}\naudit = {audit}\n{_written(study, 'audit', page)}"
@@ -140,8 +141,10 @@ def audited(study: Study, out: Path) -> Recipe:
 def compared(study: Study, out: Path, methods: Sequence[str], **how: Any) -> Recipe:
     """The comparison; `how` are options that were set."""
     page = study.shown(out / "comparison.html")
+    found = study.roles is not None and study.roles.positives_only
+    how = {name: value for name, value in how.items() if not (found and name == "planted")}
     comparison = call(
-        "dcem.compare_methods",
+        "dcem.compare_found" if found else "dcem.compare_methods",
         "table.problem",
         *([repr(list(methods))] if methods else []),
         truth=Code("table.truth") if study.roles and study.roles.truth else None,
@@ -179,7 +182,9 @@ def fitted(
         how["start"] = Code("start")
     lines += _reading(study, encoder=Code("start.encoder") if earlier else None)
     lines.append(f"model = {call('dcem.scoring.fit_table', 'table', **how)}")
-    if judge:
+    if judge and study.roles is not None and study.roles.positives_only:
+        lines.append("judged = dcem.compare_found(table.problem, [model.name])")
+    elif judge:
         lines.append("judged = dcem.compare_methods(table.problem, [model.name], planted=0)")
     lines.append(f"model.save({folder!r}{', judged' if judge else ''})")
     said = _said(

@@ -119,8 +119,7 @@ def clicked(form: Posted, place: Place) -> dict[str, Any]:
     for name in ("reference_group", "testing_probability", "prevalence", *Roles.named("rate")):
         if form.get(name):
             roles[name] = form.get(name)
-    if form.get("group_as_feature"):
-        roles["group_as_feature"] = True
+    roles |= {name: True for name in ("positives_only", "group_as_feature") if form.get(name)}
     if roles.get("label") and roles["label"] == form.get("values_of"):
         roles |= _meanings(form, place, roles)
     return {name: roles[name] for name in Roles.settable() if name in roles}

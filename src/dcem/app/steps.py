@@ -12,7 +12,8 @@ from dcem.app.forms import Posted
 from dcem.app.runs import next_folder, runs
 from dcem.app.work import Study
 from dcem.compare.fitting import default_methods
-from dcem.methods.registry import works_here
+from dcem.compare.found import usual_methods
+from dcem.methods.registry import ENTRIES, works_here
 from dcem.table.messages import InputError
 
 TITLES = {
@@ -35,7 +36,7 @@ def recipe(study: Study, step: str, form: Posted) -> Recipe:
     if step == "audit":
         return commands.audited(study, out)
     if step == "compare":
-        chosen = [name for name in form.fields.get("method", ()) if name in comparable()]
+        chosen = [name for name in form.fields.get("method", ()) if name in comparable(study)]
         if form.fields and not chosen:
             raise InputError("No method was chosen. Choose one or more to compare.")
         how = {
@@ -45,11 +46,11 @@ def recipe(study: Study, step: str, form: Posted) -> Recipe:
         }
         usual = {"folds": FOLDS, "max_rows": ROWS, "planted": PLANTED}
         changed = {name: value for name, value in how.items() if value != usual[name]}
-        named = [] if set(chosen) == set(default_methods()) else chosen
+        named = [] if set(chosen) == set(usual_of(study)) else chosen
         return commands.compared(study, out, named, **changed)
     if step == "fit":
         method = form.get("method", "auto")
-        if method != "auto" and method not in fittable():
+        if method != "auto" and method not in fittable(study):
             raise InputError(f"There is no method {method!r} to be fitted.")
         start = earlier(study).get(form.get("start"))
         judge = bool(form.get("judge"))
@@ -71,13 +72,13 @@ def options(study: Study, step: str) -> dict[str, Any]:
     """What the form of a step offers."""
     offered: dict[str, dict[str, Any]] = {
         "compare": {
-            "methods": {name: name in default_methods() for name in comparable()},
+            "methods": {name: name in usual_of(study) for name in comparable(study)},
             "rows": ROWS,
             "folds": FOLDS,
             "planted": PLANTED,
         },
         "fit": {
-            "methods": fittable(),
+            "methods": fittable(study),
             "compared": latest(study, "compare") is not None,
             "earlier": list(earlier(study)),
         },
@@ -87,14 +88,26 @@ def options(study: Study, step: str) -> dict[str, Any]:
     return offered.get(step, {})
 
 
-def comparable() -> list[str]:
+def usual_of(study: Study) -> tuple[str, ...]:
+    """What is compared unless methods are named."""
+    if study.roles and study.roles.positives_only:
+        return usual_methods(stated=not study.roles.no_record)
+    return default_methods()
+
+
+def comparable(study: Study) -> list[str]:
     """Methods that can be compared without the truth, the usual ones first."""
-    return list(dict.fromkeys([*default_methods(), *fittable()]))
+    return list(dict.fromkeys([*usual_of(study), *fittable(study)]))
 
 
-def fittable() -> list[str]:
-    """Methods that work here, learn without the truth and score without the group."""
-    here = filter(works_here, methods.names(usable=True))
+def fittable(study: Study) -> list[str]:
+    """Methods that work here, learn without the truth and score without the group.
+
+    Where nobody recorded who was tested, those that need no such record.
+    """
+    here = list(filter(works_here, methods.names(usable=True)))
+    if study.roles and study.roles.no_record:
+        here = [name for name in here if not ENTRIES[name].needs_record]
     return [name for name in here if not methods.make(name).needs_group]
 
 

@@ -37,6 +37,7 @@ from dcem.estimation.residuals import left_over
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import few_people
+from dcem.table.found import require_record
 from dcem.table.known import said
 from dcem.table.labels import SelectiveLabels
 
@@ -95,10 +96,11 @@ def audit_labels(
     """
     if bounds is not None:
         check_strength(bounds)
+    require_record(problem)
     rng = np.random.default_rng(random_state)
     people = People.of(problem)
     sources = list(problem.feature_names if sources is None else sources)
-    counts, total = _count(problem, people)
+    counts, total = count_groups(problem, people)
     tested = problem.tested
     varies = bool(tested.any() and not tested.all())
     grouped = len(counts) > 1
@@ -257,7 +259,10 @@ def _models(folds: int, parts: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-def _count(problem: SelectiveLabels, people: People) -> tuple[tuple[GroupCounts, ...], GroupCounts]:
+def count_groups(
+    problem: SelectiveLabels, people: People
+) -> tuple[tuple[GroupCounts, ...], GroupCounts]:
+    """Of each group with people, and of everybody."""
     few = few_people(problem)
 
     def of(name: str, mine: np.ndarray, code: int) -> GroupCounts:

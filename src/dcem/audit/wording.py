@@ -22,7 +22,8 @@ TO_DO = {
     "leak": "Leave it out (`exclude`), unless you know that it is recorded before the decision.",
     "nobody-tested": "Find out where outcomes are recorded.",
     "everybody-tested": "Name the column that says who was tested (`tested`), or the label's value "
-    "for nobody looked (`untested_value`), and audit again.",
+    "for nobody looked (`untested_value`), or say that nobody recorded it (`positives_only`), and "
+    "audit again.",
     "few-tests": "Collect more tests before you conclude anything.",
     "no-groups": "Name the column with the group (`group`).",
     "group-too-small": "Join small groups, or learn more about them; do not report them as equal.",

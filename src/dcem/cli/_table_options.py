@@ -138,6 +138,17 @@ def takes_roles(
     return decorate
 
 
+def refuse_bounds(roles: Roles, bounds: float | None) -> None:
+    """Bounds are about who was not tested, which has to be known."""
+    if bounds is not None and roles.positives_only:
+        from dcem.table.messages import InputError
+
+        raise InputError(
+            "`bounds` needs to know who was tested, and the label says only who was found "
+            "positive (`positives_only`). Leave out one of the two."
+        )
+
+
 def listed(given: list[str]) -> list[str]:
     """The entries of an option that may be repeated, and cut at commas."""
     return [piece.strip() for entry in given for piece in entry.split(",") if piece.strip()]

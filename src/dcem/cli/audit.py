@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dcem.cli import _table_options as options
 from dcem.cli._outputs import Outputs
 from dcem.cli._progress import telling
+
+if TYPE_CHECKING:
+    from dcem.report.document import Document
+    from dcem.table import UserTable
 
 
 @options.takes_roles(without=("group_as_feature",))
@@ -60,6 +64,7 @@ def audit(
     from dcem.report.audit import audit_document
     from dcem.table import read_table
 
+    options.refuse_bounds(roles, bounds)
     console = Console(highlight=False)
     if report is not None and not report.is_dir():
         markdown = markdown or report.with_suffix(".md")
@@ -68,6 +73,9 @@ def audit(
     with aside.status("reading the table ..."):
         user_table = read_table(table, roles, query, most_rows=most_rows, random_state=seed)
     options.show_columns(user_table, console)
+    if user_table.problem.positives_only:
+        outputs.write(_of_found(user_table, max_rows, seed, show_small_cells, aside), console)
+        return
     attributes = user_table.by_attribute()
     with telling(audit_steps(user_table.problem, attributes), aside) as progress:
         found = audit_labels(
@@ -88,3 +96,27 @@ def audit(
         small_cells=show_small_cells,
     )
     outputs.write(document, console)
+
+
+def _of_found(
+    table: UserTable, max_rows: int, seed: int, small_cells: bool, aside: Any
+) -> Document:
+    """The audit of a table that knows only who was found positive."""
+    from dcem.audit.found import audit_found, found_steps
+    from dcem.report.found import found_document
+
+    with telling(found_steps(table.problem), aside) as progress:
+        found = audit_found(
+            table.problem,
+            sources=table.encoder.sources,
+            suspicious=options.suspicious(table),
+            row_budget=max_rows,
+            random_state=seed,
+            progress=progress,
+        )
+    return found_document(
+        found,
+        f"Audit of found positives in {table.source.name}",
+        options.describe(table),
+        small_cells=small_cells,
+    )

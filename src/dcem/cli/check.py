@@ -56,12 +56,14 @@ def check(
         read = read_table(table, Roles(**roles), query)
     options.show_columns(read, console)
     if not read.leaks:
-        console.print("No feature looks as if it had been recorded after the decision to test.")
+        after = "somebody was found" if read.problem.positives_only else "the decision to test"
+        console.print(f"No feature looks as if it had been recorded after {after}.")
     console.print()
     console.print(read.problem.summary(small_cells=False), markup=False)
     with aside.status("looking at a few thousand rows ..."):
         look = first_look(read.problem)
-    _show_overlap(look, console)
+    if not read.problem.positives_only:
+        _show_overlap(look, console)
     config = context.params.get("config")
     given = {**roles, "query": query}
     if not proposed and (config or find_settings(table)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -77,13 +77,16 @@ def compare(
     from rich.console import Console
 
     from dcem.compare.fitting import check_methods, default_methods
+    from dcem.compare.found import compare_found, found_compare_steps, usual_methods
     from dcem.compare.run import compare_methods, compare_steps
     from dcem.files import require_folder_place
     from dcem.methods.registry import require_libraries
     from dcem.report.compare import compare_document
+    from dcem.report.found import found_comparison_document
     from dcem.table import read_table
     from dcem.table.write import csv_text
 
+    options.refuse_bounds(roles, bounds)
     console = Console(highlight=False)
     files: list[tuple[Path | None, str]] = [(report, "html")]
     if report is not None:
@@ -92,7 +95,10 @@ def compare(
         require_folder_place(out)
         files += [(out / "comparison.md", "md"), (out / "comparison.json", "json")]
     outputs = Outputs(files, table, words)
-    names = check_methods(options.listed(method) if method else default_methods())
+    usual = default_methods()
+    if roles.positives_only:
+        usual = usual_methods(stated=not roles.no_record)
+    names = check_methods(options.listed(method) if method else usual)
     for name in names:
         require_libraries(name)
     with console.status(f"reading {table} ..."):
@@ -102,29 +108,39 @@ def compare(
     console.print(read.problem.summary(small_cells=False), markup=False)
     console.print()
     used = min(len(read.problem), max_rows or len(read.problem))
-    steps = compare_steps(used, names, folds=folds, planted=planted)
-    with telling(steps, Console(stderr=True, highlight=False)) as progress:
-        comparison = compare_methods(
-            read.problem,
-            names,
-            truth=read.truth,
-            folds=folds,
-            max_rows=max_rows or None,
-            planted=planted,
-            floor=floor,
-            threshold=threshold,
-            capacity=capacity,
-            bounds=bounds,
-            members=members,
-            random_state=seed,
-            data=options.describe(read),
-            encoder=read.encoder,
-            suspicious=options.suspicious(read),
-            progress=progress,
-            backend=backend,
-            address=address,
-            lending=words == "credit",
-        )
-    document = compare_document(comparison)
+    aside = Console(stderr=True, highlight=False)
+    how: dict[str, Any] = {
+        "truth": read.truth,
+        "folds": folds,
+        "max_rows": max_rows or None,
+        "floor": floor,
+        "members": members,
+        "random_state": seed,
+        "data": options.describe(read),
+        "backend": backend,
+        "address": address,
+    }
+    comparison: Any
+    if read.problem.positives_only:
+        with telling(found_compare_steps(used, names, folds=folds), aside) as progress:
+            comparison = compare_found(read.problem, names, **how, progress=progress)
+        document = found_comparison_document(comparison)
+    else:
+        steps = compare_steps(used, names, folds=folds, planted=planted)
+        with telling(steps, aside) as progress:
+            comparison = compare_methods(
+                read.problem,
+                names,
+                **how,
+                planted=planted,
+                threshold=threshold,
+                capacity=capacity,
+                bounds=bounds,
+                encoder=read.encoder,
+                suspicious=options.suspicious(read),
+                progress=progress,
+                lending=words == "credit",
+            )
+        document = compare_document(comparison)
     table_of_all = {} if out is None else {out / "comparison.csv": csv_text(comparison.to_frame())}
     outputs.write(document, console, table_of_all)

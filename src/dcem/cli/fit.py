@@ -13,6 +13,7 @@ from dcem.cli import _table_options as options
 from dcem.cli._progress import telling
 
 if TYPE_CHECKING:
+    from dcem.compare.found import FoundComparison
     from dcem.compare.results import TableComparison
 
 
@@ -89,9 +90,11 @@ def fit(
     """
     from rich.console import Console
 
+    from dcem.compare.found import compare_found, found_compare_steps
     from dcem.compare.run import MAX_ROWS, compare_methods, compare_steps
     from dcem.estimation.bounds import check_strength
     from dcem.methods.choosing import Choice, choose
+    from dcem.methods.fitting import require_no_record
     from dcem.methods.registry import METHODS
     from dcem.report.words import speak
     from dcem.saving.folder import require_place
@@ -106,6 +109,7 @@ def fit(
 
     console = Console(highlight=False)
     speak(words)  # refuses words it does not know
+    options.refuse_bounds(roles, bounds)
     if bounds is not None:
         check_strength(bounds)
     replaces = require_place(out)
@@ -115,7 +119,7 @@ def fit(
             f"{start_from} is a model of the method {start.name!r}, and what starts from it is of "
             "the same: leave out --method and --learner."
         )
-    wanted = choose().method if method == AUTO else method
+    wanted = choose(record=not roles.no_record).method if method == AUTO else method
     (require_all_rows if all_rows else require_method)(wanted, learner)
     with console.status(f"reading {table} ..."):
         read = read_table(
@@ -143,6 +147,8 @@ def fit(
         chosen = choice_for(read, place)
         method = chosen.method
         console.print(f"Taking {method}: {chosen.reason}.", soft_wrap=True)
+    if roles.no_record:
+        require_no_record(method)
     parts = ""
     if "n_members" in METHODS[method].__dataclass_fields__:
         parts = ", 1 member" if members == 1 else f", {members} members"
@@ -165,18 +171,15 @@ def fit(
     judged = _saved(place) if place else None
     if judge and not (judged and model.judged_by(judged)):
         console.print(f"Judging {model.name} on people that it is not fitted to.")
-        steps = compare_steps(min(len(read.problem), MAX_ROWS), [model.name], planted=0)
-        with telling(steps, aside) as progress:
-            judged = compare_methods(
-                read.problem,
-                [model.name],
-                planted=0,
-                members=members,
-                random_state=seed,
-                data=options.describe(read),
-                encoder=read.encoder,
-                progress=progress,
-            )
+        how = {"members": members, "random_state": seed, "data": options.describe(read)}
+        rows = min(len(read.problem), MAX_ROWS)
+        if read.problem.positives_only:
+            with telling(found_compare_steps(rows, [model.name]), aside) as progress:
+                judged = compare_found(read.problem, [model.name], **how, progress=progress)
+        else:
+            how |= {"planted": 0, "encoder": read.encoder}
+            with telling(compare_steps(rows, [model.name], planted=0), aside) as progress:
+                judged = compare_methods(read.problem, [model.name], **how, progress=progress)
     model.save(out, judged, words=words)
     where = "The model, in place of the older one" if replaces else "The model"
     console.print(f"Fitted in {duration(time.perf_counter() - started)}. {where}:")
@@ -191,7 +194,7 @@ def fit(
         )
 
 
-def _saved(place: Path) -> TableComparison | None:
+def _saved(place: Path) -> TableComparison | FoundComparison | None:
     """A saved comparison, or None with a note if another version wrote it."""
     from dcem.report.from_json import read_comparison
     from dcem.table.messages import InputError, notice

@@ -105,10 +105,17 @@ def predict(
     )
     for note in done.notes:
         console.print("[yellow]warning:[/yellow]", escape(note), soft_wrap=True)
+    whom = "it was fitted to" if fitted.roles.no_record else "tested"
     if unlike:
         console.print(
-            f"{unlike:,} of them ({percent(unlike / rows)}) are unlike anybody tested "
+            f"{unlike:,} of them ({percent(unlike / rows)}) are unlike anybody {whom} "
             "(`like_tested` is false): their scores are extrapolation."
+        )
+    if fitted.roles.no_record:
+        console.print(
+            f"`{fitted.score_name}` ranks people by risk; it is not a probability of the outcome: "
+            "nobody recorded who was tested.",
+            soft_wrap=True,
         )
     console.print(f"  {out}", style="bold", soft_wrap=True)
     if done.decisions is not None:

@@ -61,6 +61,7 @@ from dcem.methods.registry import ENTRIES, MEMBERS, METHODS
 from dcem.table import checks
 from dcem.table.disclosure import few_people
 from dcem.table.encoder import Encoder
+from dcem.table.found import require_record
 from dcem.table.known import said
 from dcem.table.labels import SelectiveLabels
 
@@ -158,6 +159,7 @@ def compare_methods(
         Whether what a lender asks is told, too: Gini, KS, the kickout metric, and the swap set of
         each method at the present share of people tested (docs/credit.md).
     """
+    require_record(problem)
     known = truth if isinstance(truth, Mapping) else {} if truth is None else {"test": truth}
     oracles = test is not None and {"train", "validation"} <= known.keys()
     names = check_methods(default_methods() if methods is None else methods, oracles=oracles)

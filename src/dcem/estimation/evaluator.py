@@ -41,6 +41,7 @@ from dcem.estimation.overlap import assess, too_few
 from dcem.estimation.results import EVERYBODY, Overlap, Target
 from dcem.metrics.estimate import Estimate
 from dcem.table import checks
+from dcem.table.found import require_record
 from dcem.table.imperfect import ASSUMPTION
 from dcem.table.labels import SelectiveLabels
 from dcem.text import percent
@@ -76,6 +77,7 @@ class Evaluator:
         level: float = 0.95,
         random_state: int = 0,
     ) -> None:
+        require_record(problem)
         if not 0 < level < 1:
             raise checks.InputError(f"level={level!r} must lie between 0 and 1, such as 0.95.")
         if truth is not None and len(truth) != len(problem):

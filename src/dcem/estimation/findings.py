@@ -8,7 +8,10 @@ from typing import Any
 
 KEY: Any = {"key": True}  # marks fields that are looked up, not read: they are never reworded
 SEVERITIES = ("serious", "caution", "note", "fine")
-FIRST = ("leak",)  # keys that stand before all others: the rest cannot be trusted beside them
+FIRST = (
+    "leak",
+    "groups-unlike",
+)  # keys that stand before all others: the rest cannot be trusted beside them
 
 
 @dataclass(frozen=True)

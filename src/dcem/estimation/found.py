@@ -21,6 +21,12 @@ features. Influences are those of the estimating equations, so that intervals co
 and hold whatever the variance. `failures` asks of every feature whether it bears on being found in
 one group as in the others (Rao's score test of an interaction), which it must.
 
+*How common it could be.* Everybody found is a positive, so the found share bounds prevalence from
+below. If a share c of a group's positives is found whatever their features, P(found | x) = c f(x)
+is c at most: where people are found most often, that share bounds c from below, and the found share
+over it bounds prevalence from above (C. Elkan and K. Noto, "Learning classifiers from only positive
+and unlabeled data", KDD 2008, take the bound for the value). Between the two nothing is known.
+
 D. Shanmugam, K. Hou and E. Pierson, "Quantifying disparities in intimate partner violence: a
 machine learning method to correct for underreporting", npj Women's Health 2024 (PURPLE).
 """
@@ -34,7 +40,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from dcem.estimation.influence import People, Statistic, two_sided
+from dcem.estimation.influence import (
+    FEWEST_TESTED,
+    People,
+    Statistic,
+    kish,
+    two_sided,
+    wilson,
+)
 from dcem.learners.preprocess import Preprocessor
 from dcem.table.labels import SelectiveLabels
 
@@ -42,6 +55,7 @@ RIDGE = 1.0  # precision of the prior of a coefficient of a standardised feature
 RIDGES = (1.0, 10.0, 100.0, 1000.0)  # to choose from where there are many features
 MANY = 20  # found positives per feature, under which the penalty is chosen on held-out people
 RATE_PRIOR = 0.25  # precision of the prior of the log-odds of a rate: only the common constant
+TOP = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)  # shares of people found most often, by prediction
 MOST_STEPS = 100
 SMALL_STEP = 1e-8
 
@@ -182,7 +196,8 @@ def failures(
     enough = [
         code
         for code in range(problem.n_groups)
-        if code != reference and people.count((problem.group == code) & problem.tested) >= 10
+        if code != reference
+        and people.count((problem.group == code) & problem.tested) >= FEWEST_TESTED
     ]
     for code in enough:
         mine = (problem.group == code).astype(float)
@@ -200,6 +215,38 @@ def failures(
     asked = max(len(found), 1)
     listed = [Failure(j, code, z, min(1.0, asked * two_sided(z))) for j, code, z in found]
     return sorted(listed, key=lambda one: -abs(one.z))
+
+
+def predicted_found(problem: SelectiveLabels, fold: np.ndarray, ridge: float) -> np.ndarray:
+    """P(found | x, g) of each row [n], by a model of the other folds."""
+    predicted = np.empty(len(problem))
+    for number in np.unique(fold):
+        out = fold == number
+        model = fit_found(problem.subset(~out), ridge=ridge)
+        predicted[out] = model.found(problem.subset(out))
+    return predicted
+
+
+def at_most(
+    problem: SelectiveLabels, people: People, mine: np.ndarray, predicted: np.ndarray
+) -> float:
+    """The upper bound of prevalence among some rows (a mask), sampling included.
+
+    It is the found share over the share found among those most often found, by what was `predicted`
+    [n] for them by models of other people: a lower bound of the rate, if that is the same for all.
+    """
+    floor, level = 0.0, 1 - 0.05 / len(TOP)
+    for part in TOP:
+        high = mine & (predicted >= np.quantile(predicted[mine], 1 - part))
+        yes, no = people.count(high & problem.tested), people.count(high & ~problem.tested)
+        if min(yes, no) < FEWEST_TESTED:
+            continue
+        rate = people.mean(problem.y_imputed, high * 1.0)
+        error = people.error(rate)
+        size = rate.value * (1 - rate.value) / error**2 if error > 0 else kish(people.weight[high])
+        floor = max(floor, wilson(rate.value, size, level)[0])
+    share = people.proportion(problem.tested, mine)
+    return min(1.0, share.high / floor) if floor > 0 else 1.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -129,7 +129,8 @@ def fit_nuisances(
 
     testing = outcome = member = None
     if tested.any() and not tested.all():
-        testing = fit("who is tested", features, tested)
+        who = "who is found" if problem.positives_only else "who is tested"
+        testing = fit(who, features, tested)
     if outcomes and len(np.unique(seen)) == 2:
         outcome = fit("what a test would show", features, problem.y_imputed, among=tested)
     if groups and tested.any():

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 DEFAULT = "ensemble"
-PREFERRED = ("truth", "dr", "ipw", "tested")  # targets of a comparison, most telling first
+WITHOUT_RECORD = "purple"  # the default where nobody recorded who was tested
+PREFERRED = ("truth", "dr", "ipw", "tested", "found")  # targets of a comparison, most telling first
 RIVALS = ("tested-only", "tested-only:linear", "tested-only:boost", "ipw", "y-obs", "dcem")
 
 
@@ -25,7 +26,11 @@ class Choice:
 
 
 def choose(
-    best: str | None = None, level_with: Collection[str] = (), compared: Collection[str] = ()
+    best: str | None = None,
+    level_with: Collection[str] = (),
+    compared: Collection[str] = (),
+    *,
+    record: bool = True,
 ) -> Choice:
     """The method to take.
 
@@ -37,29 +42,37 @@ def choose(
         Those that it is not clearly ahead of.
     compared
         All that were compared.
+    record
+        Whether it is known who was tested.
     """
+    default = DEFAULT if record else WITHOUT_RECORD
     if best is None:
-        return Choice(DEFAULT, "it is the default, and no comparison of this table says otherwise")
-    if best == DEFAULT:
+        where = "" if record else " where nobody recorded who was tested"
+        why = f"it is the default{where}, and no comparison of this table says otherwise"
+        return Choice(default, why)
+    if best == default:
         rest = " clearly" if len(compared) > 1 and not level_with else ""
-        return Choice(DEFAULT, f"it{rest} ranks best in the comparison of this table")
-    if DEFAULT in level_with:
+        return Choice(default, f"it{rest} ranks best in the comparison of this table")
+    if default in level_with:
         why = f"in the comparison of this table no method is clearly better, though {best} is ahead"
-        return Choice(DEFAULT, why)
-    if DEFAULT not in compared:
+        return Choice(default, why)
+    if default not in compared:
         why = f"it is the default; the comparison of this table, led by {best}, did not look at it"
-        return Choice(DEFAULT, why)
+        return Choice(default, why)
     return Choice(best, "it is clearly better than the default in the comparison of this table")
 
 
-def choose_from(comparison: Any, sha256: str) -> Choice | None:
+def choose_from(comparison: Any, sha256: str, *, record: bool = True) -> Choice | None:
     """The same from a saved comparison (`comparison.json`); None if it is of another table."""
     try:
         if comparison["data"]["SHA-256"] != sha256:
             return None
         compared = [method["name"] for method in comparison["methods"]]
         standings = comparison["standings"]
-        found = next(standings[target] for target in PREFERRED if target in standings)
-        return choose(str(found["best"]), list(found["level_with"]), compared)
+        target = next(target for target in PREFERRED if target in standings)
+        best, level_with = str(standings[target]["best"]), list(standings[target]["level_with"])
+        if (target == "found") != (not record):  # it was compared as another kind of table
+            return None
+        return choose(best, level_with, compared, record=record)
     except (KeyError, TypeError, StopIteration):
         return None

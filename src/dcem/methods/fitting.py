@@ -16,6 +16,7 @@ from dcem.methods.support import Support
 from dcem.methods.tables import Table, hold_out
 from dcem.table import checks
 from dcem.table.disclosure import few_people
+from dcem.table.found import recorded
 from dcem.table.imperfect import ASSUMPTION
 from dcem.table.known import ASSUMPTION as KNOWN
 from dcem.table.known import said as known_words
@@ -184,9 +185,10 @@ def prepare(
 ) -> Prepared:
     """Check what is given, hold rows out where the method watches any, fit its preprocessor."""
     if problem.positives_only:
-        require_no_record(estimator.name)
-        problem = problem.recorded()
-        validation = None if validation is None else validation.recorded()
+        if problem.imperfect_test is None:
+            require_no_record(estimator.name)
+        problem = recorded(problem)
+        validation = None if validation is None else recorded(validation)
     if not problem.tested.any():  # `subset` makes such a part without a check
         checks.check_learnable(problem.y_obs, problem.tested, "y_obs", "tested")
     if validation is not None:
@@ -217,7 +219,9 @@ def require_no_record(name: str) -> None:
         usable = [one for one, entry in ENTRIES.items() if not entry.needs_record]
         raise checks.InputError(
             f"{name!r} needs to know who was tested, and this table says only who was found "
-            f"positive. Without a record of testing there are: {', '.join(usable)}."
+            f"positive. Without a record of testing there are: {', '.join(usable)}. The others "
+            "become possible where it is stated what share of positives is found "
+            "(`test_sensitivity`)."
         )
 
 

@@ -11,6 +11,8 @@ import numpy as np
 from dcem.estimation.folds import person_folds
 from dcem.estimation.found import fit_found
 from dcem.methods.supervised import LearnerClassifier, Lesson
+from dcem.table.disclosure import few_people
+from dcem.table.found import recorded
 from dcem.table.labels import SelectiveLabels
 from dcem.text import number
 
@@ -44,7 +46,8 @@ class PurpleClassifier(LearnerClassifier):
     Attributes
     ----------
     found_rates_
-        The rate of each group, as a share of the highest.
+        The rate of each group, as a share of the highest, but for groups of which few were found;
+        not where rates are stated.
 
     References
     ----------
@@ -60,6 +63,9 @@ class PurpleClassifier(LearnerClassifier):
 
     def _fit_each(self, *given: Any, **options: Any) -> None:
         estimators, problems, validations, truths = given
+        if all(one.imperfect_test is not None for one in problems):  # the rates are stated
+            super()._fit_each(*given, **options)
+            return
         pairs = [
             self._at_rates(one, *both)
             for one, *both in zip(estimators, problems, validations, strict=True)
@@ -81,12 +87,18 @@ class PurpleClassifier(LearnerClassifier):
         n_folds = min(FOLDS, len(np.unique(problem.person)))
         fold = person_folds(problem, n_folds, 0) if n_folds > 1 else None
         rates = fit_found(problem, fold).rates
-        one.found_rates_ = dict(zip(problem.group_names, rates.tolist(), strict=True))
+        named = dict(zip(problem.group_names, rates.tolist(), strict=True))
+        few = few_people(problem)  # a rate would tell how many were found
+        one.found_rates_ = {
+            name: rate
+            for (name, rate), cells in zip(named.items(), few, strict=False)
+            if not cells & {"rows", "positive"}
+        }
         if validation is None:
-            return problem.recorded(rates), None
+            return recorded(problem, rates), None
         mean = float(rates.mean())  # a group that validation alone has is refused later
-        theirs = np.array([one.found_rates_.get(name, mean) for name in validation.group_names])
-        return problem.recorded(rates), validation.recorded(theirs)
+        theirs = np.array([named.get(name, mean) for name in validation.group_names])
+        return recorded(problem, rates), recorded(validation, theirs)
 
     def _lesson(self, rows: Any, n_groups: int) -> Lesson:
         return Lesson(rows["y"])

@@ -13,6 +13,8 @@ from math import isnan
 from typing import Any
 
 from dcem import __version__
+from dcem.audit.found_findings import ASSUMPTION as FOUND_ASSUMPTION
+from dcem.compare.found import FoundComparison
 from dcem.compare.results import Judgement, TableComparison
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.estimation.results import EVERYBODY, Target
@@ -56,7 +58,7 @@ from dcem.saving.card import as_text, shown_counts, what_it_gives
 from dcem.scoring.model import TableModel
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.roles import Roles
-from dcem.text import group, of_100, percent
+from dcem.text import group, number, of_100, percent
 
 ACCEPTABLE = 0.7  # an AUC from which on ranking is called acceptable (Hosmer and Lemeshow)
 FOUND = "true_positive_rate"
@@ -69,10 +71,15 @@ LIMITS = (
 )
 
 
-def card_document(model: TableModel, comparison: TableComparison | None = None) -> Document:
+def card_document(
+    model: TableModel, comparison: TableComparison | FoundComparison | None = None
+) -> Document:
     """The card of a model; `comparison` judged its method on the table it was fitted to."""
     estimator = model.estimator
     judged, target = None, None
+    found = None
+    if isinstance(comparison, FoundComparison):
+        found, comparison = comparison if model.judged_by(comparison) else None, None
     if comparison is not None:
         target = next(iter(shown_targets(comparison)), None)
         own = [method for method in comparison.methods if method.name == model.name]
@@ -81,17 +88,20 @@ def card_document(model: TableModel, comparison: TableComparison | None = None) 
         *(_results(comparison, judged, target) if comparison and judged and target else ()),
         *_bounds(model),
         *_driving(model),
+        *([] if found is None else [_found_groups(found, model)]),
         Section("trained", "What it was trained on", tuple(_training(model))),
         Section("method", "The method", (Text(_paragraphs(model)),)),
         Section("table", "The table", tuple(_table(model))),
-        Section("made", "How it was made", (Facts(_facts(model, comparison)),)),
+        Section("made", "How it was made", (Facts(_facts(model, comparison or found)),)),
     ]
     names = {str(name) for name in estimator.training_counts_.index}
     return Document(
         title=f"Model card: {model.name}",
         lead=f"It gives {_given(model)}, from features alone. "
         f"Fitted to {model.source.name}.{_learnt(estimator)}",
-        opening=_opening(comparison, judged, target, model),
+        opening=_opening(comparison, judged, target, model)
+        if found is None
+        else _found_opening(found, model),
         findings=None,
         sections=tuple(sections),
         footer=f"Made with dcem {__version__}. No individual row is on this page.",
@@ -105,6 +115,8 @@ def _given(model: TableModel) -> str:
     roles = model.roles
     yes = " or ".join(f"`{value}`" for value in roles.positive) or "positive"
     that = "that" if model.estimator.calibrated else "for how likely it is that"
+    if roles.no_record:
+        that = "by how likely it is, relative to others, that the truth of"
     return f"{what_it_gives(model.estimator)} {that} `{roles.label}` is {yes}"
 
 
@@ -169,6 +181,59 @@ def _opening(
         _picture(comparison, judged, target),
         LIMITS,
     )
+
+
+def _found_opening(comparison: FoundComparison, model: TableModel) -> Opening:
+    """The first screen where nobody recorded who was tested."""
+    own = next(method for method in comparison.methods if method.name == model.name)
+    times, about = of_100(own.within.value, own.within.low, own.within.high)
+    stated = comparison.stated_rates
+    with_it = "with the outcome and one without" if stated else "found positive and one not"
+    doubtful = not own.within.low > 0.5  # NaN, too
+    answer = f"It ranks {times} of 100 pairs of people right, as far as found positives tell"
+    verdict = Verdict(
+        "caution",
+        "It cannot be told from chance" if doubtful else answer,
+        (
+            f"Of two people of one group, one {with_it}, it ranks the first higher {times} times "
+            f"in 100 ({about}; tossing a coin, 50).",
+            f"Numbers are those of the outcome, at the stated rates of being found: {stated}."
+            if stated
+            else "Its scores rank people. They are not probabilities of the outcome: nobody "
+            "recorded who was tested, and how many positives are never found is not known.",
+        ),
+        f"Right if: {FOUND_ASSUMPTION}",
+    )
+    whom = "for the outcome" if stated else "against the found"
+    numbers = (
+        KeyNumber(estimate(own.within), f"AUC {whom}, within groups"),
+        KeyNumber(
+            estimate(own.across),
+            "the same of all together"
+            if stated
+            else "how often a positive ranks above anybody, across groups",
+        ),
+    )
+    return Opening(verdict, numbers, None, LIMITS)
+
+
+def _found_groups(comparison: FoundComparison, model: TableModel) -> Section:
+    """How well each group is ranked, by who was found in it."""
+    own = next(method for method in comparison.methods if method.name == model.name)
+    if comparison.stated_rates:
+        rows = [
+            (Name(name), estimate(area), estimate(own.calibration.get(name), "points"))
+            for name, area in own.groups.items()
+        ]
+        heads = ("group", "AUC for the outcome", "risk too high (+) or too low (-)")
+        return Section("groups", "For whom", (table("", heads, rows),))
+    between = [
+        (Name(name), estimate(area), f"{number(low, 2)} to {number(high, 2)}")
+        for name, area in own.groups.items()
+        for low, high in [own.outcome[name]]
+    ]
+    heads = ("group", "AUC against the found", "AUC for the outcome, between")
+    return Section("groups", "For whom", (table("", heads, between, words=(2,)),))
 
 
 def _finds(comparison: TableComparison, judged: Judgement) -> list[str]:
@@ -286,6 +351,16 @@ def _bounds(model: TableModel) -> Iterator[Section]:
 
 def _training(model: TableModel) -> Iterator[Block]:
     counts = shown_counts(model.estimator)
+    note = f"Counts under {THRESHOLD}, and counts that would reveal one, are withheld."
+    if model.roles.positives_only:
+        cells = counts[["rows", "positive"]].to_numpy(dtype=float)
+        rows = [
+            (Name(str(group)), *(WITHHELD if isnan(n) else Count(int(n)) for n in row))
+            for group, row in zip(counts.index, cells, strict=True)
+        ]
+        heads = ("group", "rows", "found positive")
+        yield table("Rows, and those found positive", heads, rows, note=note)
+        return
     rows = [
         (Name(str(group)), *(WITHHELD if isnan(n) else Count(int(n)) for n in row))
         for group, row in zip(counts.index, counts.to_numpy(dtype=float), strict=True)
@@ -294,7 +369,7 @@ def _training(model: TableModel) -> Iterator[Block]:
         "Rows, those tested among them, and positives among the tested",
         ("group", "rows", "tested", "positive"),
         rows,
-        note=f"Counts under {THRESHOLD}, and counts that would reveal one, are withheld.",
+        note=note,
     )
     yield Text(
         (
@@ -325,7 +400,8 @@ def _table(model: TableModel) -> Iterator[Block]:
     }
     if model.baseline is not None and model.baseline.period is not None:
         means["period"] = " to ".join(model.baseline.period)
-    said = {"tested": [f"where {roles.label} is known"]} | roles.to_plain()
+    known = {} if roles.positives_only else {"tested": [f"where {roles.label} is known"]}
+    said = known | roles.to_plain()
     between = {"tested": " or ", "group": " & "}
     for name in (name for name in Roles.settable() if name in said):
         value = said[name]
@@ -339,7 +415,9 @@ def _table(model: TableModel) -> Iterator[Block]:
     yield Fold(f"Its {len(rows)} columns", (columns,))
 
 
-def _facts(model: TableModel, comparison: TableComparison | None) -> dict[str, str]:
+def _facts(
+    model: TableModel, comparison: TableComparison | FoundComparison | None
+) -> dict[str, str]:
     parameters = model.estimator.get_params(deep=False)
     told = {name: as_text(v) for name, v in parameters.items() if name not in {"verbose", "device"}}
     if model.started_from is not None:

@@ -17,12 +17,15 @@ from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from dcem.audit.found_results import FoundAudit
 from dcem.audit.results import Audit
+from dcem.compare.found import FoundComparison
 from dcem.compare.results import TableComparison
 from dcem.metrics.estimate import Estimate
 from dcem.report.audit import audit_document
 from dcem.report.compare import compare_document
 from dcem.report.document import Document
+from dcem.report.found import found_comparison_document, found_document
 from dcem.table.disclosure import SMALL, WITHHELD
 from dcem.table.messages import InputError
 
@@ -46,13 +49,23 @@ def read_result(path: str | Path) -> Document:
         if kind is Audit:
             found = _read(Audit, saved)
             return audit_document(found, str(saved["title"]), saved["made"], small_cells=True)
+        if kind is FoundAudit:
+            found = _read(FoundAudit, saved)
+            return found_document(found, str(saved["title"]), saved["made"], small_cells=True)
+        if kind is FoundComparison:
+            return found_comparison_document(_read(FoundComparison, saved), str(saved["title"]))
     return compare_document(_comparison(path, saved), str(saved["title"]))
 
 
-def read_comparison(path: str | Path) -> TableComparison:
+def read_comparison(path: str | Path) -> TableComparison | FoundComparison:
     """A comparison that was saved as JSON; of its counts, those that may be shown."""
     path = Path(path)
     saved = _loaded(path)
+    if _kind(saved) is FoundComparison:
+        saved["findings"] = saved.get("conclusions", ())
+        with _of_this_version(path):
+            made: FoundComparison = _read(FoundComparison, saved)
+            return made
     if _kind(saved) is not TableComparison:
         raise InputError(f"{path}: not a comparison that `dcem compare` saved.")
     return _comparison(path, saved)
@@ -90,7 +103,7 @@ def _loaded(path: Path) -> Any:
 
 
 def _kind(saved: Any) -> type | None:
-    for kind in (Audit, TableComparison):
+    for kind in (Audit, TableComparison, FoundAudit, FoundComparison):
         needed = {item.name for item in fields(kind) if _required(item)}
         if isinstance(saved, dict) and needed <= saved.keys():
             return kind

@@ -30,11 +30,13 @@ def find_comparison(table: UserTable, given: Path | None, *beside: Path) -> Path
 def choice_for(table: UserTable, comparison: Path | None, *beside: Path) -> Choice:
     """The method to take for a table by its saved comparison (`find_comparison`), and why."""
     place = find_comparison(table, comparison, *beside)
-    return (_chosen(place, table) if place else None) or choose()
+    record = not table.roles.no_record
+    return (_chosen(place, table) if place else None) or choose(record=record)
 
 
 def _chosen(place: Path, table: UserTable) -> Choice | None:
     try:
-        return choose_from(json.loads(place.read_text(encoding="utf-8")), table.source.sha256)
+        saved = json.loads(place.read_text(encoding="utf-8"))
+        return choose_from(saved, table.source.sha256, record=not table.roles.no_record)
     except (OSError, ValueError) as error:
         raise InputError(f"{place} cannot be read as a comparison: {error}") from None

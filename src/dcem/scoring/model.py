@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dcem import methods
+from dcem.compare.found import FoundComparison
 from dcem.compare.results import TableComparison
 from dcem.estimation.bounds import Bounds
 from dcem.estimation.coverage import Coverage
@@ -156,11 +157,13 @@ class TableModel:
         given: Any = dict.fromkeys(("truth", "until", "reference_group", "testing_probability"))
         return replace(self.roles, **chosen, **given)
 
-    def judged_by(self, comparison: TableComparison) -> bool:
+    def judged_by(self, comparison: TableComparison | FoundComparison) -> bool:
         """Whether a comparison judged its method, told the same rates."""
         learnt = getattr(self.estimator, "learnt_from_", "")
-        told = [rates for rates in (comparison.stated_rates, comparison.known_rates) if rates]
-        same = all(rates in learnt for rates in told) if told else not learnt
+        told, untold = [comparison.stated_rates], self.roles.no_record
+        if isinstance(comparison, TableComparison):
+            told, untold = [*told, comparison.known_rates], not learnt
+        same = all(rates in learnt for rates in told) if any(told) else untold
         return same and any(method.name == self.name for method in comparison.methods)
 
     def read(self, raw: Any) -> Read:
@@ -245,9 +248,11 @@ class TableModel:
         """The same model, with what drives its score and testing, and what it remembers.
 
         The score is that of the model as it is. Who is tested, and what tests show, is modelled
-        here, each half of the people by the other.
+        here, each half of the people by the other; nothing where nobody recorded it.
         """
         problem, estimator = table.problem, self.estimator
+        if problem.positives_only:
+            return self
         questions = Questions.about(problem, self.encoder, random_state)
 
         def score(X: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -278,7 +283,7 @@ class TableModel:
     def save(
         self,
         folder: str | Path,
-        comparison: TableComparison | None = None,
+        comparison: TableComparison | FoundComparison | None = None,
         *,
         words: str = "general",
     ) -> None:
@@ -296,11 +301,9 @@ class TableModel:
             "started_from": self.started_from and asdict(self.started_from),
         }
         if self.baseline is not None:
-            described["baseline"] = self.baseline.judged_by(
-                next((m.judgements for m in comparison.methods if m.name == self.name), {})
-                if comparison
-                else {}
-            ).to_plain()
+            compared = comparison.methods if isinstance(comparison, TableComparison) else ()
+            judged = next((m.judgements for m in compared if m.name == self.name), {})
+            described["baseline"] = self.baseline.judged_by(judged).to_plain()
         arrays: dict[str, np.ndarray] = {}
         if self.ends is not None:
             described["bounds"], arrays = self.ends.to_plain()
@@ -400,7 +403,7 @@ def fit_table(
         return TableModel(
             estimator, table.encoder, table.roles, table.source, usual, start.why, start.source
         )
-    choice = choose() if method == AUTO else method
+    choice = choose(record=not table.roles.no_record) if method == AUTO else method
     name, why = (choice.method, choice.reason) if isinstance(choice, Choice) else (choice, "")
     require_method(name, learner)
     params: dict[str, Any] = {"random_state": random_state}

@@ -9,6 +9,7 @@ from dcem.monitor import Monitoring, NewRows, watch
 from dcem.scoring.model import TableModel
 from dcem.table import UserTable
 from dcem.table.checks import InputError, notice
+from dcem.table.found import require_record
 
 
 def monitor_model(
@@ -36,6 +37,7 @@ def monitor_model(
         Called with a few words before each step.
     """
     model = model if isinstance(model, TableModel) else TableModel.load(model)
+    require_record(table.problem)
     if model.baseline is None:
         raise InputError(
             "The model does not remember the table it was fitted to, so nothing can be held "

@@ -107,6 +107,12 @@ def next_tests(
     label and tested, everybody counts as untested; without the group, disparity cannot count. If
     the budget is as large as the number of untested rows, all have a probability of 1.
     """
+    if model.roles.positives_only:
+        raise InputError(
+            "The model was fitted to found positives, without a record of who was tested: nobody "
+            "knows who is untested. Draw people at random among those not found, record all "
+            "results, and fit again with `tested`."
+        )
     path = located(path)
     header = read_header(path, query)
     checks.require_columns(header, model.encoder.columns, f"{path}: the table")

@@ -19,6 +19,7 @@ import pandas as pd
 
 from dcem.table import values as cells
 from dcem.table.classes import check_fit_input, encode_classes
+from dcem.table.disclosure import THRESHOLD
 from dcem.table.frames import as_frame, as_series, is_arrow, shape_of
 from dcem.table.groups import MISSING_LEVEL, check_groups
 from dcem.table.messages import (
@@ -327,7 +328,7 @@ def resolve_tested(
             notice(
                 f"No label in {label_name!r} is missing and no {tested_name!r} was given, so every "
                 f"row counts as tested. If zeros were imputed where nobody looked, pass "
-                f"{tested_name!r}."
+                f"{tested_name!r}; if nobody recorded who was tested, `positives_only`."
             )
         return y, looked
     looked = check_binary(tested, tested_name, labels=labels).astype(bool)
@@ -385,6 +386,8 @@ def check_learnable(
             f"Only one class among the tested: {label!r} is {int(positives > 0)} in all {looked} "
             f"tested rows (of {n}). Both 0 and 1 must occur. Bring more rows, or check how the "
             "label was coded."
+            + " If it marks those who were found positive, and nobody recorded who was tested, say "
+            "so with `positives_only`." * (positives > 0 and looked < n)
         )
 
 
@@ -419,4 +422,18 @@ def warn_limits(
             f"({rows[unseen].sum()} of {len(group)} rows). No label was ever seen there: what is "
             "said of such a group is carried over from others, and its error cannot be estimated. "
             "Methods that need tested rows in every group refuse."
+        )
+
+
+def mention_small_groups(group: np.ndarray, group_names: Sequence[str]) -> None:
+    """Say which groups are too small for anything to be estimated of them."""
+    sizes = np.bincount(group, minlength=len(group_names))
+    small = [group_names[int(g)] for g in np.flatnonzero(sizes < THRESHOLD)]
+    if small and len(group_names) > 1:
+        shown = ", ".join(repr(name) for name in small[:5])
+        more = f" and {len(small) - 5} more" if len(small) > 5 else ""
+        notice(
+            f"Fewer than {THRESHOLD} rows in group {shown}{more}. They are kept and scored like "
+            "everybody, but nothing about so few people can be estimated by itself; results will "
+            "say so. Merge groups in the table if that makes sense."
         )

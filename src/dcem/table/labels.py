@@ -7,7 +7,6 @@ of `dcem.tasks`) that only evaluation and the oracle receive: what is not here c
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -17,11 +16,12 @@ import numpy as np
 import pandas as pd
 
 from dcem.table import checks, summary
+from dcem.table import parts as parting
+from dcem.table.found import resolve_found
 from dcem.table.groups import check_deciders
 from dcem.table.imperfect import ImperfectTest, imperfect_test
 from dcem.table.known import known_prevalence
 from dcem.table.messages import InputError, did_you_mean, listed
-from dcem.table.outcome import resolve_found
 from dcem.table.roles import Roles, assign_roles, check_features_have_no_role
 from dcem.table.stated import Stated
 from dcem.table.times import check_time, numeric
@@ -203,8 +203,8 @@ class SelectiveLabels:
             Who decided on each test (a clinic, an officer); missing where that is not recorded.
         positives_only
             Whether `y` says only who was found positive, so that 0, or missing, may mean negative
-            or never tested (docs/no_record.md). With a `test_sensitivity`, the share of positives
-            that is found, everybody counts as tested by it.
+            or never tested (docs/no_record.md); `test_sensitivity` then is the share of positives
+            that is found, where somebody knows it.
         testing_only
             Features that drive who is tested and have nothing to do with the outcome.
         feature_names
@@ -225,10 +225,10 @@ class SelectiveLabels:
         table, feature_names = checks.check_features(X, feature_names, labels=labels)
         rates = {"sensitivity": test_sensitivity, "specificity": test_specificity}
         if positives_only:
-            y_obs, looked = resolve_found(
-                y, tested, rates, label_name=called["label"], labels=labels
-            )
-            positives_only = not looked.all()
+            others = {"tested": tested, "testing_probability": testing_probability}
+            others |= {"decider": decider, "prevalence": prevalence}
+            others |= {"test_specificity": test_specificity}
+            y_obs, looked = resolve_found(y, others, label_name=called["label"], labels=labels)
         else:
             y_obs, looked = checks.resolve_tested(
                 y, tested, label_name=called["label"], tested_name=called["tested"], labels=labels
@@ -254,6 +254,8 @@ class SelectiveLabels:
                 + ("No group was named." if group is None else f"The groups are: {listed(levels)}.")
             )
         seen: Any = {"y_obs": y_obs, "tested": looked, "group": codes, "group_names": levels}
+        if positives_only:  # being found is a test that everybody had
+            seen |= {"y_obs": looked.astype(float), "tested": looked | True}
         columns = {rate: called[f"test_{rate}"] for rate in rates if f"test_{rate}" in called}
         errs = imperfect_test(**rates, **seen, columns=columns)
         known = known_prevalence(prevalence, **seen, weight=checked["weight"], test=errs)
@@ -393,23 +395,6 @@ class SelectiveLabels:
         """The same, results taken for the truth."""
         return replace(self, imperfect_test=None)
 
-    def recorded(self, found_rates: np.ndarray | None = None) -> SelectiveLabels:
-        """Without a record of testing: everybody as if tested, those not found as negative.
-
-        `found_rates` [groups] are the shares of positives that are found, as a test's sensitivity.
-        """
-        errs = None
-        if found_rates is not None:
-            rates = np.column_stack([found_rates[self.group], np.ones(len(self))])
-            errs = ImperfectTest(rates, (), np.zeros((len(self), 2), np.int64))
-        return replace(
-            self,
-            y_obs=self.y_imputed,
-            tested=np.ones(len(self), bool),
-            imperfect_test=errs,
-            positives_only=False,
-        )
-
     def subset(self, rows: Any) -> SelectiveLabels:
         """These rows, in this order: a boolean mask, positions (repeats allowed), or a slice."""
         if not isinstance(rows, slice):
@@ -430,44 +415,11 @@ class SelectiveLabels:
         Shares are met exactly up to rounding, or, with `id`, as nearly as whole people allow.
         Within a part the rows keep their order.
         """
-        shares = [float(share) for share in shares]
-        if not shares or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
-            raise InputError(
-                f"Shares must be positive and sum to 1; {tuple(shares)} sum to {sum(shares):g}."
-            )
-        rng = np.random.default_rng(random_state)
-        person = self.person
-        sizes = np.bincount(person)
-        order = rng.permutation(len(sizes))
-        # A person goes where the middle of their rows falls, all rows laid in random order.
-        middle = np.cumsum(sizes[order]) - sizes[order] / 2
-        inner = np.searchsorted(middle, np.cumsum(shares[:-1]) * len(self))
-        parts = []
-        for start, stop in itertools.pairwise([0, *inner, len(sizes)]):
-            if start >= stop:
-                raise InputError(
-                    f"Shares {tuple(shares)} leave a part empty: there are only {len(sizes)} "
-                    f"{'rows' if self.id is None else 'people'} to share out. Use larger shares."
-                )
-            chosen = np.zeros(len(sizes), bool)
-            chosen[order[start:stop]] = True
-            parts.append(self.subset(chosen[person]))
-        return tuple(parts)
+        return tuple(self.subset(one) for one in parting.parts(self.person, shares, random_state))
 
     def counts(self, *, small_cells: bool = True) -> pd.DataFrame:
         """Rows, tested rows and positives among them, per group level, or without small cells."""
-        columns = {
-            "rows": np.ones(len(self), bool),
-            "tested": self.tested,
-            "positive": self.y_obs == 1,
-        }
-        found = pd.DataFrame(
-            {
-                name: np.bincount(self.group[mask], minlength=self.n_groups)
-                for name, mask in columns.items()
-            },
-            index=pd.Index(self.group_names, name="group"),
-        )
+        found = summary.counts(self)
         return found if small_cells else summary.without_small_cells(self, found).iloc[:-1]
 
     def summary(self, most: int = 20, *, small_cells: bool = True) -> str:

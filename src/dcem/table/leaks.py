@@ -74,12 +74,15 @@ class Leak:
         tested, of the positives, or of the dates, that the telling values cover.
     values
         The telling values, where it is about single ones; at most three.
+    found_only
+        Whether nobody recorded who was tested, so that no word is said of it.
     """
 
     column: str
     kind: str
     strength: float
     values: tuple[str, ...] = ()
+    found_only: bool = False
 
     @property
     def sentence(self) -> str:
@@ -91,10 +94,11 @@ class Leak:
                 return "it says exactly who was tested (it may be the decision itself)"
             return f"it alone predicts who was tested with an AUC of {number(self.strength, 2)}"
         auc = f"AUC {number(self.strength, 2)}"
+        among, tested = ("it", "") if self.found_only else ("among the tested it", "tested ")
         return {
             "only-tested": f"{which} hardly ever occurs without the test",
-            "label": f"among the tested it {says} the label itself ({auc})",
-            "implies-label": f"everybody tested with {which} is positive, which covers "
+            "label": f"{among} {says} the label itself ({auc})",
+            "implies-label": f"everybody {tested}with {which} is positive, which covers "
             f"{percent(self.strength)} of the positives",
             "after": f"{percent(self.strength)} of its dates lie after the decision",
             "truth": f"it {says} the true outcome ({auc})",

@@ -18,7 +18,6 @@ from dcem.table import checks, dates, design, groups, leaks, outcome, values
 from dcem.table import read as reading
 from dcem.table.addresses import SERVER, located
 from dcem.table.columns import Column, Guess, guess
-from dcem.table.disclosure import THRESHOLD
 from dcem.table.drawing import Draw, read_some
 from dcem.table.encoder import Encoder
 from dcem.table.frames import as_table
@@ -186,6 +185,8 @@ def _read(
     decision = " or ".join(roles.tested) or "tested"
     if roles.tested:
         tested = outcome.read_tested(table, roles)
+    if roles.positives_only:  # of everybody else nothing is known; signs of a leak are of the found
+        label = np.where(label == 1, 1.0, 0.0)
     with warnings.catch_warnings():  # what there is to say is said by the problem below
         warnings.simplefilter("ignore", DataWarning)
         looked = checks.resolve_tested(label, tested, label_name=roles.label, tested_name=decision)[
@@ -220,6 +221,7 @@ def _read(
         testing_probability=chance,
         reference_group=roles.reference_group,
         prevalence=roles.prevalence,
+        positives_only=roles.positives_only,
         **rates | {name: _numbers(table, column, roles) for name, column in per_row.items()},
         testing_only=_made_of(roles.testing_only, encoder),
         feature_names=encoder.feature_names,
@@ -234,7 +236,7 @@ def _read(
             "testing_probability": str(roles.testing_probability),
         },
     )
-    _mention_small_groups(problem)
+    checks.mention_small_groups(problem.group, problem.group_names)
     attributes = []
     if len(coded) > 1:
         with warnings.catch_warnings():  # said of the crossed groups already
@@ -348,6 +350,8 @@ def _understand(
                 raw = raw.take(pa.array(looked_at)) if sampled else raw
                 days = dates.days(raw, found.encoding.date_format, roles.missing)
                 signs += leaks.recorded_after(name, days, decided)
+            if roles.positives_only:
+                signs = tuple(replace(sign, found_only=True) for sign in signs)
             found_leaks += signs
             flag = "; ".join(leak.sentence for leak in signs)
             column = replace(column, encoded=found.encoding.features, flag=flag)
@@ -425,19 +429,6 @@ def _person(table: pa.Table, roles: Roles) -> pd.Series | None:
             "or none if each row is a person."
         )
     return pd.Series(codes).where(codes >= 0) if (codes < 0).any() else pd.Series(codes)
-
-
-def _mention_small_groups(problem: SelectiveLabels) -> None:
-    sizes = np.bincount(problem.group, minlength=problem.n_groups)
-    small = [problem.group_names[g] for g in np.flatnonzero(sizes < THRESHOLD)]
-    if small and problem.n_groups > 1:
-        shown = ", ".join(repr(name) for name in small[:5])
-        more = f" and {len(small) - 5} more" if len(small) > 5 else ""
-        notice(
-            f"Fewer than {THRESHOLD} rows in group {shown}{more}. They are kept and scored like "
-            "everybody, but nothing about so few people can be estimated by itself; results will "
-            "say so. Merge groups in the table if that makes sense."
-        )
 
 
 @contextmanager

@@ -6,7 +6,7 @@ used, so that all agree on who is tested.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -89,36 +89,6 @@ def _read_tested(column: pa.ChunkedArray, name: str, roles: Roles) -> np.ndarray
     return checks.check_binary(text.take(said, np.nan), name)
 
 
-def resolve_found(
-    y: Any,
-    tested: Any,
-    rates: Mapping[str, Any],
-    *,
-    label_name: str = "y",
-    labels: Any = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Labels [n] and who is known [n], where the label says only who was found positive.
-
-    Known are the found alone; everybody, where it is stated how often positives are found.
-    """
-    if tested is not None:
-        raise InputError(
-            "The label was said to hold found positives only (`positives_only`), and `tested` says "
-            "who was tested. Leave out one of the two: with a record of testing more can be known."
-        )
-    found = checks.check_binary(y, label_name, labels=labels, missing="missing") == 1
-    if found.all() or not found.any():
-        who = "Everybody" if found.all() else "Nobody"
-        raise InputError(
-            f"{who} was found positive: {label_name!r} is {int(found.all())} in all {len(found)} "
-            "rows. Both the found and others are needed. Bring more rows, or check how the label "
-            "was coded."
-        )
-    if any(rate is not None for rate in rates.values()):
-        return found.astype(float), np.ones(len(found), bool)
-    return np.where(found, 1.0, np.nan), found
-
-
 def read_truth(column: pa.ChunkedArray, roles: Roles) -> np.ndarray:
     """Everybody's true outcome [n], 0 or 1, coded as the label is or as yes and no."""
     name = str(roles.truth)
@@ -131,6 +101,8 @@ def read_truth(column: pa.ChunkedArray, roles: Roles) -> np.ndarray:
 def labels_of(batch: Any, roles: Roles) -> np.ndarray:
     """The label [n] of a batch, by settled roles: NaN where nobody looked."""
     label = _label(values.coded(_column(batch, roles.label), roles.missing), roles)
+    if roles.positives_only:
+        return (label == 1).astype(float)
     tested = read_tested(batch, roles) if roles.tested else None
     return checks.resolve_tested(label, tested, label_name=roles.label)[0]
 

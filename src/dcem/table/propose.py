@@ -263,7 +263,7 @@ def _outcome(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Sugge
         doubts.append(
             f"Every row has a label in {best.column.name!r}, and no column says who was tested: "
             "all count as tested. If a 0 may mean that nobody looked, name the column that says "
-            "who was tested as `tested`."
+            "who was tested as `tested`; if nobody recorded it, say so with `positives_only`."
         )
     return found, doubts
 

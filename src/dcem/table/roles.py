@@ -43,6 +43,10 @@ class Roles:
         "Column that says who was tested; of several, any one will do. Default: every row that has "
         f"a label. {LIST}",
     )
+    positives_only: bool = _role(
+        "flag",
+        "The label says only who was found positive: nobody recorded who was tested.",
+    )
     group: tuple[str, ...] = _role("columns", f"Column with the group; several are crossed. {LIST}")
     reference_group: str | None = _role("value", "Group that the others are compared with.")
     id: str | None = _role(
@@ -146,6 +150,12 @@ class Roles:
                 )
         check_features_have_no_role(resolved.features, taken)
         return resolved
+
+    @property
+    def no_record(self) -> bool:
+        """Whether only the found are known, and not what share of the positives they are."""
+        stated = self.test_sensitivity is not None or self.test_specificity is not None
+        return self.positives_only and not stated
 
     def of(self, column: str) -> str:
         """The role of a column: "label", "group", ..., "excluded", or "feature"."""

@@ -14,6 +14,22 @@ if TYPE_CHECKING:
     from dcem.table.labels import SelectiveLabels
 
 
+def counts(problem: SelectiveLabels) -> pd.DataFrame:
+    """Rows, tested rows and positives among them, per group level."""
+    columns = {
+        "rows": np.ones(len(problem), bool),
+        "tested": problem.tested,
+        "positive": problem.y_obs == 1,
+    }
+    return pd.DataFrame(
+        {
+            name: np.bincount(problem.group[mask], minlength=problem.n_groups)
+            for name, mask in columns.items()
+        },
+        index=pd.Index(problem.group_names, name="group"),
+    )
+
+
 def of(problem: SelectiveLabels, most: int, *, small_cells: bool) -> str:
     """A line on all, and one per group, at most `most`; or without small cells."""
     people = "" if problem.id is None else f" of {_count(len(np.unique(problem.person)), 'person')}"
@@ -23,10 +39,10 @@ def of(problem: SelectiveLabels, most: int, *, small_cells: bool) -> str:
         + (f" ({gaps} with missing values)" if gaps else "")
         + (", weighted" if problem.weight is not None else "")
     ]
-    counts = problem.counts()
-    shown = pd.concat([counts, counts.sum().to_frame("all").T])
+    counted = counts(problem)
+    shown = pd.concat([counted, counted.sum().to_frame("all").T])
     if not small_cells:
-        shown = without_small_cells(problem, counts)
+        shown = without_small_cells(problem, counted)
     first = range(min(most, problem.n_groups)) if problem.n_groups > 1 else ()
     shown = shown.iloc[[*first, -1]]
     width = max(len("group"), *(len(str(name)) for name in shown.index))

@@ -1,0 +1,349 @@
+"""The audit of a table that knows only who was found positive.
+
+What is asked of tests elsewhere cannot be asked here. What can be known under the assumptions of
+`dcem.estimation.found`: how much more common the outcome is in one group than in another, and how
+much less its positives are found; whether the table contradicts the first assumption (`FoundCheck`,
+by score tests and on held-out people); how far the answer depends on the logistic form (it is
+estimated again by flexible models, over the features that both groups have); and what becomes of it
+if being found depends on the features (`found_sensitivity`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from dcem.audit.found_findings import advise_found, conclude_found
+from dcem.audit.found_results import (
+    Departure,
+    FoundAudit,
+    FoundCheck,
+    FoundCurve,
+    FoundGroup,
+)
+from dcem.audit.found_sensitivity import found_sensitivity
+from dcem.audit.run import count_groups
+from dcem.audit.testing import compared_people, equal_features
+from dcem.estimation.bins import equal_mass, rates
+from dcem.estimation.cross_fitting import ROW_BUDGET, Learners, modelling
+from dcem.estimation.evaluator import Evaluator
+from dcem.estimation.folds import person_folds, usual_folds
+from dcem.estimation.found import (
+    FoundModel,
+    Ratios,
+    at_most,
+    failures,
+    fit_found,
+    log_loss,
+    predicted_found,
+    ratios,
+)
+from dcem.estimation.influence import (
+    FEWEST_PEOPLE,
+    FEWEST_TESTED,
+    People,
+    Statistic,
+    together,
+    two_sided,
+)
+from dcem.estimation.nuisance_learners import candidates
+from dcem.estimation.nuisances import Nuisances, fit_nuisances
+from dcem.metrics.estimate import Estimate
+from dcem.table.found import recorded
+from dcem.table.imperfect import SENSITIVITY, ImperfectTest
+from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
+
+BINS = 5
+MOST_DEPARTURES = 6
+FITTING, ESTIMATING = "fitting who is found", "estimating"
+
+
+def audit_found(
+    problem: SelectiveLabels,
+    *,
+    sources: Sequence[str] | None = None,
+    suspicious: Mapping[str, str] | None = None,
+    learners: Learners = candidates,
+    row_budget: int = ROW_BUDGET,
+    random_state: Any = 0,
+    progress: Callable[[str], None] = lambda text: None,
+) -> FoundAudit:
+    """What found positives say of groups, where nobody recorded who was tested.
+
+    Parameters
+    ----------
+    problem
+        The table, made with `positives_only`. Groups are compared with its `reference_group`, or
+        with the largest in which enough positives were found.
+    sources
+        The raw column of each feature, where several features come from one column.
+    suspicious
+        Raw columns that may have been recorded after somebody was found, and why.
+    learners, row_budget
+        Of the flexible models, as for `audit_labels`.
+    random_state
+        Seed of folds and subsamples.
+    progress
+        Called with a few words before each step (`found_steps` lists them).
+    """
+    if not problem.positives_only:
+        raise InputError("This table says who was tested: audit it with `audit_labels`.")
+    rng = np.random.default_rng(random_state)
+    people = People.of(problem)
+    fold = person_folds(problem, usual_folds(problem), rng)
+    reference = _reference(problem, people)
+    problem = replace(problem, reference_group=problem.group_names[reference])
+    progress(FITTING)
+    model = fit_found(problem, fold)
+    predicted = predicted_found(problem, fold, model.ridge)
+    nuisances = None
+    counts, total = count_groups(problem, people)
+    if len(counts) > 1:
+        nuisances = fit_nuisances(
+            problem,
+            fold,
+            rng,
+            groups=True,
+            outcomes=False,
+            learners=learners,
+            row_budget=row_budget,
+            progress=progress,
+        )
+    progress(ESTIMATING)
+    test = problem.imperfect_test
+    against = ratios(model, problem, people, reference)
+    enough = [code for code in against.rate if _enough(problem, people, code)]
+    if not _enough(problem, people, reference):
+        enough = []
+    groups = _groups(problem, people, reference, against, nuisances, predicted, enough)
+    if test is not None:
+        groups = _at_stated(problem, groups)
+    check = sensitivity = None
+    if enough:
+        check = _check(problem, people, reference, model, predicted, fold, sources)
+        assert nuisances is not None
+        sensitivity = found_sensitivity(problem, people, model, nuisances, against, enough)
+    found = FoundAudit(
+        counts=counts,
+        total=total,
+        found=people.proportion(problem.tested, np.ones(len(problem), bool)),
+        groups=groups,
+        reference=problem.group_names[reference] if len(counts) > 1 else "",
+        check=check,
+        sensitivity=sensitivity,
+        methods=(),
+        findings=(),
+        learners={}
+        if nuisances is None
+        else {report.name: report.chosen for report in nuisances.reports},
+        configuration={
+            "rows": f"{len(problem):,}",
+            "people": f"{people.n_people:,}" + ("" if problem.id is not None else " (one per row)"),
+            "features": f"{problem.X.shape[1]}",
+            "weights": "as given" if problem.weight is not None else "all rows equal",
+            "model": "maximum likelihood of P(found | features, group) = rate of the group times a "
+            f"logistic function of the features, ridge {model.ridge:g}",
+            "intervals": "95 %, people as units",
+            "smallest group": f"{FEWEST_PEOPLE} people, {FEWEST_TESTED} of them found",
+            "seed": str(random_state) if isinstance(random_state, int) else "a generator",
+        },
+        suspicious=dict(suspicious or {}),
+        stated_rates="" if test is None else stated_words(test),
+        at_odds={} if test is None else _at_odds(problem, people, against, enough, reference),
+    )
+    return conclude_found(replace(found, methods=advise_found(found)))
+
+
+def found_steps(problem: SelectiveLabels) -> dict[str, float]:
+    """What `audit_found` will tell its `progress`, in order, and each step's part of the work."""
+    folds = usual_folds(problem)
+    found = {FITTING: 1.0}
+    if problem.n_groups > 1:
+        for name in ("who is found", "the group"):
+            found |= {modelling(name, number, folds): 1.0 for number in range(1, folds + 1)}
+    return found | {ESTIMATING: 0.5}
+
+
+def _enough(problem: SelectiveLabels, people: People, code: int) -> bool:
+    mine = problem.group == code
+    found = people.count(mine & problem.tested)
+    return people.count(mine) >= FEWEST_PEOPLE and found >= FEWEST_TESTED
+
+
+def _reference(problem: SelectiveLabels, people: People) -> int:
+    if problem.reference_group is not None:
+        return problem.group_names.index(problem.reference_group)
+    sizes = np.bincount(problem.group, minlength=problem.n_groups)
+    codes = [code for code in range(problem.n_groups) if _enough(problem, people, code)]
+    return max(codes or range(problem.n_groups), key=lambda code: int(sizes[code]))
+
+
+def _groups(
+    problem: SelectiveLabels,
+    people: People,
+    reference: int,
+    against: Ratios,
+    nuisances: Nuisances | None,
+    predicted: np.ndarray,
+    enough: Sequence[int],
+) -> tuple[FoundGroup, ...]:
+    def log_share(code: int) -> Statistic:
+        return people.mean(problem.y_imputed, (problem.group == code) * 1.0).log()
+
+    family = [
+        together(people, {(str(code), ""): of[code] for code in enough})
+        for of in (against.rate, against.prevalence)
+    ]
+    nothing = Statistic(0.0, np.zeros(len(problem)))
+    rate = {reference: nothing} | {code: against.rate[code] for code in enough}
+    most = max(rate, key=lambda code: rate[code].value)  # found most often: 1 at most
+    found = []
+    for code, name in enumerate(problem.group_names):
+        mine = problem.group == code
+        if not mine.any():
+            continue
+        share = people.proportion(problem.tested, mine)
+        least, most_common = share.low, at_most(problem, people, mine, predicted)
+        none = Estimate(nan, reason=_why_not(problem, people, code, reference))
+        one = FoundGroup(
+            name, share, none, none, none, none, nan, nan, least, most_common, Estimate(nan)
+        )
+        if code in rate and _enough(problem, people, code) and len(rate) > 1:
+            floor = people.interval(log_share(code) - rate[code] + rate[most])
+            one = replace(one, at_least=min(max(least, float(np.exp(floor.low))), most_common))
+        if code in enough:
+            crude = log_share(code) - log_share(reference)
+            one = replace(
+                one,
+                crude=_ratio(people.interval(crude)),
+                rate=_ratio(people.interval(against.rate[code])),
+                prevalence=_ratio(people.interval(against.prevalence[code])),
+                without_form=_without_form(problem, people, nuisances, name, crude),
+                rate_p_value=family[0][str(code), ""].p_value,
+                prevalence_p_value=family[1][str(code), ""].p_value,
+            )
+        found.append(one)
+    return tuple(found)
+
+
+def stated_words(test: ImperfectTest) -> str:
+    """The stated rates of being found, in words."""
+    return ", ".join(one.words for one in test.stated if one.rate == SENSITIVITY)
+
+
+def _at_stated(problem: SelectiveLabels, groups: Sequence[FoundGroup]) -> tuple[FoundGroup, ...]:
+    """The groups with the prevalence that the stated rates of being found give."""
+    everybody = recorded(problem)
+    none = Nuisances(np.ones(len(problem)), np.full(len(problem), everybody.y_obs.mean()))
+    judge = Evaluator(everybody, fold=np.zeros(len(problem), np.int64), nuisances=none)
+    return tuple(replace(one, at_stated=judge.prevalence("tested", one.group)) for one in groups)
+
+
+def _at_odds(
+    problem: SelectiveLabels,
+    people: People,
+    against: Ratios,
+    groups: Sequence[int],
+    reference: int,
+) -> dict[str, float]:
+    """How well stated rates agree with what features say of the rates, group by group."""
+    test = problem.imperfect_test
+    assert test is not None
+
+    def stated(code: int) -> tuple[float, float, int]:
+        mine = problem.group == code
+        source = int(test.source[mine, 0][0])
+        rate = float(test.rates[mine, 0].mean())
+        return float(np.log(rate)), test.stated[source].error / rate, source
+
+    usual, usual_error, usual_source = stated(reference)
+    found = {}
+    for code in groups:
+        log, error, source = stated(code)
+        spread = 0.0 if source == usual_source else error**2 + usual_error**2
+        spread += people.error(against.rate[code]) ** 2
+        z = (against.rate[code].value - (log - usual)) / spread**0.5
+        found[problem.group_names[code]] = min(1.0, len(groups) * two_sided(z))
+    return found
+
+
+def _why_not(problem: SelectiveLabels, people: People, code: int, reference: int) -> str:
+    if code == reference:
+        return "the others are compared with it"
+    few = code if not _enough(problem, people, code) else reference
+    who = "in the group" if few == code else "in the reference group"
+    return f"fewer than {FEWEST_PEOPLE} people, or {FEWEST_TESTED} found, {who}"
+
+
+def _ratio(inner: Estimate) -> Estimate:
+    """From logarithms."""
+    value, low, high = np.exp([inner.value, inner.low, inner.high]).tolist()
+    return Estimate(value, low, high, inner.reason)
+
+
+def _without_form(
+    problem: SelectiveLabels,
+    people: People,
+    nuisances: Nuisances | None,
+    name: str,
+    crude: Statistic,
+) -> Estimate:
+    """The ratio of prevalences, rates compared by flexible models over shared features."""
+    assert nuisances is not None
+    some, chance, member = compared_people(problem, people, nuisances, name)
+    mine = problem.group == problem.group_names.index(name)
+    pair = equal_features(some, mine, problem.tested, chance, member)
+    if isinstance(pair, str):
+        return Estimate(nan, reason=pair)
+    here, there = pair
+    if not (here.value > 0 and there.value > 0):
+        return Estimate(nan, reason="hardly anybody was found where features are shared")
+    return _ratio(people.interval(crude - (here.log() - there.log())))
+
+
+def _check(
+    problem: SelectiveLabels,
+    people: People,
+    reference: int,
+    model: FoundModel,
+    predicted: np.ndarray,
+    fold: np.ndarray,
+    sources: Sequence[str] | None,
+) -> FoundCheck:
+    """Whether features bear on being found alike in all groups."""
+    asked = failures(model, problem, people, reference)
+    columns = list(problem.feature_names if sources is None else sources)
+    columns += [f"{columns[place]} (missing)" for place in model.preprocessor.indicators]
+    clearest: dict[tuple[str, str], Departure] = {}
+    for one in asked:
+        key = columns[one.feature], problem.group_names[one.group]
+        clearest.setdefault(key, Departure(*key, one.z > 0, one.p_value))
+    apart = np.array(predicted)  # by models of each group alone
+    for code in range(problem.n_groups):
+        mine = problem.group == code
+        if not _enough(problem, people, code):
+            continue
+        for number in np.unique(fold[mine]):
+            out = mine & (fold == number)
+            rest = problem.subset(mine & (fold != number))
+            if rest.tested.any() and not rest.tested.all():
+                apart[out] = fit_found(rest, ridge=model.ridge).found(problem.subset(out))
+    found = problem.y_imputed
+    worse = people.mean(1000 * (log_loss(found, predicted) - log_loss(found, apart)))
+    part = equal_mass(predicted, people.weight, BINS)
+    curves = []
+    for code, name in enumerate(problem.group_names):
+        points = rates(people, problem.tested, predicted, problem.group == code, part)
+        if points.size:
+            curves.append(FoundCurve(name, *points))
+    return FoundCheck(
+        min((one.p_value for one in asked), default=nan),
+        tuple(list(clearest.values())[:MOST_DEPARTURES]),
+        people.interval(worse),
+        tuple(curves),
+    )

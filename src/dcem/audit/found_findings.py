@@ -1,0 +1,316 @@
+"""What to make of found positives alone: findings, worded; methods; what may be shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import isinf, nan
+from typing import Any
+
+from dcem.audit.found_results import FoundAudit, FoundGroup
+from dcem.audit.results import HIDDEN, GroupCounts, MethodAdvice
+from dcem.estimation.findings import Finding, in_order
+from dcem.methods.registry import ENTRIES, names
+from dcem.metrics.estimate import Estimate
+from dcem.table.disclosure import THRESHOLD, hide_groups
+from dcem.text import group, groups, listed, p_value, ratio
+
+CLEAR = 0.05
+DEFAULT = "purple"  # what `dcem fit` takes where groups are compared
+ASSUMPTION = (
+    "The outcome depends on the features alike in all groups, and whether a positive is found "
+    "depends on the group alone."
+)
+UNKNOWN = (
+    "How common the outcome is: everybody found is a positive, and of the others nobody can say.",
+    "Whether a score is calibrated, and what a threshold of it means: both need prevalence.",
+    "Whether somebody who was not found was tested and negative, or never tested.",
+    "Why a group is found less: whether it is tested less at equal features, or tested alike by a "
+    "test that misses more.",
+)
+WITHHELD = Estimate(nan, reason=f"withheld: it would show a count under {THRESHOLD}")
+
+
+def conclude_found(audit: FoundAudit) -> FoundAudit:
+    """The audit with its findings."""
+    return replace(audit, findings=in_order(_findings(audit)))
+
+
+def _findings(audit: FoundAudit) -> Iterator[Finding]:
+    for column, why in audit.suspicious.items():
+        yield Finding(
+            "leak",
+            "serious",
+            "found",
+            values={"column": column},
+            headline=f"`{column}` may have been recorded after somebody was found.",
+            text=f"{why[:1].upper()}{why[1:]}. What follows from being found predicts it, and the "
+            "comparison of groups then compares nothing.",
+            remedy="Leave it out (`exclude`), unless you know that it is recorded before.",
+        )
+    if audit.stated_rates:
+        yield from _about_stated(audit)
+    else:
+        yield _no_record(audit)
+    if not audit.grouped:
+        yield Finding(
+            "no-groups",
+            "note",
+            "relative",
+            headline="There is one group: nothing to compare.",
+            text="From found positives alone only comparisons between groups can be made.",
+            remedy="Name the column with the group (`group`).",
+        )
+        return
+    yield from _about_groups(audit)
+    yield from _about_check(audit)
+    few = [one.group for one in audit.groups if _too_few(one, audit)]
+    if few:
+        yield Finding(
+            "group-too-small",
+            "note",
+            "relative",
+            tuple(few),
+            headline=f"Too few found to compare {groups(few)}.",
+            text="Comparing groups takes at least ten people who were found in each.",
+            remedy="Join small groups, or learn more about them; do not report them as equal.",
+        )
+
+
+def _about_stated(audit: FoundAudit) -> Iterator[Finding]:
+    known = [one for one in audit.groups if one.at_stated.estimable]
+    told = [f"{one.group} {one.at_stated:percent}" for one in known]
+    if told:
+        yield Finding(
+            "test-errs",
+            "note",
+            "found",
+            values={one.group: one.at_stated for one in known},
+            headline=f"At the stated rates of being found the outcome is this common: "
+            f"{listed(told, most=20)}.",
+            text=f"Stated share of positives that is found: {audit.stated_rates}. Right if, within "
+            "a group, whether a positive is found has nothing to do with the features.",
+            remedy="State where the rates come from wherever these numbers are used.",
+        )
+    odd = [name for name, p in audit.at_odds.items() if p < CLEAR]
+    if odd:
+        yield Finding(
+            "rates-at-odds",
+            "serious",
+            "found",
+            tuple(odd),
+            values={name: audit.at_odds[name] for name in odd},
+            headline=f"The stated rates do not fit what features say of {groups(odd)}.",
+            text="At equal features people are found in another proportion than the stated rates "
+            "give, if the outcome depends on the features alike in all groups. One of the two is "
+            "wrong.",
+            remedy="Check where the rates come from, and whether they are of these people.",
+        )
+
+
+def _no_record(audit: FoundAudit) -> Finding:
+    return Finding(
+        "no-record",
+        "note",
+        "found",
+        values={"found": audit.found},
+        headline="Nobody recorded who was tested: how common the outcome is cannot be known.",
+        text=f"Found positives are {audit.found:percent} of the people. "
+        "Only comparisons between groups can be estimated, under assumptions.",
+        remedy="Find out who was tested (`tested`), or what share of positives is found "
+        "(`test_sensitivity`), and audit again.",
+    )
+
+
+def _too_few(one: FoundGroup, audit: FoundAudit) -> bool:
+    return not one.prevalence.estimable and one.group != audit.reference
+
+
+def _about_groups(audit: FoundAudit) -> Iterator[Finding]:
+    to = group(audit.reference)
+    for less in (True, False):
+        clear = [
+            one
+            for one in audit.groups
+            if one.rate.estimable and one.rate_p_value < CLEAR and (one.rate.value < 1) == less
+        ]
+        if clear:
+            which = listed([f"{one.group} {one.rate:ratio}" for one in clear])
+            word = "less" if less else "more"
+            yield Finding(
+                f"found-{word}",
+                "serious",
+                "relative",
+                tuple(one.group for one in clear),
+                values={one.group: one.rate for one in clear},
+                headline=f"Positives of {groups([one.group for one in clear])} are found {word} "
+                f"than those of {to}: {which} times as often.",
+                text=f"Right if: {ASSUMPTION}",
+                remedy="Ask how people come to be found in each group. Until it is understood, do "
+                "not compare found shares between groups, and do not train on them as they are.",
+            )
+    differ = [
+        one for one in audit.groups if one.prevalence.estimable and one.prevalence_p_value < CLEAR
+    ]
+    for one in differ:
+        hidden = one.crude.estimable and (one.crude.value - 1) * (one.prevalence.value - 1) < 0
+        values = {"prevalence": one.prevalence, "crude": one.crude}
+        other = ""
+        if one.crude.estimable:
+            other = f" Found shares say {one.crude:ratio}" + (
+                ": the opposite." if hidden else ", which mixes both."
+            )
+        stands = audit.sensitivity.breakdown[one.group] if audit.sensitivity else None
+        if stands is not None and stands.with_interval > 1:
+            factor = stands.with_interval
+            other += (
+                " It stands however much being found depends on the features, if alike in all "
+                "groups."
+                if isinf(factor)
+                else " It stands while being found varies with the features, alike in all "
+                f"groups, by a factor of less than {ratio(factor)} either way."
+            )
+        yield Finding(
+            "prevalence-differs",
+            "serious" if hidden else "caution",
+            "relative",
+            (one.group,),
+            values=values,
+            headline=f"The outcome is {one.prevalence:ratio} times as common in "
+            f"{group(one.group)} as in {to}.",
+            text=f"Right if: {ASSUMPTION}{other}",
+            remedy="Say what it assumes wherever it is used.",
+        )
+    for one in audit.groups:
+        other_way = one.without_form
+        apart = (
+            other_way.estimable
+            and one.prevalence.estimable
+            and (other_way.low > one.prevalence.high or other_way.high < one.prevalence.low)
+        )
+        if apart:
+            yield Finding(
+                "form-matters",
+                "caution",
+                "relative",
+                (one.group,),
+                values={"logistic": one.prevalence, "flexible": other_way},
+                headline=f"How common the outcome is in {group(one.group)} depends on the model.",
+                text=f"Logistic in the features: {one.prevalence:ratio} times as common as in "
+                f"{to}; by flexible models, over the features that both have: {other_way:ratio}.",
+                remedy="Report both, and look for features that matter in another way than a line.",
+            )
+
+
+def _about_check(audit: FoundAudit) -> Iterator[Finding]:
+    check = audit.check
+    if check is None:
+        return
+    fails, better = check.p_value < CLEAR, check.loss.low > 0
+    if fails or better:
+        first = check.departures[0]
+        where = "more" if first.more else "less"
+        named = (
+            f"Where `{first.column}` is high, {group(first.group)} is found {where} than assumed "
+            f"({p_value(first.p_value)}, corrected for all features and groups)."
+        )
+        held = " Models of each group alone predict held-out people better." * better
+        yield Finding(
+            "groups-unlike",
+            "serious",
+            "check",
+            (first.group,) if fails else (),
+            values={"p_value": check.p_value, "loss": check.loss},
+            headline="Features bear on being found otherwise in one group than in another.",
+            text=f"{named if fails else ''}{held} Then the outcome depends on the features "
+            "otherwise, or being found does, and ratios between groups mix both.".strip(),
+            remedy="Do not rely on the ratios. Add what differs between the groups, leave out the "
+            "column if it bears on being found and not on the outcome, or compare within parts.",
+        )
+    else:
+        yield Finding(
+            "groups-alike",
+            "fine",
+            "check",
+            values={"p_value": check.p_value, "loss": check.loss},
+            headline="Nothing contradicts that features bear on being found alike in all groups.",
+            text=f"Score tests of every feature in every group: {p_value(check.p_value)}, corrected"
+            ". That does not prove it; and what differs alike in all groups cannot be seen.",
+        )
+
+
+def advise_found(audit: FoundAudit) -> tuple[MethodAdvice, ...]:
+    """A verdict on every method that needs no truth, the defensible ones first."""
+    order = ("defensible", "with care", "not here")
+    found = []
+    check = audit.check
+    fails = check is not None and (check.p_value < CLEAR or check.loss.low > 0)
+    for name in names(usable=True):
+        entry = ENTRIES[name]
+        if audit.stated_rates and entry.kind in ("tested", "mixed"):
+            verdict = "defensible", "right if positives are found at the stated rates"
+        elif entry.needs_record:
+            verdict = "not here", "it needs to know who was tested"
+        elif name == DEFAULT and fails:
+            verdict = "with care", "features bear on being found otherwise in one of the groups"
+        elif name == DEFAULT and not audit.grouped:
+            verdict = "with care", "with one group it learns who is found, as `y-obs` does"
+        elif name == DEFAULT:
+            verdict = "defensible", "the default here; its assumption is not contradicted"
+        elif entry.kind == "found":
+            verdict = "with care", "the record does not tell its two parts apart"
+        elif entry.kind == "imputed":
+            verdict = "with care", "it learns who is found: right within a group, if features do "
+            verdict = verdict[0], verdict[1] + "not bear on being found"
+        else:
+            verdict = "with care", entry.caution
+        found.append(MethodAdvice(name, *verdict))
+    return tuple(sorted(found, key=lambda advice: order.index(advice.verdict)))
+
+
+def without_small_found(audit: FoundAudit) -> FoundAudit:
+    """The same audit; what would show a count under ten is NaN with the reason."""
+    items = (*audit.counts, audit.total)
+    shown = hide_groups(
+        [{"rows": item.rows, "tested": item.tested} for item in audit.counts],
+        [item.few & {"rows", "tested", "untested"} for item in items],
+    )
+    hidden = {
+        item.group: {cell for cell in ("rows", "tested") if isinstance(one[cell], str)}
+        for item, one in zip(items, shown, strict=True)
+    }
+
+    def counts(item: GroupCounts) -> GroupCounts:
+        gone = hidden[item.group]
+        cells = {"rows": "rows", "tested": "tested", "positive": "tested", "people": "rows"}
+        changed: Any = {cell: HIDDEN for cell, of in cells.items() if of in gone}
+        return replace(item, **changed)
+
+    def of_group(one: FoundGroup) -> FoundGroup:
+        if hidden.get(audit.reference):
+            one = replace(one, crude=WITHHELD if one.crude.estimable else one.crude)
+        if not hidden[one.group]:
+            return one
+        told: Any = {
+            name: WITHHELD
+            for name in ("crude", "rate", "without_form")
+            if getattr(one, name).estimable
+        }
+        if one.at_stated.estimable:
+            told["at_stated"] = WITHHELD
+        return replace(one, found=WITHHELD, at_least=nan, at_most=nan, **told)
+
+    masked = replace(
+        audit,
+        counts=tuple(counts(item) for item in audit.counts),
+        total=counts(audit.total),
+        found=WITHHELD if hidden[audit.total.group] else audit.found,
+        groups=tuple(map(of_group, audit.groups)),
+        check=audit.check
+        and replace(
+            audit.check,  # shares of all parts of a group add up to its own
+            curves=tuple(one for one in audit.check.curves if not hidden[one.group]),
+        ),
+        withheld=tuple(item.group for item in audit.counts if hidden[item.group]),
+    )
+    return conclude_found(masked)

@@ -1,0 +1,77 @@
+"""Tables that know only who was found positive: nobody recorded who was tested.
+
+`SelectiveLabels.positives_only` marks them. The found are positives; of everybody else nothing is
+known. Where it is stated what share of positives is found, being found is a test that everybody
+had and that misses the rest (`dcem.table.imperfect`): `recorded` makes such a table of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dcem.table import checks
+from dcem.table.imperfect import ImperfectTest
+from dcem.table.messages import InputError
+
+if TYPE_CHECKING:
+    from dcem.table.labels import SelectiveLabels
+
+
+def resolve_found(
+    y: Any,
+    others: Mapping[str, Any],
+    *,
+    label_name: str = "y",
+    labels: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Labels [n] and who is known [n], the found alone; `others` are roles that need a record."""
+    for role, given in others.items():
+        if given is not None:
+            raise InputError(
+                "The label was said to hold found positives only (`positives_only`), and "
+                f"`{role}` was given, which needs a record of who was tested. Leave out one of the "
+                "two."
+                + " If prevalence is known, so is the share of positives that is found, the found "
+                "share over it: state that as `test_sensitivity`." * (role == "prevalence")
+            )
+    found = checks.check_binary(y, label_name, labels=labels, missing="missing") == 1
+    if found.all() or not found.any():
+        who = "Everybody" if found.all() else "Nobody"
+        raise InputError(
+            f"{who} was found positive: {label_name!r} is {int(found.all())} in all {len(found)} "
+            "rows. Both the found and others are needed. Bring more rows, or check how the label "
+            "was coded."
+        )
+    return np.where(found, 1.0, np.nan), found
+
+
+def require_record(problem: SelectiveLabels) -> None:
+    """Refuse what needs to know who was tested, where nobody recorded it."""
+    if problem.positives_only:
+        raise InputError(
+            "This table says only who was found positive: what is asked needs a record of who was "
+            "tested. Without one there are `dcem.audit_found` and `dcem.compare_found`."
+        )
+
+
+def recorded(problem: SelectiveLabels, found_rates: np.ndarray | None = None) -> SelectiveLabels:
+    """Everybody as if tested, those not found as negative.
+
+    `found_rates` [groups] are the shares of positives that are found, as a test's sensitivity; None
+    leaves what is stated of them.
+    """
+    errs = problem.imperfect_test
+    if found_rates is not None:
+        rates = np.column_stack([found_rates[problem.group], np.ones(len(problem))])
+        errs = ImperfectTest(rates, (), np.zeros((len(problem), 2), np.int64))
+    return replace(
+        problem,
+        y_obs=problem.y_imputed,
+        tested=np.ones(len(problem), bool),
+        imperfect_test=errs,
+        positives_only=False,
+    )
