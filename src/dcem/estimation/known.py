@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import exp, log, nan
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 LARGEST = log(1000)  # no log odds ratio is looked for beyond
 OUT_OF_REACH = "too many people are out of reach of the tests"
 _COLUMNS = ("tested", "y", "risk", "inverse")
+STRIDE = 0.25  # of a log odds ratio, in looking for it
 STEP = 0.05  # of a log odds ratio, for derivatives
 MOST_BEYOND = 0.25  # share of a part that may be out of reach of the tests
 
@@ -154,8 +156,12 @@ def meet(unseen: Unseen, share: np.ndarray, rate: float) -> tuple[float, float] 
     def above(log_ratio: float) -> float:
         return float(share @ unseen.outcomes(exp(log_ratio))) - rate
 
-    if above(-LARGEST) > 0 or above(LARGEST) < 0:
+    # The nearest to 0: far away, risks near 0 and 1 make the mean erratic.
+    side = 1 if above(0.0) < 0 else -1
+    steps = side * np.append(np.arange(0.0, LARGEST, STRIDE), LARGEST)
+    ends = next((pair for pair in pairwise(steps) if side * above(pair[1]) >= 0), None)
+    if ends is None:
         return None
-    found = float(brentq(above, -LARGEST, LARGEST, xtol=1e-10))
+    found = float(brentq(above, *ends, xtol=1e-10))
     slope = (above(found + STEP) - above(found - STEP)) / (2 * STEP)
     return (found, slope) if slope > 0 else None

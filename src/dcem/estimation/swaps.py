@@ -56,9 +56,9 @@ def _less(whole: Masses, seen: Masses) -> Masses:
     for place, one in enumerate(seen.moved):  # the same stated rates stand first in both
         other = whole.moved[place]
         moved[place] = other._replace(up=_less(other.up, one.up), down=_less(other.down, one.down))
-    if len(seen.moved) < len(moved):  # what else is uncertain about the whole is not of the seen
-        for place in range(len(seen.moved), len(moved)):
-            moved[place] = moved[place].map(lambda end: _less(end, seen))
+    plain = Masses(seen.positive, seen.negative)
+    for place in range(len(seen.moved), len(moved)):  # uncertain about the whole, not of the seen
+        moved[place] = moved[place].map(lambda end: _less(end, plain))
     return Masses(whole.positive - seen.positive, whole.negative - seen.negative, tuple(moved))
 
 

@@ -171,7 +171,7 @@ class Prepared:
         self.estimator.support_ = Support.fit(
             table.X, table.tested, table.group, self.n_groups, table.person
         )
-        if self.problem.known_prevalence:
+        if self.problem.known_prevalence and not self.problem.tested.all():
             from dcem.methods.known import shift_to_known
 
             self.estimator.known_ = shift_to_known(self.estimator, self.problem, self.seeds[0])

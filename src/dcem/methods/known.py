@@ -88,6 +88,8 @@ def _asked_for(problem: SelectiveLabels, seed: int) -> tuple[np.ndarray, float]:
     outcome = unseen.outcomes(1.0)
     for one in problem.known_prevalence:  # met already, unless no odds ratio does
         mine = concerned(one, problem.group, problem.group_names)
+        if problem.tested[mine].all():
+            continue
         outcome[mine] += one.value - weight[mine] @ outcome[mine] / max(weight[mine].sum(), 1e-300)
     rate = float(np.clip(weight @ outcome / weight.sum(), NEAR, 1 - NEAR))
     return logit(everybody) - logit(risk), rate
