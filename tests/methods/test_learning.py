@@ -26,6 +26,7 @@ from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
 
 NAMES = [name for name in methods.names() if takes_learners(name)]
+NAMES.insert(0, NAMES.pop(NAMES.index("dr-learner")))  # with the first learner: it fits the most
 N = 500
 
 
@@ -290,7 +291,7 @@ def test_labels_may_be_missing_in_cross_validation_and_searches(data):
 
 
 @pytest.mark.parametrize(
-    ("name", "learner"), each_once(["tested-only", "dr-learner"], list(LEARNERS))
+    ("name", "learner"), each_once(["dr-learner", "tested-only"], list(LEARNERS))
 )
 def test_onnx_gives_the_same_probabilities(name, learner, data, tmp_path):
     runtime = pytest.importorskip("onnxruntime")

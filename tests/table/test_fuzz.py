@@ -26,7 +26,7 @@ from dcem.scoring import TableModel, next_tests, predict_file
 from dcem.table import UserTable, outcome, read_batches, read_table
 from dcem.table.messages import InputError
 
-EVERY = 400  # of the damaged tables, one in so many is audited, compared and fitted
+EVERY = 500  # of the damaged tables, one in so many is audited, compared and fitted
 STEP = 5  # and one in so many is read
 
 

@@ -80,11 +80,12 @@ def compare_published(results: pd.DataFrame) -> pd.DataFrame:
     results = _at_published_phases(published_rows(results))
     in_table = results["benchmark"].isin(TABLES)
     sepsis = results["beta"].notna()
-    found = [
-        *_compare_figures(results[~in_table & ~sepsis]),
-        *_compare_tables(results[in_table & ~sepsis]),
-        *_compare_sepsis(results[sepsis]),
-    ]
+    parts = (
+        (_compare_figures, ~in_table & ~sepsis),
+        (_compare_tables, in_table & ~sepsis),
+        (_compare_sepsis, sepsis),
+    )
+    found = [row for compare, mine in parts if mine.any() for row in compare(results[mine])]
     return pd.DataFrame(found, columns=COLUMNS)
 
 
