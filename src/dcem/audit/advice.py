@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import inf, isnan
 
+from dcem.audit.deciders import ASSUMPTION as DECIDED
 from dcem.audit.findings import CLEAR, clear_disparities, find
 from dcem.audit.results import Assumption, Audit, Breakdown, MethodAdvice
 from dcem.estimation.results import EVERYBODY
@@ -20,9 +21,8 @@ RANDOM = 0.55  # an AUC of the testing model up to which testing is about random
 
 def conclude(audit: Audit) -> Audit:
     """The audit with its findings, its checklist and its advice."""
-    return replace(
-        audit, findings=find(audit), assumptions=check_assumptions(audit), methods=advise(audit)
-    )
+    audit = replace(audit, findings=find(audit))
+    return replace(audit, assumptions=check_assumptions(audit), methods=advise(audit))
 
 
 def check_assumptions(audit: Audit) -> tuple[Assumption, ...]:
@@ -40,13 +40,26 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
     asked = [one for one in audit.known if one.difference.estimable]
     against = [one for one in asked if one.disagrees]
     held = f"Held against a known prevalence: {'contradicted' if against else 'not contradicted'}. "
+    refuted = any(finding.key == "features-refuted" for finding in audit.findings)
+    by_deciders = "What deciders find contradicts it, or chance does not say who decides. "
     yield Assumption(
         "Features and group explain who was tested: nothing unrecorded drives testing and outcome",
         "tested" if asked else "untestable",
-        "serious" if against else "fine" if asked else "caution",
+        "serious" if against or refuted else "fine" if asked else "caution",
         held * bool(asked)
+        + by_deciders * refuted
         + ("; ".join(stands) + "." if stands else "No sensitivity analysis was possible."),
     )
+    if audit.deciders is not None and audit.deciders.prevalence:
+        crossed = any(finding.key == "deciders-refuted" for finding in audit.findings)
+        yield Assumption(
+            f"{DECIDED} (for bounds by decider)",
+            "partly",
+            "serious" if crossed else "caution",
+            "Contradicted: bounds of some deciders cross."
+            if crossed
+            else "Bounds of deciders do not clearly cross, which does not prove it.",
+        )
     if asked:
         yield Assumption(
             KNOWN.removesuffix("."),
@@ -144,6 +157,23 @@ def advise(audit: Audit) -> tuple[MethodAdvice, ...]:
     )
 
 
+def _by_decider(audit: Audit) -> tuple[str, str]:
+    """Of methods that learn from how deciders differ."""
+    if audit.deciders is None:
+        return "not here", "no column says who decided"
+    if not audit.deciders.prevalence:
+        return "not here", audit.deciders.reason
+    keys = {finding.key for finding in audit.findings}
+    if "deciders-refuted" in keys:
+        return "not here", "who decides has to do with the outcome"
+    if "deciders-differ" not in keys:
+        return "not here", "deciders hardly differ, and tell little"
+    told = "right if, at equal features, who decides has nothing to do with the outcome"
+    if keys & {"deciders-mix", "deciders-not-monotone"}:
+        return "with care", f"{told}; deciders get different people, or differ in who is tested"
+    return "defensible", f"{told}; features need not explain testing"
+
+
 def _verdict(name: str, audit: Audit) -> tuple[str, str]:
     kind, caution = ENTRIES[name].kind, ENTRIES[name].caution
     if audit.extent == "nobody":
@@ -154,6 +184,8 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
         return "not here", "everybody was tested: there is nothing to correct"
     if kind in ("comparison", "found"):
         return "not here", caution
+    if kind == "instrument":
+        return _by_decider(audit)
     independence = audit.independence
     depends = independence is not None and independence.p_value < CLEAR  # False for NaN
     if kind in ("imputed", "noise"):

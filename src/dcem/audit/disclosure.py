@@ -15,6 +15,7 @@ from math import nan
 from typing import Any, TypeVar
 
 from dcem.audit.advice import conclude
+from dcem.audit.deciders import shareable
 from dcem.audit.results import (
     HIDDEN,
     Audit,
@@ -113,6 +114,7 @@ def without_small_cells(audit: Audit) -> Audit:
         known=tuple(item for item in audit.known if not hidden(item.group, *CELLS)),
         test_errors=_shareable(audit, withheld, hidden(audit.total.group, *CELLS)),
         preference=None if hidden(audit.total.group, *CELLS) else audit.preference,
+        deciders=shareable(audit.deciders, {name: hidden(name, *CELLS) for name in items}),
         withheld=withheld or (audit.total.group,) * hidden(audit.total.group, *CELLS),
     )
     return conclude(masked)

@@ -14,6 +14,7 @@ from math import inf, isnan, nan
 from typing import Any
 
 from dcem.audit.bounds import about_bounds
+from dcem.audit.decider_findings import about_deciders
 from dcem.audit.drivers import GROUP, TIME
 from dcem.audit.known import of_known_rates
 from dcem.audit.results import Audit, Breakdown, TestingRate
@@ -433,6 +434,7 @@ _PARTS = (
     _features,
     _preference,
     _outcome_test,
+    about_deciders,
     _prevalence,
     _test,
     _time,

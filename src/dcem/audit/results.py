@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from dcem.audit.deciders import Deciders
 from dcem.estimation.bounds import Bounds
 from dcem.estimation.findings import Finding
 from dcem.estimation.periods import LateResults
@@ -368,6 +369,7 @@ class Audit(ShowsItself):
     over_time: OverTime | None = None
     known: tuple[KnownRate, ...] = ()
     bounds: Bounds | None = None  # for whom a decision holds, where a strength was stated
+    deciders: Deciders | None = None  # where it is told who decided
 
     @property
     def grouped(self) -> bool:

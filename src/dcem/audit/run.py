@@ -11,6 +11,7 @@ import numpy as np
 from dcem.audit.advice import conclude
 from dcem.audit.bounds import find_bounds
 from dcem.audit.calibration import calibrate
+from dcem.audit.deciders import audit_deciders, decider_steps
 from dcem.audit.drivers import find_drivers
 from dcem.audit.errors import test_errors
 from dcem.audit.independence import check_independence, no_test
@@ -180,6 +181,19 @@ def audit_labels(
     if problem.time is not None:
         told = over_time(problem, people, fold, rng, learners, row_budget, progress)
         found = replace(found, over_time=told)
+    if problem.decider is not None and varies and enough:
+        found = replace(
+            found,
+            deciders=audit_deciders(
+                judge,
+                people,
+                risk,
+                rng,
+                learners=learners,
+                row_budget=row_budget,
+                progress=progress,
+            ),
+        )
     if nuisances.testing_model is not None:
         progress("asking what drives testing")
         found = replace(
@@ -247,6 +261,7 @@ def audit_steps(
         for name in TOLD.values():
             both = _models(folds, {"who is tested": 1.0, "the group": 1.0})
             found |= {f"{name}: {step}": part for step, part in both.items()}
+    found |= _models(folds, decider_steps(problem))
     last = ("asking what drives testing", "trying what nobody measured")
     return found | dict.fromkeys(last, 0.5 * folds)
 

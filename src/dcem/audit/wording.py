@@ -12,6 +12,7 @@ from dataclasses import replace
 from math import isnan
 from typing import Any
 
+from dcem.audit.wording_deciders import DECIDERS, TO_DO_DECIDERS
 from dcem.audit.wording_outcomes import OUTCOMES, Words, points_of
 from dcem.audit.wording_time import TIME
 from dcem.estimation.findings import SEVERITIES, Finding
@@ -76,6 +77,7 @@ TO_DO = {
     "bounds": "Leave people of whom nothing can be said to somebody who looks at them, or test "
     "some.",
     "bounds-unequal": "Do not let abstaining fall on one group: test more of its people.",
+    **TO_DO_DECIDERS,
 }
 
 
@@ -411,4 +413,5 @@ _WORDS: dict[str, Words | Callable[[Finding, Mapping[str, Any]], Words]] = {
     "missing-by-testing": _missing,
     **OUTCOMES,
     **TIME,
+    **DECIDERS,
 }

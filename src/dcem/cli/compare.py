@@ -95,7 +95,7 @@ def compare(
         require_folder_place(out)
         files += [(out / "comparison.md", "md"), (out / "comparison.json", "json")]
     outputs = Outputs(files, table, words)
-    usual = default_methods()
+    usual = default_methods(bool(roles.decider))
     if roles.positives_only:
         usual = usual_methods(stated=not roles.no_record)
     names = check_methods(options.listed(method) if method else usual)

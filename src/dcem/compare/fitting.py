@@ -67,9 +67,12 @@ class Part:
     asked: Asked | None = None  # of whom of `rows` it is asked what the models lean on
 
 
-def default_methods() -> tuple[str, ...]:
-    """What is compared unless methods are named: the default and its rivals, if they work here."""
-    wanted = (DEFAULT, *RIVALS)
+def default_methods(deciders: bool = False) -> tuple[str, ...]:
+    """What is compared unless methods are named: the default and its rivals, if they work here.
+
+    `deciders`: whether it is told who decided.
+    """
+    wanted = (DEFAULT, *RIVALS, *["instrument"] * deciders)
     if left_out := [name for name in wanted if not works_here(name)]:
         checks.notice(
             f"Not compared: {', '.join(left_out)}. They train networks, and torch is not "
@@ -288,3 +291,11 @@ def history_of(model: Any) -> History | None:
         return None
     termination = getattr(model, "termination_", "")
     return History(loss, int(model.best_iter_), _ENDINGS.get(termination, termination))
+
+
+def together(fitted: Sequence[Fitted], parts: Sequence[Part]) -> np.ndarray:
+    """The answers of all parts, in the order of the people who were asked about."""
+    told = [(one.answers, part.asked) for one, part in zip(fitted, parts, strict=True)]
+    order = np.concatenate([asked.some for _, asked in told if asked is not None])
+    answers = np.concatenate([answers for answers, _ in told if answers is not None], axis=1)
+    return answers[:, np.argsort(order)]

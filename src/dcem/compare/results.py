@@ -15,7 +15,9 @@ import numpy as np
 import pandas as pd
 
 from dcem.estimation.bounds import Bounds
+from dcem.estimation.contraction import Contracted
 from dcem.estimation.findings import Finding
+from dcem.estimation.instrument import Ends
 from dcem.estimation.results import Effect, Histogram, Nuisance, Overlap, Target
 from dcem.estimation.swaps import SwapSet
 from dcem.hooks import ShowsItself
@@ -207,6 +209,27 @@ class ComparedBounds:
 
 
 @dataclass(frozen=True)
+class ByDecider:
+    """One method, over all risks that deciders allow."""
+
+    auc: Ends
+    true_positive_rate: Ends  # of acting as the comparison does
+    precision: Ends
+    contraction: tuple[Contracted, ...]  # levels of deciders, from the fewest tests
+
+
+@dataclass(frozen=True)
+class JudgedByDeciders:
+    """All methods; empty with the reason where deciders cannot be told apart."""
+
+    reason: str = ""
+    methods: Mapping[str, ByDecider] = field(default_factory=dict)
+    best: str = ""  # the method that ranks best by the most telling target
+    ahead_of: Mapping[str, Ends] = field(default_factory=dict)  # AUC of the best minus another's
+    crossing: float = 1.0  # p-value of bounds that do not cross: under .05 they do not hold
+
+
+@dataclass(frozen=True)
 class TableComparison(ShowsItself):
     """Everything that a comparison of methods has to say."""
 
@@ -236,6 +259,7 @@ class TableComparison(ShowsItself):
     versions: Mapping[str, str]
     data: Mapping[str, str] = field(default_factory=dict)  # file, hash, roles
     testing_effects: tuple[Effect, ...] = ()  # of the same columns, on who is tested
+    deciders: JudgedByDeciders | None = None  # where it is told who decided
     stated_rates: str = ""  # of a test that errs, for which all but the truth is corrected
     known_rates: str = ""  # a known prevalence, on which numbers for everybody rest
     bounds: ComparedBounds | None = None  # where a strength of the unmeasured was stated
@@ -257,6 +281,18 @@ class TableComparison(ShowsItself):
             (score.method, f"planted: {score.family}", metric, "", getattr(score, metric))
             for score in (self.planted.scores if self.planted else ())
             for metric in ("auc", "roc_gap", "auc_gain")
+        ]
+        known += [
+            (name, "by who decides", f"{metric} at {end}", "", getattr(getattr(one, metric), at))
+            for name, one in (self.deciders.methods if self.deciders else {}).items()
+            for metric in ("auc", "true_positive_rate", "precision")
+            for end, at in (("least", "low"), ("most", "high"))
+        ]
+        known += [
+            (name, "contraction", metric, level.level, getattr(level, metric))
+            for name, one in (self.deciders.methods if self.deciders else {}).items()
+            for level in one.contraction
+            for metric in ("score", "deciders", "gain")
         ]
         columns = ["method", "target", "metric", "of", "value", "low", "high", "reason"]
         rows = [(*whose, e.value, e.low, e.high, e.reason) for *whose, e in known]

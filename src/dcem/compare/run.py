@@ -25,9 +25,9 @@ import numpy as np
 from dcem.cluster import connection
 from dcem.compare import findings
 from dcem.compare.bounds import about_bounds, compare_bounds
+from dcem.compare.deciders import about_deciders, judge_by_deciders
 from dcem.compare.disclosure import withheld_groups, without_small_cells
 from dcem.compare.fitting import (
-    Fitted,
     Part,
     Progress,
     at_once,
@@ -40,6 +40,7 @@ from dcem.compare.fitting import (
     fold_parts,
     later_parts,
     pooled,
+    together,
 )
 from dcem.compare.judge import Decision, Ranks, Scored, judge, testing_by_score
 from dcem.compare.lending import about_swaps, lent
@@ -162,7 +163,9 @@ def compare_methods(
     require_record(problem)
     known = truth if isinstance(truth, Mapping) else {} if truth is None else {"test": truth}
     oracles = test is not None and {"train", "validation"} <= known.keys()
-    names = check_methods(default_methods() if methods is None else methods, oracles=oracles)
+    if methods is None:
+        methods = default_methods(problem.decider is not None)
+    names = check_methods(methods, oracles=oracles)
     if planted == 1:  # `plant` would refuse it too, but after all the fitting
         raise checks.InputError("One repetition of planted outcomes leaves no interval: give 2.")
     if bounds is not None:
@@ -209,7 +212,7 @@ def compare_methods(
             for name, one in fitted.items()
         }
         progress(JUDGING)
-        effects = {name: questions.answer(_together(of, parts)) for name, of in of_parts.items()}
+        effects = {name: questions.answer(together(of, parts)) for name, of in of_parts.items()}
         testing_effects = effects_on_testing(
             questions, evaluator.nuisances.testing_model, judged_by
         )
@@ -278,12 +281,13 @@ def compare_methods(
         ]
         if lending:
             results = lent(results, evaluator, scored, ranks, reference)
+        standings = {
+            target: standing
+            for target, one in ranks.items()
+            if (standing := one.standing(usable, floor)) is not None
+        }
+        by_decider = judge_by_deciders(evaluator, scored, decision, standings, random_state)
         recovered = answer() if answer is not None else None
-    standings = {
-        target: standing
-        for target, one in ranks.items()
-        if (standing := one.standing(usable, floor)) is not None
-    }
     open_groups = [group for group in groups if group.name not in withheld]
     testing_told = _of(testing_effects, columns)
     limits = compare_bounds(evaluator, scored, usable, decision, bounds) if bounds else None
@@ -314,6 +318,8 @@ def compare_methods(
     )
     if block is not None:
         warned += (findings.about_time(problem, block),)
+    robust = {one.name: one.judgements["dr"].auc for one in results}
+    told_by, warned_by = about_deciders(by_decider, robust)
     return TableComparison(
         methods=tuple(results),
         reference=reference,
@@ -337,8 +343,9 @@ def compare_methods(
         rows_used=len(problem),
         people=len(np.unique(judged_by.person)),
         resamples=resamples,
-        findings=told,
-        warnings=warned,
+        findings=(*told, *told_by),
+        warnings=(*warned, *warned_by),
+        deciders=by_decider,
         configuration={
             "methods": ", ".join(names),
             "judged by": _judged_by(test, block, folds),
@@ -390,14 +397,6 @@ def compare_steps(
         found |= {step: cost / at_once(fitted_to) for step, cost in steps.items()}
         found.setdefault(JUDGING, 1.5 * len(methods))
     return found
-
-
-def _together(fitted: Sequence[Fitted], parts: Sequence[Part]) -> np.ndarray:
-    """The answers of all parts, in the order of the people who were asked about."""
-    told = [(one.answers, part.asked) for one, part in zip(fitted, parts, strict=True)]
-    order = np.concatenate([asked.some for _, asked in told if asked is not None])
-    answers = np.concatenate([answers for answers, _ in told if answers is not None], axis=1)
-    return answers[:, np.argsort(order)]
 
 
 def _of(effects: Sequence[Effect], columns: Sequence[str]) -> tuple[Effect, ...]:

@@ -42,7 +42,7 @@ from dcem.table.labels import SelectiveLabels
 
 FEWEST_DECIDERS = 2
 HIGH_RISK = "people of the higher risk"
-CURVED = 10  # deciders from which on what they find may bend with how much they test
+FOR_A_CURVE = 5  # deciders: how much they find bends with how much they test
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,14 @@ class DeciderEffect:
     testing: Estimate  # as seen
     shrunken: Estimate  # drawn in by as much as it is noise
     found: float  # the same of people found positive
+    few: bool  # whether fewer than ten people were tested, not tested, found or cleared
 
 
 @dataclass(frozen=True)
 class Compared:
     """All deciders of a table that can be compared."""
 
-    number: int  # deciders in the table
+    number: int  # of deciders
     left_out: float  # share of the rows whose decider is too small, or not recorded
     testing: Spread
     effects: tuple[DeciderEffect, ...]  # from the fewest tests to the most
@@ -80,17 +81,15 @@ class Compared:
 
 
 def comparable(problem: SelectiveLabels) -> np.ndarray:
-    """Codes of the deciders of whom enough people were tested, and enough were not."""
-    decider = problem.decider
-    assert decider is not None
+    """Codes of the deciders who have decided on enough people."""
+    return np.flatnonzero(_people(problem, np.ones(len(problem), bool)) >= FEWEST_PEOPLE)
 
-    def people(rows: np.ndarray) -> np.ndarray:
-        rows = rows & (decider >= 0)
-        return people_of(decider[rows], problem.person[rows], len(problem.decider_names))
 
-    fewest = np.minimum(people(problem.tested), people(~problem.tested))
-    everybody = people(np.ones(len(problem), bool))
-    return np.flatnonzero((everybody >= FEWEST_PEOPLE) & (fewest >= THRESHOLD))
+def _people(problem: SelectiveLabels, rows: np.ndarray) -> np.ndarray:
+    """How many people of some rows (a mask) each decider decided on."""
+    assert problem.decider is not None
+    rows = rows & (problem.decider >= 0)
+    return people_of(problem.decider[rows], problem.person[rows], len(problem.decider_names))
 
 
 def compare_deciders(
@@ -118,9 +117,11 @@ def compare_deciders(
     spread, mix = _spread(*tests), _spread(*mixed)
     shrink = spread.deviation.value**2 / (spread.deviation.value**2 + tests[1] ** 2)
     order = np.argsort(tests[0] * shrink)
+    sides = (problem.tested, ~problem.tested, problem.y_obs == 1, problem.y_obs == 0)
+    fewest = np.min([_people(problem, side) for side in sides], axis=0)[some]
     variance = people.mean((risk - people.mean(risk).value) ** 2).value
     return Compared(
-        number=len(np.unique(problem.decider[problem.decider >= 0])),
+        number=len(some),
         left_out=float(people.mean((part < 0).astype(float)).value),
         testing=spread,
         effects=tuple(
@@ -129,6 +130,7 @@ def compare_deciders(
                 _around(tests[0][z], tests[1][z]),
                 _around(tests[0][z] * shrink[z], tests[1][z] * sqrt(shrink[z])),
                 float(finds[0][z]),
+                bool(fewest[z] < THRESHOLD),
             )
             for z in order
         ),
@@ -224,8 +226,8 @@ def _order(
             np.bincount(part[rows & (part >= 0)], minlength=int(part.max()) + 1)
             for rows in (mine, ~mine)
         ]
-        enough = np.flatnonzero(np.minimum(*sizes) >= FEWEST_PEOPLE)
-        if len(enough) < 3:
+        enough = np.flatnonzero(np.minimum(*sizes) >= THRESHOLD)
+        if len(enough) < FOR_A_CURVE:
             continue
         place = np.full(int(part.max()) + 2, -1)
         place[enough] = np.arange(len(enough))
@@ -263,7 +265,6 @@ def _line(tests: Seen, finds: Seen, both: np.ndarray) -> tuple[Estimate, Spread]
 
     reach = 3.0  # one test finds between 0 and 1 where deciders test down one list
     slope = float(minimize_scalar(off, bounds=(-reach, reach), method="bounded").x)
-    left, used = y - slope * x, 2
     wider = max(1.0, off(slope) / (len(x) - 2))  # deciders may differ in more than their rates
     limit = off(slope) + wider * chi2.ppf(LEVEL, 1)
     low, high = (
@@ -272,8 +273,10 @@ def _line(tests: Seen, finds: Seen, both: np.ndarray) -> tuple[Estimate, Spread]
         else float(brentq(lambda b: off(b) - limit, *sorted((slope, side * reach))))
         for side in (-1, 1)
     )
-    if len(x) >= CURVED:  # the likeliest are tested first: more tests find less and less
-        bent, weight = np.stack([np.ones(len(x)), x, x**2], axis=1), 1 / error(slope)
-        left = y - bent @ np.linalg.lstsq(bent * weight[:, None], y * weight, rcond=None)[0]
-        used = 3
-    return Estimate(slope, low, high), _spread(left, error(slope), used)
+    found = Estimate(slope, low, high)
+    if len(x) < FOR_A_CURVE:
+        return found, Spread(Estimate(nan, reason=f"fewer than {FOR_A_CURVE} deciders"), nan)
+    # The likeliest are tested first, so that more tests find less and less.
+    bent, weight = np.stack([np.ones(len(x)), x, x**2], axis=1), 1 / error(slope)
+    left = y - bent @ np.linalg.lstsq(bent * weight[:, None], y * weight, rcond=None)[0]
+    return found, _spread(left, error(slope), used=3)

@@ -23,7 +23,7 @@ with a normal interval, and the outer limits of both ends hold the truth 95 time
 Many deciders are taken together in *levels*, from those who test little to those who test much, by
 what they do to other people than the one at hand.
 
-C. Manski, "Nonparametric bounds on treatment effects", AER 1990; A. Balke and J. Pearl, "Bounds on
+C. Manski, "Nonparametric bounds on treatment effects", AER 1990; A. Balke and J. Pearl, "Ends on
 treatment effects from studies with imperfect compliance", JASA 1997; W. Ji, L. Lei and A. Spector,
 "Model-agnostic covariate-assisted inference on partially identified causal effects", 2023; A. Levis
 et al., "Covariate-assisted bounds on causal effects with instrumental variables", JRSS-B 2025.
@@ -49,7 +49,8 @@ from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 
-MOST_LEVELS = 5
+MOST_LEVELS = 5  # that many deciders are taken together in
+MOST_ALONE = 8  # deciders who are levels of their own
 ROWS_PER_LEVEL, TESTS_PER_LEVEL = 300, 50
 LEAST_CHANCE = 0.03  # of a level at given features; under it nobody there stands for such people
 LEVELS = {
@@ -61,7 +62,7 @@ LEVELS = {
 
 
 @dataclass(frozen=True)
-class Bounds:
+class Ends:
     """The least and the most that a number can be; the truth is between their outer limits."""
 
     low: Estimate
@@ -216,7 +217,7 @@ def levels(
     nobody = np.full(len(problem), -1)
     inside = np.isin(problem.decider, some)
     most = min(
-        MOST_LEVELS,
+        MOST_ALONE,
         int(inside.sum()) // ROWS_PER_LEVEL,
         int((inside & problem.tested).sum()) // TESTS_PER_LEVEL,
         int((inside & ~problem.tested).sum()) // TESTS_PER_LEVEL,
@@ -234,7 +235,7 @@ def levels(
         place = np.full(number + 1, -1)
         place[order] = np.arange(len(order))
         return place[code], tuple(problem.decider_names[one] for one in order)
-    level = nobody
+    level, most = nobody, min(most, MOST_LEVELS)
     for part in np.unique(fold):
         others = lenience(inside & (fold != part))[code]
         cuts = np.quantile(others[inside & (fold != part)], np.arange(1, most) / most)
@@ -250,7 +251,7 @@ def levels(
 # -- numbers -----------------------------------------------------------------------------------
 
 
-def prevalence_bounds(instrument: Instrument, people: People, among: np.ndarray) -> Bounds:
+def prevalence_bounds(instrument: Instrument, people: People, among: np.ndarray) -> Ends:
     """How common the outcome is among some rows (a mask)."""
     low, high = (people.mean(end, among) for end in (instrument.least, instrument.most))
     return _bounds(people, [low, high])
@@ -258,7 +259,7 @@ def prevalence_bounds(instrument: Instrument, people: People, among: np.ndarray)
 
 def auc_bounds(
     instrument: Instrument, people: People, score: np.ndarray, among: np.ndarray | None = None
-) -> Bounds:
+) -> Ends:
     """The AUC of a score: all risks between the ends are tried, and the worst and best kept."""
     mine = np.ones(len(score), bool) if among is None else among
     ranked = RankedScore(score, people.weight)
@@ -271,7 +272,7 @@ def auc_bounds(
 
 def gain_bounds(
     instrument: Instrument, people: People, score: np.ndarray, other: np.ndarray
-) -> Bounds:
+) -> Ends:
     """AUC of a score minus that of another, both on the same people and at the same risks.
 
     With ranks F and G among everybody and prevalence p it is E[risk (F - G)] / (p (1 - p)): at any
@@ -306,7 +307,7 @@ def _extreme(ranked: RankedScore, gain: np.ndarray, instrument: Instrument, up: 
     return np.where((ranked.step >= cut) == up, high, low)
 
 
-def acting_bounds(instrument: Instrument, people: People, acted: np.ndarray) -> dict[str, Bounds]:
+def acting_bounds(instrument: Instrument, people: People, acted: np.ndarray) -> dict[str, Ends]:
     """Of acting on some people (a mask [n]): the share of positives reached, and precision."""
     low, high = instrument.least, instrument.most
     reached = [
@@ -320,10 +321,10 @@ def acting_bounds(instrument: Instrument, people: People, acted: np.ndarray) -> 
     }
 
 
-def _bounds(people: People, ends: Sequence[Statistic], least: float = 0.0) -> Bounds:
+def _bounds(people: People, ends: Sequence[Statistic], least: float = 0.0) -> Ends:
     """Both ends with intervals, cut off where the number cannot be: at `least` and 1."""
     low, high = (
         Estimate(*np.clip((one.value, one.low, one.high), least, 1).tolist())
         for one in map(people.interval, ends)
     )
-    return Bounds(low, high)
+    return Ends(low, high)

@@ -74,6 +74,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         "test_sensitivity": True,
         "test_specificity": True,
         "prevalence": True,
+        "decider": True,
     }
 
     @property
@@ -99,6 +100,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         test_sensitivity: Any = None,
         test_specificity: Any = None,
         prevalence: Any = None,
+        decider: Any = None,
         validation: SelectiveLabels | None = None,
         truth: Any = None,
     ) -> Self:
@@ -123,6 +125,8 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         prevalence
             How common the outcome is known to be, if it is: a number, an interval such as
             ".10-.14", or a mapping from groups to either. The model is then moved to it.
+        decider
+            Who decided on each test; only `instrument` learns from it.
         validation
             Rows to decide on stopping; without it a share of the rows is held out.
         truth
@@ -143,6 +147,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
             test_sensitivity=test_sensitivity,
             test_specificity=test_specificity,
             prevalence=prevalence,
+            decider=decider,
         )
         self.classes_ = classes
         validate_data(self, X, skip_check_array=True)  # feature names and their number

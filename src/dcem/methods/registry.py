@@ -27,6 +27,7 @@ Kind = Literal[
     "tested",
     "grouped",
     "weighted",
+    "instrument",
     "latent",
     "inferred",
     "selection",
@@ -48,10 +49,11 @@ class Entry:
         What it makes of the untested: "imputed" (their zeros are labels), "noise" (labels that may
         be wrong), "found" (nobody's negatives are known: made for tables without a record of
         testing), "tested" (it learns from the tested alone), "grouped" (so too, and it is told the
-        group), "weighted" (by the chance of a test), "latent" (it fills their labels in),
-        "inferred" (it labels them by a model of the tested), "selection" (it models an unrecorded
-        cause of test and outcome), "mixed" (several of these together), "comparison" (not a method
-        to choose) or "oracle" (it is told the truth). The audit advises by it.
+        group), "weighted" (by the chance of a test), "instrument" (it learns of them from how
+        deciders differ), "latent" (it fills their labels in), "inferred" (it labels them by a model
+        of the tested), "selection" (it models an unrecorded cause of test and outcome), "mixed"
+        (several of these together), "comparison" (not a method to choose) or "oracle" (it is told
+        the truth). The audit advises by it.
     caution
         What speaks against it wherever it is used, in a clause that begins with "it": the audit
         says so, and then calls it defensible "with care" at most.
@@ -92,6 +94,7 @@ ENTRIES: dict[str, Entry] = {
     "tested-only-plus-group": Entry("supervised:TestedOnlyPlusGroupClassifier", "grouped"),
     "ipw": Entry("weighting:InversePropensityClassifier", "weighted"),
     "dr-learner": Entry("weighting:DoublyRobustClassifier", "weighted"),
+    "instrument": Entry("instrument:InstrumentClassifier", "instrument"),
     "dragonnet": Entry(
         "dragonnet:DragonNetClassifier",
         "comparison",

@@ -13,6 +13,7 @@ from dcem.estimation.overlap import HARDLY, SELDOM
 from dcem.estimation.results import EVERYBODY
 from dcem.extras import made_with
 from dcem.report import bounds
+from dcem.report.audit_deciders import deciders
 from dcem.report.audit_opening import opening
 from dcem.report.audit_sensitivity import sensitivity
 from dcem.report.document import (
@@ -434,6 +435,7 @@ def methods(audit: Audit) -> Iterator[Block]:
 
 SECTIONS: tuple[tuple[str, str, Callable[[Audit], Iterator[Block | None]]], ...] = (
     ("testing", "Who is tested", testing),
+    ("deciders", "How much hangs on who decides", deciders),
     ("prevalence", "How common is the outcome?", prevalence),
     ("sensitivity", "What could overturn it?", sensitivity),
     ("bounds", bounds.HEADING, bounds.of_audit),

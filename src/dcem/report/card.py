@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from math import isnan
-from typing import Any
 
 from dcem import __version__
 from dcem.audit.found_findings import ASSUMPTION as FOUND_ASSUMPTION
@@ -54,7 +53,7 @@ from dcem.report.document import (
 )
 from dcem.report.drivers import drivers
 from dcem.report.findings import listed_findings, no_milder
-from dcem.saving.card import as_text, shown_counts, what_it_gives
+from dcem.saving.card import as_text, shown_counts, what_it_gives, what_it_learnt
 from dcem.scoring.model import TableModel
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.roles import Roles
@@ -98,7 +97,7 @@ def card_document(
     return Document(
         title=f"Model card: {model.name}",
         lead=f"It gives {_given(model)}, from features alone. "
-        f"Fitted to {model.source.name}.{_learnt(estimator)}",
+        f"Fitted to {model.source.name}. {what_it_learnt(estimator)}".rstrip(),
         opening=_opening(comparison, judged, target, model)
         if found is None
         else _found_opening(found, model),
@@ -118,12 +117,6 @@ def _given(model: TableModel) -> str:
     if roles.no_record:
         that = "by how likely it is, relative to others, that the truth of"
     return f"{what_it_gives(model.estimator)} {that} `{roles.label}` is {yes}"
-
-
-def _learnt(estimator: Any) -> str:
-    """Whether it gives the truth or the result of a test, if the two differ."""
-    learnt = getattr(estimator, "learnt_from_", "")
-    return f" What it learnt: {learnt[:1].lower()}{learnt[1:]}" if learnt else ""
 
 
 def _opening(

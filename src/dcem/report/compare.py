@@ -10,6 +10,7 @@ from dcem.estimation.findings import Finding, in_order
 from dcem.estimation.results import Target
 from dcem.report import bounds
 from dcem.report.cells import plain
+from dcem.report.compare_deciders import by_deciders
 from dcem.report.compare_opening import opening, recommended, shown_targets
 from dcem.report.compare_tables import (
     code,
@@ -101,6 +102,7 @@ def _sections(
     yield "tested", "Who is tested, and what is seen", [*about_data, *_tested(comparison)]
     yield "side", "Methods side by side", [*_side_by_side(comparison)]
     yield "lending", "What a lender asks", [*lending(comparison)]
+    yield "deciders", "What deciders allow, whoever is tested", [*by_deciders(comparison)]
     for key, heading, name, draw in CURVES:
         yield key, heading, _by_target(comparison, name, draw)
     yield "bounds", bounds.HEADING, [*bounds.methods(comparison)]

@@ -68,6 +68,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "positives": "defaults",
         "have the outcome": "default",
         "with the outcome": "who default",
+        "to do with the outcome": "to do with default",
         "one with the outcome and one without": "one who defaults and one who repays",
         "the outcome": "default",
         "outcome": "default",

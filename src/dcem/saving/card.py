@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -49,6 +49,13 @@ TRIPOD_AI = (
 )  # fmt: skip
 
 
+def what_it_learnt(estimator: Any) -> str:
+    """The truth or results of a test, and from whose decisions; nothing where neither is told."""
+    learnt = [getattr(estimator, name, "") for name in ("learnt_from_", "deciders_")]
+    told = " ".join(filter(None, learnt))
+    return f"What it learnt: {told[:1].lower()}{told[1:]}" if told else ""
+
+
 def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame) -> str:
     """The page, in Markdown; `counts` is free of small cells already."""
     parameters = {
@@ -58,7 +65,7 @@ def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame) -> str:
     }
     features = getattr(estimator, "feature_names_in_", None)
     named = "" if features is None else ": " + ", ".join(f"`{name}`" for name in features)
-    learnt = getattr(estimator, "learnt_from_", "")
+    learnt = what_it_learnt(estimator)
     needs = "features and the group" if estimator.needs_group else "features alone"
     lines = [
         f"# Model card: {estimator.name}",
@@ -67,7 +74,7 @@ def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame) -> str:
         f"{what_it_gives(estimator)} of class `{estimator.classes_[1]}` "
         f"(against `{estimator.classes_[0]}`) from {needs}.",
         "",
-        *([f"What it learnt: {learnt[:1].lower()}{learnt[1:]}", ""] if learnt else ()),
+        *([learnt, ""] if learnt else ()),
         "## The method",
         "",
         (inspect.getdoc(type(estimator)) or "").split("\nParameters\n")[0].strip(),

@@ -222,6 +222,7 @@ def _read(
         reference_group=roles.reference_group,
         prevalence=roles.prevalence,
         positives_only=roles.positives_only,
+        decider=roles.decider and values.coded(table.column(roles.decider), roles.missing),
         **rates | {name: _numbers(table, column, roles) for name, column in per_row.items()},
         testing_only=_made_of(roles.testing_only, encoder),
         feature_names=encoder.feature_names,
@@ -234,6 +235,7 @@ def _read(
             "time": str(roles.time),
             "weight": str(roles.weight),
             "testing_probability": str(roles.testing_probability),
+            "decider": str(roles.decider),
         },
     )
     checks.mention_small_groups(problem.group, problem.group_names)

@@ -77,6 +77,9 @@ class Roles:
         "Share of people who have the outcome, if it is known from elsewhere: .12; .10-.14, a 95 % "
         "interval; F=.1,M=.12 by group.",
     )
+    decider: str | None = _role(
+        "column", "Column that says who decided whom to test: a clinic, an officer, a judge."
+    )
     truth: str | None = _role(
         "column", "Column with everybody's true outcome, if it exists; for judging only."
     )

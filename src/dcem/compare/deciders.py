@@ -1,0 +1,152 @@
+"""Scores judged by who decides, beside the estimates that take features to explain testing.
+
+The bounds hold for every risk that deciders allow (`dcem.estimation.instrument`); contraction asks
+what a score finds with as many tests as deciders make (`dcem.estimation.contraction`). Both rest on
+people being comparable between deciders at equal features, and on nothing about who is tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dcem.compare.findings import PREFERRED, found, methods_named
+from dcem.compare.judge import Decision, Scored
+from dcem.compare.results import ByDecider, JudgedByDeciders, Standing
+from dcem.estimation.contraction import contraction
+from dcem.estimation.evaluator import Evaluator
+from dcem.estimation.findings import Finding
+from dcem.estimation.influence import People
+from dcem.estimation.instrument import (
+    Ends,
+    acting_bounds,
+    auc_bounds,
+    fit_instrument,
+    gain_bounds,
+)
+from dcem.estimation.instrument_checks import check_exclusion
+from dcem.estimation.results import EVERYBODY
+from dcem.metrics.estimate import Estimate
+from dcem.text import number, p_value, percent
+
+CLEAR = 0.05
+
+
+def judge_by_deciders(
+    evaluator: Evaluator,
+    scored: Mapping[str, Scored],
+    decision: Decision,
+    standings: Mapping[str, Standing],
+    random_state: int,
+) -> JudgedByDeciders | None:
+    """Every method by who decides; None where the table does not say."""
+    problem = evaluator.problem
+    if problem.decider is None:
+        return None
+    best = next((standings[key].best for key in PREFERRED if key in standings), "")
+    people = People.of(problem)
+    testing = evaluator.nuisances.testing
+    instrument = None
+    if not evaluator.lacking("tested"):
+        instrument = fit_instrument(problem, evaluator.fold, testing, random_state)
+    if instrument is None:
+        return JudgedByDeciders("too few people of each decider to tell deciders apart")
+    methods = {
+        name: ByDecider(
+            auc_bounds(instrument, people, one.rank),
+            **acting_bounds(instrument, people, decision.acted(one)),
+            contraction=contraction(instrument, people, one.rank),
+        )
+        for name, one in scored.items()
+    }
+    ahead = {
+        name: gain_bounds(instrument, people, scored[best].rank, one.rank)
+        for name, one in scored.items()
+        if best in scored and name != best
+    }
+    everybody = {EVERYBODY: np.ones(len(problem), bool)}
+    crossing = check_exclusion(instrument, people, everybody)[EVERYBODY].p_value
+    return JudgedByDeciders("", methods, best, ahead, crossing)
+
+
+def about_deciders(
+    judged: JudgedByDeciders | None, robust: Mapping[str, Estimate]
+) -> tuple[list[Finding], list[Finding]]:
+    """Findings and warnings; `robust` are the doubly robust AUCs."""
+    if judged is None or not judged.methods:
+        return [], []
+    if judged.crossing < CLEAR:
+        sentence = (
+            "Who decides has to do with the outcome, at equal features: bounds of deciders cross "
+            f"({p_value(judged.crossing)})."
+        )
+        text = "What is said by who decides does not hold here."
+        return [], [found("deciders-refuted", sentence, text, p_value=judged.crossing)]
+    told, warned = [], []
+    beyond = {
+        name: one
+        for name, one in robust.items()
+        if name in judged.methods and _beyond(one, judged.methods[name].auc)
+    }
+    if beyond:
+        name = next(iter(beyond))
+        bounds = judged.methods[name].auc
+        sentence = (
+            f"The AUC of {methods_named(list(beyond))} for everybody, such as "
+            f"{number(beyond[name].value)} of `{name}`, lies beyond what deciders allow "
+            f"({number(bounds.low.low)} to {number(bounds.high.high)})."
+        )
+        text = "Features do not explain who is tested, or chance does not say who decides."
+        warned.append(found("beyond-deciders", sentence, text, methods=list(beyond)))
+    if judged.ahead_of:
+        told.append(_lead(judged))
+    told += _contraction(judged)
+    return told, warned
+
+
+def _beyond(robust: Estimate, bounds: Ends) -> bool:
+    return robust.low > bounds.high.high or robust.high < bounds.low.low
+
+
+def _lead(judged: JudgedByDeciders) -> Finding:
+    """Whether the best stays ahead over all risks that deciders allow."""
+    stands = [name for name, by in judged.ahead_of.items() if by.low.low > 0]
+    opened = [name for name in judged.ahead_of if name not in stands]
+    best = f"`{judged.best}`"
+    if not opened:
+        sentence = (
+            f"{best} ranks better than {methods_named(stands)} at every risk that deciders allow."
+        )
+    else:
+        but = f" It does than {methods_named(stands)}." if stands else ""
+        sentence = (
+            f"If features do not explain testing, it is open whether {best} ranks better than "
+            f"{methods_named(opened)}: deciders allow risks at which it does not.{but}"
+        )
+    return found(
+        "lead-by-decider",
+        sentence,
+        "",
+        "note" if opened else "fine",
+        best=judged.best,
+        open=opened,
+        ahead_of=judged.ahead_of,
+    )
+
+
+def _contraction(judged: JudgedByDeciders) -> list[Finding]:
+    """What the best finds with as many tests as the middle of the deciders."""
+    levels = judged.methods[judged.best].contraction if judged.best in judged.methods else ()
+    if not levels:
+        return []
+    one = levels[len(levels) // 2]
+    than = "about as many as they do, or the table does not tell"
+    if one.gain.excludes(0):
+        than = "more than they do" if one.gain.value > 0 else "fewer than they do"
+    sentence = (
+        f"With as many tests as deciders of the level “{one.level}” ({percent(one.rate.value)} of "
+        f"people), `{judged.best}` finds {percent(one.score.value, 1)} of people positive: {than} "
+        f"({percent(one.deciders.value, 1)}; contraction)."
+    )
+    return [found("contraction", sentence, level=one.level, score=one.score, gain=one.gain)]

@@ -1,0 +1,151 @@
+"""A method that learns from how deciders differ, where features do not explain who is tested."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dcem.estimation.folds import person_folds
+from dcem.estimation.instrument import Instrument, fit_instrument
+from dcem.estimation.nuisances import fit_nuisances
+from dcem.estimation.outcomes import true_risk
+from dcem.learners import make_learner
+from dcem.methods.base import Prepared, SelectiveClassifier
+from dcem.methods.learning import lot
+from dcem.table import checks
+from dcem.text import percent
+
+FOLDS = 3
+# Variance of deciders' testing rates at given features that counts as much as what the tested show.
+LITTLE = 0.003
+ASSUMPTION = "At equal features, who decides has nothing to do with the outcome."
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InstrumentClassifier(SelectiveClassifier):
+    """Learn a risk from what deciders who test more find more (decider as an instrument).
+
+    *Idea.* Deciders see what the table does not show, so the tested mislead about the untested. But
+    if chance says who decides, deciders who test more show what is behind further tests: at
+    features x one more test finds r(x) = Cov(positive, z | x) / Cov(tested, z | x), where z is how
+    much a person's decider tests. And every decider bounds the risk at x: it is at least what they
+    find positive, and at most what they do not find negative. "point" takes r(x), kept inside the
+    bounds [l(x), u(x)]; "partial" takes their middle, which assumes nothing about people whom no
+    decider tests: acting where it exceeds c is the choice with the least regret at worst, for every
+    c at once (with c = 1/2 it is the rule that the paper learns by weighted classification). The
+    risk of each row comes from models fitted to others, and a learner is fitted to it.
+
+    *Assumption.* At equal features, who decides has nothing to do with the outcome. For "point",
+    too: people about whom deciders differ have, at equal features, the mean risk of everybody.
+
+    *When it fails.* Where deciders get different people in ways that the table does not show, it is
+    wrong with nothing to show it; `dcem audit` checks what can be checked. Where deciders hardly
+    differ they tell little: "point" then is drawn towards what the tested show, and the middle of
+    "partial" mostly says who is tested. Without a `decider` all people have the same one.
+
+    Parameters
+    ----------
+    identification
+        "point" or "partial".
+    learner
+        One of `dcem.learners.LEARNERS`: "linear", "boost", "forest", "perceptron".
+    n_members
+        Models, fitted to rows with random weights; their mean is the score.
+
+    Attributes
+    ----------
+    risk_
+        What the learner was fitted to, of each training row.
+    bounds_
+        Both bounds of it [n, 2].
+    deciders_
+        Who decided, in words.
+
+    References
+    ----------
+    J. Chen, Z. Li and X. Mao, "Learning under selective labels with heterogeneous decision-makers:
+    an instrumental variable approach", 2023. L. Wang and E. Tchetgen Tchetgen, "Bounded, efficient
+    and multiply robust estimation of average treatment effects using instrumental variables",
+    JRSS-B 2018 (the ratio). Figures: docs/deciders.md.
+    """
+
+    identification: str = "point"
+    learner: Any = "forest"
+    n_members: int = 1
+
+    name: ClassVar[str] = "instrument"
+    in_short: ClassVar[str] = "learns from how deciders differ"
+    corrects_tests: ClassVar[bool] = True
+
+    @property
+    def uses_validation(self) -> bool:
+        """No: every row is held out once."""
+        return False
+
+    def _fit(self, data: Prepared) -> None:
+        if self.identification not in ("point", "partial"):
+            raise checks.InputError(
+                f'identification is "point" or "partial", got {self.identification!r}.'
+            )
+        problem, seed = data.problem, data.seeds[0]
+        folds = min(FOLDS, int(problem.person.max()) + 1)
+        fold = person_folds(problem, folds, seed)
+        models = fit_nuisances(problem, fold, seed)
+        shown, testing = true_risk(problem, models.outcome), models.testing
+        instrument = None
+        if problem.decider is not None:
+            instrument = fit_instrument(problem, fold, testing, seed)
+        low, high = testing * shown, 1 - testing * (1 - shown)  # one decider for all
+        self.deciders_ = ""
+        if instrument is not None:
+            ends = instrument.predicted
+            low, high = np.minimum(*ends), np.maximum(*ends)  # they may cross by chance
+            rates = [float((instrument.found + instrument.cleared)[:, z].mean()) for z in (0, -1)]
+            self.deciders_ = (
+                f"The outcome of everybody, from {len(instrument.names)} levels of deciders by "
+                f"whom {percent(rates[0])} to {percent(rates[1])} of people with the same features "
+                f"are tested. {ASSUMPTION}"
+            )
+            shown = found_by_more_tests(instrument, shown)
+        elif problem.decider is None:
+            checks.notice(
+                "'instrument' learns from how deciders differ, and is not told who decided "
+                "(`decider`): it learns what the tested show."
+            )
+        else:
+            checks.notice(
+                "There are too few people of each decider to tell deciders apart: 'instrument' "
+                "learns what the tested show."
+            )
+        self.bounds_ = np.stack([low, high], axis=1)
+        self.risk_ = (
+            np.clip(shown, low, high) if self.identification == "point" else (low + high) / 2
+        )
+        weight = np.ones(len(problem)) if problem.weight is None else problem.weight
+        person = None if problem.id is None else problem.person
+        self.models_ = [
+            make_learner(self.learner, one, squared=True).fit(
+                problem.X,
+                self.risk_,
+                weight * lot(person, len(weight), one) if number else weight,
+                person=person,
+            )
+            for number, one in enumerate(data.seeds)
+        ]
+
+    def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
+        """Scores `[members, n]`, a model each."""
+        return np.stack([model.predict_proba(X)[:, 1] for model in self.models_])
+
+
+def found_by_more_tests(instrument: Instrument, shown: np.ndarray) -> np.ndarray:
+    """What one more test finds at each row's features [n], drawn to `shown` where that is unclear.
+
+    Cov(positive, z | x) / Cov(tested, z | x), with z = P(tested | x, level).
+    """
+    rate = instrument.found + instrument.cleared
+    off = instrument.chance * (rate - (instrument.chance * rate).sum(axis=1, keepdims=True))
+    found, tested = ((off * one).sum(axis=1) for one in (instrument.found, rate))
+    return np.asarray((found + LITTLE * shown) / (tested + LITTLE))
