@@ -41,7 +41,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     about the untested, tests say little of who is right there: the more they do so, the more DCEM
     counts, up to three quarters. Last, log-odds are shifted and stretched so that held-out tests,
     weighted alike, come true as often as they should: scores are risks, and ranks are as before.
-    Where rows have a time, the latest third of the tests counts for that.
+    Where rows have a time, the latest third of the tests decides on the shift.
 
     *Assumption.* Features and group explain who is tested; features explain the outcome; a test
     tells the truth, or errs at stated rates. The weights and the recalibration need overlap: people
@@ -185,11 +185,11 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
             everybody = np.stack([fitted.log_odds[part] for part in self.parts])  # [parts, n]
             ratio = _differ_more(everybody, problem.tested, shares)
             shares = _leaning(shares, self.parts.index(EXTRAPOLATES), ratio)
-        line = (0.0, 1.0)
-        if self.calibrated_:
+        line = _recalibration(shares @ z, y, weight, told) if self.calibrated_ else (0.0, 1.0)
+        if self.calibrated_ and problem.time is not None:
             now = _recent(problem, seen)
-            of = None if told is None else told[now]
-            line = _recalibration((shares @ z)[now], y[now], weight[now], of)
+            share = weight[now] / weight[now].sum()
+            line = _intercept(line[1] * (shares @ z)[now], y[now], share), line[1]
         self.weights_ = dict(zip(self.parts, shares.tolist(), strict=True))
         means = losses @ weight / weight.sum()
         self.losses_ = dict(zip(self.parts, means.tolist(), strict=True))
@@ -216,17 +216,14 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
 
 
 def _recent(problem: SelectiveLabels, seen: np.ndarray) -> np.ndarray:
-    """The tests to recalibrate by `[tests]`: the latest, where rows have a time and enough tests.
+    """The tests that say how common the outcome is now `[tests]`: the latest, if they are enough.
 
     What holds now counts, not what held on average since the table begins.
     """
-    everything = np.ones(int(seen.sum()), bool)
-    if problem.time is None:
-        return everything
     recent = latest(problem, RECENT)[seen]
     y = problem.y_obs[seen][recent]
     enough = min((y == 1).sum(), (y == 0).sum()) >= FEWEST_RECENT
-    return recent if enough else everything
+    return recent if enough else np.ones(len(recent), bool)
 
 
 def _losses(

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import People, Z, of_people
+from dcem.estimation.periods import latest
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD
@@ -82,6 +84,8 @@ class Baseline:
     positive: Mapping[str, Estimate] = field(default_factory=dict)  # share of the tested
     prevalence: Mapping[str, Estimate] = field(default_factory=dict)  # doubly robust
     judged: Judged | None = None
+    # how uncertain its mean risk and its calibration slope are: it was fitted to a sample
+    doubt: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -90,9 +94,10 @@ class Baseline:
         encoder: Encoder,
         standard: np.ndarray,
         unlike: np.ndarray,
+        score: np.ndarray,
         evaluator: Evaluator,
     ) -> Baseline:
-        """Of a table: `standard [n, inputs]` are its standardised features."""
+        """Of a table: `standard [n, inputs]` are its standardised features, `score [n]` risks."""
         people, known = People.of(problem), rates(problem, evaluator)
         inputs = _chosen(standard, problem.tested)
         coefficients, covariance = _logistic(
@@ -111,6 +116,7 @@ class Baseline:
             tested=known["tested"],
             positive=known["positive"],
             prevalence=known["prevalence"],
+            doubt=_doubt(problem, score, evaluator),
         )
 
     def expected(
@@ -185,6 +191,18 @@ def rates(problem: SelectiveLabels, evaluator: Evaluator) -> dict[str, dict[str,
         found["positive"][name] = people.proportion(problem.y_obs == 1, mine & problem.tested)
         found["prevalence"][name] = evaluator.prevalence("dr", group)
     return found
+
+
+def _doubt(problem: SelectiveLabels, score: np.ndarray, evaluator: Evaluator) -> dict[str, float]:
+    """Standard errors of what recalibrated a model: weighted tests, for its level the latest."""
+    of = evaluator.masses["ipw"]
+    level = of if problem.time is None else of.among(latest(problem, 1 / 3))
+    found = {
+        "calibration": measures.calibration_in_the_large(score, level),
+        "slope": measures.calibration_slope(score, of),
+    }
+    errors = {name: one.standard_error(evaluator.person) for name, one in found.items()}
+    return {name: error if np.isfinite(error) else 0.0 for name, error in errors.items()}
 
 
 def column_features(encoder: Encoder, X: np.ndarray) -> list[tuple[Encoding, np.ndarray]]:

@@ -46,6 +46,9 @@ ERROR = 0.05  # of an alarm although nothing changed, all four questions togethe
 QUESTIONS = 4
 STABILITY = 0.02  # population stability index below which a change does not matter
 LEAST = {"tested": 0.02, "prevalence": 0.02, "calibration": 0.02, "auc": 0.02, "slope": 0.2}
+OWN_LEVELS = (
+    1.5  # times the variance of a level: that of the model, and of those judged in its stead
+)
 FEW = 5  # people that a bin should expect, for the test to be right
 UNLIKE = "(unlike anybody tested)"
 
@@ -258,16 +261,15 @@ def _holds(
         found.append(_change("auc", key, was, auc, auc.minus(was)))
     if not calibrated:
         return found
+    level = np.sqrt(OWN_LEVELS) * then.doubt["calibration"]
     for key, off in judge.calibration_in_the_large(target, score).items():
         was = before.calibration_in_the_large.get(key, unknown) if before else unknown
+        difference = Estimate(nan, reason=was.reason)
         if was.estimable:
-            difference = off.minus(was)
-        elif key == EVERYBODY and then.prevalence[EVERYBODY].estimable:
-            # it was right then, as far as what was found then is certain
-            doubt = Z * standard_error(then.prevalence[EVERYBODY])
-            difference = off.minus(Estimate(0.0, -doubt, doubt))
-        else:
-            difference = Estimate(nan, reason=was.reason)
+            # the models that were judged had levels of their own, if these are of the latest rows
+            difference = _doubted(off.minus(was), level if then.period else 0.0)
+        elif key == EVERYBODY:  # it was right then, as far as what was found then is certain
+            difference = _doubted(off, then.doubt["calibration"])
         found.append(_change("calibration", key, was, off, difference))
     why = judge.lacking(target)
     slope = Statistic(nan, np.zeros(len(score)))
@@ -275,8 +277,14 @@ def _holds(
         slope = measures.calibration_slope(score, judge.masses[target])
     now = slope.estimate(judge.person) if not why else Estimate(nan, reason=why)
     right = Estimate(1.0, 1.0, 1.0)
-    found.append(_change("slope", EVERYBODY, right, now, now.minus(right)))
+    difference = _doubted(now.minus(right), then.doubt["slope"])
+    found.append(_change("slope", EVERYBODY, right, now, difference))
     return found
+
+
+def _doubted(found: Estimate, error: float) -> Estimate:
+    """A difference with one more error, that of what it is held against."""
+    return found.minus(Estimate(0.0, -Z * error, Z * error))
 
 
 def _change(about: str, of: str, then: Estimate, now: Estimate, difference: Estimate) -> Change:

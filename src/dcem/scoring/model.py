@@ -264,7 +264,9 @@ class TableModel:
         evaluator = Evaluator(problem, fold=fold, nuisances=nuisances)
         return replace(
             self,
-            baseline=Baseline.of(problem, self.encoder, new.standard, new.unlike, evaluator),
+            baseline=Baseline.of(
+                problem, self.encoder, new.standard, new.unlike, new.score, evaluator
+            ),
             effects=questions.answer(questions.ask(score)),
             testing_effects=effects_on_testing(questions, nuisances.testing_model, problem),
         )
