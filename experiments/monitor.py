@@ -195,7 +195,8 @@ def means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def run(out: Path, repetitions: int, splits: int, jobs: int, seconds: float) -> None:
-    os.environ["OMP_NUM_THREADS"] = "1"  # read by the workers: one core each
+    # read by the workers: one core each
+    os.environ |= {"OMP_NUM_THREADS": "1", "LOKY_MAX_CPU_COUNT": "1"}
     tasks = {
         "monitor_time": [(split, drift, seed) for seed in range(splits) for drift in (0.0, 1.5)],
         "monitor": [(watched, several, seed) for seed in range(repetitions) for several in (1, 4)],
