@@ -5,7 +5,7 @@
 Writes a table of numbers (some missing), categories, yes/no and dates, fits a model to its first
 10,000 rows, and scores all of it with the command, in a process of its own so that the peak memory
 is its own. Besides the wall clock it prints the processor time: on a machine that others use too,
-rows a second of one undisturbed core follow from it.
+rows per second of one undisturbed core follow from it.
 """
 
 from __future__ import annotations

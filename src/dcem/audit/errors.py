@@ -7,8 +7,8 @@ masses are linear in the results (`dcem.estimation.outcomes`): with s and c, a r
 of a total v becomes (p - (1 - c) v) / (s + c - 1).
 
 A test that finds less in one group makes the outcome look rarer there. If it raises no false
-alarms, prevalences p < q of two groups would be equal in truth if the sensitivity in the first were
-p / q of that in the second. Nobody sees that in the table.
+alarms, prevalences p < q of two groups would be equal in truth if the test sensitivity in the first
+were p / q of that in the second. Nobody sees that in the table.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def artificial(
 
 
 def _tell(progress: "Progress") -> None:
-    """One line a stage, on stderr; counts and seconds only."""
+    """One line per stage, on stderr; counts and seconds only."""
     place = f"[{progress.number:>2}/{progress.of}]"
     if progress.state == "running":
         typer.echo(f"{place} {progress.question}", err=True)

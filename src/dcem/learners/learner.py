@@ -29,7 +29,7 @@ BLOCK = 512  # rows scored at a time
 CLIP = 1e-6  # probabilities that come from counting are kept this far from 0 and 1
 ROUNDS = 10  # of expectation-maximisation with a classifier that knows labels only
 # Features [n, d], labels [n], weights [n]; and, where labels are results of a test that errs, its
-# sensitivity and specificity [n, 2].
+# test sensitivity and specificity [n, 2].
 Rows = (
     tuple[np.ndarray, np.ndarray, np.ndarray]
     | tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]

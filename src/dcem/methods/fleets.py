@@ -43,7 +43,7 @@ class FleetData:
 
     train: Rows  # columns y, tested, group, weight and, for oracles, truth
     validation: Rows | None
-    seeds: list[int]  # [M], one a network
+    seeds: list[int]  # [M], one per network
     n_groups: int
     device: torch.device
     batch_size: int | None
@@ -62,7 +62,7 @@ class FleetData:
         return replace(self, train=change(self.train), validation=held)
 
     def fleet(self, architecture: Architecture) -> Fleet:
-        """Untrained networks, one a seed, where the rows live and as precise as they."""
+        """Untrained networks, one per seed, where the rows live and as precise as they."""
         return Fleet.initial(architecture, self.seeds, device=self.device, dtype=self.train.X.dtype)
 
 

@@ -62,7 +62,7 @@ class Noise:
         return _mix(state.reshape(-1, 1, 1) + (counter + 1) * _GOLDEN)
 
     def uniform(self, row: Tensor, *, stream: int = 0) -> Tensor:
-        """Uniform in (0, 1), one a row: `[M, N]`; `row` holds row numbers `[N]` or `[M, N]`."""
+        """Uniform in (0, 1), one per row: `[M, N]`; `row` holds row numbers `[N]` or `[M, N]`."""
         return self._fraction(self._words(row, 1, stream).squeeze(-1), 40)
 
     def normal(self, row: Tensor, n_columns: int, *, stream: int = 0) -> Tensor:

@@ -61,7 +61,7 @@ def compare_published(results: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     results
-        One row a fit, with at least `q_y, k, q_t, phase, method, auc, roc_gap` (phase in degrees;
+        One row per fit, with at least `q_y, k, q_t, phase, method, auc, roc_gap` (phase in degrees;
         sepsis rows have `beta` instead of q_y and phase). Rows of another `stream`, `variant` or
         `schedule` than "published" are left out; so are rows whose `label` says that they are
         something else than the method of the figures. `benchmark` and `label` tell the rows of the

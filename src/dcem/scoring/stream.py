@@ -1,7 +1,7 @@
 """Scores for a file of any length, in bounded memory and in the order of its rows.
 
-The file is read in batches; a few of them are encoded and scored at a time, one a core; results are
-written as they come, under a temporary name that becomes the final one when all is done.
+The file is read in batches; a few of them are encoded and scored at a time, one per core; results
+are written as they come, under a temporary name that becomes the final one when all is done.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def errors(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def calibration(found: Found) -> Picture:
-    """Calibration of the testing probability at three temperatures, one thin line a boundary."""
+    """Calibration of the testing probability at three temperatures, one thin line per boundary."""
     table = found.rows
     caption = (
         "Calibration of the testing probability t̂ after division of its log-odds by τ: one thin "

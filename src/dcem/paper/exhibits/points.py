@@ -112,7 +112,7 @@ def side_by_side(
     *,
     written: bool = False,
 ) -> Any:
-    """Two panels, gap and AUC, one row a method with both sides; `written` adds the numbers."""
+    """Two panels, gap and AUC, one row per method with both sides; `written` adds the numbers."""
     figure = new_figure(9.6, 1.35 + 0.46 * len(names))
     figure.get_layout_engine().set(wspace=0.05)
     panels = figure.subplots(1, 2, sharey=True)
