@@ -17,6 +17,7 @@ from dcem.app.places import Place
 from dcem.app.runs import Run
 from dcem.app.steps import recipe
 from dcem.cli import app as cli
+from dcem.table.messages import InputError
 from dcem.table.read import read_whole
 
 ROLES = {"label": "contraband_found", "tested": ["searched"], "group": ["subject_race"]}
@@ -185,3 +186,22 @@ def test_a_fit_can_go_on_from_an_earlier_model_once_tests_were_drawn(app) -> Non
         assert "--method" not in made.words
         assert "start=start" in made.python
         compile(made.python, "shown", "exec")
+
+
+def test_a_strength_of_the_unmeasured_goes_with_every_step_that_takes_one(app) -> None:
+    write_stops(app.tables / "stops.csv", 60)
+    study = app.work.open(Place(app.tables / "stops.csv"))
+    study.say({**ROLES, **MORE})
+    study = app.work.study(study.name)
+    for step in ("audit", "compare", "fit"):
+        form = Posted({"bounds": ["1.5"], "method": ["auto" if step == "fit" else "ipw"]})
+        made = recipe(study, step, form)
+        assert made.words[made.words.index("--bounds") + 1] == "1.5"
+        assert "1.5" in made.python
+        compile(made.python, "shown", "exec")
+        assert (
+            "--bounds" not in recipe(study, step, Posted({"method": form.fields["method"]})).words
+        )
+    for wrong in ("0.5", "many"):
+        with pytest.raises(InputError, match="bounds"):
+            recipe(study, "audit", Posted({"bounds": [wrong]}))

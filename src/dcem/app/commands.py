@@ -123,7 +123,7 @@ def checked(study: Study) -> Recipe:
     )
 
 
-def audited(study: Study, out: Path) -> Recipe:
+def audited(study: Study, out: Path, bounds: float | None = None) -> Recipe:
     """The audit."""
     page, data = (study.shown(out / f"audit.{ending}") for ending in ("html", "json"))
     found = study.roles is not None and study.roles.positives_only
@@ -133,9 +133,11 @@ def audited(study: Study, out: Path) -> Recipe:
         sources=Code("table.encoder.sources"),
         attributes=None if found else Code("table.by_attribute()"),
         suspicious=Code("{c.name: c.flag for c in table.columns if c.flag}"),
+        bounds=bounds,
     )
     python = f"{_table(study)}\naudit = {audit}\n{_written(study, 'audit', page)}"
-    return Recipe(_said(study, "audit", out, report=page, json=data), python, "audit.json")
+    said = _said(study, "audit", out, bounds=bounds, report=page, json=data)
+    return Recipe(said, python, "audit.json")
 
 
 def compared(study: Study, out: Path, methods: Sequence[str], **how: Any) -> Recipe:
@@ -164,6 +166,7 @@ def fitted(
     comparison: Path | None = None,
     start: Path | None = None,
     judge: bool = False,
+    bounds: float | None = None,
 ) -> Recipe:
     """The model; with a comparison, `auto` goes by it; with a `start`, it goes on from there."""
     folder = study.shown(out / "model")
@@ -182,6 +185,9 @@ def fitted(
         how["start"] = Code("start")
     lines += _reading(study, encoder=Code("start.encoder") if earlier else None)
     lines.append(f"model = {call('dcem.scoring.fit_table', 'table', **how)}")
+    if bounds is not None:
+        lines.insert(0, "from dcem.scoring.bounds import with_bounds\n")
+        lines.append(f"model = with_bounds(model, table, {bounds:g})")
     if judge and study.roles is not None and study.roles.positives_only:
         lines.append("judged = dcem.compare_found(table.problem, [model.name])")
     elif judge:
@@ -195,12 +201,20 @@ def fitted(
         comparison=by,
         start_from=earlier,
         judge=judge,
+        bounds=bounds,
         out=folder,
     )
     return Recipe(said, "\n".join(lines), "model")
 
 
-def scored(study: Study, model: Path, people: Place, out: Path, **rule: float) -> Recipe:
+def scored(
+    study: Study,
+    model: Path,
+    people: Place,
+    out: Path,
+    bounds: float | None = None,
+    **rule: float,
+) -> Recipe:
     """The scores of a file; with a `capacity` or a `threshold`, the highest are flagged."""
     places = study.shown(model), study.shown(people.path)
     written = study.shown(out / "scores.csv")
@@ -215,9 +229,10 @@ def scored(study: Study, model: Path, people: Place, out: Path, **rule: float) -
             repr(written),
             query=people.query,
             rule=Code(call("Rule", **rule)) if rule else None,
+            bounds=bounds,
         )
     )
-    said = words("predict", *places, out=written, query=people.query, **rule)
+    said = words("predict", *places, out=written, query=people.query, bounds=bounds, **rule)
     return Recipe(said, python, "scores.csv")
 
 

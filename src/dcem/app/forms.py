@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from dcem.app.guard import Keys, same
+from dcem.estimation.bounds import check_strength
 from dcem.table.messages import InputError
 
 SECRET = "secret"  # the name of its field
@@ -45,6 +46,16 @@ class Posted:
             what = name.replace("_", " ")
             raise InputError(f"{what}: {text!r} is not a whole number from {least:,} to {most:,}.")
         return int(text)
+
+    def strength(self) -> float | None:
+        """How strong something unmeasured may be; None if nothing was stated."""
+        text = self.get("bounds").strip()
+        if not text:
+            return None
+        try:
+            return check_strength(float(text))
+        except ValueError:
+            raise InputError(f"bounds: {text!r} is not a number.") from None
 
     def require(self, keys: Keys) -> None:
         """Refuse a form that is not of these pages."""

@@ -34,7 +34,7 @@ def recipe(study: Study, step: str, form: Posted) -> Recipe:
     if step == "times":
         return commands.checked(study)
     if step == "audit":
-        return commands.audited(study, out)
+        return commands.audited(study, out, form.strength())
     if step == "compare":
         chosen = [name for name in form.fields.get("method", ()) if name in comparable(study)]
         if form.fields and not chosen:
@@ -47,14 +47,15 @@ def recipe(study: Study, step: str, form: Posted) -> Recipe:
         usual = {"folds": FOLDS, "max_rows": ROWS, "planted": PLANTED}
         changed = {name: value for name, value in how.items() if value != usual[name]}
         named = [] if set(chosen) == set(usual_of(study)) else chosen
-        return commands.compared(study, out, named, **changed)
+        return commands.compared(study, out, named, **changed, bounds=form.strength())
     if step == "fit":
         method = form.get("method", "auto")
         if method != "auto" and method not in fittable(study):
             raise InputError(f"There is no method {method!r} to be fitted.")
         start = earlier(study).get(form.get("start"))
         judge = bool(form.get("judge"))
-        return commands.fitted(study, out, method, latest(study, "compare"), start, judge)
+        comparison = latest(study, "compare")
+        return commands.fitted(study, out, method, comparison, start, judge, form.strength())
     model = latest(study, "fit")
     if model is None:
         raise InputError("Fit a model first.")
@@ -63,7 +64,7 @@ def recipe(study: Study, step: str, form: Posted) -> Recipe:
         if share and risk:
             raise InputError("Flag people by their number or by their risk, not by both.")
         rule = {"capacity": share} if share else {"threshold": risk} if risk else {}
-        return commands.scored(study, model, study.people, out, **rule)
+        return commands.scored(study, model, study.people, out, form.strength(), **rule)
     budget = form.whole("budget", BUDGET, 0, MOST)
     return commands.next_tested(study, model, study.people, out, budget)
 
