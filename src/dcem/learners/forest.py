@@ -28,11 +28,16 @@ class Forest(TreeLearner):
     scorer = LargeTreesScorer
 
     def __init__(
-        self, seed: int = 0, squared: bool = False, trees: int = TREES, share: float | None = None
+        self,
+        seed: int = 0,
+        squared: bool = False,
+        trees: int = TREES,
+        share: float | None = None,
+        threads: int = 1,
     ):
         """`share` of the columns is looked at for each split; None takes the square root."""
         super().__init__(seed, squared)
-        self.n_trees, self.share = trees, share
+        self.n_trees, self.share, self.threads = trees, share, threads
 
     def _learn(self, sample: Sample, validation: Rows | None) -> None:
         """Validation rows are not needed. Where a test errs, a leaf is the mean of the truth."""
@@ -46,7 +51,7 @@ class Forest(TreeLearner):
             min_samples_leaf=max(smallest_leaf(person, len(y)), len(y) // MOST_LEAVES),
             max_features=max(1, round(self._looked_at(rows.shape[1]))),
             random_state=self.seed % 2**32,
-            n_jobs=1,
+            n_jobs=self.threads,
         ).fit(rows, y, sample_weight=weight)
         trees = [tree.tree_ for tree in forest.estimators_]
         self._set(Trees.from_sklearn(trees, [tree.value.ravel() / n_trees for tree in trees]))

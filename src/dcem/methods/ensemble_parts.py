@@ -6,15 +6,16 @@ score for every row by a model that does not know it, and the mean of the list i
 Threads do the fitting. Boosted trees, forests and linear models leave Python while they work, and
 all networks train as one stack: the time is about that of the networks, if there are two cores.
 Their steps are too small for threads, so where there are many cores and rows, each network has a
-process. Every piece of work has its own seed and runs on one thread, so that results do not depend
-on how many there are.
+process; only they need to know who is tested, and the other parts begin beside the models of that.
+Every piece of work has its own seed, and threads share out trees alone, so that results do not
+depend on how many there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from multiprocessing import current_process
 from threading import Lock
@@ -43,6 +44,7 @@ from dcem.methods.tables import Table
 from dcem.table.labels import SelectiveLabels
 
 PARTS = ("network", "boost", "forest", "linear")
+LONGEST_FIRST = ("forest", "boost", "linear")
 # One of several models, once per fold, can be smaller than a model that stands alone.
 OPTIONS: dict[str, dict[str, Any]] = {
     "boost": {"quick": True},
@@ -153,8 +155,8 @@ def fit_parts(
     few = np.random.default_rng(seed).permutation(len(table)) < most
 
     policy_work, other_work = round(TESTING_TAKES * steps), round(OTHERS_TAKE * steps)
-    others = sum(name != "network" for name in names)
-    work = len(numbers) * (policy_work + others * other_work) + steps * ("network" in names)
+    n_others = sum(name != "network" for name in names)
+    work = len(numbers) * (policy_work + n_others * other_work) + steps * ("network" in names)
     tally = Tally(work, progress)
 
     def testing(k: int) -> Any:
@@ -163,13 +165,19 @@ def fit_parts(
         tally.add(policy_work)
         return fitted
 
+    cores = n_jobs or cpu_count()
+    spare = max(1, cores // (2 * len(numbers)))  # threads of a forest, which takes longest
+
     def learner(name: str, k: int) -> Any:
         learns, held = ~inside[k] & tested, inside[k] & tested
-        fitted = _fitted(name, table.X, table.y, table, learns, held, seed + k)
+        fitted = _fitted(name, table.X, table.y, table, learns, held, seed + k, spare)
         tally.add(other_work)
         return fitted
 
-    cores = n_jobs or cpu_count()
+    def inputs() -> tuple[Scaling, Table]:
+        scaling = start.networks[0].scaling if start else Scaling.fit(table.X, table.person)
+        return scaling, replace(table, X=scaling(table.X))
+
     apart = None
     wide = cores >= CORES_FOR_PROCESSES and len(table) >= ROWS_FOR_PROCESSES
     if wide and "network" in names and not current_process().daemon:  # daemons have no children
@@ -180,24 +188,35 @@ def fit_parts(
         threadpool_limits(1),
         ThreadPoolExecutor(max(1, min(cores, 4 * len(numbers)))) as workers,
     ):
-        policies = list(workers.map(testing, range(len(numbers))))
-        z_tested = _out_of_fold(policies, inside, policy, workers)
+        of_testing = [workers.submit(testing, k) for k in range(len(numbers))]
         pending: dict[str, list[Future[Any]]] = {}
-        for name in sorted(names, key=PARTS.index):  # what takes longest begins first
-            if name != "network":
-                pending[name] = [workers.submit(learner, name, k) for k in range(len(numbers))]
-            elif apart is None:
-                args = table, inside, z_tested, seed, steps, start
-                pending[name] = [workers.submit(fit_networks, *args, tally=tally)]
+
+        def begin(part: str) -> None:
+            pending[part] = [workers.submit(learner, part, k) for k in range(len(numbers))]
+
+        others = sorted(set(names) - {"network"}, key=LONGEST_FIRST.index)
+        scaled = workers.submit(inputs) if "network" in names else None
+        early = others[: max(0, cores // len(numbers) - 1)]  # for which there is room
+        for part in early:
+            begin(part)
+        policies = [one.result() for one in of_testing]
+        z_tested = _out_of_fold(policies, inside, policy, workers)
+        if scaled is not None:
+            scaling, rows = scaled.result()
+            if apart is None:
+                args = scaling, rows, inside, z_tested, seed, steps, start
+                pending["network"] = [workers.submit(fit_networks, *args, tally=tally)]
             else:
-                pending[name] = [
+                pending["network"] = [
                     apart.submit(
                         _network_apart,
-                        *(table, [inside[k]], z_tested, seed + k, steps),
+                        *(scaling, rows, [inside[k]], z_tested, seed + k, steps),
                         start.of(k) if start else None,
                     )
                     for k in range(len(numbers))
                 ]
+        for part in others[len(early) :]:
+            begin(part)
         models = {name: [one.result() for one in pending[name]] for name in names}
         if "network" in names:  # a piece of work was a whole stack, if of one
             models["network"] = [network for stack in models["network"] for network in stack]
@@ -214,13 +233,15 @@ def _fitted(
     learns: np.ndarray,
     held: np.ndarray,
     seed: int,
+    threads: int = 1,
 ) -> Any:
     """A learner of some rows, which chooses by others where there are any."""
+    options = OPTIONS.get(name, {}) | ({"threads": threads} if name == "forest" else {})
     rates = None if table.rates is None or y is not table.y else table.rates
     of_held, of_learns = (None if rates is None else rates[rows] for rows in (held, learns))
     validation = (X[held], y[held], table.weight[held], of_held) if held.any() else None
     person = None if table.person is None else table.person[learns]
-    return make_learner(name, seed, **OPTIONS.get(name, {})).fit(
+    return make_learner(name, seed, **options).fit(
         X[learns], y[learns], table.weight[learns], validation, person, of_learns
     )
 
@@ -241,6 +262,7 @@ def _out_of_fold(
 
 
 def fit_networks(
+    scaling: Scaling,
     table: Table,
     inside: list[np.ndarray],
     testing: np.ndarray,
@@ -254,14 +276,14 @@ def fit_networks(
 
     Pseudo-labels are renewed every few steps, as in `dcem`; batches are drawn so that at least
     half of their rows are tested, and weights undo that. Held-out tested rows say when to stop; for
-    networks with a `start`, those among them that they have not seen before.
+    networks with a `start`, those among them that they have not seen before. The features of the
+    `table` are inputs already, as `scaling` made them.
     """
     tested, y, told = table.tested > 0, table.y.astype(np.float32), table.get("evidence")
     weight = (table.weight / table.weight.mean()).astype(np.float32)
     u = np.clip(testing, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS).astype(np.float32)
     log_untested = -np.logaddexp(0, u)
-    scaling = start.networks[0].scaling if start else Scaling.fit(table.X, table.person)
-    inputs = scaling(table.X)
+    inputs = table.X
     seeds = [seed + k for k in range(len(inside))]
     stack = Stack.initial((inputs.shape[1], *HIDDEN, 1), seeds)
     if start:
@@ -300,7 +322,7 @@ def fit_networks(
         return mstep_loss(z, y[rows], u[rows], weight[rows])
 
     train(stack, inputs, batches, slope, [inputs[rows] for rows in held], watch, schedule)
-    return Perceptron.of(scaling, stack, table.X.shape[1])
+    return Perceptron.of(scaling, stack, len(scaling.preprocessor.median))
 
 
 @lru_cache
