@@ -38,17 +38,6 @@ def test_by_group_gives_the_logits_and_gradients_of_the_interactions(
     torch.testing.assert_close(*gradients, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("own_rows", [False, True])
-def test_by_group_is_a_product_a_group_however_many_networks(networks, own_rows, monkeypatch):
-    architecture, flat = networks
-    calls, logits = [], MLP.logits
-    monkeypatch.setattr(MLP, "logits", lambda self, *given: calls.append(1) or logits(self, *given))
-    shape = (NETWORKS, 50) if own_rows else (50,)
-    group = torch.arange(50).expand(shape) % GROUPS
-    logits_by_group(architecture, flat, torch.zeros(*shape, FEATURES).double(), group, GROUPS)
-    assert len(calls) == GROUPS
-
-
 def test_one_group_from_the_features_alone(networks):
     architecture, flat = networks
     X = torch.randn(50, FEATURES, dtype=torch.float64, generator=torch.Generator().manual_seed(1))

@@ -76,7 +76,7 @@ def compare(
     """
     from rich.console import Console
 
-    from dcem.compare.fitting import check_methods, default_methods
+    from dcem.compare.fitting import be_ready, check_methods, default_methods
     from dcem.compare.found import compare_found, found_compare_steps, usual_methods
     from dcem.compare.run import compare_methods, compare_steps
     from dcem.files import require_folder_place
@@ -101,6 +101,8 @@ def compare(
     names = check_methods(options.listed(method) if method else usual)
     for name in names:
         require_libraries(name)
+    if backend == "local":
+        be_ready(table)
     with console.status(f"reading {table} ..."):
         read = read_table(table, roles, query, most_rows=most_rows, random_state=seed)
     options.show_columns(read, console)

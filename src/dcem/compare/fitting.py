@@ -6,7 +6,10 @@ import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import chain
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -25,6 +28,7 @@ from dcem.table.labels import SelectiveLabels
 Progress = Callable[[str], None]
 TOGETHER = 4  # tables whose single networks are fitted as one fleet, at half the cost
 WORTH_A_PROCESS = 10_000  # rows to fit to, in all: below, starting processes takes longer
+TAKES_A_WHILE = 2_000_000  # bytes of a file, to be read
 # How long a fit takes, in units of a network's: for estimates of the time that is left.
 COSTS = {"ensemble": 3.0, "ipw": 1.5, "dr-learner": 3.0, "self": 5.0, "dividemix": 5.0}
 COST_OF_EM, COST_WITHOUT_NETWORK = 2.0, 0.2
@@ -137,16 +141,38 @@ def fit_and_score(
         for group in groups
     ]
     done: Iterable[list[tuple[str, int, Fitted]]]
-    workers = at_once(rows)
     if ray is not None:
         done = (found for _, found in shared_out(ray, _fits, jobs))
-    elif workers == 1:
+    elif at_once(rows) == 1:
         done = (_fits(*job) for job in jobs)
     else:
-        # one thread each: small products gain nothing from more
-        with parallel_config("loky", n_jobs=workers, inner_max_num_threads=1):
-            done = Parallel(return_as="generator_unordered")(delayed(_fits)(*job) for job in jobs)
+        done = _in_processes(delayed(_fits)(*job) for job in jobs)
     return chain.from_iterable(done)
+
+
+def _in_processes(calls: Iterable[Any]) -> Iterator[Any]:
+    """What the calls return, in any order; they begin at once, in as many processes as cores."""
+    # one thread each: small products gain nothing from more
+    with parallel_config("loky", n_jobs=cpu_count(), inner_max_num_threads=1):
+        return Parallel(return_as="generator_unordered")(calls)
+
+
+def be_ready(table: Path) -> None:
+    """Start the processes that will fit, so that they import while a table is read.
+
+    Not for a short file, which is read at once.
+    """
+
+    def start() -> None:
+        list(_in_processes(delayed(_import)() for _ in range(cpu_count())))
+
+    if cpu_count() > 1 and table.is_file() and table.stat().st_size > TAKES_A_WHILE:
+        Thread(target=start, daemon=True).start()
+
+
+def _import() -> None:
+    if works_here("tested-only"):
+        import_module("dcem.methods.fleets")
 
 
 def at_once(rows: int) -> int:

@@ -39,7 +39,6 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import t as student
-from sklearn.ensemble import HistGradientBoostingRegressor
 
 from dcem import metrics
 from dcem.compare.fitting import Part, Progress, check_methods, collected, fit_and_score
@@ -224,10 +223,11 @@ def fitted_index(problem: SelectiveLabels, nuisances: Nuisances) -> np.ndarray:
 
     The model sees the group too; trees that do not are fitted to what it predicts.
     """
-    trees = HistGradientBoostingRegressor(max_iter=60, random_state=0)
+    from lightgbm import LGBMRegressor
+
+    trees = LGBMRegressor(n_estimators=60, n_jobs=1, random_state=0, verbose=-1)
     risk = true_risk(problem, nuisances.outcome)
-    index: np.ndarray = trees.fit(problem.X, logit(risk)).predict(problem.X)
-    return index
+    return np.asarray(trees.fit(problem.X, logit(risk)).predict(problem.X))
 
 
 def make_task(

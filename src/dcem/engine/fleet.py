@@ -66,8 +66,9 @@ class Rows:
         """The rows `index [M, B]`, each network its own: features `[M, B, d]`, columns `[M, B]`."""
         if self.X.dim() == 2:
             X = self.X[index]
-        else:
-            X = self.X.gather(1, index.unsqueeze(-1).expand(-1, -1, self.X.shape[-1]))
+        else:  # whole rows of the tables one after the other: `gather` would copy number by number
+            first = torch.arange(len(index), device=index.device).unsqueeze(1) * self.X.shape[1]
+            X = self.X.reshape(-1, self.X.shape[-1])[index + first]
         columns = {
             name: column[index]
             if column.dim() == 1

@@ -117,17 +117,26 @@ class Questions:
     def ask(self, predict: Predict, some: np.ndarray | None = None) -> np.ndarray:
         """What a model says of (`some` of) the people, as they are and changed [1 + 3 c, people].
 
-        `predict` is given features, and the positions of the people they are made from.
+        `predict` is given features, and the positions of the people they are made from. Whom a
+        question leaves as they are, it need not ask about.
         """
         some = np.arange(len(self.rows)) if some is None else some
         n_questions = 1 + 3 * len(self.columns)
-        step = max(1, min(AT_ONCE, CELLS // self.X.shape[1]) // max(len(some), 1))
-        found = np.full((n_questions, len(some)), np.nan)
-        for first in range(0, n_questions if len(some) else 0, step):
-            asked = range(first, min(first + step, n_questions))
-            changed = [self._changed(number, some) for number in asked]
-            told = predict(np.concatenate(changed), np.tile(np.arange(len(some)), len(asked)))
-            found[asked.start : asked.stop] = told.reshape(len(asked), len(some))
+        if not len(some):
+            return np.empty((n_questions, 0))
+        X, at_once = self.X[some], min(AT_ONCE, CELLS // self.X.shape[1])
+        found = np.tile(predict(X, np.arange(len(some))), (n_questions, 1))
+        waiting: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # question, person, features
+        for number in range(1, n_questions):
+            changed = self._changed(number, some)
+            own = self.columns[(number - 1) // 3].features
+            at = np.flatnonzero((changed[:, own] != X[:, own]).any(axis=1))
+            waiting.append((np.full(len(at), number), at, changed[at]))
+            if number == n_questions - 1 or sum(len(one[1]) for one in waiting) >= at_once:
+                asked, people, rows = map(np.concatenate, zip(*waiting, strict=True))
+                if len(people):
+                    found[asked, people] = predict(rows, people)
+                waiting = []
         return found
 
     def _changed(self, number: int, some: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcem.table.disclosure import THRESHOLD
+from dcem.table.disclosure import THRESHOLD, enough_people
 
 BLOCK = 65_536  # rows worked on at a time: no second copy of a long table
 CELLS = 32_768  # of a block that stays in the cache
@@ -49,7 +49,7 @@ class Preprocessor:
         rows: np.ndarray | None = None,
         person: np.ndarray | None = None,
     ) -> Preprocessor:
-        """Learn from the training rows `rows` of `X [n, d]` (None: all), a column at a time.
+        """Learn from the training rows `rows` of `X [n, d]` (None: all), some columns at a time.
 
         `kind` is "standard", which scales features to the standard deviation `spread`, or None.
         `person [n]` says whose row it is; None, that each is somebody else's.
@@ -64,22 +64,28 @@ class Preprocessor:
         median, mean, scale = np.zeros(d), np.empty(d), np.empty(d)
         everybody = np.arange(len(X)) if person is None else person
         everybody = everybody if rows is None else everybody[rows]
+        n = len(everybody)
+        most = 1 if person is None or not n else np.unique(everybody, return_counts=True)[1].max()
+
         ever, told = np.zeros(d, dtype=bool), np.ones(d, dtype=bool)
-        for column in range(d):
-            values = X[:, column] if rows is None else X[rows, column]
-            missing = np.isnan(values)
-            ever[column] = missing.any()
-            present = values[~missing] if ever[column] else values
-            if ever[column]:
-                told[column] = len(np.unique(everybody[~missing])) >= THRESHOLD
-                present = present if told[column] else present[:0]
-            median[column] = np.median(present) if len(present) else 0.0
-            other = ~missing & (values != median[column])
-            if told[column] and len(everybody) >= 2 * THRESHOLD and other.sum() <= BLOCK:
-                told[column] = len(np.unique(everybody[other])) >= THRESHOLD
-            if ever[column] or not told[column]:
-                values = np.where(missing | ~told[column], median[column], values)
-            mean[column], scale[column] = values.mean(), values.std()
+        size = max(1, BLOCK // max(n, 1))
+        for first in range(0, d, size):
+            block = slice(first, first + size)
+            columns = X[:, block] if rows is None else X[rows, block]
+            columns = np.array(columns.T, order="C")  # [columns, n]
+            missing = np.isnan(columns)
+            ever[block] = missing.any(axis=1)
+            median[block] = np.median(columns, axis=1) if n else 0.0
+            for column in np.flatnonzero(ever[block]):
+                present = ~missing[column]
+                told[first + column] = enough_people(everybody, present, most)
+                values = columns[column, present] if told[first + column] else np.zeros(0)
+                median[first + column] = np.median(values) if len(values) else 0.0
+            others = ~missing & (columns != median[block, None])
+            for column in np.flatnonzero(told[block] & (n >= 2 * THRESHOLD)):
+                told[first + column] = enough_people(everybody, others[column], most)
+            np.copyto(columns, median[block, None], where=missing | ~told[block, None])
+            mean[block], scale[block] = columns.mean(axis=1), columns.std(axis=1)
         constant = scale <= 1e-12 * np.maximum(1.0, np.abs(mean))
         scale = np.where(told, np.where(constant, 1.0, scale) / spread, np.inf)
         return cls(median, mean, scale, np.flatnonzero(ever))

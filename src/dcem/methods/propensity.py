@@ -7,6 +7,7 @@ are the published 2d + 1 columns. Only the log-odds of being tested are used aft
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from dcem.table.checks import notice
 # Probabilities of a foreign model are kept this far from 0 and 1: log-odds must be finite.
 CLIP = 1e-6
 BLOCK = 65_536  # rows given their interactions at a time
-BY_GROUP_FROM = 1_024  # rows of a batch that are worth the sorting by group
+BY_GROUP_FROM = 512  # features and interactions that are worth the sorting of rows by group
 
 
 def architecture_of(settings: PropensitySettings, n_inputs: int, n_groups: int) -> MLP:
@@ -56,7 +57,7 @@ def fit_propensity(
     def objective(flat: Tensor, part: Rows) -> Tensor:
         if not minibatches:
             return cross_entropy(architecture.logits(flat, part.X), part)
-        if flat.device.type == "cpu" and part.X.shape[-2] >= BY_GROUP_FROM:
+        if flat.device.type == "cpu" and architecture.sizes[0] >= BY_GROUP_FROM:
             logits = logits_by_group(architecture, flat, part.X, part["group"], n_groups)
         else:
             logits = architecture.logits(flat, with_group(part.X, part["group"], n_groups))
@@ -102,29 +103,62 @@ def logits_by_group(
 ) -> Tensor:
     """Logits `[M, N, k]` of rows with their groups, without the interactions ever being written.
 
-    Rows are sorted by group, and each group goes through the networks as they treat it: a G-th of
-    the work. Where networks have rows of their own, a group is as long as in the network with the
-    most of it, and the others repeat rows that nobody reads. `X` is `[N, d]` or `[M, N, d]`,
-    `group` `[N]` or `[M, N]`.
+    `X` is `[N, d]` or `[M, N, d]`, `group` `[N]` or `[M, N]`.
     """
-    codes, table, first = torch.atleast_2d(group), X, torch.zeros(1, 1, dtype=torch.int64)
-    if X.dim() == 3:  # all networks' rows one after the other, and where each begins
-        codes, table = codes.expand(len(X), -1), X.flatten(0, 1)
-        first = torch.arange(len(X)).unsqueeze(1) * X.shape[1]
-    sizes = one_hot(codes, n_groups).sum(1)  # [M, G]
-    starts = sizes.cumsum(1) - sizes
-    widths = sizes.amax(0).tolist()
-    order = codes.argsort(1)
-    out = []
-    for code, width in enumerate(widths):
-        small, own = for_group(architecture, flat, code, n_groups)
-        place = starts[:, code, None] + torch.arange(width)
-        part = table[order.gather(1, place.clamp_max(codes.shape[1] - 1)) + first]
-        out.append(small.logits(own, part if len(part) == len(flat) else part[0]))
-    # back in the order of the rows: by how much a group begins later in `out` than when sorted
-    later = torch.tensor([0, *widths[:-1]]).cumsum(0) - starts
-    place = order.argsort(1) + later.gather(1, codes)
-    return Rows(torch.cat(out, 1)).take(place.expand(len(flat), -1)).X
+    (weight, bias), *rest = architecture.layers(flat)
+    hidden: Tensor = _ByGroup.apply(weight, bias, X, group, n_groups)
+    for weight, bias in rest:
+        hidden = torch.baddbmm(bias.unsqueeze(1), hidden.relu(), weight.mT)
+    return hidden
+
+
+class _ByGroup(torch.autograd.Function):
+    """The first layer of the propensity networks, `[M, N, out]`, a group at a time.
+
+    With the group fixed, each interaction is a feature again or zero: a G-th of the work. (On
+    narrow tables autograd's plain products are as fast.)
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, weight: Tensor, bias: Tensor, X: Tensor, group: Tensor, n_groups: int
+    ) -> Tensor:
+        n_networks, d = len(weight), X.shape[-1]
+        codes = torch.atleast_2d(group).expand(len(X) if X.dim() == 3 else -1, -1)
+        order = codes.argsort(1)
+        rows = Rows(X).take(order).X  # [M, N, d], or [1, N, d] where all networks have the same
+        ends = one_hot(codes, n_groups).sum(1).cumsum(1).tolist()
+        out = weight.new_empty(n_networks, codes.shape[1], weight.shape[1])
+        places = [  # network, its rows, group, where the group stands among them
+            (m, m % len(rows), code, slice(start, end))
+            for m in range(n_networks)
+            for code, (start, end) in enumerate(pairwise([0, *ends[m % len(rows)]]))
+            if end > start
+        ]
+        for m, own, code, place in places:
+            w, b = weight[m, :, :d], bias[m]
+            if code:
+                w = w + weight[m, :, code * d : (code + 1) * d]
+                b = b + weight[m, :, n_groups * d + code - 1]
+            torch.addmm(b, rows[own, place], w.T, out=out[m, place])
+        ctx.save_for_backward(rows, order)
+        ctx.places, ctx.n_groups, ctx.shape = places, n_groups, weight.shape
+        back = order.argsort(1).expand(n_networks, -1)
+        return Rows(out).take(back).X
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        rows, order = ctx.saved_tensors
+        d = rows.shape[-1]
+        upstream = Rows(grads[0]).take(order.expand(len(grads[0]), -1)).X
+        grad = upstream.new_zeros(ctx.shape)
+        for m, own, code, place in ctx.places:
+            found = upstream[m, place].T @ rows[own, place]  # [out, d]
+            grad[m, :, :d] += found
+            if code:
+                grad[m, :, code * d : (code + 1) * d] = found
+                grad[m, :, ctx.n_groups * d + code - 1] = upstream[m, place].sum(0)
+        return grad, upstream.sum(1), None, None, None
 
 
 def log_odds(fleet: Fleet, rows: Rows, n_groups: int) -> Tensor:

@@ -203,13 +203,15 @@ def _share_style(run: re.Match[str]) -> str:
 def inline_svg(drawing: Drawing) -> str:
     """A drawing as an accessible `<svg>` element to put into a page."""
     import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.text import Text
 
     stream = io.StringIO()
     for text in drawing.figure.findobj(Text):
         text.set_parse_math(False)  # a $ in a name is a $
     with matplotlib.rc_context({**PLAIN, "svg.hashsalt": drawing.name}):
-        drawing.figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+        # `savefig` would draw it twice, the first time for the layout alone
+        FigureCanvasSVG(drawing.figure).print_svg(stream, metadata={"Date": None, "Creator": None})
     svg = stream.getvalue()
     view_box = re.search(r'viewBox="[^"]+"', svg)
     assert view_box is not None  # matplotlib always writes one

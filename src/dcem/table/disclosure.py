@@ -90,6 +90,15 @@ def people_of(cluster: np.ndarray, person: np.ndarray, n_clusters: int) -> np.nd
     return np.bincount(pairs // width, minlength=n_clusters)
 
 
+def enough_people(person: np.ndarray, rows: np.ndarray, most: int) -> bool:
+    """Whether ten people or more have these rows, of which a person has `most` at most.
+
+    Of many rows it need not be counted.
+    """
+    n = int(np.count_nonzero(rows))
+    return n >= most * THRESHOLD or (n >= THRESHOLD and len(np.unique(person[rows])) >= THRESHOLD)
+
+
 def few_people(problem: SelectiveLabels, truth: np.ndarray | None = None) -> list[frozenset[str]]:
     """Of each group, and last of all together: the counts behind which 1 to 9 people stand.
 
@@ -107,11 +116,12 @@ def few_people(problem: SelectiveLabels, truth: np.ndarray | None = None) -> lis
         cells["unseen"] = (truth == 1) & ~cells["positive"]
     masks = [problem.group == code for code in range(problem.n_groups)]
     people = problem.person
+    most = int(np.bincount(people).max(initial=1))
     return [
         frozenset(
             key
             for key, cell in cells.items()
-            if 0 < len(np.unique(people[mask & cell])) < THRESHOLD
+            if (rows := mask & cell).any() and not enough_people(people, rows, most)
         )
         for mask in (*masks, np.ones(len(problem), bool))
     ]
