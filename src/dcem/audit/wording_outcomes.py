@@ -161,14 +161,13 @@ def _known_test(f: Finding, v: Mapping[str, Any]) -> Words:
             f"{times.reason}. Estimates{of} rest on features and group explaining who was tested.",
         )
     known = _share(stated) if stated.high > stated.low else percent(stated.value, 1)
-    both = f"The estimate that assumes it is {_share(guess)}; known is {known}"
     if f.key == "known-rate-agrees":
         low, high = (_times(end) for end in v["detectable"])
         return (
             f"A known prevalence does not contradict that features explain testing{of}",
-            f"{both}, {p_value(v['p_value'])}. If the odds of untested people were under {low} or "
-            f"over {high} times those of tested people with the same features, it would most "
-            "likely have been noticed (80 %).",
+            f"{_share(guess)} on that assumption; known is {known}, {p_value(v['p_value'])}. If "
+            f"the odds of untested people were under {low} or over {high} times those of tested "
+            "people with the same features, it would most likely have been noticed (80 %).",
         )
     less = "less" if v["difference"].value > 0 else "more"
     times_as = ""
@@ -181,8 +180,8 @@ def _known_test(f: Finding, v: Mapping[str, Any]) -> Words:
     return (
         f"Features do not explain who is tested{of}: estimated {percent(guess.value, 1)}, known "
         f"{percent(stated.value, 1)}",
-        f"{both}, {p_value(v['p_value'])}.{times_as} Or the known rate is of other people, or of "
-        "another outcome.",
+        f"It would be {_share(guess)} if they did; known is {known}, {p_value(v['p_value'])}."
+        f"{times_as} Or the known rate is of other people, or of another outcome.",
     )
 
 
