@@ -62,7 +62,8 @@ alike.
   are {ratio[diabetes]} of those of the tested for diabetes, {ratio[prediabetes]} for prediabetes:
   the sick are tested somewhat more often than the table explains. That is an anchor for the
   sensitivity analysis of the audit: there, what would change a conclusion is stated as such an
-  odds ratio.
+  odds ratio. Told how common diabetes is, the audit finds it without any other truth
+  ([rates that are known](known_rates.md)).
 
 With survey weights the default has {weighted[diabetes]} and {weighted[prediabetes]}.
 
