@@ -93,6 +93,7 @@ def fit(
     from dcem.compare.found import compare_found, found_compare_steps
     from dcem.compare.run import MAX_ROWS, compare_methods, compare_steps
     from dcem.estimation.bounds import check_strength
+    from dcem.estimation.ends import require_learnable
     from dcem.methods.choosing import Choice, choose
     from dcem.methods.fitting import require_no_record
     from dcem.methods.registry import METHODS
@@ -130,6 +131,8 @@ def fit(
             random_state=seed,
             encoder=start.encoder if start else None,
         )
+    if bounds is not None:
+        require_learnable(read.problem)
     options.show_columns(read, console)
     console.print()
     console.print(read.problem.summary(small_cells=False), markup=False)

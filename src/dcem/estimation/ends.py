@@ -238,22 +238,27 @@ class OutOfPart:
     predicted: np.ndarray  # risk at an odds ratio of 1, corrected
 
 
-def learn_ends(problem: SelectiveLabels, random_state: int = 0) -> tuple[Ends, OutOfPart]:
-    """Learn the ends from a table, from features alone: the group is not asked of new people."""
+def require_learnable(problem: SelectiveLabels) -> None:
+    """Refuse a table from which no ends can be learnt."""
     if problem.imperfect_test is not None or problem.known_prevalence:
         raise InputError(
             "Bounds of single people are learnt where tests do not err and no prevalence is "
             "stated: leave out these rates, or `bounds`."
         )
-    rng = np.random.default_rng(random_state)
-    problem = problem.subset(_drawn(problem.person, rng))
-    tested, y = problem.tested, problem.y_imputed
-    sides = [len(np.unique(problem.person[tested & (y == side)])) for side in (0, 1)]
-    if min(sides) < FEWEST_TESTED or sum(sides) < FEWEST_PEOPLE or tested.all():
+    sides = [len(np.unique(problem.person[problem.y_obs == side])) for side in (0, 1)]
+    if min(sides) < FEWEST_TESTED or sum(sides) < FEWEST_PEOPLE or problem.tested.all():
         raise InputError(
             f"Bounds need untested people, and at least {FEWEST_PEOPLE} tested ones with at least "
             f"{FEWEST_TESTED} positives and as many negatives: leave out `bounds`."
         )
+
+
+def learn_ends(problem: SelectiveLabels, random_state: int = 0) -> tuple[Ends, OutOfPart]:
+    """Learn the ends from a table, from features alone: the group is not asked of new people."""
+    require_learnable(problem)
+    rng = np.random.default_rng(random_state)
+    problem = problem.subset(_drawn(problem.person, rng))
+    tested, y = problem.tested, problem.y_imputed
     n_people = int(problem.person.max()) + 1
     part = person_folds(problem, FOLDS if n_people >= 100 else 2, rng)
     weight = np.ones(len(problem)) if problem.weight is None else problem.weight
