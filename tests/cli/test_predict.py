@@ -17,7 +17,7 @@ def test_decisions_are_written_printed_and_recorded(tmp_path, inside) -> None:
     (tmp_path / "dcem.toml").write_text(
         '[roles]\nlabel = "y"\ngroup = "race"\n[predict]\ncapacity = 0.25\n'
     )
-    fit = ("fit", "a.csv", "--out", "m", "--method", "tested-only:linear")
+    fit = ("fit", "a.csv", "--out", "m", "--method", "tested-only:linear", "--bounds", "2")
     assert inside(*fit, cwd=tmp_path).returncode == 0
     done = inside("predict", "m", "a.csv", "--out", "s.csv", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -39,3 +39,10 @@ def test_decisions_are_written_printed_and_recorded(tmp_path, inside) -> None:
     scores = pd.read_csv(tmp_path / "t.csv")
     assert (scores["flagged"] == (scores.iloc[:, 1] >= 0.5)).all()
     assert inside(*other, "--capacity", "0.5", cwd=tmp_path).returncode == 2
+    refused = inside("predict", "m", "a.csv", "--out", "b.csv", "--bounds", "2", cwd=tmp_path)
+    assert refused.returncode == 2  # a capacity of scores that are not risks
+    assert "are not risks" in " ".join(refused.stderr.split())
+    (tmp_path / "dcem.toml").unlink()
+    limits = inside("predict", "m", "a.csv", "--out", "b.csv", "--bounds", "2", cwd=tmp_path)
+    assert limits.returncode == 0, limits.stderr
+    assert {"risk_low", "risk_high", "outcome_set"} <= set(pd.read_csv(tmp_path / "b.csv"))
