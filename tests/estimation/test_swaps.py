@@ -56,6 +56,7 @@ def test_rates_of_a_swap_set_are_counts_and_cover_the_truth():
         assert found.rate["kept"].value == pytest.approx(y[tested & chosen].mean())
         assert found.rate["swapped out"].value == pytest.approx(y[tested & ~chosen].mean())
         assert sum(found.share.values()) == pytest.approx(1)
+        assert found.doubled.value > found.rate["swapped in"].high
         truths = {
             "swapped in": (found.rate["swapped in"], y[~tested & chosen].mean()),
             "left out": (found.rate["left out"], y[~tested & ~chosen].mean()),
@@ -113,3 +114,16 @@ def test_groups_and_weights():
     found = swap_set(judge, score)
     assert set(found.groups) == {"everybody", "<65", "other"}
     assert found.groups["everybody"][0] == pytest.approx(found.groups["everybody"][1], abs=0.01)
+
+
+def test_something_unrecorded_that_doubles_the_odds():
+    """Of the declined, whose odds are twice those of the approved at equal features."""
+    rng = np.random.default_rng(0)
+    judge, _, risk, score = lender(0, 6000)
+    tested = judge.problem.tested
+    worse = 2 * risk / (1 + risk)
+    y = np.where(tested, judge.problem.y_imputed, rng.random(6000) < worse)
+    found = swap_set(judge, score)
+    chosen = safest(score, np.ones(6000), tested.mean())
+    assert found.doubled.low < y[~tested & chosen].mean() < found.doubled.high
+    assert found.rate["swapped in"].high < y[~tested & chosen].mean()

@@ -83,6 +83,7 @@ def test_a_valid_excluded_variable_finds_the_unrecorded_cause(r):
     assert fitted.correlation_ == pytest.approx(r, abs=0.12)
     assert (fitted.p_value_ < 0.01) == (r != 0)
     assert fitted.strength_ > 500
+    assert "unrecorded cause" in fitted.learnt_from_
     assert fitted.coefficients_[0] == pytest.approx(OUTCOME, abs=0.12)
     assert fitted.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), abs=0.03)
 

@@ -51,7 +51,7 @@ TO_DO = {
     "everybody.",
     "stricter-bar": "Review the rule: these people are tested at lower risk than others only.",
     "laxer-bar": "Review the rule: these people are tested at higher risk than others too.",
-    "excluded": "Say why it can have nothing to do with the outcome, wherever it is used.",
+    "excluded": "Say why it is unrelated to the outcome, wherever it is used.",
     "excluded-weak": "Name another column (`testing_only`), or do without one.",
     "prevalence": "Do not read the record as how common the outcome is, and do not train on it.",
     "prevalence-unknown": "Give the limits, not a number; test some of those out of reach.",
@@ -358,8 +358,8 @@ def _excluded(f: Finding, v: Mapping[str, Any]) -> Words:
             f"{told}. A method that rests on it (`heckman`) learns little from it.",
         )
     return (
-        f"{names} drives who is tested, and is said to have nothing to do with the outcome",
-        f"{told}. That it has nothing to do with the outcome at equal features cannot be seen: "
+        f"{names} drives who is tested, and is said to be unrelated to the outcome",
+        f"{told}. That it is unrelated to the outcome at equal features cannot be seen: "
         "among the tested the two go together whenever something unrecorded drives both.",
     )
 

@@ -442,6 +442,6 @@ def warn(
                 f"`{method.name}` allows for an unrecorded cause of test and outcome; the numbers "
                 "for everybody assume that there is none."
             )
-            text = "Where there is one, they favour the methods that overlook it, too."
+            text = "Where there is one, they overlook it, and favour methods that do."
             told.append(found("other-assumption", sentence, text, method=method.name))
     return tuple(told)

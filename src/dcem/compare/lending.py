@@ -86,10 +86,10 @@ def about_swaps(method: MethodResult) -> list[Finding]:
     if not came.estimable or not gone.estimable:
         return []
     sentence = (
-        f"At the same share of people tested, `{method.name}` would test others in place of "
-        f"{percent(swaps.share['swapped out'])} of all: {percent(gone.value)} of those it leaves "
-        f"out are positive, and of those it takes in {percent(came.value)} "
-        f"({percent(came.low)} to {percent(came.high)}) would be."
+        f"At the same share of people tested, the lowest scores of `{method.name}` would replace "
+        f"{percent(swaps.share['swapped out'])} of all people: {percent(gone.value)} of those "
+        f"swapped out have the outcome, and {percent(came.value)} ({percent(came.low)} to "
+        f"{percent(came.high)}) of those swapped in would."
     )
     values = {"method": method.name, "came": came, "gone": gone}
     return [found("swap-set", sentence, **values)]

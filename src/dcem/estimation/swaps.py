@@ -15,7 +15,7 @@ model is right. People out of reach of the tests carry no mass; `reach` says how
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import nan
 
 import numpy as np
@@ -28,6 +28,7 @@ from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 
 NEAR = 0.05  # share of people on either side of a cut-off who tell of those at it
+TWICE = 2.0  # odds ratio of something unrecorded, tried on the swapped in
 CELLS = ("kept", "swapped out", "swapped in", "left out")
 
 
@@ -41,14 +42,22 @@ class SwapSet:
     then: Estimate  # the same among those whom the score chooses, doubly robust
     change: Estimate  # then - now
     reach: float  # share of the swapped in whom the tests can speak for
+    doubled: Estimate  # rate of the swapped in, if the odds of the untested are twice as high
     groups: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # share tested: now,
     # and then
     reason: str = ""  # why there is nothing
 
 
-def untested_masses(judge: Evaluator) -> Masses:
-    """Masses of what was not seen: doubly robust for everybody, less what was."""
-    return _less(judge.masses["dr"], judge.masses["tested"].among(judge.reach.within))
+def untested_masses(judge: Evaluator, gamma: float = 1.0) -> Masses:
+    """Masses of what was not seen: doubly robust for everybody, less what was.
+
+    `gamma` is the odds of the untested over those that their features tell.
+    """
+    whole, seen = judge.masses["dr"], judge.masses["tested"].among(judge.reach.within)
+    if gamma != 1:
+        positive = whole.total * judge.unseen.outcomes(gamma)
+        whole, seen = Masses(positive, whole.total - positive), replace(seen, moved=())
+    return _less(whole, seen)
 
 
 def _less(whole: Masses, seen: Masses) -> Masses:
@@ -107,7 +116,7 @@ def swap_set(judge: Evaluator, rank: np.ndarray) -> SwapSet:
         why = f"fewer than {FEWEST_TESTED} people would be {few[0]}"
     if why:
         none = Estimate(nan, reason=why)
-        return SwapSet({}, {}, none, none, none, nan, reason=why)
+        return SwapSet({}, {}, none, none, none, nan, none, reason=why)
     seen, unseen = judge.masses["tested"], untested_masses(judge)
     near = near_cut(rank, weight, share)
     drift = weight * (1.0 * tested - chosen)  # one more who was tested: one more is chosen
@@ -132,6 +141,7 @@ def swap_set(judge: Evaluator, rank: np.ndarray) -> SwapSet:
         then=judge.told(then, share=True),
         change=judge.told(then - now),
         reach=float(weight @ (came & judge.reach.within) / max(weight @ came, 1e-300)),
+        doubled=rate(untested_masses(judge, TWICE), chosen),
         groups=_by_group(judge, chosen, weight),
     )
 

@@ -29,6 +29,7 @@ from dcem.methods.tables import Table
 from dcem.table import checks
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.messages import did_you_mean
+from dcem.text import decimal, p_value
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
 SMALLEST = 1e-12  # a probability whose logarithm is taken
@@ -127,6 +128,7 @@ class HeckmanClassifier(SelectiveClassifier):
         self.correlation_, self.p_value_ = found[0].correlation, found[0].p_value
         self.strength_ = float("nan")
         if outcome.all():
+            self._say("the shape of the normal distribution alone: no excluded variable was named")
             checks.notice(
                 "heckman has no excluded variable, one that drives testing and not the outcome: "
                 "only the shape of the normal distribution tells the unrecorded cause, and a small "
@@ -137,12 +139,25 @@ class HeckmanClassifier(SelectiveClassifier):
         without = _probit(Z[:, outcome], table.tested, table.weight, self.penalty)[1]
         whole = _probit(Z, table.tested, table.weight, self.penalty)[1]
         self.strength_ = float(2 * (without - whole) * len(table))
+        self._say(
+            "what drives testing and not the outcome (likelihood-ratio statistic "
+            f"{max(self.strength_, 0):.0f})"
+        )
         if self.strength_ < WEAK:
             checks.notice(
                 "The excluded features of heckman hardly drive testing (likelihood-ratio statistic "
                 f"{max(self.strength_, 0):.1f}; under {WEAK:g} is weak): they tell little about "
                 "the unrecorded cause. Name others, or take another method."
             )
+
+    def _say(self, told_by: str) -> None:
+        """What the model card says of what was learnt."""
+        sure = "" if np.isnan(self.p_value_) else f", {p_value(self.p_value_)}"
+        said = (
+            "The risk of everybody, an unrecorded cause of test and outcome allowed for "
+            f"(correlation {decimal(self.correlation_)}{sure}), as told by {told_by}."
+        )
+        self.learnt_from_: str = f"{said} {getattr(self, 'learnt_from_', '')}".strip()
 
     def _left_out(self, data: Prepared) -> np.ndarray:
         """Which columns of the preprocessed features the outcome equation leaves out [d]."""

@@ -165,7 +165,7 @@ ENTRIES: dict[str, Entry] = {
     "heckman": Entry(
         "heckman:HeckmanClassifier",
         "selection",
-        "it needs a variable that drives testing and has nothing to do with the outcome",
+        "it needs a variable that drives testing and is unrelated to the outcome",
     ),
     "unmeasured-cause": Entry(
         "unmeasured:UnmeasuredCauseClassifier",

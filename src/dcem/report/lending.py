@@ -28,6 +28,8 @@ WHO = {
     "left out": "untested now, and by the score",
 }
 
+DOUBLED = "the same, if those who decided knew what doubles the odds"
+
 
 def lending(comparison: TableComparison) -> Iterator[Block]:
     """Gini, KS and kickout, and whom each method would have tested instead."""
@@ -68,6 +70,7 @@ def _swaps(method: MethodResult) -> Iterator[Block]:
         (WHO[name], estimate(swaps.share[name], "percent"), estimate(swaps.rate[name], "percent"))
         for name in WHO
     ]
+    rows.insert(3, (DOUBLED, "", estimate(swaps.doubled, "percent")))
     change = estimate(swaps.change, "points")
     yield table(
         f"If the lowest scores of `{method.name}` were tested, as many as are now",
