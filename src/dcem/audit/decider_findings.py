@@ -54,7 +54,8 @@ def _differences(audit: Audit, found: Compared) -> Iterator[Finding]:
         values={"share": found.mix_share, "p_value": found.mix.p_value},
     )
     equal = found.at_equal_rates
-    if equal.p_value < CLEAR and equal.deviation.value >= audit.least_difference:
+    # Where deciders get different people, what they find differs at equal rates, too.
+    if not mixed and equal.p_value < CLEAR and equal.deviation.value >= audit.least_difference:
         values = {"deviation": equal.deviation, "p_value": equal.p_value}
         yield Finding("deciders-find-unequally", "caution", ABOUT, values=values)
     turned = {

@@ -93,15 +93,7 @@ def audit_deciders(
     return Deciders(
         "",
         compared,
-        tuple(
-            Level(name, people.interval(people.mean(t)), people.interval(people.mean(f)))
-            for name, t, f in zip(
-                instrument.names,
-                (instrument.finds + instrument.clears).T,
-                instrument.finds.T,
-                strict=True,
-            )
-        ),
+        _levels(instrument, people),
         {name: prevalence_bounds(instrument, people, mine) for name, mine in masks.items()},
         auc_bounds(instrument, people, risk),
         check_exclusion(instrument, people, masks),
@@ -109,6 +101,18 @@ def audit_deciders(
         beyond,
         p_value,
     )
+
+
+def _levels(instrument: Instrument, people: People) -> tuple[Level, ...]:
+    made = []
+    for code, (name, why) in enumerate(zip(instrument.names, instrument.lacking, strict=True)):
+        finds, clears = instrument.finds[:, code], instrument.clears[:, code]
+        tested, found = (
+            Estimate(nan, reason=why) if why else people.interval(people.mean(one))
+            for one in (finds + clears, finds)
+        )
+        made.append(Level(name, tested, found))
+    return tuple(made)
 
 
 def _beyond(judge: Evaluator, people: People, instrument: Instrument) -> tuple[Estimate, float]:

@@ -48,11 +48,13 @@ from dcem.estimation.ranking import RankedScore
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
+from dcem.text import percent
 
 MOST_LEVELS = 5  # that many deciders are taken together in
 MOST_ALONE = 8  # deciders who are levels of their own
 ROWS_PER_LEVEL, TESTS_PER_LEVEL = 300, 50
 LEAST_CHANCE = 0.03  # of a level at given features; under it nobody there stands for such people
+ENOUGH = 0.9  # share of people on whom a level could have decided, to speak for everybody
 LEVELS = {
     2: ("fewer tests", "more tests"),
     3: ("fewest tests", "middle", "most tests"),
@@ -91,6 +93,15 @@ class Instrument:
         """Whether a level could have decided on such people [n, levels]."""
         best = self.chance.max(axis=1, keepdims=True)
         return self.chance >= np.minimum(LEAST_CHANCE, best)
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """Of each level, why it does not speak for everybody, or an empty text."""
+        reach = self.within.mean(axis=0)
+        return tuple(
+            "" if share >= ENOUGH else f"could have decided on {percent(share)} of people only"
+            for share in reach.tolist()
+        )
 
     @cached_property
     def stands_for(self) -> np.ndarray:
