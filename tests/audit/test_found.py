@@ -83,6 +83,14 @@ def test_one_group_and_persons_with_several_rows():
     assert audit_found(several).groups[1].prevalence.estimable
 
 
+def test_rows_without_weight_do_not_count():
+    problem, _ = found_table(800)
+    some = replace(problem, weight=(np.arange(800) % 2) * 1.0)
+    assert audit_found(some).configuration["rows"] == "400"
+    with pytest.raises(InputError, match="weight is 0"):
+        audit_found(replace(problem, weight=~problem.tested * 1.0))
+
+
 def test_the_page_can_be_made_again_from_its_json(audited, tmp_path):
     audit, _, _ = audited
     place = tmp_path / "audit.json"

@@ -57,6 +57,14 @@ def test_stated_rates_measure_the_outcome():
     assert list(found.standings) == ["tested"]
 
 
+def test_where_no_group_has_enough_found_nothing_is_told():
+    problem, _ = found_table(300, (0.02,) * 5)
+    found = compare_found(problem, ["y-obs:linear"], folds=2, members=1)
+    assert not found.methods[0].within.estimable
+    assert not found.standings
+    assert "Nothing can be told" in found.to_markdown()
+
+
 def test_methods_that_need_a_record_are_refused():
     problem, _ = found_table(500)
     with pytest.raises(InputError, match="who was tested"):

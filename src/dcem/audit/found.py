@@ -53,7 +53,7 @@ from dcem.estimation.influence import (
 from dcem.estimation.nuisance_learners import candidates
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.metrics.estimate import Estimate
-from dcem.table.found import recorded
+from dcem.table.found import recorded, with_weight
 from dcem.table.imperfect import SENSITIVITY, ImperfectTest
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
@@ -94,6 +94,7 @@ def audit_found(
     if not problem.positives_only:
         raise InputError("This table says who was tested: audit it with `audit_labels`.")
     rng = np.random.default_rng(random_state)
+    problem = with_weight(problem)
     people = People.of(problem)
     fold = person_folds(problem, usual_folds(problem), rng)
     reference = _reference(problem, people)
@@ -171,8 +172,8 @@ def found_steps(problem: SelectiveLabels) -> dict[str, float]:
 
 def _enough(problem: SelectiveLabels, people: People, code: int) -> bool:
     mine = problem.group == code
-    found = people.count(mine & problem.tested)
-    return people.count(mine) >= FEWEST_PEOPLE and found >= FEWEST_TESTED
+    sides = people.count(mine & problem.tested), people.count(mine & ~problem.tested)
+    return people.count(mine) >= FEWEST_PEOPLE and min(sides) >= FEWEST_TESTED
 
 
 def _reference(problem: SelectiveLabels, people: People) -> int:
@@ -277,7 +278,7 @@ def _why_not(problem: SelectiveLabels, people: People, code: int, reference: int
         return "the others are compared with it"
     few = code if not _enough(problem, people, code) else reference
     who = "in the group" if few == code else "in the reference group"
-    return f"fewer than {FEWEST_PEOPLE} people, or {FEWEST_TESTED} found, {who}"
+    return f"fewer than {FEWEST_PEOPLE} people, or {FEWEST_TESTED} found or not, {who}"
 
 
 def _ratio(inner: Estimate) -> Estimate:

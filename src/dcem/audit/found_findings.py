@@ -207,7 +207,7 @@ def _about_check(audit: FoundAudit) -> Iterator[Finding]:
     if check is None:
         return
     fails, better = check.p_value < CLEAR, check.loss.low > 0
-    if fails or better:
+    if check.departures and (fails or better):
         first = check.departures[0]
         where = "more" if first.more else "less"
         named = (

@@ -61,7 +61,7 @@ from dcem.methods.registry import MEMBERS, METHODS, works_here
 from dcem.metrics.estimate import Estimate
 from dcem.table import checks
 from dcem.table.disclosure import few_people, hide_groups
-from dcem.table.found import recorded
+from dcem.table.found import recorded, with_weight
 from dcem.table.labels import SelectiveLabels
 
 USUAL = ("purple", "purple:boost", "y-obs:linear", "y-obs:boost", "sar-em")
@@ -139,6 +139,13 @@ class _WithinGroups(Evaluator):
             found = found + super().auc_of(target, score, name) * share
         return found
 
+    def lacking(self, target: str, group: str | None = None) -> str:
+        """Why nothing is estimable, or an empty text."""
+        why = super().lacking(target, group)
+        if not why and group is None and not self._known_groups(target):
+            return "in no group were enough people found"
+        return why
+
     def _known_groups(self, target: str) -> list[str]:
         names = self.problem.group_names
         return [name for name in names if not self.lacking(target, name)]
@@ -203,6 +210,10 @@ def compare_found(
         if make(name).needs_group:
             raise checks.InputError(f"{name!r} needs the group of a person to score them.")
     begun, total = time.perf_counter(), len(problem)
+    truth = None if truth is None else np.asarray(truth)
+    if problem.weight is not None:
+        truth = truth if truth is None else truth[problem.weight > 0]
+        problem = with_weight(problem)
     rows = within_budget(problem, max_rows, random_state)
     problem = problem.subset(rows)
     fold = person_folds(problem, folds, random_state)
@@ -228,7 +239,7 @@ def compare_found(
     everybody = recorded(problem)
     none = Nuisances(np.ones(len(problem)), np.full(len(problem), everybody.y_obs.mean()))
     how: dict[str, Any] = {"fold": fold, "nuisances": none, "level": level}
-    how["truth"] = None if truth is None else np.asarray(truth)[rows]
+    how["truth"] = None if truth is None else truth[rows]
     within = _WithinGroups(everybody, **how)
     across: Evaluator = Evaluator(everybody, **how)
     if test is None:

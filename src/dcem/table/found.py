@@ -58,6 +58,19 @@ def require_record(problem: SelectiveLabels) -> None:
         )
 
 
+def with_weight(problem: SelectiveLabels) -> SelectiveLabels:
+    """Only rows that count, among which there must be people found and others."""
+    if problem.weight is None or (problem.weight > 0).all():
+        return problem
+    kept = problem.subset(problem.weight > 0)
+    if not kept.tested.any() or kept.tested.all():
+        raise InputError(
+            "The weight is 0 for everybody who was found, or for everybody else. Rows without "
+            "weight teach nothing."
+        )
+    return kept
+
+
 def recorded(problem: SelectiveLabels, found_rates: np.ndarray | None = None) -> SelectiveLabels:
     """Everybody as if tested, those not found as negative.
 
