@@ -24,7 +24,8 @@ def test_every_place_is_filled_from_any_results(generator, recorded, tmp_path):
     """With everything recorded nothing is missing; with nothing, the page says so and is whole."""
     text = (pages.DOCS / "reproduction.md").read_text(encoding="utf-8")
     assert len(generator.BLOCK.findall(text)) == 18
-    full = generator.page(text, generator.Page(recorded))
+    page = generator.Page(recorded)
+    full = generator.page(text, page)
     assert "Not recorded yet" not in full
     assert "| τ = 0.1 | .791 [.762,\u00a0.818] |" in full
     targeted = Recorded(recorded).table("dragonnet_targeted")
@@ -35,7 +36,7 @@ def test_every_place_is_filled_from_any_results(generator, recorded, tmp_path):
     empty = generator.page(text, generator.Page(tmp_path / "empty"))
     assert empty.count("Not recorded yet") >= 8
     assert "| ours with it | – | – |" in empty
-    assert generator.page(empty, generator.Page(recorded)) == full  # filling again forgets nothing
+    assert generator.page(empty, page) == full  # filling again forgets nothing
 
 
 def test_claims_on_package_defaults_are_counted_by_themselves(generator, recorded):

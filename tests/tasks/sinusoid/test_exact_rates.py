@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from choices import some
 from scipy import integrate
 from scipy.special import expit, roots_hermitenorm
 
@@ -66,7 +67,7 @@ def test_group_rates_are_met_in_every_feasible_cell_and_phase(constants):
     assert len(seen) > 1_000
 
 
-@pytest.mark.parametrize("q_y", [0.25, 1 / 3, 0.5])
+@pytest.mark.parametrize("q_y", some([0.25, 1 / 3, 0.5], [0.5]))
 def test_exact_means_are_the_root_that_the_published_bisection_finds(q_y):
     """Equal up to the error of 100,000 draws: never another root of a rate that is not monotone."""
     targets = rates_of_outcome(0.25, q_y)

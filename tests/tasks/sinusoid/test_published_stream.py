@@ -61,9 +61,12 @@ def literal_search(q_y, k, q_t, phase):
     return means, thresholds
 
 
+SETTINGS = [(0.5, 1.0, 2.0, 0.0), (1.0, 2.0, 1.0, PHASES[7]), (0.25, 3.0, 0.5, PHASES[2])]
+
+
 @pytest.mark.parametrize(
     ("q_y", "k", "q_t", "phase"),
-    [(0.5, 1.0, 2.0, 0.0), (1.0, 2.0, 1.0, PHASES[7]), (0.25, 3.0, 0.5, PHASES[2])],
+    [SETTINGS[2], *(pytest.param(*one, marks=pytest.mark.slow) for one in SETTINGS[:2])],
 )
 def test_calibration_and_draws_equal_the_literal_recipe(q_y, k, q_t, phase):
     task = make_sinusoid(q_y, k, q_t, phase)
