@@ -127,3 +127,18 @@ def test_something_unrecorded_that_doubles_the_odds():
     chosen = safest(score, np.ones(6000), tested.mean())
     assert found.doubled.low < y[~tested & chosen].mean() < found.doubled.high
     assert found.rate["swapped in"].high < y[~tested & chosen].mean()
+
+
+def test_nothing_is_told_of_those_out_of_reach():
+    """Nobody above a bar was approved, and a score that turns people round takes them in."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 1))
+    chance = np.where(X[:, 0] < 0.2, 0.99, 1e-6)
+    y = (rng.random(1000) < expit(X[:, 0])).astype(float)
+    problem = SelectiveLabels.from_arrays(X, np.where(rng.random(1000) < chance, y, np.nan))
+    judge = Evaluator(problem, nuisances=Nuisances(chance, expit(X[:, 0])))
+    found = swap_set(judge, -X[:, 0])
+    assert found.reach < 0.5
+    for told in (found.rate["swapped in"], found.then, found.change, found.doubled):
+        assert "within reach" in told.reason
+    assert found.rate["kept"].estimable or found.rate["swapped out"].estimable

@@ -28,6 +28,7 @@ from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 
 NEAR = 0.05  # share of people on either side of a cut-off who tell of those at it
+MOST = 0.5  # share of the swapped in who must be within reach for the whole book to be told
 TWICE = 2.0  # odds ratio of something unrecorded, tried on the swapped in
 CELLS = ("kept", "swapped out", "swapped in", "left out")
 
@@ -128,20 +129,30 @@ def swap_set(judge: Evaluator, rank: np.ndarray) -> SwapSet:
     plain = judge.too_few_on_a_side("tested", chosen)
     now = measures.prevalence(seen)
     then = measures.rate_among(chosen, judge.masses["dr"], near, drift)
-    came = masks["swapped in"]
+    within = judge.reach.within
+
+    def beyond(cell: str, least: float = 0.0) -> str:
+        """Why nothing is told of a cell that hardly anybody who was tested is like."""
+        here = masks[cell] & within
+        enough = len(np.unique(judge.person[here])) >= FEWEST_TESTED or not masks[cell].any()
+        if enough and weight @ here >= least * (weight @ masks[cell]):
+            return ""
+        return f"too few of the {cell} are within reach of the tests"
+
+    came, far = masks["swapped in"], beyond("swapped in", MOST)
     return SwapSet(
         share={name: float(weight @ mask / weight.sum()) for name, mask in masks.items()},
         rate={
             "kept": rate(seen, chosen, plain),
             "swapped out": rate(seen, ~chosen, plain),
-            "swapped in": rate(unseen, chosen),
-            "left out": rate(unseen, ~chosen),
+            "swapped in": rate(unseen, chosen, beyond("swapped in")),
+            "left out": rate(unseen, ~chosen, beyond("left out")),
         },
         now=judge.told(now, share=True),
-        then=judge.told(then, share=True),
-        change=judge.told(then - now),
-        reach=float(weight @ (came & judge.reach.within) / max(weight @ came, 1e-300)),
-        doubled=rate(untested_masses(judge, TWICE), chosen),
+        then=judge.told(then, far, share=True),
+        change=judge.told(then - now, far),
+        reach=float(weight @ (came & within) / max(weight @ came, 1e-300)),
+        doubled=rate(untested_masses(judge, TWICE), chosen, beyond("swapped in")),
         groups=_by_group(judge, chosen, weight),
     )
 
