@@ -35,7 +35,7 @@ OFTEN = {
     LEFT_OUT: "leave out",
 }
 RARE = tuple(role for role in Roles.named("column") if role not in OFTEN)
-WORDS = {"testing_probability": "chance of a test"}
+WORDS = {"decider": "who decided", "testing_probability": "chance of a test"}
 CLICKED = OFTEN | {role: WORDS.get(role, role.replace("_", " ")) for role in RARE}
 TYPED = {  # lists that can be typed, too
     "exclude": "leave out",

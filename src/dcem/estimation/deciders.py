@@ -18,7 +18,7 @@ noisy, and the line is the one that makes Q smallest, with the errors of both in
 information estimator of instrumental variables; Anderson and Rubin 1949). What Q is left over tells
 deciders who find more at equal rates: of more skill, or of other people.
 
-E. Arnold, W. Dobbie and P. Hull, "Measuring racial discrimination in bail decisions", American
+D. Arnold, W. Dobbie and P. Hull, "Measuring racial discrimination in bail decisions", American
 Economic Review 2022; D. Chan, M. Gentzkow and C. Yu, "Selection with variation in diagnostic
 skill", Quarterly Journal of Economics 2022; B. Frandsen, L. Lefgren and E. Leslie, "Judging judge
 fixed effects", American Economic Review 2023; W. Viechtbauer, "Confidence intervals for the amount
