@@ -28,7 +28,7 @@ from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 
 NEAR = 0.05  # share of people on either side of a cut-off who tell of those at it
-MOST = 0.5  # share of the swapped in who must be within reach for the whole book to be told
+MOST = 0.5  # share of people who must be within reach for anything to be told of them
 TWICE = 2.0  # odds ratio of something unrecorded, tried on the swapped in
 CELLS = ("kept", "swapped out", "swapped in", "left out")
 
@@ -131,28 +131,28 @@ def swap_set(judge: Evaluator, rank: np.ndarray) -> SwapSet:
     then = measures.rate_among(chosen, judge.masses["dr"], near, drift)
     within = judge.reach.within
 
-    def beyond(cell: str, least: float = 0.0) -> str:
-        """Why nothing is told of a cell that hardly anybody who was tested is like."""
+    def beyond(cell: str) -> str:
+        """Why nothing is told of a cell to most of whom nobody tested is like."""
         here = masks[cell] & within
         enough = len(np.unique(judge.person[here])) >= FEWEST_TESTED or not masks[cell].any()
-        if enough and weight @ here >= least * (weight @ masks[cell]):
+        if enough and weight @ here >= MOST * (weight @ masks[cell]):
             return ""
         return f"too few of the {cell} are within reach of the tests"
 
-    came, far = masks["swapped in"], beyond("swapped in", MOST)
+    came, far = masks["swapped in"], beyond("swapped in")
     return SwapSet(
         share={name: float(weight @ mask / weight.sum()) for name, mask in masks.items()},
         rate={
             "kept": rate(seen, chosen, plain),
             "swapped out": rate(seen, ~chosen, plain),
-            "swapped in": rate(unseen, chosen, beyond("swapped in")),
+            "swapped in": rate(unseen, chosen, far),
             "left out": rate(unseen, ~chosen, beyond("left out")),
         },
         now=judge.told(now, share=True),
         then=judge.told(then, far, share=True),
         change=judge.told(then - now, far),
         reach=float(weight @ (came & within) / max(weight @ came, 1e-300)),
-        doubled=rate(untested_masses(judge, TWICE), chosen, beyond("swapped in")),
+        doubled=rate(untested_masses(judge, TWICE), chosen, far),
         groups=_by_group(judge, chosen, weight),
     )
 
