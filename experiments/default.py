@@ -233,6 +233,9 @@ def fitted_parts(
         out_of_fold[held] = network.predict_logit(X[held])
         networks.append(network)
     parts.log_odds["tested network"] = out_of_fold
+    parts.by_model["tested network"] = np.stack(
+        [network.predict_logit(problem.X[parts.asked]) for network in networks]
+    )
     z["tested network"] = _mean_log_odds(networks, X_test)
 
     usual = ensemble.USUAL

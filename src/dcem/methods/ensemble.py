@@ -39,8 +39,11 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     about as good share, and one that is clearly worse hardly counts. In these losses a test counts
     1/P(tested), for all who were unlikely to have it. Where parts agree about the tested and not
     about the untested, tests say little of who is right there: the more they do so, the more DCEM
-    counts, up to three quarters. Last, log-odds are shifted and stretched so that held-out tests,
-    weighted alike, come true as often as they should: scores are risks, and ranks are as before.
+    counts, up to three quarters. Last, log-odds are shifted and stretched so that held-out tests
+    come true as often as they should: scores are risks, and ranks are as before. The line is
+    halfway between that of weighted tests, which is right but unsteady, and that of tests as they
+    are (unless tests were drawn by a known design); and it is steeper by how much more one model
+    varies than the mean of all, since one is what held-out tests can judge.
     Where rows have a time, the latest third of the tests decides on the shift.
 
     *Assumption.* Features and group explain who is tested; features explain the outcome; a test
@@ -72,8 +75,8 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     losses_
         Part -> its loss on held-out tests, after a recalibration of its own.
     calibration_
-        `intercept`, `slope`, and `weighted`: whether tests counted 1/P(tested). That is given up
-        where the tested stand for the rest like fewer than 30 people.
+        `intercept`, `slope`, and `weighted`: whether tests counted 1/P(tested) too. That is given
+        up where the tested stand for the rest like fewer than 30 people.
     calibrated
         Whether scores are risks: not where too few were tested to hold any out.
     propensity_
@@ -185,7 +188,17 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
             everybody = np.stack([fitted.log_odds[part] for part in self.parts])  # [parts, n]
             ratio = _differ_more(everybody, problem.tested, shares)
             shares = _leaning(shares, self.parts.index(EXTRAPOLATES), ratio)
-        line = _recalibration(shares @ z, y, weight, told) if self.calibrated_ else (0.0, 1.0)
+        line = (0.0, 1.0)
+        if self.calibrated_:
+            counted = (own, weight) if designed is None else (weight,)  # estimates are unsteady
+            lines = [_recalibration(shares @ z, y, each, told) for each in counted]
+            each_model = sum(
+                share * fitted.by_model[part]
+                for share, part in zip(shares, self.parts, strict=True)
+            )
+            line = _stretched(
+                np.mean(lines, axis=0), np.average(shares @ z, weights=weight), _noise(each_model)
+            )
         if self.calibrated_ and problem.time is not None:
             now = _recent(problem, seen)
             share = weight[now] / weight[now].sum()
@@ -298,6 +311,18 @@ def _recalibration(
     if line[1] < LEAST_SLOPE:
         return _intercept(LEAST_SLOPE * z, y, share), LEAST_SLOPE
     return float(line[0]), float(line[1])
+
+
+def _noise(z: np.ndarray) -> float:
+    """How many times as much the log-odds of one model vary as their mean `[models, rows]`."""
+    of_mean = float(z.mean(axis=0).var())
+    return float(z.var(axis=1).mean()) / of_mean if of_mean > 0 else 1.0
+
+
+def _stretched(line: np.ndarray, center: float, times: float) -> tuple[float, float]:
+    """A line through the same point above `center`, so many times as steep."""
+    slope = times * float(line[1])
+    return float(line[0]) + (float(line[1]) - slope) * center, slope
 
 
 def _intercept(z: np.ndarray, y: np.ndarray, share: np.ndarray) -> float:

@@ -28,6 +28,7 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from dcem.estimation.folds import person_folds
+from dcem.estimation.influence import FEWEST_PEOPLE
 from dcem.learners import make_learner
 from dcem.learners.learner import losses
 from dcem.learners.perceptron import (
@@ -58,6 +59,7 @@ TESTED_SHARE = 0.5  # of a batch, at least
 TWICE = np.float32(np.log(2))  # the M-step counts tested positives twice: undone for results
 PACES = (5, 10, 20, 40)  # steps between two renewals of the pseudo-labels
 TESTING_TAKES, OTHERS_TAKE = 0.2, 0.1  # the time of a model, in that of all networks
+ASKED = 1_000  # rows that every model is asked about, at most
 STOPPED_BY = 5_000  # held-out tests of a network, at most
 ROWS_FOR_PROCESSES, CORES_FOR_PROCESSES = 100_000, 8  # below, starting them takes longer
 STEPS_IF_ALL_TESTED = 80  # times the share tested, and the nearest of the paces
@@ -77,12 +79,17 @@ class Parts:
         Out-of-fold probability of being tested `[n]`.
     testing_model
         A model of it, fitted to all folds but one.
+    asked, by_model
+        Some rows, untested ones where there are enough, and part -> their log-odds by the model of
+        each fold `[folds, asked]`.
     """
 
     models: dict[str, list[Any]]
     log_odds: dict[str, np.ndarray]
     testing: np.ndarray
     testing_model: Any
+    asked: np.ndarray
+    by_model: dict[str, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +229,10 @@ def fit_parts(
             models["network"] = [network for stack in models["network"] for network in stack]
             tally.add(0 if apart is None else steps)
         log_odds = {name: _out_of_fold(models[name], inside, table.X, workers) for name in names}
-    return Parts(models, log_odds, expit(z_tested), policies[0])
+        asked = np.flatnonzero(~tested if (~tested).sum() >= FEWEST_PEOPLE else tested)
+        asked = asked[:: -(-len(asked) // ASKED)]
+        by_model = {name: _by_model(models[name], table.X[asked]) for name in names}
+    return Parts(models, log_odds, expit(z_tested), policies[0], asked, by_model)
 
 
 def _fitted(
@@ -256,6 +266,10 @@ def _out_of_fold(
     for rows, found in zip(places, scored, strict=True):
         z[rows] = found
     return z
+
+
+def _by_model(models: list[Any], X: np.ndarray) -> np.ndarray:
+    return np.stack([model.predict_logit(X) for model in models])
 
 
 # -- dcem in minibatches ----------------------------------------------------------------------
