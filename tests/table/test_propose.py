@@ -176,6 +176,19 @@ def test_everybody_tested_is_a_doubt(draw):
     assert any("`group`" in doubt for doubt in proposal.doubts)
 
 
+def test_a_label_that_marks_the_found_alone(draw):
+    found = draw.random(N) < 0.1
+    frame = pd.DataFrame({"bmi": draw.normal(size=N), "outcome": np.where(found, "1", None)})
+    proposal = propose_roles(frame)
+    assert proposal.roles == {"label": "outcome", "positives_only": True}
+    assert read_table(frame, Roles(**proposal.roles)).problem.positives_only
+    frame["outcome"] = found * 1  # zeros may be results: it has to be said
+    assert "positives_only" not in propose_roles(frame).roles
+    told = propose_roles(frame, positives_only=True)
+    assert told.roles["positives_only"] is True
+    assert not any("tested" in doubt for doubt in told.doubts)
+
+
 def test_no_plausible_label_is_not_guessed(draw):
     hba1c = pd.Series(draw.normal(5.6, 0.8, N)).where(draw.random(N) < 0.5)
     frame = pd.DataFrame({"BMXBMI": draw.normal(size=N), "LBXGH": hba1c, "q1": [1, 2, 3] * 1000})

@@ -30,12 +30,17 @@ class Candidate:
     doubts: list[str] = field(default_factory=list)
     tested: tuple[Seen, ...] = ()
 
+    def is_one_value(self) -> bool:
+        """Whether it marks those who were found positive, and nobody else."""
+        return len(self.column.text.values) == 1
+
 
 def candidates(seen: Sequence[Seen]) -> Iterator[Candidate]:
     """Columns with few values that may be the label, rated by name, gaps and testing."""
     yes_no = [c for c in seen if c.is_yes_no()]
     for column in seen:
-        if not 1 < len(column.text.values) <= FEW or column.is_sensitive():
+        least = 0 if column.missing > 0 else 1  # a mark and blanks, or several values
+        if not least < len(column.text.values) <= FEW or column.is_sensitive():
             continue
         found = _as_label(column, _value_where_not(column, yes_no))
         if found is None:
@@ -95,7 +100,7 @@ def _as_label(column: Seen, in_place: str | None = None) -> Candidate | None:
             )
         else:
             return None
-    elif len(results) != 2:
+    elif len(results) != 2 and not (score and len(results) == 1 and _says_yes(results[0])):
         return None
     empty = 1 - float(looked.mean())
     if 0.01 < empty < 1:
@@ -104,6 +109,10 @@ def _as_label(column: Seen, in_place: str | None = None) -> Candidate | None:
     if score:
         whys.append(f"values {listed(results)}")
     return Candidate(column, score, positive, untested, looked, whys, doubts)
+
+
+def _says_yes(value: str) -> bool:
+    return bool(values.yes_no([value])[0] == 1)
 
 
 def _pair(candidate: Candidate, yes_no: Sequence[Seen]) -> None:

@@ -69,7 +69,9 @@ class Proposal:
         lists = Roles.named("columns", "values")
         found: dict[str, Any] = {}
         for one in self.suggestions:
-            if one.role in lists:
+            if one.role in Roles.named("flag"):
+                found[one.role] = True
+            elif one.role in lists:
                 found.setdefault(one.role, []).append(one.value)
             else:
                 found[one.role] = one.value
@@ -129,7 +131,8 @@ def _given(known: Mapping[str, Any], columns: Sequence[str]) -> list[Suggestion]
     """What needs no proposing, checked and spelled out."""
     found = []
     for role, value in known.items():
-        entries = [value] if isinstance(value, str) else list(value)
+        single = isinstance(value, str | bool)
+        entries = [str(value)] if single else list(value)
         if role in Roles.named("columns"):
             entries = list(spelled_out(entries, columns))
         if role in Roles.named("column", "columns"):
@@ -243,8 +246,16 @@ def _outcome(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Sugge
     elif not rated or rated[0].score < 2:
         return [], [_no_label(seen)]
     best = rated[0]
+    found_only = bool(known.get("positives_only")) or (best.is_one_value() and not best.tested)
+    if found_only:  # nobody recorded who was tested
+        best.tested = best.untested = ()
     found = [
         Suggestion("label", best.column.name, f"{'; '.join(best.whys)}."),
+        *(
+            [Suggestion("positives_only", "True", "No value means no, and nothing who was tested.")]
+            if found_only
+            else []
+        ),
         *(Suggestion("tested", c.name, why_tested(best)) for c in best.tested),
         *(
             Suggestion("positive", v, "It reads like the finding that is looked for.")
@@ -259,7 +270,7 @@ def _outcome(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Sugge
     rivals = [c.column for c in rated[1:] if c.score >= 2]
     if rivals:
         doubts.append(f"The label could also be {_names(rivals)}.")
-    if best.looked.all() and not best.tested and "tested" not in known:
+    if best.looked.all() and not (best.tested or found_only) and "tested" not in known:
         doubts.append(
             f"Every row has a label in {best.column.name!r}, and no column says who was tested: "
             "all count as tested. If a 0 may mean that nobody looked, name the column that says "
