@@ -64,7 +64,7 @@ from dcem.table.disclosure import few_people, hide_groups
 from dcem.table.found import recorded, with_weight
 from dcem.table.labels import SelectiveLabels
 
-USUAL = ("purple", "purple:boost", "y-obs:linear", "y-obs:boost", "sar-em")
+USUAL = ("purple", "purple:boost", "purple:network", "y-obs:linear", "sar-em")
 AT_RATES = ("ensemble", "purple", "purple:boost")  # where rates are stated
 TARGET = "found"  # under which a saved comparison keeps who ranks best
 
