@@ -1,8 +1,10 @@
 """A known prevalence and what it says of the untested, against plain recomputation."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import brentq, linprog
 from scipy.special import expit, logit
@@ -16,6 +18,9 @@ from dcem.estimation.outcomes import Unseen, tilted
 from dcem.estimation.ranking import RankedScore
 from dcem.metrics import auc
 from dcem.table.labels import SelectiveLabels
+
+RECORDED = Path(__file__).resolve().parents[2] / "results" / "known_rates.csv"
+TOLD = ("the rate", "nothing")
 
 
 def world(n=4000, ratios=(2.0, 0.5), seed=1, sensitivity=1.0):
@@ -194,3 +199,17 @@ def _area(score, outcome):
     """All pairs, a row with itself included as half."""
     wins = (score[:, None] > score) + 0.5 * (score[:, None] == score)
     return outcome @ wins @ (1 - outcome) / (outcome.sum() * (1 - outcome).sum())
+
+
+def test_the_record_holds():
+    recorded = pd.read_csv(RECORDED).set_index(["world", "told"])
+    assumed = [world for world in recorded.index.levels[0] if "ratio of" in world]
+    right = recorded.loc[assumed].drop(["nothing", "a third too high"], level="told")
+    assert len(right) == 12
+    for name in ("ratio0", "ratio1", "prevalence", "auc", "calibration", "gap"):
+        assert right[f"{name}_holds"].dropna().between(0.9, 1).all()
+    wrong = recorded.xs("a third too high", level="told")
+    assert (wrong["calibration_holds"] < 0.05).all()
+    for one in ("one ratio of 2", "a ratio of 2, rare outcome"):
+        told, not_told = (recorded.loc[one, told]["prevalence_error"] for told in TOLD)
+        assert abs(told) < 0.2 * abs(not_told)
