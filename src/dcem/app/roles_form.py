@@ -116,7 +116,13 @@ def clicked(form: Posted, place: Place) -> dict[str, Any]:
         typed = [line.strip() for line in form.get(name).splitlines() if line.strip()]
         if typed:
             roles[name] = [*roles.get(name, []), *typed]
-    for name in ("reference_group", "testing_probability", "prevalence", *Roles.named("rate")):
+    for name in (
+        "reference_group",
+        "testing_probability",
+        "prevalence",
+        "until",
+        *Roles.named("rate"),
+    ):
         if form.get(name):
             roles[name] = form.get(name)
     roles |= {name: True for name in ("positives_only", "group_as_feature") if form.get(name)}

@@ -12,7 +12,7 @@ earlier results, features do not explain who is tested: earlier results tell of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import nan
 from typing import Any
@@ -30,7 +30,7 @@ from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.labels import SelectiveLabels
-from dcem.table.times import HISTORY, earlier_results, said
+from dcem.table.times import HISTORY, earlier_results, period, said
 
 SHOWN, COMPARED = 12, 4  # periods that are shown, and compared at equal features
 TOLD = {"period": "the period", "history": "earlier results"}  # what is modelled, for `progress`
@@ -50,12 +50,11 @@ def over_time(
     late = late_results(problem)
     code, starts = periods(problem, SHOWN)
     shown = [
-        _period(problem, people, said(start), name, (code == number) & mine)
+        _period(problem, people, start, name, (code == number) & mine)
         for name, mine in _whom(problem).items()
-        for number, start in enumerate(starts)
+        for number, start in enumerate(_begin(problem, starts))
     ]
-    begins, ends = (said(problem.time[rows].min()) for rows in (code == 0, code == code.max()))
-    found = OverTime(begins, ends, tuple(shown), (), None, (), late)
+    found = OverTime(*period(problem.time), tuple(shown), (), None, (), late)
     if not problem.tested.any() or problem.tested.all():
         return found
 
@@ -85,7 +84,7 @@ def over_time(
 
     code, starts = periods(problem, COMPARED)
     if len(starts) > 1:
-        names = tuple(f"from {said(start)}" for start in starts)
+        names = tuple(f"from {start}" for start in _begin(problem, starts))
         asked = replace(asked_of(code, names), time=None)
         fitted = models("period", asked, True)
         outcomes = problem.y_obs[problem.tested]
@@ -103,6 +102,12 @@ def over_time(
             fitted = models("history", asked, False)
             found = replace(found, earlier=testing_rates(asked, people, fitted))
     return found
+
+
+def _begin(problem: SelectiveLabels, starts: Sequence[Any]) -> list[str]:
+    """When periods begin; the very first time is somebody's own."""
+    assert problem.time is not None
+    return [period(problem.time)[0], *map(said, starts[1:])]
 
 
 def _whom(problem: SelectiveLabels) -> dict[str, np.ndarray]:

@@ -184,7 +184,7 @@ def _columns(then: Baseline, new: NewRows, encoder: Encoder) -> tuple[ColumnChan
     p_values = holm(np.array([_pearson(before, now, *sizes) for *_, before, now in asked]))
     found = []
     for (name, names, before, now), p in zip(asked, p_values, strict=True):
-        most = int(np.abs(now - before).argmax())
+        most = 1 if name == UNLIKE else int(np.abs(now - before).argmax())
         index = stability(before, now, *sizes)
         clear = bool(p < ERROR / QUESTIONS and index >= STABILITY)
         found.append(

@@ -257,7 +257,7 @@ def over_time(audit: Audit) -> Iterator[Block]:
             whose,
             ("tested", "positive of tested"),
             rows,
-            f"Rows from {found.begins} to {found.ends} and after; each period has about as many.",
+            f"Rows from {found.begins} to {found.ends}; each period has about as many.",
         )
 
     whom = list(dict.fromkeys(one.group for one in found.shown))

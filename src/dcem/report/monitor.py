@@ -26,7 +26,7 @@ from dcem.report.document import (
     table,
 )
 from dcem.report.findings import listed_findings, no_milder
-from dcem.text import count, p_value
+from dcem.text import count, groups, p_value
 
 ANSWERS = {
     "holds": ("fine", "Yes, as far as can be told: no sign that it does not"),
@@ -34,6 +34,7 @@ ANSWERS = {
     "refit": ("serious", "No: it ranks people worse than it did"),
     "cannot tell": ("caution", "Nobody can tell yet"),
 }
+CLEAR = "Clear: beyond chance, all numbers of a question together, and large enough to matter."
 MOST = 12  # columns that are shown at once
 
 
@@ -43,6 +44,9 @@ def monitor_document(found: Monitoring, title: str = "Does the model still hold?
     findings = listed_findings(found.findings)
     severity, answer = ANSWERS[found.answer]
     own = next(one for one in found.findings if one.about == "holds")
+    auc = _of_everybody(found, "auc")
+    if found.answer == "refit" and not auc.clear:
+        answer = f"Not for {groups(own.groups)}: it ranks them worse than it did"
     verdict = Verdict(severity, answer, (own.text, *_more(found)), found.assumption)
     left_out = found.rows - found.rows_judged
     late = f" {count(left_out)} of them are too recent to be judged." if left_out else ""
@@ -90,52 +94,31 @@ def _more(found: Monitoring) -> Iterator[str]:
     yield f"Changed since the fit: {', '.join(changed) or 'nothing clearly'}."
 
 
-def _of_everybody(found: Monitoring, about: str) -> Change | None:
-    return next((one for one in found.about(about) if one.of == EVERYBODY), None)
+def _of_everybody(found: Monitoring, about: str) -> Change:
+    return next(one for one in found.about(about) if one.of == EVERYBODY)
 
 
 def _numbers(found: Monitoring) -> Iterator[KeyNumber]:
     auc = _of_everybody(found, "auc")
-    assert auc is not None
-    was = f"; {estimate_text(auc)} then" if auc.then.estimable else ""
+    was = f"; {auc.then:score} then" if auc.then.estimable else ""
     yield KeyNumber(estimate(auc.now), f"AUC now{was}")
-    off = _of_everybody(found, "calibration")
-    if off is not None:
+    if found.about("calibration"):
         what = "mean predicted risk minus what is found now"
-        yield KeyNumber(estimate(off.now, "points"), what)
-    tested = _of_everybody(found, "tested")
-    if tested is not None:
+        yield KeyNumber(estimate(_of_everybody(found, "calibration").now, "points"), what)
+    if found.about("tested"):
         what = "share tested minus what it would have been then, at equal features"
-        yield KeyNumber(estimate(tested.difference, "points"), what)
-
-
-def estimate_text(change: Change) -> str:
-    """What a number was then, inside a sentence."""
-    return f"{change.then:score}"
+        yield KeyNumber(estimate(_of_everybody(found, "tested").difference, "points"), what)
 
 
 def _picture(found: Monitoring) -> Dots:
-    """AUC now against then, everybody and each group; beside it how far risks are off."""
-    off = {one.of: one for one in found.about("calibration")}
+    """AUC now against then, everybody and each group."""
     rows = tuple(
-        DotRow(
-            Name(one.of),
-            (
-                estimate(one.now),
-                *((estimate(off[one.of].now, "points"),) if one.of in off else ()),
-            ),
-            (
-                estimate(one.then),
-                *((estimate(off[one.of].then, "points"),) if one.of in off else ()),
-            ),
-            marked=one.clear or (one.of in off and off[one.of].clear),
-        )
+        DotRow(Name(one.of), (estimate(one.now),), (estimate(one.then),), marked=one.clear)
         for one in found.about("auc")
     )
-    columns = ("AUC", "risk too high (+) or too low (-)") if off else ("AUC",)
     return Dots(
-        "Now, and then",
-        columns,
+        "AUC now, and then",
+        ("AUC",),
         rows,
         f"{found.target}. Hollow: when the model was fitted, on people it had not seen.",
         reference="when it was fitted",
@@ -163,11 +146,12 @@ def _comes(found: Monitoring) -> Iterator[Block]:
         "changed most",
         "then",
         "now",
-        "beyond chance?",
+        "clear?",
     )
     note = (
         "Population stability index over bins of each column: under .1 little, over .25 much. "
-        "P-values are of no change, corrected for the number of columns; people count once."
+        "P-values are of no change, corrected for the number of columns; people count once. "
+        f"{CLEAR}"
     )
     yield table("", heads, rows[:MOST], note=note)
     if rows[MOST:]:
@@ -185,13 +169,14 @@ def _changes(found: Monitoring, about: str, form: str, difference: str, note: st
         )
         for one in found.about(about)
     ]
-    return table("", ("group", "then", "now", "change", "beyond chance?"), rows, note=note)
+    return table("", ("group", "then", "now", "change", "clear?"), rows, note=note)
 
 
 def _tested(found: Monitoring) -> Iterator[Block]:
     note = (
         "Then: the share that the decisions of then would test among the people of now (logistic "
-        "regression on features and group). The interval of the change counts both samples."
+        "regression on features and group). The interval of the change counts both samples. "
+        f"{CLEAR}"
     )
     yield _changes(found, "tested", "percent", "points", note)
 

@@ -153,9 +153,9 @@ class TableModel:
     @property
     def roles_of_new(self) -> Roles:
         """The roles for a later table, in which its features are those of its encoder."""
-        chosen: Any = dict.fromkeys(("features", "exclude", "category", "include"), ())
-        given: Any = dict.fromkeys(("truth", "until", "reference_group", "testing_probability"))
-        return replace(self.roles, **chosen, **given)
+        chosen = dict.fromkeys(("features", "exclude", "category", "include"), ())
+        then = ("truth", "until", "reference_group", "testing_probability", "prevalence", "decider")
+        return replace(self.roles, **chosen, **dict.fromkeys(then))  # type: ignore[arg-type]
 
     def judged_by(self, comparison: TableComparison | FoundComparison) -> bool:
         """Whether a comparison judged its method, told the same rates."""

@@ -406,6 +406,11 @@ def _in_time(table: pa.Table, roles: Roles) -> tuple[pa.Table, np.ndarray | None
         if roles.until is not None:
             raise InputError("`until` takes the column with the time of each row: name it `time`.")
         return table, None
+    if roles.positives_only:
+        raise InputError(
+            "Without a record of testing (`positives_only`) nothing is judged along time: leave "
+            "out `time`."
+        )
     time = read_time(table.column(roles.time), roles.time, roles.missing)
     if roles.until is None:
         return table, time
