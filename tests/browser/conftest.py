@@ -6,7 +6,6 @@ Where there is no browser these tests are skipped and say so (`tests/conftest.py
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +70,14 @@ def show(browser: Any) -> Iterator[Callable[..., Opened]]:
 def look(browser: Any, pages: Callable[[str], Path], name: str) -> Iterator[Callable[..., Opened]]:
     """The page of the parameter `name` for those who only look: opened once for all of them."""
     with opener(browser) as open_page:
-        seen = cache(open_page)
-        yield lambda **how: seen(pages(name), **how)
+        opened = open_page(pages(name))
+
+        def seen(*, width: int = 1280, dark: bool = False) -> Opened:
+            opened.page.set_viewport_size({"width": width, "height": 900})
+            opened.page.emulate_media(color_scheme="dark" if dark else "light")
+            return opened
+
+        yield seen
 
 
 @pytest.fixture(scope="session")
