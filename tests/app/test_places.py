@@ -15,6 +15,7 @@ from dcem.app import commands
 from dcem.app.forms import Posted
 from dcem.app.places import Place
 from dcem.app.runs import Run
+from dcem.app.steps import options as offered
 from dcem.app.steps import recipe
 from dcem.cli import app as cli
 from dcem.table.messages import InputError
@@ -205,3 +206,19 @@ def test_a_strength_of_the_unmeasured_goes_with_every_step_that_takes_one(app) -
     for wrong in ("0.5", "many"):
         with pytest.raises(InputError, match="bounds"):
             recipe(study, "audit", Posted({"bounds": [wrong]}))
+
+
+def test_a_table_without_a_record_of_testing_gets_steps_that_need_none(app) -> None:
+    write_stops(app.tables / "stops.csv", 60)
+    study = app.work.open(Place(app.tables / "stops.csv"))
+    study.say({"label": "contraband_found", "group": ["subject_race"], "positives_only": True})
+    study = app.work.study(study.name)
+    for step, words in {"audit": "dcem.audit_found(", "compare": "dcem.compare_found("}.items():
+        made = recipe(study, step, Posted({}))
+        assert words in made.python
+        compile(made.python, "shown", "exec")
+    assert "purple" in offered(study, "fit")["methods"]
+    assert "dcem" not in offered(study, "fit")["methods"]
+    with app.client() as client:
+        page = client.get(f"/t/{study.name}/roles").text
+    assert re.search(r'name="positives_only"[^>]* checked', page)
