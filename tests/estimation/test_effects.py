@@ -181,6 +181,20 @@ def test_folds_asked_one_by_one_answer_as_all_at_once() -> None:
     assert np.array_equal(again.donors, questions.donors)
 
 
+def test_whom_a_question_leaves_alone_nobody_is_asked_about() -> None:
+    X = np.zeros((1000, 2))
+    X[-20:, 0] = X[:20, 1] = 1
+    asked = []
+    questions = Questions.about(problem_of(X), None, 0)
+    found = questions.ask(lambda X, at: asked.append(len(X)) or X[:, 1])
+    # everybody once; of each column those who get another value, and all who move, one way each
+    assert asked[0] == 1000
+    assert sum(asked) <= 1000 + 2 * (40 + 1000)
+    assert np.array_equal(found[4], X[questions.donors[1], 1])
+    assert np.array_equal(found[1], X[:, 1])
+    assert questions.ask(lambda X, at: X[:, 0], np.zeros(0, int)).shape == (7, 0)
+
+
 def test_the_columns_told_are_the_strongest_of_any_model() -> None:
     testing = [Effect("a", 0.1, 0.1), Effect("b", 0.9, 0.1), Effect("c", 0.0, 0.0)]
     scores = {"m": [Effect("a", 0.2, 0.1), Effect("b", 0.1, 0.1), Effect("c", 0.7, 0.1)]}

@@ -14,7 +14,9 @@ from dcem.methods.ensemble import (
     _differ_more,
     _errors_above_best,
     _leaning,
+    _noise,
     _recalibration,
+    _stretched,
 )
 from dcem.methods.ensemble_parts import _half_tested, mstep_loss, mstep_slope
 from dcem.methods.mstep import mstep_rows
@@ -140,6 +142,20 @@ def test_recalibration_keeps_ranks_whatever_comes(z):
         assert expit(intercept + slope * z).mean() == pytest.approx(y.mean())
 
 
+def test_what_one_model_teaches_is_turned_into_a_line_for_the_mean_of_all():
+    rng = np.random.default_rng(0)
+    mean = rng.normal(size=40_000)
+    models = mean + rng.normal(size=(4, 40_000))
+    models += mean - models.mean(axis=0)  # four noisy models around their mean
+    y = (rng.random(40_000) < expit(0.8 * mean - 1)).astype(float)
+    weight = np.ones(40_000)
+    one = np.array(_recalibration(models[0], y, weight))
+    assert one[1] < 0.55
+    line = _stretched(one, models[0].mean(), _noise(models))
+    assert line == pytest.approx(_recalibration(mean, y, weight), abs=0.07)
+    assert _noise(np.ones((4, 9))) == _noise(models[:1]) == 1
+
+
 def test_scores_are_risks_of_everybody_not_of_the_tested():
     # the ill are tested more often, through a feature that is known
     problem, truth = world(4000, risk=lambda X: 2 * X[:, 0] - 1, chance=lambda X: 1.5 * X[:, 0])
@@ -173,7 +189,7 @@ def test_a_known_design_calibrates_where_features_do_not_explain_testing():
 
 def test_the_number_of_threads_changes_nothing(fitted):
     problem, _, model = fitted
-    for n_jobs in (1, 3):
+    for n_jobs in (1, 16):  # few, and enough for all parts at once
         again = make("ensemble", n_jobs=n_jobs, **SMALL).fit_problem(problem)
         np.testing.assert_allclose(
             again.predict_proba(problem.X), model.predict_proba(problem.X), atol=1e-6
