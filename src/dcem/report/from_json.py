@@ -25,7 +25,8 @@ from dcem.metrics.estimate import Estimate
 from dcem.report.audit import audit_document
 from dcem.report.compare import compare_document
 from dcem.report.document import Document
-from dcem.report.found import found_comparison_document, found_document
+from dcem.report.found import found_document
+from dcem.report.found_comparison import found_comparison_document
 from dcem.table.disclosure import SMALL, WITHHELD
 from dcem.table.messages import InputError
 
