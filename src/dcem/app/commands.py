@@ -150,6 +150,7 @@ def compared(study: Study, out: Path, methods: Sequence[str], **how: Any) -> Rec
         "table.problem",
         *([repr(list(methods))] if methods else []),
         truth=Code("table.truth") if study.roles and study.roles.truth else None,
+        lending=True if study.words == "credit" and not found else None,
         **how,
     )
     python = f"{_table(study)}\ncomparison = {comparison}\n{_written(study, 'comparison', page)}"
