@@ -163,8 +163,9 @@ def test_levels_rest_on_other_people():
         decider=np.array(problem.decider_names)[problem.decider],
     )
     after, _ = iv.levels(turned, fold, testing)
-    assert (before[mine] == after[mine]).all()
-    rates = [problem.tested[before == level].mean() for level in range(5)]
+    assert (before[0] == after[0]).all()  # nothing outside the fold, and nothing in it
+    assert (before[1] != after[1]).any()
+    rates = [problem.tested[mine & (before[0] == level)].mean() for level in range(5)]
     assert rates == sorted(rates)
 
 

@@ -131,6 +131,7 @@ def cross_fit(
     n_classes: int = 2,
     among: np.ndarray | None = None,
     fold: np.ndarray,
+    only: int | None = None,
     person: np.ndarray,
     weight: np.ndarray | None = None,
     learners: Learners = candidates,
@@ -154,6 +155,8 @@ def cross_fit(
         Rows to learn from [n]; all of them by default.
     fold
         The fold of each row [n]; a person's rows in one fold.
+    only
+        The one fold that is to be predicted; all of them by default.
     person
         Code of each row's person [n].
     weight
@@ -178,6 +181,8 @@ def cross_fit(
     own: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]] = {}
     folds = np.unique(fold)
     for count, number in enumerate(folds, start=1):
+        if only is not None and number != only:
+            continue
         progress(modelling(name, count, len(folds)))
         seed = int(rng.integers(2**31))
         rows = _in_random_order(np.flatnonzero(seen & (fold != number)), person, most, rng)

@@ -33,12 +33,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 
 import numpy as np
 
-from dcem.estimation.cross_fitting import MIXED, ROW_BUDGET, CrossFit, Features, Learners, cross_fit
+from dcem.estimation.cross_fitting import MIXED, ROW_BUDGET, Features, Learners, cross_fit
 from dcem.estimation.deciders import comparable
 from dcem.estimation.influence import People, Statistic
 from dcem.estimation.measures import auc
@@ -169,55 +169,59 @@ def fit_instrument(
     random_state, learners, row_budget, progress
         As for `fit_nuisances`.
     """
-    level, names = levels(problem, fold, testing)
+    seen_from, names = levels(problem, fold, testing)
     if len(names) < 2:
         return None
     rng = np.random.default_rng(random_state)
     member = problem.group[:, None] == np.arange(problem.n_groups)
     X = problem.X if problem.n_groups < 2 else np.concatenate([problem.X, member], axis=1)
-
-    def fit(name: str, features: Features, target: np.ndarray, n_classes: int) -> CrossFit:
-        return cross_fit(
-            name,
-            features,
-            target,
-            n_classes=n_classes,
-            among=level >= 0,
-            fold=fold,
-            person=problem.person,
-            weight=problem.weight,
-            learners=learners,
-            row_budget=row_budget,
-            random_state=rng,
-            progress=progress,
-        )
-
     shown = np.where(problem.tested, 1 + problem.y_imputed, 0)  # untested, negative, positive
-    known = Features(X, np.maximum(level, 0), len(names))
-    results = fit("what deciders find", known, shown, 3)
-    chance = fit("who decides", Features(X), np.maximum(level, 0), len(names)).at(Features(X))
-    each = [results.at(known.as_group(code))[MIXED] for code in range(len(names))]
-    tested = np.stack([one[:, 1] + one[:, 2] for one in each], axis=1)
-    risk = [true_risk(problem, one[:, 2] / (one[:, 1] + one[:, 2])) for one in each]
+    level = np.full(len(problem), -1)
+    chance, tested, results = (np.empty((len(problem), len(names))) for _ in range(3))
+    alone = len(seen_from) == 1  # then levels are the same, whichever fold is left out
+    fit = partial(
+        cross_fit,
+        fold=fold,
+        person=problem.person,
+        weight=problem.weight,
+        learners=learners,
+        row_budget=row_budget,
+        random_state=rng,
+        progress=progress,
+    )
+    for part, seen in seen_from.items():
+        rows = np.flatnonzero(np.ones(len(problem), bool) if alone else fold == part)
+        own = np.maximum(seen, 0)
+        known = Features(X, own, len(names))
+        which = {"among": seen >= 0, "only": None if alone else part}
+        finds = fit("what deciders find", known, shown, n_classes=3, **which)
+        decides = fit("who decides", Features(X), own, n_classes=len(names), **which)
+        level[rows], chance[rows] = seen[rows], decides.at(Features(X))[MIXED][rows]
+        for code in range(len(names)):
+            each = finds.at(known.as_group(code))[MIXED][rows]
+            tested[rows, code], results[rows, code] = each[:, 1] + each[:, 2], each[:, 2]
+    risk = [true_risk(problem, one) for one in (results / tested).T]
     found = tested * np.stack(risk, axis=1)
-    return Instrument(
+    made = Instrument(
         names,
         level,
-        chance[MIXED],
+        chance,
         found,
         tested - found,
         problem.tested.astype(float),
         seen_outcomes(problem),
     )
+    return made if made.within.any(axis=0).sum() > 1 else None
 
 
 def levels(
     problem: SelectiveLabels, fold: np.ndarray, testing: np.ndarray
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The level of each row's decider [n], and the levels' names, the fewest tests first.
+) -> tuple[dict[int, np.ndarray], tuple[str, ...]]:
+    """The level of each row's decider [n], -1 for none, and the levels' names, the fewest first.
 
     A few deciders are levels of their own. Many are taken together by how much more they test than
-    features foretell, counted in the other folds, so that nobody's level rests on their own test.
+    features foretell: once for each fold, counted among people outside it, so that nothing that is
+    learnt to speak of a fold rests on it; and of those outside it, each by the tests of others.
     """
     if problem.decider is None:
         raise InputError("No column says who decided: name it as `decider`.")
@@ -225,8 +229,8 @@ def levels(
     weight = np.ones(len(problem)) if problem.weight is None else problem.weight
     left = weight * (problem.tested - testing)
     number = len(problem.decider_names)
-    nobody = np.full(len(problem), -1)
-    inside = np.isin(problem.decider, some)
+    code = problem.decider
+    inside = np.isin(code, some)
     most = min(
         MOST_ALONE,
         int(inside.sum()) // ROWS_PER_LEVEL,
@@ -234,8 +238,7 @@ def levels(
         int((inside & ~problem.tested).sum()) // TESTS_PER_LEVEL,
     )
     if len(some) < 2 or most < 2:
-        return nobody, ()
-    code = problem.decider
+        return {}, ()
 
     def lenience(rows: np.ndarray) -> np.ndarray:
         size = np.bincount(code[rows], weight[rows], number)
@@ -245,18 +248,22 @@ def levels(
         order = some[np.argsort(lenience(inside)[some])]
         place = np.full(number + 1, -1)
         place[order] = np.arange(len(order))
-        return place[code], tuple(problem.decider_names[one] for one in order)
-    level, most = nobody, min(most, MOST_LEVELS)
-    for part in np.unique(fold):
-        others = lenience(inside & (fold != part))[code]
-        cuts = np.quantile(others[inside & (fold != part)], np.arange(1, most) / most)
-        mine = inside & (fold == part)
-        level[mine] = np.searchsorted(cuts, others[mine], side="right")
-    present = np.unique(level[level >= 0])  # a decider of very many rows may be several levels
-    if len(present) < 2:
-        return np.full(len(problem), -1), ()
-    level = np.where(level >= 0, np.searchsorted(present, level), -1)
-    return level, LEVELS[len(present)]
+        return {-1: place[code]}, tuple(problem.decider_names[one] for one in order)
+    most = min(most, MOST_LEVELS)
+    share = np.random.default_rng(0).permutation(int(problem.person.max()) + 1)[problem.person] % 10
+    found = {}
+    for part in np.unique(fold).tolist():
+        others = inside & (fold != part)
+        level = np.full(len(problem), -1)
+        for mine, rows in (
+            (inside & (fold == part), others),
+            *((others & (share == one), others & (share != one)) for one in range(10)),
+        ):
+            tests = lenience(rows)[code]
+            cuts = np.quantile(tests[rows], np.arange(1, most) / most)
+            level[mine] = np.searchsorted(cuts, tests[mine], side="right")
+        found[part] = level
+    return found, LEVELS[most]
 
 
 # -- numbers -----------------------------------------------------------------------------------
