@@ -21,7 +21,7 @@ from dcem.estimation.influence import People, Z, of_people
 from dcem.estimation.periods import latest
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
-from dcem.table.disclosure import THRESHOLD
+from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.encoder import Encoder, Encoding
 from dcem.table.labels import SelectiveLabels
 from dcem.table.times import period
@@ -241,14 +241,14 @@ def _bins(problem: SelectiveLabels, encoder: Encoder) -> list[Bins]:
 
 def _category(encoding: Encoding, own: np.ndarray, person: np.ndarray) -> Bins | None:
     level = _levels(encoding, own)
+    people = people_of(level + 1, person, own.shape[1] + 1)  # the first: no indicator is set
     kept: list[tuple[int, ...]] = []
     names = []
-    for number in np.unique(level):
-        if len(np.unique(person[level == number])) >= THRESHOLD:
-            kept.append((int(number),))
-            first = encoding.levels[0] if encoding.is_single and encoding.levels else OTHERS
-            feature = encoding.features[number] if number >= 0 else f"{encoding.name}={first}"
-            names.append(feature.removeprefix(f"{encoding.name}="))
+    for number in np.flatnonzero(people >= THRESHOLD) - 1:
+        kept.append((int(number),))
+        first = encoding.levels[0] if encoding.is_single and encoding.levels else OTHERS
+        feature = encoding.features[number] if number >= 0 else f"{encoding.name}={first}"
+        names.append(feature.removeprefix(f"{encoding.name}="))
     if not kept:
         return None
     # what is rare, or new, goes to the last bin, which has to be of ten people too
@@ -275,14 +275,12 @@ def _number(name: str, x: np.ndarray, person: np.ndarray) -> Bins | None:
     cuts = cuts[cuts < values[-1]]
     kept: list[float] = []  # cuts that leave at least ten people on either side
     code = np.searchsorted(cuts, known, side="left")
-    whose = person[~np.isnan(x)]
-    below: set[int] = set()
+    enough = people_of(code, person[~np.isnan(x)], len(cuts) + 1) >= THRESHOLD
+    since = 0  # the first bin after the last cut that was kept
     for number, cut in enumerate(cuts):
-        below |= set(whose[code == number].tolist())
-        rest = len(np.unique(whose[code > number]))
-        if len(below) >= THRESHOLD and rest >= THRESHOLD:
+        if enough[since : number + 1].any() and enough[number + 1 :].any():
             kept.append(float(f"{cut:.6g}"))
-            below = set()
+            since = number + 1
     ends = ["", *(f"{cut:.3g}" for cut in kept), ""]
     names = [
         f"over {a}" if not b else f"up to {b}" if not a else f"{a} to {b}"

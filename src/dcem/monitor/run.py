@@ -66,7 +66,7 @@ class NewRows:
     def of(cls, estimator: Any, problem: SelectiveLabels) -> NewRows:
         """Rows scored by a fitted method."""
         standard = estimator.standardized(problem.X)
-        score = estimator.combined(estimator.members(problem.X, standard, exact=False))
+        score = estimator.combined(estimator.risks(problem.X, standard, exact=False))
         unlike = ~estimator.reach(problem.X, standard)["supported"].to_numpy()
         return cls(problem, score, np.asarray(standard, float), unlike)
 

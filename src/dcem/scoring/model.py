@@ -13,6 +13,7 @@ import pandas as pd
 from dcem import methods
 from dcem.compare.found import FoundComparison
 from dcem.compare.results import TableComparison
+from dcem.compare.run import within_budget
 from dcem.estimation.bounds import Bounds
 from dcem.estimation.coverage import Coverage
 from dcem.estimation.effects import Questions, effects_on_testing
@@ -42,6 +43,7 @@ from dcem.table.encoder import OTHER
 from dcem.text import percent
 
 AUTO = "auto"  # the method by the rule of `dcem.methods.choosing`
+EXPLAINED_ROWS = 50_000  # rows that a model is explained by and remembers
 TESTING_ROWS = 5_000  # rows that a model of who is tested is fitted to, for the card
 STRANGE = 0.05  # share of a column's cells that may be unheard of before it is worth a word
 
@@ -154,7 +156,7 @@ class TableModel:
     def roles_of_new(self) -> Roles:
         """The roles for a later table, in which its features are those of its encoder."""
         chosen = dict.fromkeys(("features", "exclude", "category", "include"), ())
-        then = ("truth", "until", "reference_group", "testing_probability", "prevalence", "decider")
+        then = ("truth", "until", "reference_group", "testing_probability", "decider")
         return replace(self.roles, **chosen, **dict.fromkeys(then))  # type: ignore[arg-type]
 
     def judged_by(self, comparison: TableComparison | FoundComparison) -> bool:
@@ -248,11 +250,14 @@ class TableModel:
         """The same model, with what drives its score and testing, and what it remembers.
 
         The score is that of the model as it is. Who is tested, and what tests show, is modelled
-        here, each half of the people by the other; nothing where nobody recorded it.
+        here, each half of the people by the other; nothing where nobody recorded it. Of a long
+        table people are drawn.
         """
-        problem, estimator = table.problem, self.estimator
-        if problem.positives_only:
+        estimator = self.estimator
+        if table.problem.positives_only:
             return self
+        drawn = within_budget(table.problem, EXPLAINED_ROWS, random_state)
+        problem = table.problem.subset(drawn)
         questions = Questions.about(problem, self.encoder, random_state)
 
         def score(X: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -262,11 +267,12 @@ class TableModel:
         nuisances = fit_nuisances(problem, fold, random_state, row_budget=TESTING_ROWS)
         new = NewRows.of(estimator, problem)
         evaluator = Evaluator(problem, fold=fold, nuisances=nuisances)
+        baseline = Baseline.of(
+            problem, self.encoder, new.standard, new.unlike, new.score, evaluator
+        )
         return replace(
             self,
-            baseline=Baseline.of(
-                problem, self.encoder, new.standard, new.unlike, new.score, evaluator
-            ),
+            baseline=replace(baseline, rows=len(table.problem)),
             effects=questions.answer(questions.ask(score)),
             testing_effects=effects_on_testing(questions, nuisances.testing_model, problem),
         )

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from dcem.compare.run import within_budget
 from dcem.monitor import Monitoring, NewRows, watch
 from dcem.scoring.model import TableModel
 from dcem.table import UserTable
 from dcem.table.checks import InputError, notice
 from dcem.table.found import require_record
+
+MOST_ROWS = 100_000  # of a new table that are looked at
 
 
 def monitor_model(
@@ -28,7 +31,7 @@ def monitor_model(
         A model that `dcem fit` wrote, or its folder.
     table
         The new table, read with the model's encoder and roles:
-        `read_table(path, model.roles, encoder=model.encoder)`.
+        `read_table(path, model.roles_of_new, encoder=model.encoder)`.
     random_state
         Seed of folds and nuisance models.
     data
@@ -45,9 +48,12 @@ def monitor_model(
         )
     for note in model.strange_cells(table):
         notice(note)
+    rows = within_budget(table.problem, MOST_ROWS, random_state)
+    if len(rows) < len(table.problem):
+        notice(f"{len(rows):,} of {len(table.problem):,} rows are looked at, drawn at random.")
     return watch(
         model.baseline,
-        NewRows.of(model.estimator, table.problem),
+        NewRows.of(model.estimator, table.problem.subset(rows)),
         model.encoder,
         calibrated=bool(model.estimator.calibrated),
         random_state=random_state,
