@@ -19,7 +19,7 @@ READER = """
 import sys, time, warnings
 warnings.simplefilter("ignore")
 from dcem.saving import load_model
-loads, failed, seen, until = 0, 0, set(), time.time() + 4
+loads, failed, seen, until = 0, 0, set(), time.time() + 2
 print("ready", flush=True)
 while time.time() < until:
     try:
