@@ -45,6 +45,15 @@ class Outputs:
                 what = "the file that is read" if other == "read" else "the place of another output"
                 raise InputError(f"{path} is {what}. Write to another file.")
 
+    @classmethod
+    def of_report(
+        cls, report: Path | None, markdown: Path | None, json: Path | None, source: Path, words: str
+    ) -> Outputs:
+        """A page, its Markdown (beside the page, unless a place is given) and its numbers."""
+        if report is not None and not report.is_dir():
+            markdown = markdown or report.with_suffix(".md")
+        return cls([(report, "html"), (markdown, "md"), (json, "json")], source, words)
+
     def write(
         self,
         document: Document,

@@ -90,6 +90,14 @@ Bounds = Annotated[
         show_default=False,
     ),
 ]
+Report = Annotated[
+    Path | None, typer.Option("--report", "-r", help="Write the answer as one HTML page.")
+]
+Markdown = Annotated[
+    Path | None,
+    typer.Option(help="Write it as Markdown. Default: beside the report, with ending .md."),
+]
+Json = Annotated[Path | None, typer.Option(help="Write all numbers as JSON.")]
 Words = Annotated[
     str,
     typer.Option(

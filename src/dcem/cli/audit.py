@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,15 +21,9 @@ def audit(
     roles: options.Roles,
     query: options.Query = None,
     most_rows: options.MostRows = None,
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", "-r", help="Write the audit as one HTML page."),
-    ] = None,
-    markdown: Annotated[
-        Path | None,
-        typer.Option(help="Write it as Markdown. Default: beside the report, with ending .md."),
-    ] = None,
-    json: Annotated[Path | None, typer.Option(help="Write all numbers as JSON.")] = None,
+    report: options.Report = None,
+    markdown: options.Markdown = None,
+    json: options.Json = None,
     max_rows: Annotated[
         int, typer.Option(min=1000, help="Rows that a model is fitted to, at most.")
     ] = 50_000,
@@ -66,9 +59,7 @@ def audit(
 
     options.refuse_bounds(roles, bounds)
     console = Console(highlight=False)
-    if report is not None and not report.is_dir():
-        markdown = markdown or report.with_suffix(".md")
-    outputs = Outputs([(report, "html"), (markdown, "md"), (json, "json")], table, words)
+    outputs = Outputs.of_report(report, markdown, json, table, words)
     aside = Console(stderr=True, highlight=False)
     with aside.status("reading the table ..."):
         user_table = read_table(table, roles, query, most_rows=most_rows, random_state=seed)

@@ -22,15 +22,9 @@ def monitor(
     roles: dict[str, Any],
     query: options.Query = None,
     most_rows: options.MostRows = None,
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", "-r", help="Write the answer as one HTML page."),
-    ] = None,
-    markdown: Annotated[
-        Path | None,
-        typer.Option(help="Write it as Markdown. Default: beside the report, with ending .md."),
-    ] = None,
-    json: Annotated[Path | None, typer.Option(help="Write all numbers as JSON.")] = None,
+    report: options.Report = None,
+    markdown: options.Markdown = None,
+    json: options.Json = None,
     seed: options.Seed = 0,
     words: options.Words = "general",
 ) -> None:
@@ -48,9 +42,7 @@ def monitor(
     from dcem.table import read_table
 
     console, aside = Console(highlight=False), Console(stderr=True, highlight=False)
-    if report is not None and not report.is_dir():
-        markdown = markdown or report.with_suffix(".md")
-    outputs = Outputs([(report, "html"), (markdown, "md"), (json, "json")], table, words)
+    outputs = Outputs.of_report(report, markdown, json, table, words)
     fitted = TableModel.load(model)
     known = replace(fitted.roles_of_new, **roles)
     with aside.status("reading the table ..."):

@@ -17,42 +17,11 @@ app = typer.Typer(
 )
 
 
-class Suspicion(StrEnum):
-    """The three published rules for suspected infection."""
-
-    corr24 = "corr24"
-    v2018 = "v2018"
-    head2019 = "head2019"
-
-
-class Features(StrEnum):
-    """The 13 features as the paper has them, or without wrong and implausible entries."""
-
-    published = "published"
-    cleaned = "cleaned"
-
-
-class Release(StrEnum):
-    """Which release the folder must be."""
-
-    auto = "auto"
-    full = "full"
-    demo = "demo"
-
-
-class Kind(StrEnum):
-    """What the artificial tables are for."""
-
-    cohort = "cohort"
-    rules = "rules"
-
-
-class Layout(StrEnum):
-    """The kind of file."""
-
-    csv_gz = "csv.gz"
-    csv = "csv"
-    parquet = "parquet"
+Suspicion = StrEnum("Suspicion", ["corr24", "v2018", "head2019"])  # the three published rules
+Features = StrEnum("Features", ["published", "cleaned"])  # cleaned: without implausible entries
+Release = StrEnum("Release", ["auto", "full", "demo"])
+Kind = StrEnum("Kind", ["cohort", "rules"])
+Layout = StrEnum("Layout", {"csv_gz": "csv.gz", "csv": "csv", "parquet": "parquet"})
 
 
 @app.command()

@@ -8,19 +8,8 @@ import typer
 
 from dcem.cli import _table_options as options
 
-
-class Preset(StrEnum):
-    """The process of the published runs, or that of the paper's text."""
-
-    as_released = "as-released"
-    as_written = "as-written"
-
-
-class Stream(StrEnum):
-    """The published draws, or fresh ones."""
-
-    published = "published"
-    independent = "independent"
+Preset = StrEnum("Preset", {"as_released": "as-released", "as_written": "as-written"})
+Stream = StrEnum("Stream", {"published": "published", "independent": "independent"})
 
 
 def simulate(
