@@ -35,6 +35,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -193,7 +194,7 @@ def fit_instrument(
         rows = np.flatnonzero(np.ones(len(problem), bool) if alone else fold == part)
         own = np.maximum(seen, 0)
         known = Features(X, own, len(names))
-        which = {"among": seen >= 0, "only": None if alone else part}
+        which: dict[str, Any] = {"among": seen >= 0, "only": None if alone else part}
         finds = fit("what deciders find", known, shown, n_classes=3, **which)
         decides = fit("who decides", Features(X), own, n_classes=len(names), **which)
         level[rows], chance[rows] = seen[rows], decides.at(Features(X))[MIXED][rows]
