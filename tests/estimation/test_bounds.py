@@ -96,6 +96,17 @@ def test_who_is_decided(world):
     assert [found.act[0], found.leave[0], found.open[0]] == pytest.approx([0.3, 0.4, 0.3])
 
 
+def test_people_with_rows_on_both_sides_are_not_counted_twice():
+    rng = np.random.default_rng(0)
+    id_, weight = np.arange(400) // 4, np.where(np.arange(400) % 4 < 2, 3.0, 1.0)
+    problem = SelectiveLabels.from_arrays(
+        rng.normal(size=(400, 1)), np.tile([1.0, 0.0, np.nan, np.nan], 100), id=id_, weight=weight
+    )
+    decided = np.tile([1, -1, 0, 0], 100)
+    found = bounds.shares(problem, [decided])["everybody"]
+    assert [found.act[0], found.leave[0], found.open[0]] == pytest.approx([0.375, 0.375, 0.25])
+
+
 @pytest.mark.parametrize("gamma", [0.5, 0, np.inf, np.nan, 11, -2])
 def test_what_is_not_a_strength(gamma):
     with pytest.raises(InputError, match="odds ratio from 1"):

@@ -94,8 +94,8 @@ def about_bounds(limits: ComparedBounds | None, why: str) -> tuple[Finding, ...]
         found(
             "bounds",
             f"If the odds of untested people differ by up to {gamma} from those of tested people "
-            f"with the same features, the decision of `{best.name}` is right for "
-            f"{percent(best.holds[EVERYBODY][at])} of people and wrong for "
+            f"with the same features, the decision of `{best.name}` is, by estimated risks, "
+            f"right for {percent(best.holds[EVERYBODY][at])} of people and wrong for "
             f"{percent(best.against[at])}; of {percent(every.open[at])} one cannot say.",
             gamma=people.stated,
             cut=people.cut,

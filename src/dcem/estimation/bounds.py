@@ -49,7 +49,7 @@ from dcem.estimation.outcomes import Unseen, tilted, uncertain
 from dcem.estimation.overlap import parts
 from dcem.estimation.ranking import RankedScore, least_lead
 from dcem.metrics.estimate import Estimate
-from dcem.table.disclosure import in_tens
+from dcem.table.disclosure import THRESHOLD, in_tens
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 
@@ -199,17 +199,25 @@ def _means(values: np.ndarray, place: np.ndarray) -> np.ndarray:
 def shares(problem: SelectiveLabels, decided: Sequence[np.ndarray]) -> dict[str, Shares]:
     """Who is decided how, of everybody and of each group; `decided` [n] for each strength.
 
-    People are counted in tens; groups of fewer than thirty have NaN.
+    Rows are counted in tens, those of fewer than ten people as none; groups of fewer than thirty
+    people have NaN.
     """
     people = People.of(problem)
+
+    def share(rows: np.ndarray, mine: np.ndarray) -> float:
+        if people.count(rows) < THRESHOLD:
+            return 0.0
+        counted = in_tens(rows.sum(keepdims=True))[0] / rows.sum()
+        return float(min(counted * people.weight[rows].sum() / people.weight[mine].sum(), 1.0))
+
     found = {}
     for name, mine in parts(problem).items():
-        total = people.count(mine)
-        if total < FEWEST_PEOPLE:
+        if people.count(mine) < FEWEST_PEOPLE:
             found[name] = Shares(*np.full((3, len(decided)), nan))
             continue
-        sides = [[people.count(mine & (one == side)) for one in decided] for side in (1, -1)]
-        act, leave = np.minimum(in_tens(np.array(sides)) / total, 1.0)
+        act, leave = (
+            np.array([share(mine & (one == side), mine) for one in decided]) for side in (1, -1)
+        )
         found[name] = Shares(act, leave, np.maximum(1 - act - leave, 0.0))
     return found
 
