@@ -138,9 +138,9 @@ def fit_and_score(
     given = parts if ray is None else [ray.put(part) for part in parts]  # once for all methods
     jobs = [
         (name, model, group, seeds[group.start : group.stop], *given[group.start : group.stop])
-        for name, model in models.items()
+        for name, model in sorted(models.items(), key=lambda one: -_cost(one[0]))
         for group in groups
-    ]
+    ]  # the longest first: none of them is waited for at the end
     done: Iterable[list[tuple[str, int, Fitted]]]
     if ray is not None:
         done = (found for _, found in shared_out(ray, _fits, jobs))
@@ -155,7 +155,8 @@ def _in_processes(calls: Iterable[Any]) -> Iterator[Any]:
     """What the calls return, in any order; they begin at once, in as many processes as cores."""
     # one thread each: small products gain nothing from more
     with parallel_config("loky", n_jobs=cpu_count(), inner_max_num_threads=1):
-        return Parallel(return_as="generator_unordered")(calls)
+        # all are handed over at once, so that later ones, of others, come after them
+        return Parallel(return_as="generator_unordered", pre_dispatch="all")(calls)
 
 
 def be_ready(table: Path) -> None:
@@ -207,14 +208,15 @@ def fit_steps(
     `lighter` is the part of it that a smaller table and a single model take.
     """
 
-    def cost(name: str) -> float:
-        bare, _, learner = name.partition(":")
-        if ENTRIES[bare].kind == "latent" or bare == "sar-em":
-            return lighter * COST_OF_EM
-        return lighter * (COST_WITHOUT_NETWORK if learner else COSTS.get(bare, 1.0))
-
-    costs = [cost(name) for name in names for _ in range(n_parts)]
+    costs = sorted((lighter * _cost(name) for name in names for _ in range(n_parts)), reverse=True)
     return {f"{doing}, {k} of {len(costs)}": one for k, one in enumerate(costs, start=1)}
+
+
+def _cost(name: str) -> float:
+    bare, _, learner = name.partition(":")
+    if ENTRIES[bare].kind == "latent" or bare == "sar-em":
+        return COST_OF_EM
+    return COST_WITHOUT_NETWORK if learner else COSTS.get(bare, 1.0)
 
 
 def _fits(

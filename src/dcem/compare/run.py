@@ -203,6 +203,22 @@ def compare_methods(
             level=level,
             random_state=random_state,
         )
+        reference = REFERENCE if REFERENCE in names else names[0]
+        usable = [name for name in names if not _uses_truth(name)]
+        answer = None
+        if planted:  # their fits wait for those of the folds: no core is idle in between
+            answer = planting(
+                judged_by,
+                evaluator.nuisances,
+                usable,
+                reference=reference,
+                repetitions=planted,
+                level=level,
+                random_state=random_state,
+                params=params,
+                progress=progress,
+                ray=ray,
+            )
         of_parts = collected(fits, names, len(parts), DOING, progress)
         fitted = {
             name: pooled(of, scored_in) if test is None else of[0] for name, of in of_parts.items()
@@ -217,22 +233,6 @@ def compare_methods(
             questions, evaluator.nuisances.testing_model, judged_by
         )
         columns = most_telling(testing_effects, effects)
-        reference = REFERENCE if REFERENCE in names else names[0]
-        usable = [name for name in names if not _uses_truth(name)]
-        answer = None
-        if planted:
-            answer = planting(
-                judged_by,
-                evaluator.nuisances,
-                usable,
-                reference=reference,
-                repetitions=planted,
-                level=level,
-                random_state=random_state,
-                params=params,
-                progress=progress,
-                ray=ray,
-            )
         counted = judged_by if test is None else problem
         groups = _counts(counted, judged_truth if test is None else known.get("train"))
         largest = judged_by.group_names[int(np.bincount(judged_by.group).argmax())]
