@@ -1,8 +1,10 @@
 """What a lender asks, from a comparison to its page and back."""
 
 import json
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit
 
@@ -10,6 +12,8 @@ import dcem
 from dcem.report.from_json import read_result
 from dcem.report.to_markdown import to_markdown
 from dcem.table.labels import SelectiveLabels
+
+RESULTS = Path(__file__).resolve().parents[2] / "results"
 
 pytestmark = pytest.mark.filterwarnings("ignore::dcem.table.messages.DataWarning")
 
@@ -56,3 +60,21 @@ def test_the_page_has_them_in_a_lenders_words_and_comes_back(compared, tmp_path)
     again = to_markdown(read_result(path), "credit")
     first, second = (one.partition("## What a lender asks")[2][:1500] for one in (page, again))
     assert first == second
+
+
+def test_recorded_intervals_hold_where_features_explain_approval_and_not_elsewhere() -> None:
+    found = pd.read_csv(RESULTS / "credit_coverage.csv").set_index("setting").filter(like="_holds")
+    assert found.drop(index="unrecorded cause").stack().between(0.90, 0.98).all()
+    assert (found.loc["unrecorded cause", ["swapped_in_holds", "declined_holds"]] < 0.1).all()
+
+
+def test_recorded_an_excluded_variable_is_needed_and_hurts_where_it_is_invalid() -> None:
+    found = pd.read_csv(RESULTS / "credit.csv").set_index(["world", "method"])
+    for world, better in (
+        ("unrecorded cause, valid queue", "heckman"),
+        ("no unrecorded cause, invalid queue", "tested-only:linear"),
+    ):
+        one = found.loc[world].loc[["heckman", "tested-only:linear"]]
+        assert one["auc"].idxmax() == one["calibration"].idxmin() == better
+    real = found.filter(like="real", axis=0)["auc"].unstack()
+    assert (real["y-obs:linear"] < 0.5).all()  # the record is the wrong way round
