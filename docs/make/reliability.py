@@ -53,6 +53,15 @@ with a message or scores rows with numbers, within 2 GB of memory; none ends in 
 `tests/saving/test_replacing.py` loads a folder as fast as it can while another process replaces it
 as fast as it can: no load fails, and a killed save leaves the older model.
 
+## Would the tests notice?
+
+`experiments/mutations.py` turns one sign, comparison, connective or number of `estimation/`,
+`metrics/` or `audit/` into another and runs the tests of these rooms. Of 50 changes drawn from
+2,246 the tests noticed 44 (`results/mutations.csv`). Five of the six survivors have tests now: how
+a pattern of columns is told (two), tests that are missing where their number is hidden, when few
+tests carry the weight, and how many people stand behind a precision at a capacity. The sixth, the
+axis along which one curve is looked up, makes no difference to the single curves it is used for.
+
 ## What it does not show
 
 Damage was thought up by people: a table can be wrong in ways that nobody thought of, and a reader

@@ -509,7 +509,7 @@ def draw(folder: Path, results: Path = RESULTS) -> None:
     """The pictures of the page."""
     source = Recorded(results)
     for exhibit in find(PICTURES):
-        picture = exhibit.draw(*(source.rows(need) for need in exhibit.needs))
+        picture = exhibit.picture([source.rows(need) for need in exhibit.needs])
         write(replace(picture, numbers={}), folder, f"reproduction-{exhibit.name}", ["png"])
 
 

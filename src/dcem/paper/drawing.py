@@ -15,7 +15,7 @@ import pandas as pd
 
 from dcem.files import whole_file, write_text
 from dcem.paper.published import METHODS
-from dcem.paper.sources import Need, Source
+from dcem.paper.sources import Found, Need, Source
 from dcem.report.style import RC, WARN, group_colour
 from dcem.table.checks import InputError
 
@@ -49,6 +49,13 @@ class Exhibit:
     def stem(self) -> str:
         """The name of its files."""
         return self.id if self.id == self.name else f"{self.id}-{self.name}"
+
+    def picture(self, found: Sequence[Found]) -> Picture:
+        """Drawn in the style of all pictures, whatever the user's own settings are."""
+        import matplotlib
+
+        with matplotlib.rc_context(RC):
+            return self.draw(*found)
 
 
 def tick(value: float, _: Any = None) -> str:
@@ -128,16 +135,13 @@ def reproduce(
     drawn
         Called after each exhibit.
     """
-    import matplotlib
-
     for ending in formats:
         if ending not in FORMATS:
             raise InputError(f"Pictures come as {', '.join(FORMATS)}; not as {ending!r}.")
     results = []
     for exhibit in exhibits:
         found = [source.rows(need) for need in exhibit.needs]
-        with matplotlib.rc_context(RC):  # whatever the user's own settings are
-            picture: Picture = exhibit.draw(*found)
+        picture = exhibit.picture(found)
         files = write(picture, Path(out), exhibit.stem, formats)
         origins = tuple(dict.fromkeys(one.origin for one in found if one.origin))
         notes = tuple(dict.fromkeys(picture.notes))
