@@ -59,7 +59,7 @@ class World:
     by_feature: float = 0.0  # how much a feature says who decides
     common: float = -1.2  # log-odds of the outcome
     sick: float = 0.0  # by how much every other decider gets people of higher risk
-    sick_more: float = 0.0  # by how much those do who test more than the middle
+    sick_more: float = 0.0  # by how much log-odds rise with how much a decider tests
     turned: float = 0.0  # by how much every other decider prefers one group, the rest the other
     part: bool = False  # whether the unrecorded cause counts for half of the people only
 
@@ -77,7 +77,7 @@ WORLDS = (
     World("people by features", by_feature=1.0),
     World("alike", spread=0.0),
     World("sicker people to some", sick=1.5),
-    World("sicker people to those who test more", sick_more=1.5),
+    World("sicker people to those who test more", sick_more=0.6),
     World("preferences turned", turned=1.5),
 )
 TRAINED = (
@@ -114,7 +114,7 @@ def draw(world: World, seed: int, rows: int | None = None) -> Drawn:
     if not world.by_feature:
         who = rng.integers(world.deciders, size=n)
     base = world.common + X[:, 0] + 0.6 * X[:, 1] + world.sick * odd[who]
-    base += world.sick_more * (lenient[who] > 0)
+    base += world.sick_more * lenient[who]
     y = (rng.random(n) < expit(base + 1.2 * seen)).astype(float)
     heeded = world.seen * seen * ((X[:, 1] < 0) if world.part else 1)
     push = world.turned * np.where(odd[who] == group, 1, -1)
