@@ -132,8 +132,8 @@ class HeckmanClassifier(SelectiveClassifier):
             checks.notice(
                 "heckman has no excluded variable, one that drives testing and not the outcome: "
                 "only the shape of the normal distribution tells the unrecorded cause, and a small "
-                "departure from it moves every score. Name one (`testing_only`), or take another "
-                "method."
+                "departure from it moves every score. Name one (`testing_only`), or who decided "
+                "(`decider`), or take another method."
             )
             return
         without = _probit(Z[:, outcome], table.tested, table.weight, self.penalty)[1]
