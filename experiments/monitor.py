@@ -6,9 +6,10 @@
 
 `monitor.csv`: a model is fitted to 4,000 visits and judged; then a new table comes in which nothing
 or one thing has changed (`CHANGES`), of 1,000 visits, where nothing changed of 4,000 too, of one
-visit per person or of up to four. Counted are alarms by kind and answers, and how often the intervals of the new prevalence,
-AUC and calibration in the large hold the truth of the new world, known from 20,000 people. Where
-nothing changed, `any_alarm` is the rate of false alarms, all four questions together.
+visit per person or of up to four. Counted are alarms by kind and answers, and how often the
+intervals of the new prevalence, AUC and calibration in the large hold the truth of the new world,
+known from 20,000 people. Where nothing changed, `any_alarm` is the rate of false alarms, all four
+questions together.
 
 `monitor_time.csv`: a table of two years, steady or drifting, and the same model judged by
 cross-validation and in time. What a judge should tell is how the model, fitted to all rows, does in
