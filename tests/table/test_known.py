@@ -22,12 +22,28 @@ def test_spellings():
     assert (one.value, one.error, one.group) == (0.3, 0.0, "")
     (one,) = made(".30-.34").known_prevalence
     assert one.value == pytest.approx(0.32, abs=1e-3)
-    assert one.interval == pytest.approx((0.3, 0.34), abs=1e-3)
+    assert one.interval == (0.3, 0.34)
     text, mapping = made("<65=.3,M=.4-.5"), made({"<65": 0.3, "M": ".4-.5"})
     assert text.known_prevalence == mapping.known_prevalence
     assert said(text.known_prevalence).startswith("prevalence .300 in group <65, .4")
     assert [one.group for one in made("M=.3").known_prevalence] == ["M"]
     assert text.subset(text.tested).known_prevalence == text.known_prevalence
+
+
+def test_an_interval_is_told_as_it_was_stated():
+    """Also a wide one, whose middle in log-odds is not the middle."""
+    (one,) = made(".22-.56").known_prevalence
+    assert one.words == ".375 [.220, .560]"
+    assert one.error == pytest.approx(0.34 / (2 * 1.96), rel=1e-4)
+
+
+def test_names_of_groups_may_hold_commas_and_signs():
+    names = np.where(np.arange(400) // 10 % 2, ">=65", "Ward 3, east")
+    y = np.where(np.arange(400) % 10 < 6, (np.arange(400) % 10 < 2).astype(float), np.nan)
+    found = SelectiveLabels.from_arrays(
+        np.arange(400)[:, None], y, group=names, prevalence="Ward 3, east=.3, >=65=.4"
+    ).known_prevalence
+    assert {one.group: one.value for one in found} == {"Ward 3, east": 0.3, ">=65": 0.4}
 
 
 @pytest.mark.parametrize(
@@ -39,6 +55,7 @@ def test_spellings():
         ("F=.3", "does not occur"),
         ("1.2", "lies between 0 and 1"),
         ("rate", "such as .12"),
+        ("M=0,3", "such as .12"),
         (".4-.3", "the lower one first"),
     ],
 )

@@ -130,17 +130,16 @@ def imperfect_test(
         if name or isinstance(given, np.ndarray | list | tuple) or hasattr(given, "to_numpy"):
             rates[:, place] = _per_row(rate, given, name, tested, group)
             source[:, place] = len(stated)
-            stated.append(
-                Stated(rate, "", float(rates[tested, place].mean()), 0.0, name or "given")
-            )
+            mean = float(rates[tested, place].mean())
+            stated.append(Stated(rate, "", mean, (mean, mean), name or "given"))
             continue
-        told = {"": (1.0, 0.0)}
+        told = {"": (1.0, (1.0, 1.0))}
         if given is not None:
             told = parsed(f"test {rate}", given, group_names, SPELLING)
-        for whose, (value, error) in told.items():
+        for whose, (value, interval) in told.items():
             mine = np.ones(len(group), bool) if whose == "" else group == group_names.index(whose)
             rates[mine, place], source[mine, place] = value, len(stated)
-            stated.append(Stated(rate, whose, value, error))
+            stated.append(Stated(rate, whose, value, interval))
     if (rates == 1).all() and not any(one.error for one in stated):
         return None
     found = ImperfectTest(rates, tuple(stated), source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,9 @@ from dcem.text import number
 
 Z = 1.959964  # of a 95 % interval
 PREVALENCE = "prevalence"
+# "name=rate", and so on: names may hold "=" (`>=65`) and commas (`Ward 3, east`), rates do not
+_OF_GROUP = re.compile(r"([^,].*?)=([^=,]+)(?:,|$)")
+_BY_GROUP = re.compile(f"(?:{_OF_GROUP.pattern})+")
 
 
 class Stated(NamedTuple):
@@ -20,14 +24,13 @@ class Stated(NamedTuple):
     rate: str  # "sensitivity", "specificity" or "prevalence"
     group: str  # whose; empty: everybody's
     value: float  # the mean, of a column
-    error: float  # standard error, 0 where it is taken as exact
+    interval: tuple[float, float]  # 95 %, as it was stated; a point where it is taken as exact
     column: str = ""
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """95 %, within 0 and 1; a point where the rate is exact."""
-        reach = Z * self.error
-        return max(self.value - reach, 0.0), min(self.value + reach, 1.0)
+    def error(self) -> float:
+        """Standard error, 0 where the rate is taken as exact."""
+        return (self.interval[1] - self.interval[0]) / (2 * Z)
 
     @property
     def words(self) -> str:
@@ -43,15 +46,16 @@ class Stated(NamedTuple):
 
 def parsed(
     what: str, given: Any, group_names: Sequence[str], spelling: str, *, every: bool = True
-) -> dict[str, tuple[float, float]]:
-    """Value and standard error by group, or under "" for everybody.
+) -> dict[str, tuple[float, tuple[float, float]]]:
+    """Value and interval by group, or under "" for everybody.
 
     `what` is the rate in words, `spelling` how it may be given. By group, `every` group must be
     stated, or else some.
     """
     if isinstance(given, str) and "=" in given:
-        parts = [part.rpartition("=") for part in given.split(",")]
-        given = {name.strip(): value.strip() for name, _, value in parts}
+        if not _BY_GROUP.fullmatch(given):
+            raise InputError(f"The {what} is {given!r}; it should be {spelling}.")
+        given = {name.strip(): value.strip() for name, value in _OF_GROUP.findall(given)}
     if not isinstance(given, Mapping):
         return {"": _rate(what, given, spelling)}
     found = {str(name): _rate(what, value, spelling) for name, value in given.items()}
@@ -69,8 +73,8 @@ def parsed(
     return found
 
 
-def _rate(what: str, given: Any, spelling: str) -> tuple[float, float]:
-    """Value and standard error of one spelling."""
+def _rate(what: str, given: Any, spelling: str) -> tuple[float, tuple[float, float]]:
+    """Value and interval of one spelling."""
     text = str(given).strip().replace("–", "-")
     pieces = text.split("-") if text.count("-") == 1 and "e" not in text.lower() else [text]
     try:
@@ -84,7 +88,7 @@ def _rate(what: str, given: Any, spelling: str) -> tuple[float, float]:
             "interval, the lower one first."
         )
     if low == high:
-        return low, 0.0
+        return low, (low, high)
     # intervals of rates are about even in log-odds, as those of published tables are
     middle = (low + high) / 2 if high == 1 else float(expit((logit(low) + logit(high)) / 2))
-    return middle, (high - low) / (2 * Z)
+    return middle, (low, high)
