@@ -12,6 +12,7 @@ from dcem.audit import found
 from dcem.audit.found_findings import without_small_found
 from dcem.audit.found_sensitivity import Cuts
 from dcem.audit.run import audit_labels
+from dcem.report.found import found_document
 from dcem.report.from_json import read_result
 from dcem.table.messages import InputError
 
@@ -61,6 +62,8 @@ def test_stated_rates_give_prevalence_and_are_held_against_the_features():
         truth = y[problem.group == problem.group_names.index(one.group)].mean()
         assert one.at_stated.low < truth < one.at_stated.high
     assert "rates-at-odds" not in keys(audit)
+    forbidden = found_document(audit).opening.limits
+    assert not any("how common" in one for one in forbidden)  # it is told
     wrong, _ = found_table(test_sensitivity=0.6)
     assert "rates-at-odds" in keys(audit_found(wrong))
 
@@ -73,6 +76,12 @@ def test_groups_of_few_found_people_are_not_compared_and_not_shown():
     assert not c.found.estimable
     assert "group-too-small" in keys(audit)
     assert "c" in audit.withheld
+    (b,) = [one for one in audit.groups if one.group == "b"]
+    assert b.prevalence.estimable
+    assert not b.rate.estimable  # with it, the counts of c could be told
+    said = found_document(audit).opening.verdict
+    assert "group b are found" not in said.answer
+    assert not any("nan" in one or "withheld times" in one for one in said.sentences)
 
 
 def test_one_group_and_persons_with_several_rows():

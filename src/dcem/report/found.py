@@ -106,6 +106,7 @@ def _lead(audit: FoundAudit, column: str) -> str:
 
 def _opening(audit: FoundAudit) -> Opening:
     known = [one for one in audit.groups if one.prevalence.estimable]
+    limits = LIMITS[1:] if audit.stated_rates else LIMITS
     if not known:
         verdict = Verdict(
             "caution",
@@ -117,12 +118,13 @@ def _opening(audit: FoundAudit) -> Opening:
             "There is nothing to go by.",
         )
         numbers = (KeyNumber(estimate(audit.found, "percent"), "found positive"),)
-        return Opening(verdict, numbers, None, LIMITS)
-    most = max(known, key=lambda one: abs(_log(one)))
+        return Opening(verdict, numbers, None, limits)
+    told = [one for one in known if one.rate.estimable]  # others would give counts away
+    most = max(told or known, key=lambda one: abs(_log(one)))
     to = group(audit.reference)
-    clear = [one for one in known if one.rate_p_value < 0.05]
+    clear = [one for one in told if one.rate_p_value < 0.05]
     fails = any(one.key == "groups-unlike" for one in audit.findings)
-    answer = f"Positives of {group(most.group)} and {to} are found about equally often"
+    answer = "No group's positives are clearly found more or less often than those of others"
     if clear:
         most = max(clear, key=lambda one: abs(_log(one)))
         word = "less" if most.rate.value < 1 else "more"
@@ -131,7 +133,10 @@ def _opening(audit: FoundAudit) -> Opening:
         answer = "The table contradicts what comparing groups takes"
     sentences = [
         f"A positive of {group(most.group)} is {most.rate:ratio} times as likely to be found as "
-        f"one of {to}.",
+        f"one of {to}."
+        if most.rate.estimable
+        else "How often positives of each group are found is withheld: it would give small counts "
+        "away.",
         f"The outcome is {most.prevalence:ratio} times as common in {group(most.group)} as in {to}"
         + (f"; found shares alone say {most.crude:ratio}." if most.crude.estimable else "."),
     ]
@@ -165,7 +170,7 @@ def _opening(audit: FoundAudit) -> Opening:
             ),
             "Ratios; 1 is no difference. The first is the product of the other two, about.",
         ),
-        LIMITS,
+        limits,
     )
 
 
@@ -221,9 +226,10 @@ def _check(audit: FoundAudit) -> Iterator[Block]:
     if check is None:
         return
     told = "None clearly does otherwise" if check.p_value >= 0.05 else "At least one does not"
+    better = "predicts better" if check.loss.low > 0 else "does not clearly predict better"
     worse = (
-        " On held-out people a model of each group alone lowers the log loss by "
-        f"{check.loss:ratio} thousandths of a nat per row."
+        f" On held-out people a model of each group alone {better}: the log loss of the common one "
+        f"exceeds its own by {check.loss:ratio} thousandths per row."
     )
     yield Text((f"{told} ({p_value(check.p_value)}, all features and groups).{worse}",))
     rows = [
