@@ -101,3 +101,22 @@ def test_what_cannot_be_bounded(problem) -> None:
     )
     assert found.bounds is None
     assert "bounds-unknown" in {one.key for one in found.findings}
+
+
+def test_with_a_known_prevalence_strengths_count_from_its_odds(problem):
+    """And every sentence says so: at equal features, nobody claims the odds of the tested."""
+    known = SelectiveLabels.from_arrays(
+        problem.X,
+        np.where(problem.tested, problem.y_obs, np.nan),
+        group=np.array(problem.group_names)[problem.group],
+        prevalence=".45-.5",
+    )
+    found = audit_labels(known, bounds=1.0, threshold=0.4, learners=linear)
+    assert found.bounds.known
+    assert found.bounds.bands[1.0].risk.mean() == pytest.approx(0.475, abs=0.03)
+    told = {one.key: one.text for one in found.findings}
+    assert "those that meet the known prevalence" in told["bounds"]
+    page = to_markdown(audit_document(found))
+    assert "gamma counts from the odds that meet it" in page
+    assert "45.0, 50.0" in page  # as stated, and nowhere as something else
+    assert "44." not in page.split("Known prevalence")[1].split("##")[0]

@@ -9,6 +9,7 @@ from typing import Any
 from dcem.audit.results import Audit
 from dcem.estimation.bounds import (
     Bounds,
+    counts_from_known,
     describe,
     of_table,
     risk_of_table,
@@ -35,6 +36,7 @@ def find_bounds(
         gamma,
         threshold,
         columns,
+        known=counts_from_known(judge),
     )
 
 
@@ -50,6 +52,7 @@ def about_bounds(audit: Audit) -> Iterator[Finding]:
         "act": float(every.act[at]),
         "leave": float(every.leave[at]),
         "open": float(every.open[at]),
+        "known": found.known,
         "column": max(found.columns.items(), key=lambda one: one[1], default=None),
     }
     severity = "caution" if values["open"] > MOST else "note"

@@ -285,7 +285,7 @@ def _prevalence(audit: Audit) -> Iterator[Finding]:
     every = audit.prevalence[0]
     names = ("recorded", "tested_only", "doubly_robust", "within", "bounds", "limits")
     values = {name: getattr(every, name) for name in names}
-    values["known"] = any(one.odds_ratio.estimable for one in audit.known)
+    values["known"] = _known(audit)
     if every.doubly_robust.estimable:
         yield Finding("prevalence", "note", "prevalence", values=values)
     else:
@@ -390,21 +390,28 @@ def _independence(audit: Audit) -> Iterator[Finding]:
     )
 
 
+def _known(audit: Audit) -> bool:
+    """Whether numbers for everybody are at the odds that meet a known prevalence."""
+    return any(one.odds_ratio.estimable for one in audit.known)
+
+
 def _sensitivity(audit: Audit) -> Iterator[Finding]:
+    known = _known(audit)
     for found, about in (
         (audit.prevalence_sensitivity, "prevalence"),
         (audit.performance_sensitivity, "performance"),
     ):
         if found is not None:
-            yield _fragile(found.breakdown, about)
+            yield _fragile(found.breakdown, about, known)
 
 
-def _fragile(b: Breakdown, about: str) -> Finding:
+def _fragile(b: Breakdown, about: str, known: bool) -> Finding:
     values: Mapping[str, Any] = {
         "conclusion": b.conclusion,
         "value": b.value,
         "interval": b.with_interval,
         "reason": b.reason,
+        "known": known,
     }
     if isnan(b.value):
         return Finding("not-tried", "note", about, values=values)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any
 
+from dcem.estimation.bounds import starting_odds
 from dcem.estimation.findings import Finding
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
@@ -102,7 +103,8 @@ def _prevalence(f: Finding, v: Mapping[str, Any]) -> Words:
         f"{percent(found.value)}",
         f"Doubly robust, {_within(found)}; among the tested {percent(v['tested_only'].value)}. It "
         + ("rests on the known prevalence" if v["known"] else EXPLAINED)
-        + f". Without any assumption it lies between {percent(low)} and {percent(high)}.",
+        + f". Without any {'other ' * v['known']}assumption it lies between {percent(low)} and "
+        f"{percent(high)}.",
     )
 
 
@@ -118,7 +120,8 @@ def _unknown(f: Finding, v: Mapping[str, Any]) -> Words:
     reason = v["doubly_robust"].reason
     return (
         "How common the outcome is cannot be estimated for everybody",
-        f"{reason[:1].upper()}{reason[1:]}. {reach}Without any assumption it lies between "
+        f"{reason[:1].upper()}{reason[1:]}. {reach}Without any "
+        f"{'other ' * v['known']}assumption it lies between "
         f"{percent(low)} and {percent(high)}.",
     )
 
@@ -268,7 +271,7 @@ def _breakdown(f: Finding, v: Mapping[str, Any]) -> Words:
     if f.key == "not-clear":
         return (
             f"{conclusion} is not clear to begin with",
-            "Even if untested people are like tested people with the same features, the interval "
+            f"Even if the odds of untested people are {starting_odds(v['known'])}, the interval "
             "allows for no difference at all.",
         )
     if f.key == "holds-anyway":
@@ -278,9 +281,9 @@ def _breakdown(f: Finding, v: Mapping[str, Any]) -> Words:
         )
     return (
         f"{conclusion} stands up to an odds ratio of {_times(v['interval'])}",
-        "If the odds of untested people differ from those of tested people with the same features "
-        f"by that factor, the interval no longer excludes the opposite; at {_times(v['value'])} "
-        "the estimate itself turns." + (" That is little." if f.key == "fragile" else ""),
+        f"If the odds of untested people differ from {starting_odds(v['known'])} by that factor, "
+        f"the interval no longer excludes the opposite; at {_times(v['value'])} the estimate "
+        "itself turns." + (" That is little." if f.key == "fragile" else ""),
     )
 
 
@@ -297,8 +300,8 @@ def _bounds(f: Finding, v: Mapping[str, Any]) -> Words:
         f"Whether to act at a risk of {percent(v['cut'])} is certain for {percent(held)} of people "
         f"if the unmeasured is no stronger than {v['gamma']:g}",
         f"For {percent(v['act'])} the risk lies above and for {percent(v['leave'])} below, even if "
-        "the odds of untested people differ from those of tested people with the same features by "
-        f"that factor, up or down; of {percent(v['open'])} one cannot say.{scale}",
+        f"the odds of untested people differ from {starting_odds(v['known'])} by that factor, up "
+        f"or down; of {percent(v['open'])} one cannot say.{scale}",
     )
 
 

@@ -17,6 +17,7 @@ from dcem.compare.judge import Decision, Scored
 from dcem.compare.results import ComparedBounds, MethodBounds
 from dcem.estimation.bounds import (
     auc_range,
+    counts_from_known,
     decide,
     describe,
     lead,
@@ -24,6 +25,7 @@ from dcem.estimation.bounds import (
     of_table,
     risk_of_table,
     shares,
+    starting_odds,
 )
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
@@ -51,7 +53,14 @@ def compare_bounds(
     cut = decision.threshold
     if cut is None:
         cut = float(np.quantile(risk, 1 - (decision.capacity or 0)))
-    limits = describe(problem, risk, lambda one: of_table(evaluator, one), gamma, cut)
+    limits = describe(
+        problem,
+        risk,
+        lambda one: of_table(evaluator, one),
+        gamma,
+        cut,
+        known=counts_from_known(evaluator),
+    )
     gammas = [float(one) for one in limits.gammas]
     decided = [decide(*of_table(evaluator, one), cut) for one in gammas]
     people = People.of(problem).among(evaluator.reach.within)
@@ -93,9 +102,9 @@ def about_bounds(limits: ComparedBounds | None, why: str) -> tuple[Finding, ...]
     told = [
         found(
             "bounds",
-            f"If the odds of untested people differ by up to {gamma} from those of tested people "
-            f"with the same features, the decision of `{best.name}` is, by estimated risks, "
-            f"right for {percent(best.holds[EVERYBODY][at])} of people and wrong for "
+            f"If the odds of untested people differ by a factor of up to {gamma} from "
+            f"{starting_odds(people.known)}, the decision of `{best.name}` is, by estimated "
+            f"risks, right for {percent(best.holds[EVERYBODY][at])} of people and wrong for "
             f"{percent(best.against[at])}; of {percent(every.open[at])} one cannot say.",
             gamma=people.stated,
             cut=people.cut,

@@ -60,6 +60,7 @@ ASSUMPTION = (
     "At equal features, the odds of the outcome of untested people are at most gamma times, and at "
     "least 1/gamma times, those of tested people."
 )
+FROM_KNOWN = " Where a prevalence is known, gamma counts from the odds that meet it instead."
 ACT, LEAVE, OPEN = "act", "do not act", "cannot say"
 
 
@@ -71,6 +72,13 @@ def check_strength(gamma: float) -> float:
             f"is tested) to {LARGEST:g}, such as 2; its inverse is meant too."
         )
     return float(gamma)
+
+
+def starting_odds(known: bool) -> str:
+    """The odds of untested people that a strength counts from, in words."""
+    if known:
+        return "those that meet the known prevalence"
+    return "those of tested people with the same features"
 
 
 def risk_interval(
@@ -89,9 +97,15 @@ def risk_interval(
 
 
 def risk_of_table(judge: Evaluator) -> np.ndarray:
-    """The risk of the people of a table if features explain testing, by other people's models."""
+    """The risk of the people of a table at a strength of 1, by other people's models."""
     unseen = judge.unseen
     return risk_interval(judge.nuisances.testing, unseen.risk, 1.0, unseen.tilt)[0]
+
+
+def counts_from_known(judge: Evaluator) -> bool:
+    """Whether strengths count from the odds that meet a known prevalence, for some at least."""
+    known = judge.unseen.known
+    return known is not None and bool(known.met)
 
 
 def of_table(judge: Evaluator, gamma: float) -> tuple[np.ndarray, np.ndarray]:
@@ -139,6 +153,7 @@ class Bounds:
     shares: Mapping[str, Shares]  # EVERYBODY, then groups
     bands: Mapping[float, Band]  # strength -> everybody's intervals
     columns: Mapping[str, float] = field(default_factory=dict)  # as strong as a measured column
+    known: bool = False  # whether strengths count from the odds that meet a known prevalence
 
     @property
     def at(self) -> int:
@@ -153,6 +168,8 @@ def describe(
     gamma: float,
     cut: float | None = None,
     columns: Mapping[str, float] | None = None,
+    *,
+    known: bool = False,
 ) -> Bounds:
     """For whom the decision at a risk holds.
 
@@ -170,6 +187,8 @@ def describe(
         The risk from which on one acts; None: that which a tenth of the people exceed.
     columns
         What `strengths_of_columns` found.
+    known
+        Whether strengths count from the odds that meet a known prevalence.
     """
     gamma = check_strength(gamma)
     if cut is None:
@@ -187,6 +206,7 @@ def describe(
             for one in sorted({1.0, gamma})
         },
         dict(columns or {}),
+        known,
     )
 
 

@@ -8,7 +8,7 @@ from math import isnan
 
 from dcem.audit.results import Audit
 from dcem.compare.results import TableComparison
-from dcem.estimation.bounds import ACT, ASSUMPTION, LEAVE, OPEN, Bounds
+from dcem.estimation.bounds import ACT, ASSUMPTION, FROM_KNOWN, LEAVE, OPEN, Bounds
 from dcem.estimation.conformal import LEVEL
 from dcem.estimation.coverage import Coverage
 from dcem.estimation.results import EVERYBODY
@@ -43,7 +43,8 @@ WIDENED = "Limits are widened by 1.96 standard errors, so that with few tests li
 
 def assumed(found: Bounds) -> Text:
     """What has to hold."""
-    return Text((f"{ASSUMPTION} Here gamma is {found.stated:g}. {LIMITS}",))
+    rests = ASSUMPTION + FROM_KNOWN * found.known
+    return Text((f"{rests} Here gamma is {found.stated:g}. {LIMITS}",))
 
 
 def people(found: Bounds, note: str = PLAIN) -> Iterator[Block]:

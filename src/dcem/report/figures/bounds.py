@@ -40,7 +40,7 @@ def undecided(found: Bounds) -> Drawing | None:
             for g, s in zip(found.gammas, share, strict=True)
         ]
         hover(ax, found.gammas, share, texts)
-    ax.set_xlabel("strength of the unmeasured: largest odds ratio, untested over tested")
+    ax.set_xlabel("strength of the unmeasured: largest odds ratio")
     ax.set_ylabel("people of whom one cannot say")
     share_marks(ax.yaxis)
     key([line(shortened(name), lw=2.2, **looks[name]) for name in drawn], figure)
@@ -84,7 +84,7 @@ def bands(found: Bounds) -> Drawing | None:
         "Everybody's risk, and its limits",
         f"From {percent(wide.risk[0])} ({percent(wide.low[0])} to {percent(wide.high[0])}) to "
         f"{percent(wide.risk[-1])} ({percent(wide.low[-1])} to {percent(wide.high[-1])}).",
-        "Line: the risk if features explain testing. Pale band: its limits at a strength of "
+        "Line: the risk at a strength of 1. Pale band: its limits at a strength of "
         f"{found.stated:g}; darker, at 1. Horizontal: the risk from which on one acts. "
         f"Means of {len(wide.risk)} parts of the people of equal size.",
     )
