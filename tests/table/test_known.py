@@ -68,4 +68,16 @@ def test_weights_count_and_test_rates_do():
     weight = np.where(np.arange(400) % 10 < 2, 0.1, 1.0)  # positives hardly count
     assert made(".1", weight=weight).known_prevalence[0].value == 0.1
     with pytest.raises(InputError, match="found to have"):
-        made(".3", test_sensitivity=0.6)  # a third is found; there are more
+        made(".25", test_sensitivity=0.6)  # a third is found; there are more
+
+
+def test_what_luck_could_explain_is_not_refused():
+    """Of twelve people a quarter is found, where a fifth has the outcome."""
+    n = np.arange(400)
+    y = np.where(n % 10 < 6, (n % 10 < 2).astype(float), np.nan)
+    y[:12] = [1, 1, 1, *[np.nan] * 9]
+    group = np.where(n < 12, "few", "M")
+    found = SelectiveLabels.from_arrays(n[:, None], y, group=group, prevalence="few=.2,M=.3")
+    assert [one.value for one in found.known_prevalence] == [0.2, 0.3]
+    with pytest.raises(InputError, match="already"):
+        SelectiveLabels.from_arrays(n[:, None], y, group=group, prevalence="M=.15")

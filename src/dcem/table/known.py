@@ -9,6 +9,7 @@ of each group that is named. What it says of the untested is worked out in
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.imperfect import ImperfectTest, unbiased
 from dcem.table.messages import InputError
-from dcem.table.stated import PREVALENCE, Stated, parsed
+from dcem.table.stated import PREVALENCE, Stated, Z, parsed
 from dcem.text import percent
 
 SPELLING = "a number such as .12, an interval such as .10-.14, or `F=.1,M=.12-.16` by group"
@@ -71,7 +72,11 @@ def said(stated: Sequence[Stated]) -> str:
 def _check_possible(
     one: Stated, weight: np.ndarray, y: np.ndarray, tested: np.ndarray, mine: np.ndarray
 ) -> None:
-    """Refuse a rate that the people found, or left untested, do not allow."""
+    """Refuse a rate that the people found, or left untested, do not allow.
+
+    What its interval and the luck of so few people could explain is not refused: then nothing
+    follows from it for the untested, and an audit says so.
+    """
     of = f" of group {one.group}" if one.group else ""
     total = float(weight[mine].sum())
     if not total > 0:
@@ -80,19 +85,21 @@ def _check_possible(
     most = least + float(weight[mine] @ ~tested[mine]) / total
     if least == most:  # everybody is tested: there is nothing to learn from a rate
         return
+    low, high = one.interval
+    lucky = sqrt(float((weight[mine] ** 2).sum())) / total  # one over the root of their number
     few = int((mine & tested & (y > 0)).sum()) < THRESHOLD
     told = "" if few else f", {percent(least, 1)} of all people{of}"
-    if one.value <= least:
+    if high <= least - Z * lucky * sqrt(max(least * (1 - least), 0.0)):
         raise InputError(
-            f"The prevalence{of} is stated as {one.words}, but more people were found to have the "
+            f"The prevalence is stated as {one.words}, but more people were found to have the "
             f"outcome already{told}. Check that the rate is of the same outcome and the same "
             "people, and what the label counts as yes."
         )
-    if one.value >= most:
+    if low >= most + Z * lucky * sqrt(max(most * (1 - most), 0.0)):
         few = few or int((mine & tested & (y <= 0)).sum()) < THRESHOLD
         told = "" if few else f", {percent(most, 1)} of all people{of}"
         raise InputError(
-            f"The prevalence{of} is stated as {one.words}, more than there would be if every "
+            f"The prevalence is stated as {one.words}, more than there would be if every "
             f"untested person had the outcome{told}. Check that the rate is of the same outcome "
             "and the same people."
         )
