@@ -90,3 +90,11 @@ def test_without_groups():
     found = audited(0.34, grouped=False)
     assert found.prevalence[0].doubly_robust.value == pytest.approx(0.34)
     assert found.prevalence_sensitivity.breakdown.value in (1.0, np.inf)
+
+
+def test_what_a_known_rate_leaves_nothing_to_say_of():
+    """It is that of the truth: what a test may miss moves the untested, not the prevalence."""
+    assert audited().test_errors.points
+    found = audited(0.36).test_errors
+    assert not found.points
+    assert found.pair is None

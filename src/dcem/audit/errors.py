@@ -9,6 +9,9 @@ of a total v becomes (p - (1 - c) v) / (s + c - 1).
 A test that finds less in one group makes the outcome look rarer there. If it raises no false
 alarms, prevalences p < q of two groups would be equal in truth if the test sensitivity in the first
 were p / q of that in the second. Nobody sees that in the table.
+
+A prevalence that is known is that of the truth, and stays whatever the test misses: neither the
+grid nor the ratio says anything then.
 """
 
 from __future__ import annotations
@@ -41,11 +44,11 @@ def test_errors(judge: Evaluator, people: People, risk: np.ndarray) -> TestError
         none = Estimate(np.nan, reason=why)
         stated = None if test is None else test.words
         return None if stated is None else TestErrors(stated, none, (), None, np.nan, np.nan, {})
-    masks = parts(problem)
+    masks, known = parts(problem), bool(problem.known_prevalence)
     usable = {
         name: judge.prevalence_of("dr", mine)
         for name, mine in masks.items()
-        if name != EVERYBODY and len(masks) > 2 and not judge.lacking("dr", name)
+        if name != EVERYBODY and len(masks) > 2 and not known and not judge.lacking("dr", name)
     }
     pair, p_value = _widest(people, usable)
     plain = judge.masses["dr"]
@@ -74,10 +77,11 @@ def test_errors(judge: Evaluator, people: People, risk: np.ndarray) -> TestError
             gap = more - less
         return AtRates(s, c, found, gap, area)
 
+    grid = SENSITIVITIES if test is None and not known else ()
     return TestErrors(
         stated="" if test is None else test.words,
         as_shown=prevalence(plain).estimate(judge.person, judge.level, share=True),
-        points=tuple(at(s, c) for s in SENSITIVITIES for c in SPECIFICITIES if test is None),
+        points=tuple(at(s, c) for s in grid for c in SPECIFICITIES),
         pair=pair,
         p_value=p_value,
         equal_at=np.nan if pair is None else usable[pair[1]].value / usable[pair[0]].value,

@@ -311,6 +311,7 @@ def _test(audit: Audit) -> Iterator[Finding]:
     every = audit.prevalence[0].doubly_robust
     if found.stated:
         values = {"rates": found.stated, "as_shown": found.as_shown, "corrected": every}
+        values["known"] = _known(audit)
         cut = every.estimable and every.value in (0, 1)
         yield Finding("test-errs", "caution" if cut else "note", "prevalence", values=values)
     if found.pair is not None and found.p_value < CLEAR:

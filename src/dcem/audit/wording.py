@@ -72,7 +72,8 @@ TO_DO = {
     "known-rate": "State where the prevalence comes from wherever these numbers are used.",
     "known-rate-disagrees": "Find out what else decides who is tested, and record it; until then, "
     "fit and compare with the prevalence stated (`prevalence`).",
-    "known-rate-unused": "Test some of those out of reach, or state it for groups within reach.",
+    "known-rate-unused": "Check that it is of these people. Test some of those out of reach, state "
+    "it for groups within reach, or leave it out.",
     "fragile": "Say so wherever this conclusion is used.",
     "bounds": "Leave people of whom nothing can be said to somebody who looks at them, or test "
     "some.",
@@ -210,10 +211,11 @@ def _others(v: Mapping[str, Any]) -> str:
 
 def _tested(f: Finding, v: Mapping[str, Any]) -> Words:
     how = "less" if f.key == "tested-less" else "more"
+    crude = f"Crude rate: {percent(v['crude'].value)}. " if v["crude"].estimable else ""
     return (
         f"G{_who(f, v)} is tested {how} often than {_others(v)} with the same features",
-        f"{_rates(v)}. Crude rate: {percent(v['crude'].value)}. Recorded features do not explain "
-        "the difference; something unrecorded might.",
+        f"{_rates(v)}. {crude}Recorded features do not explain the difference; something "
+        "unrecorded might.",
     )
 
 

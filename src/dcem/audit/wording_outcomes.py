@@ -138,7 +138,7 @@ def _hidden(f: Finding, v: Mapping[str, Any]) -> Words:
 
 def _errs(f: Finding, v: Mapping[str, Any]) -> Words:
     shown, found, told = v["as_shown"], v["corrected"], ""
-    if found.estimable:
+    if found.estimable and not v["known"]:
         told = (
             f"Taken at its word, the test gives {percent(shown.value)} of people with the outcome; "
             f"at these rates it is {percent(found.value)} ({_within(found)}). "

@@ -78,6 +78,7 @@ def bands(found: Bounds) -> Drawing | None:
     ax.set_xlabel("people, in the order of their risk")
     ax.set_ylabel("risk")
     share_marks(ax.xaxis, ax.yaxis)
+    inner = "; darker, at 1" if (narrow.high > narrow.low).any() else ""
     return Drawing(
         figure,
         "bounds-people",
@@ -85,6 +86,6 @@ def bands(found: Bounds) -> Drawing | None:
         f"From {percent(wide.risk[0])} ({percent(wide.low[0])} to {percent(wide.high[0])}) to "
         f"{percent(wide.risk[-1])} ({percent(wide.low[-1])} to {percent(wide.high[-1])}).",
         "Line: the risk at a strength of 1. Pale band: its limits at a strength of "
-        f"{found.stated:g}; darker, at 1. Horizontal: the risk from which on one acts. "
+        f"{found.stated:g}{inner}. Horizontal: the risk from which on one acts. "
         f"Means of {len(wide.risk)} parts of the people of equal size.",
     )
