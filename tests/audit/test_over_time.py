@@ -79,6 +79,8 @@ def test_small_counts_are_withheld_from_the_start():
         problem.X, problem.y_obs, tested=problem.tested, time=problem.time, group=few
     )
     shown = audited(crossed).over_time.shown
-    rare = [one for one in shown if one.group == "rare"]
-    assert rare
-    assert all(not one.tested.estimable for one in rare)
+    rare, usual = ([one for one in shown if one.group == name] for name in ("rare", "usual"))
+    hidden = ["withheld" in one.tested.reason for one in rare]
+    assert hidden == [True, True, False]  # nobody rare in the last period
+    assert hidden == ["withheld" in one.tested.reason for one in usual]  # what is left tells them
+    assert all(one.tested.estimable for one in shown if one.group == "everybody")

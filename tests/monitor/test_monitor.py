@@ -142,6 +142,18 @@ def test_a_model_that_remembers_nothing_is_refused(model):
         monitor_model(replace(model, baseline=None), new)
 
 
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+def test_shares_of_groups_are_withheld_beside_a_small_one(model):
+    frame = table(2500, 0)
+    frame.loc[:5, "sex"] = "x"
+    new = read_table(frame, model.roles_of_new, encoder=model.encoder)
+    found = monitor_model(model, new)
+    tested = {one.of: one for one in found.about("tested")}
+    assert "withheld" in tested["f"].now.reason
+    assert tested["f"].difference.estimable
+    assert tested["everybody"].now.estimable
+
+
 # -- verdicts ----------------------------------------------------------------------------------
 
 

@@ -25,11 +25,10 @@ from dcem.audit.results import (
     TestingRate,
     Yield,
 )
-from dcem.estimation.results import Overlap
+from dcem.estimation.results import WITHHELD, Overlap
 from dcem.metrics.estimate import Estimate
-from dcem.table.disclosure import THRESHOLD, Shown, hide_groups
+from dcem.table.disclosure import Shown, hide_groups
 
-WITHHELD = Estimate(nan, reason=f"withheld: it would show a count under {THRESHOLD}")
 CELLS = ("rows", "tested", "positive")
 
 Item = TypeVar("Item", TestingRate, Yield, Prevalence)

@@ -10,9 +10,9 @@ from typing import Any
 from dcem.audit.found_results import FoundAudit, FoundGroup
 from dcem.audit.results import HIDDEN, GroupCounts, MethodAdvice
 from dcem.estimation.findings import Finding, in_order
+from dcem.estimation.results import WITHHELD
 from dcem.methods.registry import ENTRIES, names
-from dcem.metrics.estimate import Estimate
-from dcem.table.disclosure import THRESHOLD, hide_groups
+from dcem.table.disclosure import hide_groups
 from dcem.text import group, groups, listed, p_value, ratio
 
 CLEAR = 0.05
@@ -28,7 +28,6 @@ UNKNOWN = (
     "Why a group is found less: whether it is tested less at equal features, or tested alike by a "
     "test that misses more.",
 )
-WITHHELD = Estimate(nan, reason=f"withheld: it would show a count under {THRESHOLD}")
 
 
 def conclude_found(audit: FoundAudit) -> FoundAudit:

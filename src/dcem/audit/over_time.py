@@ -14,21 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import nan
 from typing import Any
 
 import numpy as np
 
 from dcem.audit.independence import check_independence
-from dcem.audit.results import OverTime, Period
+from dcem.audit.results import OverTime, Period, TestingRate
 from dcem.audit.testing import testing_rates
 from dcem.estimation.cross_fitting import Learners
 from dcem.estimation.influence import FEWEST_TESTED, People
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.periods import late_results, periods
-from dcem.estimation.results import EVERYBODY
-from dcem.metrics.estimate import Estimate
-from dcem.table.disclosure import THRESHOLD
+from dcem.estimation.results import EVERYBODY, WITHHELD
+from dcem.table.disclosure import few_people
 from dcem.table.labels import SelectiveLabels
 from dcem.table.times import HISTORY, earlier_results, period, said
 
@@ -49,11 +47,9 @@ def over_time(
     assert problem.time is not None
     late = late_results(problem)
     code, starts = periods(problem, SHOWN)
-    shown = [
-        _period(problem, people, start, name, (code == number) & mine)
-        for name, mine in _whom(problem).items()
-        for number, start in enumerate(_begin(problem, starts))
-    ]
+    begins = _begin(problem, starts)
+    told = [_period(problem, people, start, code == i) for i, start in enumerate(begins)]
+    shown = [period for whom in zip(*told, strict=True) for period in whom]
     found = OverTime(*period(problem.time), tuple(shown), (), None, (), late)
     if not problem.tested.any() or problem.tested.all():
         return found
@@ -91,7 +87,7 @@ def over_time(
         enough = min((outcomes == 1).sum(), (outcomes == 0).sum()) >= FEWEST_TESTED
         found = replace(
             found,
-            testing=testing_rates(asked, people, fitted),
+            testing=_without_counts(testing_rates(asked, people, fitted)),
             outcome=check_independence(asked, people, fitted) if enough else None,
         )
     if problem.id is not None:
@@ -100,8 +96,14 @@ def over_time(
         asked = asked_of(codes.astype(np.int64), HISTORY)
         if len(np.unique(codes)) > 1:
             fitted = models("history", asked, False)
-            found = replace(found, earlier=testing_rates(asked, people, fitted))
+            told_by = testing_rates(asked, people, fitted)
+            found = replace(found, earlier=_without_counts(told_by))
     return found
+
+
+def _without_counts(rates: Sequence[TestingRate]) -> tuple[TestingRate, ...]:
+    """Without the crude rates, which tell how many people they are of."""
+    return tuple(replace(rate, crude=WITHHELD) for rate in rates)
 
 
 def _begin(problem: SelectiveLabels, starts: Sequence[Any]) -> list[str]:
@@ -110,21 +112,22 @@ def _begin(problem: SelectiveLabels, starts: Sequence[Any]) -> list[str]:
     return [period(problem.time)[0], *map(said, starts[1:])]
 
 
-def _whom(problem: SelectiveLabels) -> dict[str, np.ndarray]:
-    everybody = {EVERYBODY: np.ones(len(problem), bool)}
-    if problem.n_groups == 1:
-        return everybody
-    return everybody | {name: problem.group == g for g, name in enumerate(problem.group_names)}
+def _period(problem: SelectiveLabels, people: People, since: str, here: np.ndarray) -> list[Period]:
+    """Everybody's shares in a period, and those of groups, unless a count of one is small.
 
-
-def _period(
-    problem: SelectiveLabels, people: People, since: str, group: str, here: np.ndarray
-) -> Period:
-    tested, positive = problem.tested, problem.y_obs == 1
-
-    def share(yes: np.ndarray, among: np.ndarray) -> Estimate:
-        if any(0 < people.count(side) < THRESHOLD for side in (among & yes, among & ~yes)):
-            return Estimate(nan, reason=f"withheld: it would show a count under {THRESHOLD}")
-        return people.proportion(yes, among * 1.0)
-
-    return Period(since, group, share(tested, here), share(positive, here & tested))
+    A share with its interval tells how many people it is of, and what is left for the others.
+    """
+    *of_groups, of_all = few_people(problem.subset(here))
+    whom = {EVERYBODY: (np.ones(len(problem), bool), bool(of_all))}
+    if problem.n_groups > 1:
+        for code, name in enumerate(problem.group_names):
+            whom[name] = problem.group == code, any(of_groups)
+    found = []
+    for name, (mine, few) in whom.items():
+        among = here & mine
+        tested, positive = (
+            WITHHELD if few else people.proportion(yes, of * 1.0)
+            for yes, of in ((problem.tested, among), (problem.y_obs == 1, among & problem.tested))
+        )
+        found.append(Period(since, name, tested, positive))
+    return found

@@ -8,8 +8,11 @@ from math import ceil, nan
 
 import numpy as np
 
+from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.groups import EVERYBODY as EVERYBODY  # the key of what is not of one group
+
+WITHHELD = Estimate(nan, reason=f"withheld: it would show a count under {THRESHOLD}")
 
 
 @dataclass(frozen=True)

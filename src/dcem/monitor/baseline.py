@@ -19,9 +19,9 @@ from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import People, Z, of_people
 from dcem.estimation.periods import latest
-from dcem.estimation.results import EVERYBODY
+from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
-from dcem.table.disclosure import THRESHOLD, people_of
+from dcem.table.disclosure import THRESHOLD, few_people, people_of
 from dcem.table.encoder import Encoder, Encoding
 from dcem.table.labels import SelectiveLabels
 from dcem.table.times import period
@@ -183,12 +183,16 @@ def rates(problem: SelectiveLabels, evaluator: Evaluator) -> dict[str, dict[str,
         if problem.n_groups > 1 and not evaluator.lacking("tested", name)
     }
     found: dict[str, dict[str, Estimate]] = {"tested": {}, "positive": {}, "prevalence": {}}
+    *of_groups, of_all = few_people(problem)
     for name, group in whom.items():
         mine = evaluator.rows_of(group)
-        untested = people.count(mine & ~problem.tested)
-        if not 0 < untested < THRESHOLD:
-            found["tested"][name] = people.proportion(problem.tested, mine)
-        found["positive"][name] = people.proportion(problem.y_obs == 1, mine & problem.tested)
+        # a share with its interval tells how many it is of, and what is left for a small group
+        few = any(of_groups) if group else bool(of_all)
+        for rate, yes, of in (
+            ("tested", problem.tested, mine),
+            ("positive", problem.y_obs == 1, mine & problem.tested),
+        ):
+            found[rate][name] = WITHHELD if few else people.proportion(yes, of)
         found["prevalence"][name] = evaluator.prevalence("dr", group)
     return found
 
