@@ -384,7 +384,7 @@ def compare_steps(
     """
     parts = 1 if split else folds
     found = {
-        modelling(name, number, folds): 2.0
+        modelling(name, number, folds): 1.3
         for name in ("who is tested", "what a test would show")
         for number in range(1, folds + 1)
     }
@@ -392,10 +392,10 @@ def compare_steps(
     if planted:
         tables, most = planted * len(FAMILIES), min(rows, PLANTED_ROWS)
         usable = [name for name in methods if not _uses_truth(name)]
-        fits.append((fit_steps(PLANTING, usable, tables, lighter=0.25), tables * most // 2))
+        fits.append((fit_steps(PLANTING, usable, tables, lighter=0.26), tables * most // 2))
     for steps, fitted_to in fits:
         found |= {step: cost / at_once(fitted_to) for step, cost in steps.items()}
-        found.setdefault(JUDGING, 1.5 * len(methods))
+        found.setdefault(JUDGING, 2.0 * len(methods))
     return found
 
 
