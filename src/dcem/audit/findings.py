@@ -334,8 +334,7 @@ def _time(audit: Audit) -> Iterator[Finding]:
         return
     if found.late is not None:
         yield Finding("late-results", "caution", "time", values=vars(found.late))
-    changed = _clearly(audit, found.testing)
-    if changed:
+    if changed := _clearly(audit, found.testing):
         yield Finding("testing-changed", "note", "time", values={"periods": changed})
     outcome = found.outcome
     if outcome is not None and outcome.p_value < CLEAR:
@@ -343,8 +342,7 @@ def _time(audit: Audit) -> Iterator[Finding]:
         far = any(e.low > FAR or e.high < 1 / FAR for e in ratios.values())
         values = {"odds_ratios": ratios, "p_value": outcome.p_value}
         yield Finding("outcome-changed", "caution" if far else "note", "time", values=values)
-    driven = _clearly(audit, found.earlier)
-    if driven:
+    if driven := _clearly(audit, found.earlier):
         yield Finding("earlier-results", "caution", "time", values={"history": driven})
 
 
@@ -353,10 +351,7 @@ def _clearly(audit: Audit, rates: Sequence[TestingRate]) -> dict[str, Estimate]:
     return {
         rate.group: rate.difference
         for rate in rates
-        if rate.difference.estimable
-        and rate.p_value < CLEAR
-        and matters(rate.difference, audit)
-        and not depends_on_model(rate)
+        if rate.p_value < CLEAR and matters(rate.difference, audit) and not depends_on_model(rate)
     }
 
 
