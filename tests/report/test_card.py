@@ -70,6 +70,12 @@ def test_fine_is_only_what_is_known_to_serve_the_groups_alike(
     assert card_document(model, changed).opening.verdict.severity == severity
 
 
+def test_a_docstring_s_emphasis_is_not_part_of_the_page(model) -> None:
+    page = to_html(card_document(model))
+    assert "Idea." in page
+    assert "*Idea" not in page
+
+
 def test_without_a_comparison_nothing_is_claimed(model) -> None:
     document = card_document(model)
     assert document.opening.verdict.answer == UNJUDGED

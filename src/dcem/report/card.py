@@ -8,6 +8,7 @@ to all of them afterwards. Without such a comparison the card says that nobody h
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from math import isnan
 
@@ -61,6 +62,7 @@ from dcem.text import group, number, of_100, percent
 
 ACCEPTABLE = 0.7  # an AUC from which on ranking is called acceptable (Hosmer and Lemeshow)
 FOUND = "true_positive_rate"
+EMPHASIS = re.compile(r"(?<!\w)\*(\w[^*]*?[\w.])\*(?!\w)")  # of a docstring: prose has none here
 UNJUDGED = "How good it is has not been estimated"
 LIMITS = (
     "Not that it is as good elsewhere: other people, and other ways of deciding whom to test, "
@@ -377,7 +379,8 @@ def _paragraphs(model: TableModel) -> tuple[str, ...]:
     said = inspect.getdoc(type(model.estimator)) or ""
     said = said.split("\nParameters\n")[0].split("\nReferences\n")[0].strip()
     why = [f"`{model.estimator.name}` was taken because {model.why}."] if model.why else []
-    return (*why, *(" ".join(part.split()) for part in said.split("\n\n")))
+    plain = EMPHASIS.sub(r"\1", said)
+    return (*why, *(" ".join(part.split()) for part in plain.split("\n\n")))
 
 
 def _table(model: TableModel) -> Iterator[Block]:
