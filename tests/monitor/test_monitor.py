@@ -178,6 +178,26 @@ def test_each_change_is_called_by_its_name(model, world, key, verdict):
     assert found.answer == verdict
 
 
+def test_a_prevalence_that_was_stated_does_not_hide_a_change():
+    """Held against the rate of then, risks come true whatever happens: that is not an answer."""
+    roles = replace(ROLES, prevalence=".30-.35")
+    old = read_table(table(1500, 0), roles)
+    estimator = make("ensemble", parts=("linear",), random_state=0).fit_problem(old.problem)
+    made = TableModel(estimator, old.encoder, old.roles, old.source).explained(old)
+    for level, answer in ((0.0, "holds"), (1.2, "cannot tell")):
+        found = watched(made, level=level)
+        assert found.answer == answer
+        assert "stated-then" in keys(found)
+    new = read_table(
+        table(2500, 1, level=1.2),
+        replace(made.roles_of_new, prevalence=".55-.6"),
+        encoder=made.encoder,
+    )
+    told = monitor_model(made, new)
+    assert told.answer == "recalibrate"
+    assert "stated-then" not in keys(told)
+
+
 def test_late_results_are_not_taken_for_a_change_of_testing(model):
     found = watched(model, late=True)
     assert "late-results" in keys(found)

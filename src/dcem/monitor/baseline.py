@@ -23,6 +23,7 @@ from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD, few_people, people_of
 from dcem.table.encoder import Encoder, Encoding
+from dcem.table.known import said
 from dcem.table.labels import SelectiveLabels
 from dcem.table.times import period
 
@@ -83,6 +84,7 @@ class Baseline:
     tested: Mapping[str, Estimate] = field(default_factory=dict)  # share, everybody and groups
     positive: Mapping[str, Estimate] = field(default_factory=dict)  # share of the tested
     prevalence: Mapping[str, Estimate] = field(default_factory=dict)  # doubly robust
+    stated: str = ""  # a prevalence that was stated, in words
     judged: Judged | None = None
     # how uncertain its mean risk and its calibration slope are: it was fitted to a sample
     doubt: Mapping[str, float] = field(default_factory=dict)
@@ -116,6 +118,7 @@ class Baseline:
             tested=known["tested"],
             positive=known["positive"],
             prevalence=known["prevalence"],
+            stated=said(problem.known_prevalence),
             doubt=_doubt(problem, score, evaluator),
         )
 
@@ -175,8 +178,14 @@ def counted_once(problem: SelectiveLabels) -> np.ndarray:
 
 
 def rates(problem: SelectiveLabels, evaluator: Evaluator) -> dict[str, dict[str, Estimate]]:
-    """Shares tested and positive among them, and the prevalence: everybody, then groups."""
-    people = People.of(problem)
+    """Shares tested and positive among them, and the prevalence: everybody, then groups.
+
+    The latter is what tests show. A prevalence that was stated would be the same whatever they do.
+    """
+    people, shown = People.of(problem), evaluator
+    if problem.known_prevalence:
+        alike = replace(problem, known_prevalence=())
+        shown = Evaluator(alike, fold=evaluator.fold, nuisances=evaluator.nuisances)
     whom = {EVERYBODY: None} | {
         name: name
         for name in problem.group_names
@@ -193,7 +202,7 @@ def rates(problem: SelectiveLabels, evaluator: Evaluator) -> dict[str, dict[str,
             ("positive", problem.y_obs == 1, mine & problem.tested),
         ):
             found[rate][name] = WITHHELD if few else people.proportion(yes, of)
-        found["prevalence"][name] = evaluator.prevalence("dr", group)
+        found["prevalence"][name] = shown.prevalence("dr", group)
     return found
 
 

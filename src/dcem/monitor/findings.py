@@ -29,19 +29,30 @@ TO_DO = {
 }
 
 
-def conclude(found: Monitoring, then: Baseline, lacking: str) -> Monitoring:
-    """The same with its verdict and findings."""
+STATED = "the prevalence is the one that was stated then, and tests show that it changed"
+
+
+def conclude(
+    found: Monitoring, then: Baseline, lacking: str, stated: frozenset[str] = frozenset()
+) -> Monitoring:
+    """The same with its verdict and findings.
+
+    `stated`: the parts that are held against a prevalence that was stated for the old rows.
+    """
     auc = next(one for one in found.about("auc") if one.of == EVERYBODY)
     worse = [one for one in found.about("auc") if one.clear and one.difference.value < 0]
     off = [one for name in ("calibration", "slope") for one in found.about(name) if one.clear]
     wide = not auc.now.estimable or (auc.now.high - auc.now.low) / 2 > WIDE
     verdict = "refit" if worse else "recalibrate" if off else "cannot tell" if wide else "holds"
+    if any(one.clear and one.of in stated for one in found.about("prevalence")):
+        verdict, lacking = "cannot tell", STATED
     told = [
         _verdict(verdict, found, auc, worse, off, lacking),
         *_who_comes(found),
         *_who_is_tested(found),
         *_what_is_found(found),
         *_others(found, then, auc),
+        *_stated(then, stated),
     ]
     return replace(found, answer=verdict, findings=in_order(told))
 
@@ -182,4 +193,18 @@ def _others(found: Monitoring, then: Baseline, auc: Change) -> Iterator[Finding]
             headline=f"Nothing can be told of {groups(lost)}",
             text="Too few positive or negative tests. That is not a sign that it serves them well.",
             remedy="Test more of them, or look over a longer time.",
+        )
+
+
+def _stated(then: Baseline, stated: frozenset[str]) -> Iterator[Finding]:
+    if stated:
+        yield Finding(
+            "stated-then",
+            "note",
+            "found",
+            values={"stated": then.stated},
+            headline="How common the outcome is was stated when the model was fitted",
+            text=f"Numbers for everybody rest on the {then.stated} of then. What tests show, then "
+            "and now, is told without it.",
+            remedy="State the prevalence of the new people (`prevalence`) if it may have changed.",
         )

@@ -40,6 +40,7 @@ from dcem.monitor.baseline import Baseline, column_features, counted_once, rates
 from dcem.monitor.findings import conclude
 from dcem.monitor.results import Change, ColumnChange, Monitoring
 from dcem.table.encoder import Encoder
+from dcem.table.known import said
 from dcem.table.labels import SelectiveLabels
 
 ERROR = 0.05  # of an alarm although nothing changed, all four questions together
@@ -152,7 +153,10 @@ def watch(
         },
         data=dict(data or {}),
     )
-    return conclude(found, then, judge.lacking(target))
+    stated = frozenset(one.group or EVERYBODY for one in problem.known_prevalence)
+    if then.stated != said(problem.known_prevalence):
+        stated = frozenset()
+    return conclude(found, then, judge.lacking(target), stated)
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:

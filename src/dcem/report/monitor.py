@@ -182,7 +182,7 @@ def _tested(found: Monitoring) -> Iterator[Block]:
 
 
 def _found(found: Monitoring) -> Iterator[Block]:
-    note = f"Share with the outcome, doubly robust. {found.assumption}"
+    note = "Share with the outcome, doubly robust, if features and group explain who is tested."
     yield _changes(found, "prevalence", "percent", "points", note)
     rows = [
         (Name(name), estimate(then, "percent"), estimate(now, "percent"))
