@@ -113,6 +113,7 @@ def test_the_page_can_be_made_again_from_its_json(audited, tmp_path):
     assert "Who is tested" not in audit.to_markdown()
 
 
+@pytest.mark.filterwarnings("ignore::dcem.table.messages.DataWarning")
 def test_what_needs_a_record_refuses_and_what_needs_none_too(audited):
     _, problem, _ = audited
     with pytest.raises(InputError, match="audit_found"):

@@ -57,6 +57,7 @@ def test_stated_rates_measure_the_outcome():
     assert list(found.standings) == ["tested"]
 
 
+@pytest.mark.filterwarnings("ignore::dcem.table.messages.DataWarning")
 def test_where_no_group_has_enough_found_nothing_is_told():
     problem, _ = found_table(300, (0.02,) * 5)
     found = compare_found(problem, ["y-obs:linear"], folds=2, members=1)

@@ -52,6 +52,7 @@ def test_its_posterior_is_a_plain_sum_over_the_unmeasured_cause():
     assert loss(at)[1] == pytest.approx(slope, abs=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::dcem.table.messages.DataWarning")
 def test_a_known_prevalence_and_an_exclusion_find_the_cause():
     X, result, y, risk = world()
     plain, told = fitted(X, result), fitted(X, result, prevalence=float(y.mean()))
