@@ -34,6 +34,8 @@ def test_its_numbers_rest_on_the_known_rate_and_say_so():
         off = method.judgements["dr"].calibration_in_the_large["everybody"]
         assert off.value == pytest.approx(0, abs=0.02)
     assert "stated prevalence" in found.target("dr").assumption
-    assert f"known {found.known_rates}" in to_markdown(compare_document(found))
+    page = compare_document(found)
+    assert f"known {found.known_rates}" in to_markdown(page)
+    assert not any("features explain" in one for one in page.opening.limits)
     model = dcem.scoring.fit_table(table, "tested-only", learner="linear")
     assert model.judged_by(found)

@@ -36,6 +36,14 @@ def test_longer_phrases_come_before_their_words() -> None:
     )
 
 
+def test_articles_follow_their_word() -> None:
+    say = speak("credit")
+    assert say("A person, an untested person: a person's outcome.") == (
+        "An applicant, a declined applicant: an applicant's default."
+    )
+    assert say("a test that finds less in group b") == "a record that misses more in group b"
+
+
 TOLD = [remedy for *_, remedy in KEYS.values()] + [
     words for pair in TOGETHER.values() for words in pair
 ]

@@ -387,6 +387,8 @@ def warn(
     rows: int,
     rows_used: int,
     suspicious: Mapping[str, str],
+    *,
+    known: bool = False,
 ) -> tuple[Finding, ...]:
     """What a reader must know before believing a number."""
     told = [
@@ -443,5 +445,11 @@ def warn(
                 "for everybody assume that there is none."
             )
             text = "Where there is one, they overlook it, and favour methods that do."
+            if known:
+                sentence = (
+                    f"`{method.name}` models an unrecorded cause of test and outcome otherwise "
+                    "than the numbers for everybody do."
+                )
+                text = "They take the odds of untested people to differ by one factor alone."
             told.append(found("other-assumption", sentence, text, method=method.name))
     return tuple(told)

@@ -315,6 +315,7 @@ def compare_methods(
         total,
         len(problem),
         suspicious or {},
+        known=bool(problem.known_prevalence),
     )
     if block is not None:
         warned += (findings.about_time(problem, block),)

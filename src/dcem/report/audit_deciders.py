@@ -8,7 +8,7 @@ from functools import partial
 from dcem.audit.deciders import ASSUMPTION, Deciders
 from dcem.audit.results import Audit
 from dcem.estimation.deciders import Spread
-from dcem.estimation.instrument import Ends
+from dcem.estimation.instrument import LEVELS, Ends
 from dcem.estimation.instrument_checks import Check
 from dcem.report.document import (
     NOTHING,
@@ -25,6 +25,7 @@ from dcem.report.document import (
 from dcem.report.figures import deciders as draw
 from dcem.text import p_value
 
+OURS = {name for names in LEVELS.values() for name in names}  # other levels are single deciders
 CHECKED = {
     "tested": "as tests grow, nobody's kind is tested less",
     "found": "as tests grow, nobody's kind is found positive less",
@@ -84,7 +85,11 @@ def _levels(found: Deciders) -> Block:
         "",
         ("deciders", "tested", "found positive, of everybody"),
         [
-            (Name(one.name), estimate(one.tested, "percent"), estimate(one.found, "percent"))
+            (
+                one.name if one.name in OURS else Name(one.name),
+                estimate(one.tested, "percent"),
+                estimate(one.found, "percent"),
+            )
             for one in found.levels
         ],
         note="Deciders taken together by how much they have tested of other people, and what they "

@@ -278,9 +278,11 @@ def limits(comparison: TableComparison) -> tuple[str, ...]:
             "reach of the tests, and of them nothing is known."
         )
     if not any(target.key == "truth" for target in comparison.targets):
+        rests = "the recorded features explain who was tested"
+        if comparison.known_rates:
+            rests = "the stated prevalence is right, and untested people differ by one factor"
         found.append(
-            "Not that these numbers are the truth: they hold if the recorded features explain who "
-            "was tested, which no table can show."
+            f"Not that these numbers are the truth: they hold if {rests}, which no table can show."
         )
     else:
         found.append(

@@ -186,13 +186,18 @@ def speak(field: str, names: Collection[str] = ()) -> Callable[[str], str]:
         return str
     kept = [r"`[^`]*`", *(rf"(?<!\w){re.escape(name)}(?!\w)" for name in _longest(names) if name)]
     phrases = "|".join(map(re.escape, _longest([*words, *SAYINGS])))
-    pattern = re.compile(rf"(?P<kept>{'|'.join(kept)})|\b(?i:{phrases})\b")
+    pattern = re.compile(
+        rf"(?P<kept>{'|'.join(kept)})|\b(?i:{phrases})\b"
+        rf"|\b(?P<article>[Aa])n? (?P<noun>(?i:{phrases}))\b"
+    )
 
     def reword(found: re.Match[str]) -> str:
-        said = found[0]
+        said = found["noun"] or found[0]
         if found["kept"] or said.lower() in SAYINGS:
-            return said
+            return found[0]
         word = words[said.lower()]
+        if found["article"]:  # a person, an applicant
+            return found["article"] + "n" * (word[0] in "aeiou") + " " + word
         return word[0].upper() + word[1:] if said[0].isupper() else word
 
     return lambda text: pattern.sub(reword, text)
