@@ -37,6 +37,12 @@ def test_an_interval_is_told_as_it_was_stated():
     assert one.error == pytest.approx(0.34 / (2 * 1.96), rel=1e-4)
 
 
+def test_without_groups_one_number_is_asked_for():
+    y = np.where(np.arange(400) % 10 < 6, (np.arange(400) % 10 < 2).astype(float), np.nan)
+    with pytest.raises(InputError, match="one number for all"):
+        SelectiveLabels.from_arrays(np.arange(400)[:, None], y, prevalence="F=.3")
+
+
 def test_names_of_groups_may_hold_commas_and_signs():
     names = np.where(np.arange(400) // 10 % 2, ">=65", "Ward 3, east")
     y = np.where(np.arange(400) % 10 < 6, (np.arange(400) % 10 < 2).astype(float), np.nan)

@@ -60,6 +60,11 @@ def parsed(
         return {"": _rate(what, given, spelling)}
     found = {str(name): _rate(what, value, spelling) for name, value in given.items()}
     for name in found:
+        if len(group_names) == 1 and name not in group_names:
+            raise InputError(
+                f"The {what} is stated for group {name!r}, but the table has one group alone. "
+                "State one number for all, or say which column holds the group."
+            )
         if name not in group_names:
             raise InputError(
                 f"The {what} is stated for group {name!r}, which does not occur."
