@@ -103,6 +103,17 @@ def test_what_cannot_be_bounded(problem) -> None:
     assert "bounds-unknown" in {one.key for one in found.findings}
 
 
+def test_an_audit_says_why_it_gives_none(problem):
+    everybody = problem.subset(problem.tested)
+    found = audit_labels(everybody, bounds=2.0, learners=linear)
+    assert found.bounds is None
+    (told,) = (one for one in found.findings if one.key == "bounds-unknown")
+    assert told.values["reason"] == "everybody is tested"
+    assert "bounds-unknown" not in {
+        one.key for one in audit_labels(everybody, learners=linear).findings
+    }
+
+
 def test_with_a_known_prevalence_strengths_count_from_its_odds(problem):
     """And every sentence says so: at equal features, nobody claims the odds of the tested."""
     known = SelectiveLabels.from_arrays(

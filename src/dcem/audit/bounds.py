@@ -44,6 +44,8 @@ def about_bounds(audit: Audit) -> Iterator[Finding]:
     """How many decisions are certain, and whether abstaining falls on one group."""
     found = audit.bounds
     if found is None:
+        if why := audit.bounds_lacking:
+            yield Finding("bounds-unknown", "note", "sensitivity", values={"reason": why})
         return
     every, at = found.shares[EVERYBODY], found.at
     values: dict[str, Any] = {

@@ -369,6 +369,7 @@ class Audit(ShowsItself):
     over_time: OverTime | None = None
     known: tuple[KnownRate, ...] = ()
     bounds: Bounds | None = None  # for whom a decision holds, where a strength was stated
+    bounds_lacking: str = ""  # why that cannot be told
     deciders: Deciders | None = None  # where it is told who decided
 
     @property

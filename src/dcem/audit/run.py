@@ -238,6 +238,10 @@ def audit_labels(
             problem, people, nuisances.outcome_model, problem.y_imputed, tested, sources, rng
         )
         found = replace(found, outcome_drivers=drivers)
+    if bounds is not None and found.bounds is None:
+        lacking = {"everybody": "everybody is tested", "nobody": "nobody is tested"}
+        why = lacking.get(found.extent) or judge.lacking("dr") or "too few were tested"
+        found = replace(found, bounds_lacking=why)
     return conclude(found)
 
 

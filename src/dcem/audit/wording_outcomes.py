@@ -305,6 +305,13 @@ def _bounds(f: Finding, v: Mapping[str, Any]) -> Words:
     )
 
 
+def _bounds_unknown(f: Finding, v: Mapping[str, Any]) -> Words:
+    return (
+        "For whom a decision holds cannot be told",
+        f"A strength of the unmeasured was stated, but {v['reason']}.",
+    )
+
+
 def _bounds_unequal(f: Finding, v: Mapping[str, Any]) -> Words:
     more, less = f.groups
     return (
@@ -343,4 +350,5 @@ OUTCOMES: dict[str, Words | Callable[[Finding, Mapping[str, Any]], Words]] = {
     "fragile": _breakdown,
     "bounds": _bounds,
     "bounds-unequal": _bounds_unequal,
+    "bounds-unknown": _bounds_unknown,
 }
