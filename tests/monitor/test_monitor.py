@@ -17,6 +17,8 @@ from dcem.methods import make
 from dcem.monitor import Baseline
 from dcem.monitor.baseline import design
 from dcem.monitor.run import _pearson, holm, stability
+from dcem.report.from_json import read_result
+from dcem.report.to_markdown import to_markdown
 from dcem.scoring import TableModel, monitor_model
 from dcem.table import Roles, read_table
 from dcem.table.labels import SelectiveLabels
@@ -129,11 +131,16 @@ def test_what_is_remembered_survives_a_file_and_holds_no_small_bin(model):
     np.testing.assert_array_equal(again.covariance, model.baseline.covariance)
     assert again.judged.auc.keys() == {"everybody", "f", "m"}
     for bins in again.columns:
-        assert min(bins.share) * again.people >= 9.99
+        *shares, last = np.array(bins.share) * again.people
+        assert min(shares) >= 9.99
+        assert last == 0 or last >= 9.99 or round(last, 1) == 5  # nobody, ten, or one to nine
     ward = next(one for one in again.columns if one.column == "ward")
+    assert ward.names[-1] == "others"
+    assert ward.share[-1] * again.people == pytest.approx(5, abs=0.01)
     assert not any("rare" in name for name in ward.names)  # seven people
     missing = next(one for one in again.columns if one.column == "c")
     assert missing.names[-1] == "missing"
+    assert missing.share[-1] == pytest.approx(table(2500, 0)["c"].isna().mean(), abs=1e-5)
 
 
 def test_a_model_that_remembers_nothing_is_refused(model):
@@ -152,6 +159,22 @@ def test_shares_of_groups_are_withheld_beside_a_small_one(model):
     assert "withheld" in tested["f"].now.reason
     assert tested["f"].difference.estimable
     assert tested["everybody"].now.estimable
+
+
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+def test_what_was_never_there_is_called_by_its_name(model):
+    frame = table(2500, 1)
+    frame = frame[(frame["sex"] == "m") | (np.arange(2500) < 10)]  # a group is nearly gone
+    frame["a"] = frame["a"].where(np.arange(len(frame)) % 3 > 0)  # a number no longer recorded
+    frame["ward"] = frame["ward"].where(np.arange(len(frame)) % 4 > 0, "annexe")  # a new level
+    found = monitor_model(model, read_table(frame, model.roles_of_new, encoder=model.encoder))
+    column = {one.column: one for one in found.columns}
+    assert (column["a"].bin, column["a"].then, column["a"].clear) == ("missing", 0, True)
+    assert column["a"].now == pytest.approx(1 / 3, abs=0.01)
+    assert (column["ward"].bin, column["ward"].clear) == ("others", True)
+    assert column["ward"].now == pytest.approx(1 / 4, abs=0.02)
+    assert column["(group)"].clear
+    assert np.isnan(column["(group)"].now)  # under ten people
 
 
 # -- verdicts ----------------------------------------------------------------------------------
@@ -216,3 +239,11 @@ def test_it_writes_itself(model):
     assert set(found.to_frame()["about"]) >= {"column", "tested", "prevalence", "auc", "slope"}
     assert json.loads(found.to_json())["verdict"]["severity"] == "fine"
     assert "Who is tested?" in found.to_markdown()
+
+
+def test_a_saved_look_is_the_same_page_again(model, tmp_path):
+    found = watched(model, shift=0.6, late=True)
+    path = tmp_path / "look.json"
+    path.write_text(found.to_json())
+    again = read_result(path)
+    assert to_markdown(again) == found.to_markdown()

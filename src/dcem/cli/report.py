@@ -14,7 +14,9 @@ KINDS = (".html", ".md", ".json")
 def report(
     result: Annotated[
         Path,
-        typer.Argument(help="The JSON of an audit or a comparison, or the folder of a comparison."),
+        typer.Argument(
+            help="The JSON of `dcem audit`, `compare` or `monitor`, or the folder of a comparison."
+        ),
     ],
     out: Annotated[
         list[Path] | None,
@@ -28,7 +30,7 @@ def report(
     ] = None,
     words: options.Words = "general",
 ) -> None:
-    """Make the page of a saved audit or comparison again, in any format and words.
+    """Make the page of a saved audit, comparison or look at a model again, in any format and words.
 
     Nothing is computed: the numbers are those that were saved.
     """

@@ -30,7 +30,7 @@ from dcem.table.times import period
 BINS = 8  # of a number
 INPUTS = 60  # columns that the model of testing has, at most
 RIDGE = 1.0  # of its coefficients, on standardised columns
-MISSING, OTHERS = "missing", "others"
+MISSING, OTHERS, GROUP = "missing", "others", "(group)"
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,22 @@ class Bins:
 
     def place(self, encoding: Encoding, own: np.ndarray) -> np.ndarray:
         """The bin of each row [n], from the features of its column [n, features]."""
+        last = len(self.names) - 1  # what is missing, or a level of its own
         if self.levels:
             level = _levels(encoding, own)
-            found = np.full(len(own), len(self.names) - 1)
+            found = np.full(len(own), last)
             for number, members in enumerate(self.levels):
                 found[np.isin(level, members)] = number
             return found
         absent = np.isnan(own[:, 0])
         found = np.searchsorted(np.array(self.cuts), np.nan_to_num(own[:, 0]), side="left")
-        last = len(self.names) - 1
-        if self.names[-1] == MISSING:
-            return np.where(absent, last, found)
-        return np.where(absent, min(last, len(self.cuts) // 2), found)  # too few to be told
+        return np.where(absent, last, found)
+
+    def place_groups(self, problem: SelectiveLabels) -> np.ndarray:
+        """The bin of each row [n] by its group: one that is small or new is in the last."""
+        codes = {name: code for code, name in enumerate(self.names[:-1])}
+        bins = [codes.get(name, len(codes)) for name in problem.group_names]
+        return np.array(bins)[problem.group]
 
 
 @dataclass(frozen=True)
@@ -228,14 +232,15 @@ def column_features(encoder: Encoder, X: np.ndarray) -> list[tuple[Encoding, np.
 
 
 def _levels(encoding: Encoding, own: np.ndarray) -> np.ndarray:
-    """The level of each row [n]: the place of its indicator, -1 where none is set."""
-    return np.where(np.nansum(own, axis=1) > 0, np.nan_to_num(own).argmax(axis=1), -1)
+    """The level of each row [n]: the place of its indicator, -1 if none is set, -2 if unknown."""
+    level = np.where(np.nansum(own, axis=1) > 0, np.nan_to_num(own).argmax(axis=1), -1)
+    return np.where(np.isnan(own).all(axis=1), -2, level)
 
 
 def _bins(problem: SelectiveLabels, encoder: Encoder) -> list[Bins]:
-    """The columns in bins of at least ten people; dates are left out, which move by themselves."""
+    """Columns and group in bins of ten people; dates are left out, which move by themselves."""
     found = []
-    person, weight = problem.person, counted_once(problem)
+    person = problem.person
     for encoding, own in column_features(encoder, problem.X):
         if encoding.kind == "date":
             continue
@@ -243,38 +248,42 @@ def _bins(problem: SelectiveLabels, encoder: Encoder) -> list[Bins]:
             one = _category(encoding, own, person)
         else:
             one = _number(encoding.name, own[:, 0], person)
-        if one is None:
-            continue
-        code = one.place(encoding, own)
-        share = np.bincount(code, weight, minlength=len(one.names)) / weight.sum()
-        if len(share) > 1:
-            found.append(replace(one, share=tuple(_short(share))))
+        if one is not None:
+            found.append(_shared(one, one.place(encoding, own), problem))
+    if problem.n_groups > 1:
+        sizes = people_of(problem.group, person, problem.n_groups)
+        large = [problem.group_names[code] for code in np.flatnonzero(sizes >= THRESHOLD)]
+        one = Bins(GROUP, (), (*large, OTHERS), (), ())
+        found.append(_shared(one, one.place_groups(problem), problem))
     return found
+
+
+def _shared(bins: Bins, code: np.ndarray, problem: SelectiveLabels) -> Bins:
+    """Bins with the shares of people in them; one to nine people in the last count as five."""
+    weight, size = counted_once(problem), len(bins.names)
+    share = np.bincount(code, weight, minlength=size) / weight.sum()
+    people = people_of(code, problem.person, size)
+    if 0 < people[-1] < THRESHOLD:
+        share[-1] = 0.5 * THRESHOLD / len(np.unique(problem.person))
+        share[:-1] *= (1 - share[-1]) / share[:-1].sum()
+    return replace(bins, share=tuple(_short(share)))
 
 
 def _category(encoding: Encoding, own: np.ndarray, person: np.ndarray) -> Bins | None:
     level = _levels(encoding, own)
-    people = people_of(level + 1, person, own.shape[1] + 1)  # the first: no indicator is set
-    kept: list[tuple[int, ...]] = []
-    names = []
-    for number in np.flatnonzero(people >= THRESHOLD) - 1:
-        kept.append((int(number),))
-        first = encoding.levels[0] if encoding.is_single and encoding.levels else OTHERS
-        feature = encoding.features[number] if number >= 0 else f"{encoding.name}={first}"
-        names.append(feature.removeprefix(f"{encoding.name}="))
+    people = people_of(level + 2, person, own.shape[1] + 2)
+    first = -1 if encoding.is_single and encoding.levels else 0  # else -1 is of rare levels
+    kept = [number for number in range(first, own.shape[1]) if people[number + 2] >= THRESHOLD]
     if not kept:
         return None
-    # what is rare, or new, goes to the last bin, which has to be of ten people too
-    rare = ~np.isin(level, [number for members in kept for number in members])
-    if 0 < len(np.unique(person[rare])) < THRESHOLD or not rare.any():
-        sizes = [np.isin(level, members).sum() for members in kept]
-        least = int(np.argmin(sizes))
-        kept.append(kept.pop(least))
-        names.append(names.pop(least) + f", {OTHERS}")
-    else:
-        kept.append(())
-        names.append(OTHERS)
-    return Bins(encoding.name, (), tuple(names), tuple(kept), ())
+    names = [
+        encoding.levels[0]
+        if number < 0
+        else encoding.features[number].removeprefix(f"{encoding.name}=")
+        for number in kept
+    ]
+    levels = tuple((number,) for number in kept)
+    return Bins(encoding.name, (), (*names, OTHERS), levels, ())
 
 
 def _number(name: str, x: np.ndarray, person: np.ndarray) -> Bins | None:
@@ -294,14 +303,14 @@ def _number(name: str, x: np.ndarray, person: np.ndarray) -> Bins | None:
         if enough[since : number + 1].any() and enough[number + 1 :].any():
             kept.append(float(f"{cut:.6g}"))
             since = number + 1
-    ends = ["", *(f"{cut:.3g}" for cut in kept), ""]
+    ends = ["", *(f"{float(f'{cut:.3g}'):,.9g}" for cut in kept), ""]
     names = [
         f"over {a}" if not b else f"up to {b}" if not a else f"{a} to {b}"
         for a, b in pairwise(ends)
     ]
-    if len(np.unique(person[np.isnan(x)])) >= THRESHOLD:
-        names.append(MISSING)
-    return Bins(name, tuple(kept), tuple(names), (), ())
+    if not kept:
+        names = ["recorded"]
+    return Bins(name, tuple(kept), (*names, MISSING), (), ())
 
 
 def _chosen(standard: np.ndarray, tested: np.ndarray) -> tuple[int, ...]:

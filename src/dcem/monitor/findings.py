@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import isnan
 
 from dcem.estimation.findings import Finding, in_order
 from dcem.estimation.results import EVERYBODY
@@ -102,12 +103,16 @@ def _named(changes: list[Change]) -> tuple[str, ...]:
     return tuple(one.of for one in changes if one.of != EVERYBODY)
 
 
+def _share(share: float) -> str:
+    return "withheld" if isnan(share) else percent(share)
+
+
 def _who_comes(found: Monitoring) -> Iterator[Finding]:
     changed = [one for one in found.columns if one.clear]
     if not changed:
         return
     told = "; ".join(
-        f"`{one.column}` {one.bin}: {percent(one.then)} then, {percent(one.now)} now"
+        f"`{one.column}` {one.bin}: {_share(one.then)} then, {_share(one.now)} now"
         for one in changed[:4]
     )
     names = listed([f"`{one.column}`" for one in changed])

@@ -22,8 +22,8 @@ class ColumnChange:
     index: float  # population stability index: 0 none, .1 some, .25 much
     p_value: float  # of no change, corrected for the number of columns (Holm)
     bin: str  # the bin whose share changed most
-    then: float  # its share of people
-    now: float
+    then: float  # its share of people; NaN if it would show a count under ten
+    now: float  # likewise
     clear: bool  # beyond chance, and large enough to matter
 
 

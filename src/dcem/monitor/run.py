@@ -36,9 +36,17 @@ from dcem.estimation.outcomes import POPULATION
 from dcem.estimation.periods import late_results
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
-from dcem.monitor.baseline import Baseline, column_features, counted_once, rates, standard_error
+from dcem.monitor.baseline import (
+    GROUP,
+    Baseline,
+    column_features,
+    counted_once,
+    rates,
+    standard_error,
+)
 from dcem.monitor.findings import conclude
 from dcem.monitor.results import Change, ColumnChange, Monitoring
+from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.encoder import Encoder
 from dcem.table.known import said
 from dcem.table.labels import SelectiveLabels
@@ -173,28 +181,41 @@ def holm(p_values: np.ndarray) -> np.ndarray:
 
 
 def _columns(then: Baseline, new: NewRows, encoder: Encoder) -> tuple[ColumnChange, ...]:
-    weight = counted_once(new.problem)
-    weights_of_people = np.bincount(new.problem.person, weight)
-    sizes = float(then.people), kish(weights_of_people)
-    own = {encoding.name: (encoding, X) for encoding, X in column_features(encoder, new.problem.X)}
+    problem = new.problem
+    weight, person = counted_once(problem), problem.person
+    everybody = len(np.unique(person))
+    sizes = float(then.people), kish(np.bincount(person, weight))
+    own = {encoding.name: (encoding, X) for encoding, X in column_features(encoder, problem.X)}
     asked = []
     for bins in then.columns:
-        code = bins.place(*own[bins.column])
-        share = np.bincount(code, weight, minlength=len(bins.names)) / weight.sum()
-        asked.append((bins.column, bins.names, np.array(bins.share), share))
-    unlike = float(np.average(new.unlike, weights=weight))
-    both = np.array([1 - then.unlike, then.unlike]), np.array([1 - unlike, unlike])
-    asked.append((UNLIKE, ("no", "yes"), *both))
-    p_values = holm(np.array([_pearson(before, now, *sizes) for *_, before, now in asked]))
+        of_group = bins.column == GROUP
+        code = bins.place_groups(problem) if of_group else bins.place(*own[bins.column])
+        asked.append((bins.column, bins.names, np.array(bins.share), code))
+    unlike = np.array([1 - then.unlike, then.unlike])
+    asked.append((UNLIKE, ("no", "yes"), unlike, new.unlike.astype(int)))
+    shares = [
+        np.bincount(code, weight, minlength=len(names)) / weight.sum()
+        for _, names, _, code in asked
+    ]
+    pairs = zip((before for *_, before, _ in asked), shares, strict=True)
+    p_values = holm(np.array([_pearson(before, now, *sizes) for before, now in pairs]))
     found = []
-    for (name, names, before, now), p in zip(asked, p_values, strict=True):
+    for (name, names, before, code), now, p in zip(asked, shares, p_values, strict=True):
         most = 1 if name == UNLIKE else int(np.abs(now - before).argmax())
         index = stability(before, now, *sizes)
         clear = bool(p < ERROR / QUESTIONS and index >= STABILITY)
-        found.append(
-            ColumnChange(name, index, float(p), names[most], before[most], now[most], clear)
+        people = people_of(code, person, len(names))[most]
+        told = (
+            nan if _few(round(before[most] * then.people), then.people) else before[most],
+            nan if _few(people, everybody) else now[most],
         )
+        found.append(ColumnChange(name, index, float(p), names[most], *told, clear))
     return tuple(sorted(found, key=lambda one: (not one.clear, -one.index)))
+
+
+def _few(people: float, of: int) -> bool:
+    """Whether a share of people would show a count under ten, on either side."""
+    return 0 < people < THRESHOLD or 0 < of - people < THRESHOLD
 
 
 def _pearson(before: np.ndarray, now: np.ndarray, n: float, m: float) -> float:

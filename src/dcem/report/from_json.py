@@ -1,6 +1,6 @@
 """A saved result read again, so that its page can be written anew: the way back of `to_json`.
 
-What a value is, is told by the result's own fields: `Audit` and `TableComparison` say which of
+What a value is, is told by the result's own fields: `Audit`, `TableComparison`, ... say which of
 them are estimates, arrays or mappings. Numbers come back with the six digits that were written.
 """
 
@@ -22,11 +22,13 @@ from dcem.audit.results import Audit
 from dcem.compare.found import FoundComparison
 from dcem.compare.results import TableComparison
 from dcem.metrics.estimate import Estimate
+from dcem.monitor.results import Monitoring
 from dcem.report.audit import audit_document
 from dcem.report.compare import compare_document
 from dcem.report.document import Document
 from dcem.report.found import found_document
 from dcem.report.found_comparison import found_comparison_document
+from dcem.report.monitor import monitor_document
 from dcem.table.disclosure import SMALL, WITHHELD
 from dcem.table.messages import InputError
 
@@ -36,14 +38,15 @@ ENDLESS = {"infinity": inf, "-infinity": -inf}
 
 
 def read_result(path: str | Path) -> Document:
-    """The document of an audit or comparison that was saved as JSON."""
+    """The document of an audit, a comparison or a look at a model that was saved as JSON."""
     path = Path(path)
     saved = _loaded(path)
     kind = _kind(saved)
     if kind is None:
         raise InputError(
-            f"{path}: neither an audit nor a comparison. What can be made a page again is what "
-            "`dcem audit` writes as JSON, and the comparison.json of `dcem compare`."
+            f"{path}: neither an audit nor a comparison, nor what became of a model. What can be "
+            "made a page again is what `dcem audit` and `dcem monitor` write as JSON, and the "
+            "comparison.json of `dcem compare`."
         )
     saved["findings"] = saved.get("conclusions", ())
     with _of_this_version(path):
@@ -55,6 +58,8 @@ def read_result(path: str | Path) -> Document:
             return found_document(found, str(saved["title"]), saved["made"], small_cells=True)
         if kind is FoundComparison:
             return found_comparison_document(_read(FoundComparison, saved), str(saved["title"]))
+        if kind is Monitoring:
+            return monitor_document(_read(Monitoring, saved), str(saved["title"]))
     return compare_document(_comparison(path, saved), str(saved["title"]))
 
 
@@ -104,7 +109,7 @@ def _loaded(path: Path) -> Any:
 
 
 def _kind(saved: Any) -> type | None:
-    for kind in (Audit, TableComparison, FoundAudit, FoundComparison):
+    for kind in (Audit, TableComparison, FoundAudit, FoundComparison, Monitoring):
         needed = {item.name for item in fields(kind) if _required(item)}
         if isinstance(saved, dict) and needed <= saved.keys():
             return kind

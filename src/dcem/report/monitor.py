@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from math import isnan
 
 from dcem.estimation.results import EVERYBODY
 from dcem.extras import made_with
 from dcem.monitor.results import Change, Monitoring
 from dcem.report.document import (
     NOTHING,
+    WITHHELD,
     Block,
     Cell,
     Document,
@@ -133,8 +135,10 @@ def _comes(found: Monitoring) -> Iterator[Block]:
             estimate(one.index, "score"),
             p_value(one.p_value) if one.p_value == one.p_value else NOTHING,
             Name(one.bin),
-            estimate(one.then, "percent"),
-            estimate(one.now, "percent"),
+            *(
+                WITHHELD if isnan(share) else estimate(share, "percent")
+                for share in (one.then, one.now)
+            ),
             "yes" if one.clear else "no",
         )
         for one in found.columns
@@ -150,8 +154,8 @@ def _comes(found: Monitoring) -> Iterator[Block]:
     )
     note = (
         "Population stability index over bins of each column: under .1 little, over .25 much. "
-        "P-values are of no change, corrected for the number of columns; people count once. "
-        f"{CLEAR}"
+        "P-values are of no change, corrected for the number of columns; people count once; "
+        f"shares that would show a count under ten are withheld. {CLEAR}"
     )
     yield table("", heads, rows[:MOST], note=note)
     if rows[MOST:]:
