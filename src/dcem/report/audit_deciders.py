@@ -69,6 +69,7 @@ def _bounds(audit: Audit, found: Deciders) -> Block:
         rows.append(
             ("AUC of the model of what a test would show", *ends(found.auc, "score"), NOTHING)
         )
+    rests = "the known prevalence holds" if audit.known else "features explain who is tested"
     return table(
         "How common the outcome is, by who decides",
         ("group", "at least", "at most", "doubly robust"),
@@ -76,7 +77,7 @@ def _bounds(audit: Audit, found: Deciders) -> Block:
         note=f"{ASSUMPTION}: then nobody's risk is below what any decider finds positive in people "
         "like them, or above what any decider does not find negative. Each end has its interval; "
         "the truth lies between the outer limits 95 times in 100. Doubly robust: if, instead, "
-        "features explain who is tested.",
+        f"{rests}.",
     )
 
 
@@ -93,7 +94,8 @@ def _levels(found: Deciders) -> Block:
             for one in found.levels
         ],
         note="Deciders taken together by how much they have tested of other people, and what they "
-        "would find among everybody, by their features.",
+        "would find among everybody, by their features. Where they hardly differ, chance "
+        "orders them.",
     )
 
 
