@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from _record import RESULTS
-from dcem.report.style import INK, MUTED, RC, group_colour, new_figure
+from dcem.report.style import FAINT, GRID, INK, MUTED, RC, group_colour, new_figure
 
 IMAGES = RESULTS.parent / "docs" / "img"
 
@@ -89,6 +89,175 @@ def rows() -> None:
     save(figure, "rows")
 
 
+# Picture -> recorded run, what is drawn of it (column: name), and its rows: what they are called,
+# which they are, and whether what was stated is true there.
+HELD: dict[str, tuple[str, dict[str, str], list[tuple[str, str, bool]]]] = {
+    "held-wrong-tests": (
+        "wrong_tests.csv",
+        {"prevalence_holds": "prevalence", "auc_holds": "AUC", "gap_holds": "ROC gap"},
+        [
+            ("misses half", "world == 'misses half' and told == 'the rates'", True),
+            (
+                "the same, told an interval",
+                "world == 'misses half' and told == 'an interval'",
+                True,
+            ),
+            (
+                "misses more in one group",
+                "world == 'misses more in one group' and told == 'the rates'",
+                True,
+            ),
+            ("misses and false alarms", "world == 'misses and false alarms'", True),
+            ("misses half, told nothing", "world == 'misses half' and told == 'nothing'", False),
+            ("misses half, told .1 too high", "told == '.1 too high'", False),
+            ("never errs, told .8", "told == 'sensitivity .8'", False),
+            (
+                "misses more in one group, told one rate",
+                "told == 'one sensitivity for both'",
+                False,
+            ),
+            ("misses most where risk is low", "told == 'the mean rate'", False),
+        ],
+    ),
+    "held-known-rates": (
+        "known_rates.csv",
+        {"prevalence_holds": "prevalence, 2nd group", "auc_holds": "AUC", "gap_holds": "ROC gap"},
+        [
+            ("odds of the untested 2", "world == 'one ratio of 2' and told == 'the rate'", True),
+            ("2, told an interval", "world == 'one ratio of 2' and told == 'an interval'", True),
+            ("odds of .5", "world == 'one ratio of .5' and told == 'the rate'", True),
+            ("1,500 people", "world.str.contains('1,500') and told == 'the rate'", True),
+            ("12,000 people", "world.str.contains('12,000') and told == 'the rate'", True),
+            ("a rare outcome", "world.str.contains('rare') and told == 'the rate'", True),
+            ("odds of 1", "world == 'features explain testing' and told == 'the rate'", True),
+            ("odds of 2, told nothing", "world == 'one ratio of 2' and told == 'nothing'", False),
+            (
+                "odds of 2, told a third too much",
+                "world == 'one ratio of 2' and told == 'a third too high'",
+                False,
+            ),
+            (
+                "odds of 1, told a third too much",
+                "world == 'features explain testing' and told == 'a third too high'",
+                False,
+            ),
+            (
+                "groups differ, told one rate",
+                "world.str.startswith('2.5') and told == 'the rate'",
+                False,
+            ),
+            (
+                "an unmeasured cause, no one ratio",
+                "world == 'an unmeasured cause' and told == 'the rate'",
+                False,
+            ),
+        ],
+    ),
+    "held-no-record": (
+        "no_record.csv",
+        {"holds": "ratio of prevalences", "rate_holds": "ratio of rates found"},
+        [
+            ("two groups", "world == 'two groups'", True),
+            ("1,000 people", "world == 'two groups, 1,000 rows'", True),
+            ("five unequal groups", "world == 'five unequal groups'", True),
+            ("a rare outcome", "world == 'rare: 3 %'", True),
+            ("three rows per person", "world == 'three rows per person'", True),
+            ("not logistic", "world == 'alike, and not logistic'", True),
+            ("a feature counts more in one group", "world.str.startswith('a feature')", False),
+            ("a group at higher risk at equal features", "world.str.startswith('a group')", False),
+            (
+                "found by a feature, in all groups",
+                "world.str.endswith('alike in all groups')",
+                False,
+            ),
+            (
+                "found by a feature, in one group",
+                "world.str.endswith('in one group') and alarm > .9 and ratio < 1.4",
+                False,
+            ),
+        ],
+    ),
+    "held-deciders": (
+        "deciders.csv",
+        {"prevalence_holds": "bounds of the prevalence", "dr_holds": "doubly robust interval"},
+        [
+            ("deciders see more", "world == 'see more'", True),
+            ("1,500 people", "world == 'see more, 1,500 people'", True),
+            ("100 deciders", "world == 'see more, 100 deciders'", True),
+            ("three deciders", "world == 'see more, three deciders'", True),
+            ("little spread", "world == 'see more, little spread'", True),
+            ("features explain testing", "world == 'features explain testing'", True),
+            ("a feature says who decides", "world == 'people by features'", True),
+            ("sicker people to some deciders", "world == 'sicker people to some'", False),
+            ("sicker, the more a decider tests", "world.str.endswith('test more')", False),
+        ],
+    ),
+    "held-bounds": (
+        "bounds.csv",
+        {"held": "everybody", "held_highest_risk": "the tenth at highest risk"},
+        [
+            (
+                "like the tested, told 1",
+                "world == 'features explain testing' and told == 1 and rows == 6000",
+                True,
+            ),
+            (
+                "twice the odds, told 2",
+                "world == 'untested at the upper end' and rows == 6000",
+                True,
+            ),
+            ("twice or half, told 2", "world.str.startswith('up for') and rows == 6000", True),
+            ("a hidden cause, told 1.5", "world == 'a hidden cause' and rows == 6000", True),
+            ("a rare outcome, told 2", "world == 'a rare outcome' and rows == 6000", True),
+            (
+                "five times the odds, told 1.5",
+                "world == 'stronger than told' and rows == 6000",
+                False,
+            ),
+            ("the same, 1,500 people", "world == 'stronger than told' and rows == 1500", False),
+            (
+                "true, but the risk is hard to learn",
+                "world.str.startswith('bends') and rows == 6000",
+                False,
+            ),
+        ],
+    ),
+}
+
+
+def held() -> None:
+    """How often intervals and bounds hold the truth where a statement is true, and where not."""
+    for name, (run, measures, worlds) in HELD.items():
+        table = pd.read_csv(RESULTS / run)
+        figure = new_figure(7.4, 1.3 + 0.3 * len(worlds))
+        axes = figure.add_subplot()
+        first_false = sum(true for *_, true in worlds)
+        places = [place + 0.8 * (place >= first_false) for place in range(len(worlds))]
+        for number, (column, measure) in enumerate(measures.items()):
+            shares = [100 * table.query(which)[column].item() for _, which, _ in worlds]
+            offset = 0.14 * (number - (len(measures) - 1) / 2)
+            axes.plot(
+                shares, np.array(places) + offset, "osD"[number], ms=6, clip_on=False,
+                color=group_colour(number), label=measure, zorder=3,
+            )  # fmt: skip
+        axes.axvspan(90, 98, color=GRID, zorder=0)
+        axes.axhline(places[first_false] - 0.9, color=FAINT, lw=1)
+        for place, said in ((0, "what is stated is true"), (places[first_false], "it is not")):
+            axes.text(1, place - 0.45, said, color=MUTED, fontsize=9, style="italic", va="center")
+        axes.set_yticks(places, [label for label, *_ in worlds])
+        axes.set(xlim=(-2, 102), ylim=(places[-1] + 0.6, -0.9))
+        axes.set_xticks(range(0, 101, 25), [f"{tick} %" for tick in range(0, 101, 25)])
+        of = (
+            "people whose risk lies within their limits"
+            if "bounds" in name
+            else "tables in which the truth is held"
+        )
+        axes.set_xlabel(f"{of} (shaded: 90 to 98 %)")
+        axes.grid(axis="y", color=GRID, lw=0.6)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
+        save(figure, name)
+
+
 def save(figure: object, name: str) -> None:
     """Write an SVG that is the same from run to run."""
     IMAGES.mkdir(parents=True, exist_ok=True)
@@ -102,3 +271,4 @@ if __name__ == "__main__":
         engine_steps()
         schedules()
         rows()
+        held()
