@@ -49,7 +49,7 @@ def test_what_deciders_see_refutes_that_features_explain_testing(audit):
     assert not {"deciders-refuted", "deciders-order", "deciders-mix"} & found.keys()
     bounds = audit.deciders.prevalence["everybody"]
     assert audit.prevalence[0].doubly_robust.low > bounds.high.value
-    assert [one.name for one in audit.methods if one.verdict == "defensible"].count("instrument")
+    assert [one.name for one in audit.methods if one.verdict == "defensible"] == ["instrument"]
     first = audit.assumptions[0]
     assert first.severity == "serious"
 
@@ -58,6 +58,10 @@ def test_pages_name_few_deciders_and_come_back(audit, tmp_path):
     shown = without_small_cells(audit)
     named = [one.decider for one in shown.deciders.compared.effects]
     assert named == list("BCDEF")  # hardly anybody is tested by A
+    told = next(one for one in shown.findings if one.key == "deciders-differ")
+    ends = [one.shrunken.value for one in shown.deciders.compared.effects]
+    assert (told.values["number"], told.values["shown"]) == (6, 5)
+    assert (told.values["least"], told.values["most"]) == (ends[0], ends[-1])
     document = audit_document(audit)
     text = to_markdown(document)
     assert "How much hangs on who decides" in text

@@ -124,6 +124,16 @@ def test_levels_need_ten_people_not_rows(frame) -> None:
     assert "rare" in next(e for e in apart.encodings if e.name == "ward").levels
 
 
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+def test_decisions_as_they_are_called_say_who_was_tested() -> None:
+    frame = pd.DataFrame({"x": range(4), "y": [1, 0, None, None]})
+    for yes, no in (("Approved", "Declined"), ("released", "detained"), ("TRUE", "FALSE")):
+        read = read_table(frame.assign(t=[yes, yes, no, no]), Roles(label="y", tested="t"))
+        assert read.problem.tested.tolist() == [True, True, False, False]
+    with pytest.raises(InputError, match="'pending'"):
+        read_table(frame.assign(t=["Approved"] * 3 + ["pending"]), Roles(label="y", tested="t"))
+
+
 def test_tested_by_one_column_or_another() -> None:
     frame = pd.DataFrame({"x": range(4), "a": [1, 0, 0, 1], "b": ["no", "yes", "no", "yes"]})
     frame["y"] = [1, 0, None, 0]

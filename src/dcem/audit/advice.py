@@ -40,7 +40,7 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
     asked = [one for one in audit.known if one.difference.estimable]
     against = [one for one in asked if one.disagrees]
     held = f"Held against a known prevalence: {'contradicted' if against else 'not contradicted'}. "
-    refuted = any(finding.key == "features-refuted" for finding in audit.findings)
+    refuted = _refuted(audit)
     by_deciders = "What deciders find contradicts it, or chance does not say who decides. "
     yield Assumption(
         "Features and group explain who was tested: nothing unrecorded drives testing and outcome",
@@ -140,6 +140,11 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
     )
 
 
+def _refuted(audit: Audit) -> bool:
+    """Whether deciders contradict that features explain who is tested."""
+    return any(finding.key == "features-refuted" for finding in audit.findings)
+
+
 def _stands(b: Breakdown) -> str:
     if b.with_interval <= 1:
         return "is not clear to begin with"
@@ -206,10 +211,12 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
     overlap = audit.overlap[EVERYBODY]
     lost = bool(overlap.reason)
     weak = [o.group for o in audit.overlap.values() if o.reason and o.group != EVERYBODY]
-    noted = f"; {caution}" if caution else ""
+    refuted = _refuted(audit)
+    own = f"; {caution}" if caution else ""
+    noted = "; what deciders find contradicts that features explain testing" * refuted + own
     but = (f"; not for group {', '.join(weak)}" if weak else "") + noted
     extrapolates = f"; it extrapolates where hardly anybody was tested{noted}" if lost else but
-    best = "with care" if lost or caution else "defensible"
+    best = "with care" if lost or caution or refuted else "defensible"
     if kind == "weighted" and lost:
         return "not here", "no overlap: a few rows would carry all weight"
     if kind == "weighted" and (overlap.thin or not overlap.complete):
@@ -224,7 +231,7 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
             )
         return best, f"its assumption about group and outcome is not contradicted{extrapolates}"
     if kind == "selection":
-        return "with care", f"it allows for an unrecorded cause of test and outcome{noted}"
+        return "with care", f"it allows for an unrecorded cause of test and outcome{own}"
     default = "the default; " if name == DEFAULT else ""
     if lost:
         return best, f"{default}right if features explain testing{extrapolates}"

@@ -40,6 +40,7 @@ def _differences(audit: Audit, found: Compared) -> Iterator[Finding]:
         "deviation": spread.deviation,
         "p_value": spread.p_value,
         "clear": clear,
+        "shown": len(effects),
         "least": effects[0].shrunken.value if effects else 0.0,
         "most": effects[-1].shrunken.value if effects else 0.0,
     }

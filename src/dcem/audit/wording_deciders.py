@@ -7,8 +7,10 @@ from typing import Any
 
 from dcem.audit.wording_outcomes import Words
 from dcem.estimation.findings import Finding
+from dcem.estimation.influence import FEWEST_PEOPLE
 from dcem.estimation.instrument import Ends
 from dcem.metrics.estimate import Estimate
+from dcem.table.disclosure import THRESHOLD
 from dcem.text import decimal, listed, p_value, percent, points
 
 EITHER = (
@@ -58,7 +60,7 @@ def _differ(f: Finding, v: Mapping[str, Any]) -> Words:
     if v["left_out"] > 0:
         lost = (
             f" {percent(v['left_out'])} of the rows are left out: their decider is not recorded, "
-            "or has hardly decided on anybody else."
+            f"or has decided on fewer than {FEWEST_PEOPLE} people."
         )
     if f.key == "deciders-alike":
         headline = "People with the same features are tested about equally, whoever decides"
@@ -68,10 +70,17 @@ def _differ(f: Finding, v: Mapping[str, Any]) -> Words:
                 f"({p_value(v['p_value'])}); up to {_size(v['deviation'].high)} percentage points "
                 f"(standard deviation) could have gone unnoticed.{lost}"
             )
+    ends, shown = "", v["shown"]
+    if shown:
+        whom = "From"
+        if shown < v["number"]:
+            whom = f"Of the {shown} with at least {THRESHOLD} people on every side, from"
+        ends = (
+            f" {whom} the lowest to the highest, each drawn in by as much as it is noise: "
+            f"{points(v['least'])} to {points(v['most'])} against what the features foretell."
+        )
     return headline, (
-        f"{v['number']} deciders, chance taken off: {_spread(v['deviation'])}. From the lowest to "
-        f"the highest, each drawn in by as much as it is noise: {points(v['least'])} to "
-        f"{points(v['most'])} against what the features foretell.{lost}"
+        f"{v['number']} deciders, chance taken off: {_spread(v['deviation'])}.{ends}{lost}"
     )
 
 

@@ -23,6 +23,12 @@ NOT_DONE = {
     *("not ordered", "not performed", "not searched", "not screened", "not approved"),
     *("nicht gemessen", "nicht getestet", "nicht durchgeführt", "nicht untersucht"),
 }
+# What a decision is called, where it says who was tested.
+DECIDED = {
+    **dict.fromkeys(("approved", "accepted", "granted", "released", "tested", "searched"), "yes"),
+    **dict.fromkeys(("declined", "rejected", "denied", "refused", "detained"), "no"),
+    **dict.fromkeys(("not approved", "not released", "not tested", "not searched"), "no"),
+}
 # Missing numbers, as other programs write them.
 NULL = {"na", "n/a", "nan", "null", "<na>", "#n/a", "."}
 
@@ -78,12 +84,13 @@ def read_tested(table: Any, roles: Roles) -> np.ndarray:
 
 def _read_tested(column: pa.ChunkedArray, name: str, roles: Roles) -> np.ndarray:
     text = values.coded(column, roles.missing)
-    said = values.yes_or_no(text.values)
+    said = values.yes_or_no([DECIDED.get(value.casefold(), value) for value in text.values])
     if said is None and text.values:
         raise InputError(
-            f"Column {name!r} should say yes or no (1 or 0, true or false) of every row; it holds "
-            f"{listed(text.values)}. If {roles.label!r} itself says who was tested, name no column "
-            "as `tested`, and the value that means nobody looked as `untested_value`."
+            f"Column {name!r} should say yes or no (1 or 0, true or false, approved or declined) "
+            f"of every row; it holds {listed(text.values)}. If {roles.label!r} itself says who was "
+            "tested, name no column as `tested`, and the value that means nobody looked as "
+            "`untested_value`."
         )
     said = np.empty(0) if said is None else said
     return checks.check_binary(text.take(said, np.nan), name)

@@ -346,8 +346,8 @@ def _left_out(
         dates = [c.name for c in read.columns if c.kind == "date" and c.role == "feature"]
         if dates:
             doubts.append(
-                f"{listed(dates, SHOWN)} holds dates. They tell the past apart and will not come "
-                "again; leave them out unless time itself matters."
+                f"{listed(dates, SHOWN)} holds dates, which will not come again. The one that says "
+                "when it was decided whether to test is the `time`; leave the others out."
             )
     doubts += problems
     guessed = [n for n, reason in why.items() if "decision" in reason]
