@@ -234,6 +234,24 @@ def test_too_few_tests_cannot_tell(model):
     assert found.answer == "cannot tell"
 
 
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+@pytest.mark.parametrize("results", ["none", "negative"])
+def test_before_results_are_in_it_is_told_who_comes(model, results):
+    frame = table(600, 5, shift=0.6)
+    frame["y"] = frame["y"] * 0 if results == "negative" else np.nan
+    frame["tested"] *= results == "negative"
+    found = monitor_model(model, read_table(frame, model.roles_of_new, encoder=model.encoder))
+    assert found.answer == "cannot tell"
+    assert "who-comes" in keys(found)
+    with pytest.raises(InputError, match="tested"):
+        read_table(frame, ROLES)
+
+
+def test_rows_of_one_day_may_be_looked_at(model):
+    new = read_table(table(600, 5).assign(day=400), model.roles_of_new, encoder=model.encoder)
+    assert monitor_model(model, new).rows_judged == 600
+
+
 def test_it_writes_itself(model):
     found = watched(model)
     assert set(found.to_frame()["about"]) >= {"column", "tested", "prevalence", "auc", "slope"}

@@ -16,7 +16,7 @@ from dcem.estimation.findings import Finding, in_order
 from dcem.estimation.results import EVERYBODY
 from dcem.monitor.baseline import Baseline
 from dcem.monitor.results import Change, Monitoring
-from dcem.text import group, groups, listed, number, percent, points
+from dcem.text import decimal, group, groups, listed, number, percent
 
 WIDE = 0.1  # half the width of an AUC's interval from which on it tells nothing
 MUCH = 0.1  # population stability index from which on a column is called much changed
@@ -91,7 +91,7 @@ def _off(one: Change) -> str:
         how = "extreme" if one.now.value < 1 else "alike"
         return f"risks are too {how} (slope {one.now:ratio})"
     side = "high" if one.difference.value > 0 else "low"
-    by = points(abs(one.difference.value))
+    by = decimal(100 * abs(one.difference.value), 1)
     return f"{_whom(one)}: risks are {by} percentage points too {side}"
 
 
@@ -139,8 +139,8 @@ def _who_is_tested(found: Monitoring) -> Iterator[Finding]:
         _named(changed),
         {one.of: one.difference for one in changed},
         "Who is tested changed, at equal features",
-        f"Share tested minus what the decisions of then would give, in percentage points: {told}.",
-        "Ask those who decide what changed, and audit the new rows.",
+        f"Share tested minus what the decisions of then would give: {told}.",
+        "Ask those who decide what changed, and whether results are in; then audit the new rows.",
     )
 
 

@@ -167,6 +167,7 @@ class SelectiveLabels:
         decider: Any = None,
         positives_only: bool = False,
         testing_only: Sequence[str] = (),
+        to_learn: bool = True,
         feature_names: Sequence[str] | None = None,
         group_names: Sequence[str] | None = None,
         names: Mapping[str, str] | None = None,
@@ -207,6 +208,8 @@ class SelectiveLabels:
             that is found, where somebody knows it.
         testing_only
             Features that drive who is tested and have nothing to do with the outcome.
+        to_learn
+            Whether both classes must have been seen; not needed where a model is only watched.
         feature_names
             If `X` has no column names of its own.
         group_names
@@ -243,7 +246,7 @@ class SelectiveLabels:
             part: None if value is None else _PARTS[part](value, called[part], labels=labels)
             for part, value in parts.items()
         }
-        if not positives_only:
+        if to_learn and not positives_only:
             who = called["label"], called["tested"]
             checks.check_learnable(y_obs, looked, *who, checked["weight"], called["weight"])
         checks.warn_limits(table, looked, codes, feature_names, levels, positives_only)

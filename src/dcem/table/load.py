@@ -114,7 +114,8 @@ def read_table(
     random_state
         Seed of that draw.
     encoder
-        Of an earlier table, to read this one alike: its columns must be there, others are left out.
+        Of an earlier table, to read this one alike: its columns must be there, others are left out,
+        and nobody need have been tested yet.
     """
     if not isinstance(source, str | Path):
         frame = source if isinstance(source, pd.DataFrame) else as_table(source)
@@ -179,7 +180,7 @@ def _read(
     if table.num_rows == 0:
         raise InputError("The table has a header and no rows.")
     _refuse_unreadable(table, roles)
-    table, time = _in_time(table, roles)
+    table, time = _in_time(table, roles, once=known is not None)
     label, roles = outcome.read_label(table.column(roles.label), roles)
     tested = None
     decision = " or ".join(roles.tested) or "tested"
@@ -225,6 +226,7 @@ def _read(
         decider=roles.decider and values.coded(table.column(roles.decider), roles.missing),
         **rates | {name: _numbers(table, column, roles) for name, column in per_row.items()},
         testing_only=_made_of(roles.testing_only, encoder),
+        to_learn=known is None,
         feature_names=encoder.feature_names,
         names=per_row
         | {
@@ -400,8 +402,10 @@ def _cells(raw: pa.ChunkedArray, found: Guess, roles: Roles) -> leaks.Cells:
     return leaks.levels(text.codes, text.values)
 
 
-def _in_time(table: pa.Table, roles: Roles) -> tuple[pa.Table, np.ndarray | None]:
-    """The rows that count, and the time of each, if there is one."""
+def _in_time(
+    table: pa.Table, roles: Roles, once: bool = False
+) -> tuple[pa.Table, np.ndarray | None]:
+    """The rows that count, and the time of each, if there is one; all may be of one, if `once`."""
     if roles.time is None:
         if roles.until is not None:
             raise InputError("`until` takes the column with the time of each row: name it `time`.")
@@ -411,6 +415,8 @@ def _in_time(table: pa.Table, roles: Roles) -> tuple[pa.Table, np.ndarray | None
             "Without a record of testing (`positives_only`) nothing is judged along time: leave "
             "out `time`."
         )
+    if once and roles.until is None and len(table.column(roles.time).unique()) == 1:
+        return table, None
     time = read_time(table.column(roles.time), roles.time, roles.missing)
     if roles.until is None:
         return table, time

@@ -38,7 +38,8 @@ def read_time(column: pa.ChunkedArray, name: str, missing: Collection[str] = ())
         )
     raise InputError(
         f"Column {name!r} was given as the time of the decision, but holds neither dates nor "
-        "numbers. Dates are read as people write them, such as 2024-05-31 or 31.05.2024 14:05."
+        "numbers of one form throughout. Dates are read as people write them, the same way in "
+        "every row, such as 2024-05-31 or 31.05.2024 14:05."
     )
 
 
