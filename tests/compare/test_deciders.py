@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from dcem.report.from_json import read_comparison
 from dcem.report.to_json import to_json
 from dcem.report.to_markdown import to_markdown
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import DataWarning
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +69,14 @@ def test_estimates_beyond_the_bounds_and_bounds_that_cross_are_warned_of(compari
     assert [one.key for one in warned] == ["deciders-refuted"]
     assert not told
     assert about_deciders(None, {}) == ([], [])
+
+
+def test_what_a_fit_has_to_say_is_said_once():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 2))
+    y = np.where(rng.random(300) < 0.6, rng.random(300) < expit(X[:, 0]), np.nan)
+    problem = SelectiveLabels.from_arrays(X, y)
+    with warnings.catch_warnings(record=True) as heard:
+        compare_methods(problem, ["heckman"], folds=3, planted=2, members=1)
+    notes = [one for one in heard if issubclass(one.category, DataWarning)]
+    assert len([one for one in notes if "testing_only" in str(one.message)]) == 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -24,6 +26,7 @@ from dcem.methods.choosing import DEFAULT, RIVALS
 from dcem.methods.registry import ENTRIES, MEMBERS, METHODS, delivered, works_here
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import DataWarning
 
 Progress = Callable[[str], None]
 TOGETHER = 4  # tables whose single networks are fitted as one fleet, at half the cost
@@ -53,6 +56,7 @@ class Fitted:
     history: History | None
     seconds: float  # of fitting
     answers: np.ndarray | None = None  # to the questions of its part
+    notes: tuple[str, ...] = ()  # what fitting it had to say
 
     @property
     def score(self) -> np.ndarray:
@@ -188,8 +192,13 @@ def collected(
     n_parts: int,
     doing: str,
     progress: Progress,
+    *,
+    aloud: bool = True,
 ) -> dict[str, list[Fitted]]:
-    """Method -> scores of each part, in order; `progress` hears of each (`fit_steps`)."""
+    """Method -> scores of each part, in order; `progress` hears of each (`fit_steps`).
+
+    `aloud`: whether what fits had to say is told, as it is of the user's own rows.
+    """
     found: dict[str, dict[int, Fitted]] = {name: {} for name in names}
     steps = iter(fit_steps(doing, names, n_parts))
     progress(next(steps))
@@ -197,7 +206,17 @@ def collected(
         found[name][position] = one
         if step := next(steps, None):
             progress(step)
-    return {name: [of[position] for position in range(n_parts)] for name, of in found.items()}
+    ordered = {name: [of[position] for position in range(n_parts)] for name, of in found.items()}
+    for of_method in ordered.values() if aloud else ():
+        _say_once(of_method)
+    return ordered
+
+
+def _say_once(fits: Sequence[Fitted]) -> None:
+    """What fitting a method had to say, once: that parts differ in a figure is not news."""
+    notes = [note for one in fits for note in one.notes]
+    for note in {re.sub(r"[\d.]+", "", text): text for text in reversed(notes)}.values():
+        checks.notice(note)
 
 
 def fit_steps(
@@ -229,14 +248,19 @@ def _fits(
 
 def _fit_and_score(model: Any, parts: Sequence[Part], seeds: Sequence[int]) -> list[Fitted]:
     begun = time.perf_counter()
-    fitted = methods.fit_many(
-        model,
-        [part.train for part in parts],
-        validations=[part.validation for part in parts],
-        truths=[part.truth if model.uses_truth else None for part in parts],
-        random_states=seeds,
-    )
+    with warnings.catch_warnings(record=True) as heard:
+        fitted = methods.fit_many(
+            model,
+            [part.train for part in parts],
+            validations=[part.validation for part in parts],
+            truths=[part.truth if model.uses_truth else None for part in parts],
+            random_states=seeds,
+        )
     seconds = (time.perf_counter() - begun) / len(parts)
+    notes = tuple(str(one.message) for one in heard if issubclass(one.category, DataWarning))
+    for one in heard:
+        if not issubclass(one.category, DataWarning):
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     return [
         Fitted(
             _members(one, part.rows),
@@ -244,6 +268,7 @@ def _fit_and_score(model: Any, parts: Sequence[Part], seeds: Sequence[int]) -> l
             history_of(one),
             seconds,
             _answers(one, part),
+            notes,
         )
         for one, part in zip(fitted, parts, strict=True)
     ]

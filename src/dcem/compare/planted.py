@@ -161,7 +161,7 @@ def planting(
     fits = fit_and_score(methods, parts, random_state, params, members=1, folds=FOLDS, ray=ray)
 
     def answer() -> Planted:
-        found = collected(fits, methods, len(parts), DOING, progress)
+        found = collected(fits, methods, len(parts), DOING, progress, aloud=False)
         scores = {name: [one.score for one in of] for name, of in found.items()}
         return _recovered(tasks, scores, reference, level, begun)
 
