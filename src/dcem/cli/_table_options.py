@@ -190,6 +190,8 @@ def describe(table: UserTable) -> dict[str, str]:
         "columns": str(table.source.columns),
     }
     for name, value in table.roles.to_plain().items():
+        if name == "label_is_number":  # settled by reading, not given
+            continue
         text = ", ".join(value) if isinstance(value, list) else str(value)
         told[name.replace("_", " ")] = "yes" if value is True else text
     return told

@@ -257,7 +257,8 @@ def over_time(audit: Audit) -> Iterator[Block]:
             whose,
             ("tested", "positive of tested"),
             rows,
-            f"Rows from {found.begins} to {found.ends}; each period has about as many.",
+            f"Rows from {found.begins} to {found.ends}; each period has about as many. Shares that "
+            "would show a count under ten, of this group or another, are withheld.",
         )
 
     whom = list(dict.fromkeys(one.group for one in found.shown))

@@ -122,7 +122,7 @@ def _picture(found: Monitoring) -> Dots:
         "AUC now, and then",
         ("AUC",),
         rows,
-        f"{found.target}. Hollow: when the model was fitted, on people it had not seen.",
+        f"Now: {found.target}. Hollow: when the model was fitted, on people it had not seen.",
         reference="when it was fitted",
         marked="clearly changed",
     )
