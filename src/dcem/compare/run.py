@@ -380,23 +380,27 @@ def compare_steps(
 ) -> dict[str, float]:
     """What `compare_methods` will tell its `progress`, in order, and each step's part of the time.
 
-    `rows` are those used; `split`: whether people to judge by are given. While the two models are
-    cross-fitted, and scores judged, fits go on where there are cores for them.
+    `rows` are those used; `split`: whether people to judge by are given. Where there are cores for
+    it, fits go on while the two models are cross-fitted and scores judged: both take the longer,
+    and less is left of the fits when it is their turn.
     """
     parts = 1 if split else folds
+    beside = at_once(parts * rows) > 1
     found = {
-        modelling(name, number, folds): 1.3
-        for name in ("who is tested", "what a test would show")
+        modelling(name, number, folds): cost * (3.0 if beside else 1.0)
+        for name, cost in (("who is tested", 1.8), ("what a test would show", 0.8))
         for number in range(1, folds + 1)
     }
-    fits = [(fit_steps(DOING, methods, parts), parts * rows)]
+    fits = [(fit_steps(DOING, methods, parts), parts * rows, 0.5)]
     if planted:
         tables, most = planted * len(FAMILIES), min(rows, PLANTED_ROWS)
         usable = [name for name in methods if not _uses_truth(name)]
-        fits.append((fit_steps(PLANTING, usable, tables, lighter=0.26), tables * most // 2))
-    for steps, fitted_to in fits:
-        found |= {step: cost / at_once(fitted_to) for step, cost in steps.items()}
-        found.setdefault(JUDGING, 2.0 * len(methods))
+        steps = fit_steps(PLANTING, usable, tables, lighter=0.26)
+        fits.append((steps, tables * most // 2, 0.8))
+    for steps, fitted_to, still in fits:
+        share = (still if beside else 1.0) / at_once(fitted_to)
+        found |= {step: cost * share for step, cost in steps.items()}
+        found.setdefault(JUDGING, (2.8 if beside else 2.0) * len(methods))
     return found
 
 
