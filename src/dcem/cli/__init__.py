@@ -63,7 +63,7 @@ COMMANDS = {
     ),
     "report": Entry(
         "dcem.cli.report:report",
-        "Make the page of a saved audit or comparison again, in any format and words.",
+        "Make the page of a saved audit, comparison or monitoring again, in any format and words.",
     ),
     "methods": Entry(
         "dcem.cli.methods:methods",

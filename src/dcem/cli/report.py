@@ -30,7 +30,7 @@ def report(
     ] = None,
     words: options.Words = "general",
 ) -> None:
-    """Make the page of a saved audit, comparison or look at a model again, in any format and words.
+    """Make the page of a saved audit, comparison or monitoring again, in any format and words.
 
     Nothing is computed: the numbers are those that were saved.
     """
