@@ -6,8 +6,10 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -68,3 +70,24 @@ def record(
     write_text(out / f"{name}.csv", pd.DataFrame(rows).to_csv(index=False, float_format="%.6f"))
     write_text(out / f"{name}.json", json.dumps(provenance(seconds, **more), indent=2) + "\n")
     print(f"wrote {name}.csv: {len(rows)} rows, {seconds:.0f} s on {device_name()}")
+
+
+def finished(tasks: Sequence[tuple[Any, ...]], jobs: int, until: float) -> Iterator[dict[str, Any]]:
+    """Rows of tasks (a function that returns rows, and its arguments), in so many processes.
+
+    Past `until` (of `time.perf_counter`) no more are begun or waited for: fewer repetitions.
+    """
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
+        for done in as_completed([workers.submit(*task) for task in tasks]):
+            yield from done.result()
+            if time.perf_counter() > until:
+                workers.shutdown(wait=False, cancel_futures=True)
+                break
+
+
+def show_tables(names: Sequence[str], folder: Path) -> None:
+    """Print the recorded runs of these names that there are."""
+    for name in names:
+        if (folder / f"{name}.csv").exists():
+            table = pd.read_csv(folder / f"{name}.csv").round(3)
+            print(table.to_string(index=False), end="\n\n")

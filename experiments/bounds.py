@@ -25,10 +25,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +33,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from _record import RESULTS, record
+from _record import RESULTS, finished, record, show_tables
 
 NEW = 4_000  # people whom the limits are held against
 NHANES = (1.0, 1 / 0.7, 2.0)
@@ -238,31 +235,20 @@ def run(
     begin = time.perf_counter()
     if data is not None:
         tasks = [(nhanes, data, o, part) for o in ("prediabetes", "diabetes") for part in range(5)]
-        found = list(_done(tasks, jobs, begin + seconds))
+        found = list(finished(tasks, jobs, begin + seconds))
         told = means(found, ["outcome", "told", "of"])
         record("bounds_nhanes", told, out, time.perf_counter() - begin, workers=jobs)
     worlds = [i for i, world in enumerate(WORLDS) if only in world.name]
     tasks = [
         (judged, i, n, seed) for seed in range(repetitions) for i in worlds for n in WORLDS[i].rows
     ]
-    found = list(_done(tasks, jobs, begin + seconds))
+    found = list(finished(tasks, jobs, begin + seconds))
     told = means(found, ["world", "rows", "told"])
     record("bounds", told, out, time.perf_counter() - begin, workers=jobs)
 
 
-def _done(tasks: list[Any], jobs: int, until: float) -> Iterator[dict[str, Any]]:
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
-        for done in as_completed([workers.submit(*task) for task in tasks]):
-            yield from done.result()
-            if time.perf_counter() > until:  # a run with fewer repetitions
-                workers.shutdown(wait=False, cancel_futures=True)
-                break
-
-
 def show(out: Path) -> None:
-    for name in ("bounds", "bounds_nhanes"):
-        if (out / f"{name}.csv").exists():
-            print(pd.read_csv(out / f"{name}.csv").round(3).to_string(index=False), end="\n\n")
+    show_tables(("bounds", "bounds_nhanes"), out)
 
 
 def main() -> None:

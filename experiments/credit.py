@@ -24,10 +24,8 @@ import argparse
 import os
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +33,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from _record import RESULTS, record
+from _record import RESULTS, finished, record, show_tables
 
 ROWS, TEST = 4_000, 20_000
 METHODS = (
@@ -294,20 +292,13 @@ def run(
         ("credit", training, 0.5 * seconds),
         ("credit_coverage", judging, seconds),
     ):
-        rows: list[dict[str, Any]] = []
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
-            waiting = [workers.submit(*task) for task in tasks]
-            for done in as_completed(waiting):
-                rows += done.result()
-                if time.perf_counter() - begin > until:  # a run with fewer repetitions
-                    workers.shutdown(wait=False, cancel_futures=True)
-                    break
-        record(name, means(rows), out, time.perf_counter() - begin, workers=jobs)
+        rows = list(finished(tasks, jobs, begin + until))
+        if rows:
+            record(name, means(rows), out, time.perf_counter() - begin, workers=jobs)
 
 
 def show(out: Path) -> None:
-    for name in ("credit", "credit_coverage"):
-        print(pd.read_csv(out / f"{name}.csv").round(3).to_string(index=False), end="\n\n")
+    show_tables(("credit", "credit_coverage"), out)
 
 
 def main() -> None:

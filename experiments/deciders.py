@@ -19,7 +19,7 @@ import argparse
 import os
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -30,7 +30,7 @@ import pandas as pd
 from scipy.special import expit
 from scipy.stats import norm
 
-from _record import RESULTS, record
+from _record import RESULTS, finished, record, show_tables
 
 FEW = (-2.0, 0.0, 2.5)  # how much three deciders test, in log-odds
 METHODS = (
@@ -307,28 +307,21 @@ def run(out: Path, repetitions: int, fits: int, jobs: int, only: str, seconds: f
         for name in METHODS
     ]
     begin = time.perf_counter()
-    for name, until in (("deciders_training", 0.35 * seconds), ("deciders", seconds)):
-        rows: list[dict[str, Any]] = []
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
-            tasks: list[tuple[Any, ...]] = training
-            if name == "deciders":
-                known = dict(zip(worlds, workers.map(truths, worlds), strict=True))
-                tasks = [(judged, i, seed, known[i]) for seed in range(repetitions) for i in worlds]
-            waiting = [workers.submit(*task) for task in tasks]
-            for done in as_completed(waiting):
-                rows += done.result()
-                if time.perf_counter() - begin > until:  # a run with fewer repetitions
-                    workers.shutdown(wait=False, cancel_futures=True)
-                    break
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
+        known = dict(zip(worlds, workers.map(truths, worlds), strict=True))
+    judging = [(judged, i, seed, known[i]) for seed in range(repetitions) for i in worlds]
+    for name, tasks, until in (
+        ("deciders_training", training, 0.35 * seconds),
+        ("deciders", judging, seconds),
+    ):
+        rows = list(finished(tasks, jobs, begin + until))
         spent = time.perf_counter() - begin
         if rows:
             record(name, means(rows), out, spent, workers=jobs)
 
 
 def show(out: Path) -> None:
-    for name in ("deciders", "deciders_training"):
-        if (out / f"{name}.csv").exists():
-            print(pd.read_csv(out / f"{name}.csv").round(3).to_string(index=False), end="\n\n")
+    show_tables(("deciders", "deciders_training"), out)
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit, ndtr
 
-from _record import RESULTS, record
+from _record import RESULTS, record, show_tables
 
 UNSURE = 0.01  # standard error of a stated prevalence
 METHODS = ("tested-only:linear", "tested-only:boost", "dcem", "ensemble", "unmeasured-cause")
@@ -365,10 +365,7 @@ def run(given: argparse.Namespace) -> None:
 
 
 def show(out: Path) -> None:
-    for name in ("known_rates", "known_rates_training", "known_rates_nhanes"):
-        if (out / f"{name}.csv").exists():
-            table = pd.read_csv(out / f"{name}.csv")
-            print(table.round(3).to_string(index=False), end="\n\n")
+    show_tables(("known_rates", "known_rates_training", "known_rates_nhanes"), out)
 
 
 def main() -> None:

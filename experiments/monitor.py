@@ -24,9 +24,7 @@ import argparse
 import os
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +32,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from _record import RESULTS, record
+from _record import RESULTS, finished, record
 
 FITTED, NEW, MANY = 4_000, 1_000, 20_000
 PARTS = {"parts": ("linear",)}  # of the ensemble: quick, calibrated, and right but for a bend
@@ -204,21 +202,16 @@ def run(out: Path, repetitions: int, splits: int, jobs: int, seconds: float) -> 
     }
     begin = time.perf_counter()
     for name, until in (("monitor", 0.75 * seconds), ("monitor_time", seconds)):
-        rows: list[dict[str, Any]] = []
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
-            waiting = [workers.submit(*task) for task in tasks[name]]
-            for done in as_completed(waiting):
-                rows += done.result()
-                if time.perf_counter() - begin > until:  # a run with fewer repetitions
-                    workers.shutdown(wait=False, cancel_futures=True)
-                    break
-        record(name, means(rows), out, time.perf_counter() - begin, workers=jobs)
+        rows = list(finished(tasks[name], jobs, begin + until))
+        if rows:
+            record(name, means(rows), out, time.perf_counter() - begin, workers=jobs)
 
 
 def show(out: Path) -> None:
     for name in ("monitor", "monitor_time"):
-        table = pd.read_csv(out / f"{name}.csv").round(3)
-        print(table.T.to_string(header=False), end="\n\n")
+        if (out / f"{name}.csv").exists():
+            table = pd.read_csv(out / f"{name}.csv").round(3)
+            print(table.T.to_string(header=False), end="\n\n")
 
 
 def main() -> None:

@@ -19,10 +19,8 @@ import argparse
 import os
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +28,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from _record import RESULTS, record
+from _record import RESULTS, finished, record, show_tables
 
 METHODS = ("purple", "purple:boost", "purple:network", "y-obs:linear", "y-obs:boost", "y-obs",
            "sar-em")  # fmt: skip
@@ -214,20 +212,13 @@ def run(out: Path, repetitions: int, fits: int, jobs: int, only: str, seconds: f
         ("no_record_training", training, 0.3 * seconds),
         ("no_record", judging, seconds),
     ):
-        rows: list[dict[str, Any]] = []
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
-            waiting = [workers.submit(*task) for task in tasks]
-            for done in as_completed(waiting):
-                rows += done.result()
-                if time.perf_counter() - begin > until:  # a run with fewer repetitions
-                    workers.shutdown(wait=False, cancel_futures=True)
-                    break
-        record(name, means(rows), out, time.perf_counter() - begin, workers=jobs)
+        rows = list(finished(tasks, jobs, begin + until))
+        if rows:
+            record(name, means(rows), out, time.perf_counter() - begin, workers=jobs)
 
 
 def show(out: Path) -> None:
-    for name in ("no_record", "no_record_training"):
-        print(pd.read_csv(out / f"{name}.csv").round(3).to_string(index=False), end="\n\n")
+    show_tables(("no_record", "no_record_training"), out)
 
 
 def main() -> None:

@@ -21,10 +21,8 @@ import os
 import time
 import warnings
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +30,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from _record import RESULTS, record
+from _record import RESULTS, finished, record, show_tables
 
 ROWS = 4_000
 UNSURE = 0.04  # standard error of a stated sensitivity
@@ -241,21 +239,13 @@ def run(out: Path, repetitions: int, fits: int, jobs: int, only: str, seconds: f
         ("wrong_tests_training", training, 0.35 * seconds),
         ("wrong_tests", judging, seconds),
     ):
-        rows: list[dict[str, Any]] = []
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
-            waiting = [workers.submit(*task) for task in tasks]
-            for done in as_completed(waiting):
-                rows += done.result()
-                if time.perf_counter() - begin > until:  # a run with fewer repetitions
-                    workers.shutdown(wait=False, cancel_futures=True)
-                    break
-        spent = time.perf_counter() - begin
-        record(name, means(rows), out, spent, workers=jobs)
+        rows = list(finished(tasks, jobs, begin + until))
+        if rows:
+            record(name, means(rows), out, time.perf_counter() - begin, workers=jobs)
 
 
 def show(out: Path) -> None:
-    for name in ("wrong_tests", "wrong_tests_training"):
-        print(pd.read_csv(out / f"{name}.csv").round(3).to_string(index=False), end="\n\n")
+    show_tables(("wrong_tests", "wrong_tests_training"), out)
 
 
 def main() -> None:
