@@ -58,13 +58,10 @@ def test_recorded_intervals_hold_where_there_is_overlap() -> None:
     table = pd.read_csv(RESULTS / "coverage.csv")
     judged = table[table["target"].isin(["dr", "ipw"]) & (table["overlap"] == "yes")]
     assert set(judged["metric"]) == {"auc", "auc_difference"}
-    many = judged["repetitions"] == 200
-    assert (judged["repetitions"][~many] == 60).all()
-    assert (many == (judged["reach"] == 1)).all()
+    assert (judged["repetitions"] == 200).all()
     assert (judged["not_estimable"] == 0).all()
-    assert judged["coverage"][many].between(0.90, 0.98).all()
-    assert (judged["coverage"][~many] >= 0.90).all()
-    assert (judged[judged["target"] == "dr"]["times_full_truth"] <= 2.55).all()
+    assert judged["coverage"].between(0.90, 0.98).all()
+    assert (judged[judged["target"] == "dr"]["times_full_truth"] <= 2.5).all()
 
 
 def test_recorded_cells_without_overlap_are_refused_or_about_some() -> None:
@@ -74,4 +71,4 @@ def test_recorded_cells_without_overlap_are_refused_or_about_some() -> None:
     steep = part["table"].eq("simulated")
     assert refused[steep & part["metric"].eq("auc_difference")].all()
     assert (part["reach"] < 0.7).all()
-    assert (part["coverage"][~refused] >= 0.88).all()  # of those within reach
+    assert (part["coverage"][~refused] >= 0.92).all()  # of those within reach
