@@ -1,5 +1,8 @@
 """The default: what its parts learn, how they are weighed, and whether scores are risks."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -18,7 +21,7 @@ from dcem.methods.ensemble import (
     _recalibration,
     _stretched,
 )
-from dcem.methods.ensemble_parts import _half_tested, mstep_loss, mstep_slope
+from dcem.methods.minibatches import _half_tested, mstep_loss, mstep_slope
 from dcem.methods.mstep import mstep_rows
 from dcem.table.labels import SelectiveLabels
 
@@ -203,6 +206,12 @@ def test_networks_in_processes_of_their_own_are_the_same(fitted, monkeypatch):
     monkeypatch.setattr(ensemble_parts, "CORES_FOR_PROCESSES", 2)
     apart = make("ensemble", n_jobs=2, **SMALL).fit_problem(problem)
     np.testing.assert_array_equal(apart.predict_proba(problem.X), alone.predict_proba(problem.X))
+
+
+def test_a_process_that_trains_a_network_imports_little():
+    code = "import sys, dcem.methods.minibatches; print({'pandas', 'sklearn'} & set(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "set()"
 
 
 def test_the_score_is_the_weighted_mean_of_the_parts_log_odds(fitted):

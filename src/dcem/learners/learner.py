@@ -1,4 +1,7 @@
-"""What a learner is, and learners by name."""
+"""What a learner is, and learners by name.
+
+scikit-learn is imported by those who need it: a process that trains a network starts without it.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,11 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from scipy.special import expit, logit
-from sklearn.base import clone
-from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
 
 from dcem.learners.preprocess import Preprocessor
-from dcem.table import checks
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.imperfect import evidence, unbiased
-from dcem.table.messages import did_you_mean
+from dcem.table.messages import InputError, did_you_mean, notice
 
 LEARNERS = {
     "linear": "dcem.learners.linear:Linear",
@@ -137,16 +136,22 @@ class Foreign(LearnerBase):
     def __init__(self, model: Any, seed: int = 0, squared: bool = False):
         super().__init__(seed, squared)
         if squared:
-            raise checks.InputError(
+            raise InputError(
                 "dr-learner fits pseudo-outcomes, which are not classes: its learner must be "
                 f"network or one of {', '.join(LEARNERS)}."
             )
         if not hasattr(model, "predict_proba") or not hasattr(model, "fit"):
-            raise checks.InputError(
+            raise InputError(
                 f"learner must be network, {', '.join(LEARNERS)}, or a scikit-learn classifier "
                 f"with predict_proba; got {model!r}."
             )
+        from sklearn.base import clone
+        from sklearn.utils import get_tags
+        from sklearn.utils.validation import has_fit_parameter
+
         self.model = clone(model)
+        self.takes_weights = has_fit_parameter(model, "sample_weight")
+        self.takes_gaps = get_tags(model).input_tags.allow_nan
 
     def _learn(self, sample: Sample, validation: Rows | None) -> None:
         """What it makes of validation rows is its own affair: it is not told."""
@@ -160,10 +165,10 @@ class Foreign(LearnerBase):
             return
         given: dict[str, Any] = {}
         if np.ptp(weight) > 0:
-            if has_fit_parameter(self.model, "sample_weight"):
+            if self.takes_weights:
                 given["sample_weight"] = weight
             else:
-                checks.notice(
+                notice(
                     f"The learner {type(self.model).__name__} takes no sample_weight: rows count "
                     "alike in it, although they have weights."
                 )
@@ -173,8 +178,8 @@ class Foreign(LearnerBase):
         self, X: np.ndarray, weight: np.ndarray, told: np.ndarray, base: float
     ) -> None:
         """Behind results of a test that errs: each row as both, by how likely either is."""
-        if not has_fit_parameter(self.model, "sample_weight"):
-            raise checks.InputError(
+        if not self.takes_weights:
+            raise InputError(
                 f"The learner {type(self.model).__name__} takes no sample_weight, which learning "
                 "from a test that errs needs. Choose linear, boost, forest or network."
             )
@@ -190,7 +195,7 @@ class Foreign(LearnerBase):
         self.constant = log_odds
 
     def _rows(self, X: np.ndarray) -> np.ndarray:
-        if get_tags(self.model).input_tags.allow_nan:
+        if self.takes_gaps:
             return X
         return self.preprocessor.transform(X, "float64")
 
@@ -210,7 +215,7 @@ def make_learner(learner: Any, seed: int, *, squared: bool = False, **options: A
     if isinstance(learner, str):
         if learner not in LEARNERS:
             hint = did_you_mean(learner, [*LEARNERS, "network"])
-            raise checks.InputError(
+            raise InputError(
                 f"Unknown learner {learner!r}.{hint} Known: network, {', '.join(LEARNERS)}; or "
                 "give a scikit-learn classifier."
             )

@@ -66,13 +66,12 @@ class Linear(LearnerBase):
     def _learn(self, sample: Sample, validation: Rows | None) -> None:
         X, _, _, person, _ = sample
         self.scaling = Scaling.fit(X, person) if self.drawn_in else None
-        rows = self._inputs(X)
-        best = np.inf
+        rows, best = self._inputs(X), np.inf
+        held = rows if validation is None else self._inputs(validation[0])
         for penalty in PENALTIES if validation is not None else (PENALTY,):
             coefficients, intercept = self._fitted(rows, sample, penalty)
             loss = -np.inf
             if validation is not None:
-                held = self._inputs(validation[0])
                 loss = self._loss(held @ coefficients + intercept, *validation[1:])
             if loss < best:
                 best, self.penalty = loss, penalty

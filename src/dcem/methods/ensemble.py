@@ -14,7 +14,8 @@ from dcem.estimation.periods import latest
 from dcem.learners.learner import losses as result_losses
 from dcem.learners.perceptron import Perceptron
 from dcem.methods.base import SMALLEST, Prepared, SelectiveClassifier
-from dcem.methods.ensemble_parts import PARTS, Parts, Start, fit_parts, folds_of
+from dcem.methods.ensemble_parts import PARTS, Parts, fit_parts, folds_of
+from dcem.methods.minibatches import Start
 from dcem.table import checks
 from dcem.table.imperfect import evidence
 from dcem.table.labels import SelectiveLabels

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dcem.extras import MissingExtra, extra_needed, is_installed, is_missing
 from dcem.methods.published_choices import COMMON, WITHOUT_NETWORKS
-from dcem.table import checks
-from dcem.table.messages import did_you_mean
+from dcem.table.messages import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from dcem.methods.base import SelectiveClassifier
@@ -214,7 +213,7 @@ def make(name: str, **params: Any) -> SelectiveClassifier:
     params = {"learner": learner, **params} if learner else params
     if bare not in ENTRIES:
         hint = did_you_mean(name, ENTRIES)
-        raise checks.InputError(f"Unknown method {name!r}.{hint} Known: {', '.join(ENTRIES)}.")
+        raise InputError(f"Unknown method {name!r}.{hint} Known: {', '.join(ENTRIES)}.")
     cls = METHODS[name]
     _check_names(cls, params)
     nested = {key: value for key, value in params.items() if "__" in key}  # "propensity__C"
@@ -243,7 +242,7 @@ def published(name: str, task: Any = "sinusoid") -> SelectiveClassifier:
         return make(name)  # which says what there is
     choices = METHODS[name].as_published
     if not choices:
-        raise checks.InputError(f"{name} has no published run to repeat: use make({name!r}).")
+        raise InputError(f"{name} has no published run to repeat: use make({name!r}).")
     return make(name, **COMMON | choices["sinusoid"] | extra | choices.get(kind, {}))
 
 
@@ -259,12 +258,12 @@ def _check_names(cls: Any, params: Mapping[str, Any]) -> None:
         if unknown.split("__")[0] in known:
             continue
         if unknown == "learner" and cls.needs_networks:
-            raise checks.InputError(
+            raise InputError(
                 f"{cls.name} is made of networks and takes no other learner. Methods that do: "
                 f"{', '.join(name for name in ENTRIES if takes_learners(name))}."
             )
         hint = did_you_mean(unknown, known)
-        raise checks.InputError(
+        raise InputError(
             f"{cls.name} has no parameter {unknown!r}.{hint} Known: {', '.join(known)}."
         )
 

@@ -1,0 +1,168 @@
+"""DCEM with small networks in minibatches, which learn from the untested too.
+
+Where there are many cores and rows, each network trains in a process of its own. Such a process
+imports this file and what it needs, which is little, and so begins soon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from dcem.learners.learner import losses
+from dcem.learners.perceptron import HIDDEN, Perceptron, Schedule, Stack, shuffled, train
+
+if TYPE_CHECKING:
+    from dcem.learners.preprocess import Scaling
+    from dcem.methods.tables import Table
+
+LARGEST_LOG_ODDS = 7.0  # of being tested
+TESTED_SHARE = 0.5  # of a batch, at least
+TWICE = np.float32(np.log(2))  # the M-step counts tested positives twice: undone for results
+PACES = (5, 10, 20, 40)  # steps between two renewals of the pseudo-labels
+STEPS_IF_ALL_TESTED = 80  # times the share tested, and the nearest of the paces
+STOPPED_BY = 5_000  # held-out tests of a network, at most
+
+
+class Rows(NamedTuple):
+    """What networks learn from; arrays `[n]`, and float32 but for `tested`."""
+
+    inputs: np.ndarray  # [n, d]
+    y: np.ndarray  # 0 where nobody looked
+    tested: np.ndarray  # bool
+    weight: np.ndarray  # of mean 1
+    u: np.ndarray  # log-odds of being tested
+    told: np.ndarray | None  # the evidence of results, where tests err
+
+    @classmethod
+    def of(cls, table: Table, inputs: np.ndarray, testing: np.ndarray) -> Rows:
+        """The rows of a table, with their inputs and log-odds of being tested."""
+        return cls(
+            inputs,
+            table.y.astype(np.float32),
+            table.tested > 0,
+            (table.weight / table.weight.mean()).astype(np.float32),
+            np.clip(testing, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS).astype(np.float32),
+            table.get("evidence"),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Earlier networks, and the rows whose tests they never saw `[n]`: only these may judge."""
+
+    networks: list[Perceptron]
+    unseen: np.ndarray
+
+    def of(self, k: int) -> Start:
+        """Where the network of fold `k` begins."""
+        return Start([self.networks[k % len(self.networks)]], self.unseen)
+
+
+def fit_networks(
+    scaling: Scaling,
+    rows: Rows,
+    inside: list[np.ndarray],
+    seed: int,
+    steps: int,
+    start: Start | None = None,
+    tell: Callable[[int], None] = lambda steps: None,
+) -> list[Perceptron]:
+    """One network per fold, which does not learn from the rows inside it.
+
+    Pseudo-labels are renewed every few steps, as in `dcem`; batches are drawn so that at least
+    half of their rows are tested, and weights undo that. Held-out tested rows say when to stop; for
+    networks with a `start`, those among them that they have not seen before. The inputs of the rows
+    are as `scaling` makes them; `tell` hears of steps that are done.
+    """
+    inputs, y, tested, weight, u, told = rows
+    log_untested = -np.logaddexp(0, u)
+    seeds = [seed + k for k in range(len(inside))]
+    stack = Stack.initial((inputs.shape[1], *HIDDEN, 1), seeds)
+    if start:
+        for k in range(len(inside)):
+            stack.flat[k] = start.of(k).networks[0].stack.flat[0]
+    teacher = Stack(stack.sizes, stack.flat.copy())
+    schedule = Schedule(steps=steps, patience=Schedule.patience // (2 if start else 1))
+    share = float(np.average(tested, weights=weight))
+    distance = np.abs(np.log(PACES) - np.log(max(share * STEPS_IF_ALL_TESTED, 1)))
+    pace = PACES[int(distance.argmin())]
+    batches, n_tested, factors = _half_tested(inside, tested, schedule.batch, seeds)
+
+    def slope(step: int, at: np.ndarray, z: np.ndarray) -> np.ndarray:
+        if step % pace == 0:
+            teacher.flat[:] = stack.flat
+            tell(pace)
+        q = y[at]  # [M, B]: first the tested, whose labels are known
+        q[:, n_tested:] = expit(teacher.log_odds(inputs[at[:, n_tested:]]))
+        found = y[at]
+        if told is not None:  # ... or guessed given their results: as far as positive, found
+            q[:, :n_tested] = expit(z[:, :n_tested] - TWICE + told[at[:, :n_tested]])
+            found[:, :n_tested] = 1
+        return weight[at] * factors * mstep_slope(z, q, found, log_untested[at])
+
+    judges = tested & start.unseen if start else tested
+    held = [np.flatnonzero((own if own.any() else ~own) & judges) for own in inside]
+    held = [
+        np.sort(np.random.default_rng(own).permutation(at)[:STOPPED_BY])
+        for at, own in zip(held, seeds, strict=True)
+    ]
+
+    def watch(network: int, z: np.ndarray) -> float:
+        at = held[network]
+        if told is not None:
+            return float(np.average(losses(z - TWICE, y[at], told[at]), weights=weight[at]))
+        return mstep_loss(z, y[at], u[at], weight[at])
+
+    train(stack, inputs, batches, slope, [inputs[at] for at in held], watch, schedule)
+    return Perceptron.of(scaling, stack, len(scaling.preprocessor.median))
+
+
+def be_ready() -> None:
+    """What a process is asked first: to be there, with this file imported."""
+
+
+def _half_tested(
+    inside: list[np.ndarray], tested: np.ndarray, size: int, seeds: list[int]
+) -> tuple[Iterator[np.ndarray], int, np.ndarray]:
+    """Batches `[M, B]`, tested rows first; how many these are; and what each row counts `[B]`."""
+    share = float(tested.mean())
+    size = min(size, len(tested))
+    n_tested = round(size * max(TESTED_SHARE, share)) if share < 1 else size
+    factors = np.repeat(
+        np.array([share * size / n_tested, (1 - share) * size / max(size - n_tested, 1)]),
+        (n_tested, size - n_tested),
+    ).astype(np.float32)
+
+    def walk(rows: Callable[[np.ndarray], np.ndarray], n: int, offset: int) -> Iterator[np.ndarray]:
+        own = [np.flatnonzero(rows(one)) for one in inside]
+        return shuffled(own, n, [seed + offset for seed in seeds])
+
+    known = walk(lambda one: ~one & tested, n_tested, 0)
+    if n_tested == size:
+        return known, n_tested, factors
+    unknown = walk(lambda one: ~one & ~tested, size - n_tested, 1 << 16)
+    both = (np.concatenate(pair, axis=1) for pair in zip(known, unknown, strict=True))
+    return both, n_tested, factors
+
+
+def mstep_slope(
+    z: np.ndarray, q: np.ndarray, y: np.ndarray, log_untested: np.ndarray
+) -> np.ndarray:
+    """Derivative in the log-odds of the M-step loss of each row; see `dcem.methods.mstep`."""
+    f = expit(z)
+    return np.asarray(f - q + q * (f - np.where(y > 0, 1, expit(z + log_untested))))
+
+
+def mstep_loss(z: np.ndarray, y: np.ndarray, u: np.ndarray, weight: np.ndarray) -> float:
+    """The mean M-step loss of tested rows, whose pseudo-labels are their labels."""
+    positive = np.logaddexp(0, z) - z
+    return float(
+        np.average(
+            np.where(y > 0, 2 * positive + np.logaddexp(0, -u), np.logaddexp(0, z)), weights=weight
+        )
+    )
