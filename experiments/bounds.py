@@ -6,12 +6,13 @@
 
 Worlds whose truth is known. Untested people's odds differ from those of tested people with the same
 features by a known factor: everywhere up, up for some and down for others, or because of a hidden
-cause of testing and outcome. `bounds.csv`: for each world, table size and strength told, how many
-of 4,000 new people have their true risk within their limits (of everybody, of the smallest group,
-of the tenth at highest risk), how wide the limits are, of how many one cannot say at the risk that
-a tenth exceed, how many decisions that are called certain are wrong, how often sets of outcomes
-hold the outcome (of the smallest group also where it is not known who belongs to it), and whether
-the AUC of a fixed score in the whole population lies within its limits.
+cause of testing and outcome; in some a prevalence or the rates of a test are stated. `bounds.csv`:
+for each world, table size and strength told, how many of 4,000 new people have their true risk
+within their limits (of everybody, of the smallest group, of the tenth at highest risk), how wide
+the limits are, of how many one cannot say at the risk that a tenth exceed, how many decisions that
+are called certain are wrong, how often sets of outcomes hold the outcome (of the smallest group
+also where it is not known who belongs to it), and whether the AUC of a fixed score in the whole
+population lies within its limits.
 
 `bounds_nhanes.csv`: NHANES, where untested people's odds of diabetes are about .7 of those of
 tested people with the same features and everybody's outcome is known. Four fifths of the people are
@@ -50,6 +51,8 @@ class World:
     way: str = "up"  # up, either (by a feature) or hidden (a cause of testing and outcome)
     base: float = -1.2  # log-odds of the outcome in the middle
     curved: bool = False
+    prevalence: float | None = None  # that is stated, as a multiple of the true one
+    rates: tuple[float, float] | None = None  # sensitivity and specificity of a test, stated
 
 
 WORLDS = (
@@ -60,6 +63,10 @@ WORLDS = (
     World("a rare outcome", (2.0,), base=-3.6, rows=(6_000, 20_000)),
     World("stronger than told", (1.5,), gamma=5.0),
     World("bends that are hard to learn", (2.0,), curved=True),
+    World("twice the odds, prevalence stated", (1.0,), prevalence=1.0),
+    World("stated prevalence a third too high", (1.0,), prevalence=4 / 3),
+    World("a test that errs, rates stated", (1.0, 2.0), gamma=1.0, rates=(0.7, 0.95)),
+    World("twice the odds, both stated", (1.0,), prevalence=1.0, rates=(0.7, 0.95)),
 )
 
 
@@ -113,14 +120,23 @@ def judged(place: int, rows: int, seed: int) -> list[dict[str, Any]]:
 
     world = WORLDS[place]
     drawn, new = people(world, rows, seed), people(world, NEW, 10_000 + seed)
+    many = people(world, 200_000, 20_000)  # of whom the AUC of one fixed score is known
+    result, stated = drawn.y, {}
+    if world.prevalence is not None:
+        rate = world.prevalence * many.y.mean()
+        stated["prevalence"] = f"{rate - 0.01:.4f}-{rate + 0.01:.4f}"
+    if world.rates is not None:
+        sensitivity, specificity = world.rates
+        stated |= {"test_sensitivity": sensitivity, "test_specificity": specificity}
+        shown = np.where(drawn.y == 1, sensitivity, 1 - specificity)
+        result = (np.random.default_rng([seed, rows, 3]).random(rows) < shown).astype(float)
     begin = time.process_time()
     problem = SelectiveLabels.from_arrays(
-        drawn.X, drawn.y * drawn.tested, tested=drawn.tested, group=drawn.group
+        drawn.X, result * drawn.tested, tested=drawn.tested, group=drawn.group, **stated
     )
     ends, _ = learn_ends(problem, seed)
     spent = time.process_time() - begin
     evaluator = Evaluator(problem, random_state=seed) if rows <= 6_000 and seed < 25 else None
-    many = people(world, 200_000, 20_000)  # of whom the AUC of one fixed score is known
     score = np.array([0.8, -0.3, 0.4, 0.0, 0.0])
     area = float(auc(many.y, many.X @ score))
     cut = float(np.quantile(new.risk, 0.9))

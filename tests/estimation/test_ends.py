@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit
 
 from dcem.estimation import conformal
+from dcem.estimation.coverage import measure_coverage
 from dcem.estimation.ends import Ends, learn_ends
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
@@ -104,6 +105,32 @@ def test_tables_that_cannot_have_bounds():
     y_few = np.where(np.cumsum(y * tested) <= 5, y * tested, 0)
     with pytest.raises(InputError, match="positives"):
         learn_ends(SelectiveLabels.from_arrays(X, y_few, tested=tested))
-    test = SelectiveLabels.from_arrays(X, y * tested, tested=tested, test_sensitivity=0.9)
-    with pytest.raises(InputError, match="tests do not err"):
-        learn_ends(test)
+
+
+def test_stated_rates_move_the_ends_to_the_truth_and_their_doubt_widens_them():
+    X, tested, y, risk = people(1200, 6)
+    luck = np.random.default_rng(7).random(len(y))
+    result = np.where(y == 1, luck < 0.7, luck > 0.95) * tested
+    rate = people(100_000, 8)[2].mean()
+    widths = []
+    for prevalence in (rate, f"{rate - 0.05:.3f}-{rate + 0.05:.3f}"):
+        problem = SelectiveLabels.from_arrays(
+            X,
+            result,
+            tested=tested,
+            prevalence=prevalence,
+            test_sensitivity=0.7,
+            test_specificity=0.95,
+        )
+        ends, seen = learn_ends(problem)
+        low, high = ends.interval(X, 1.0)
+        assert ((low <= risk) & (risk <= high)).mean() > 0.95
+        widths.append((high - low).mean())
+    assert widths[1] > 1.02 * widths[0]
+    assert seen.predicted.mean() == pytest.approx(rate, abs=0.03)  # of results alone: under half
+    covered = conformal.covered(y, ends.sets(X, 1.0))
+    assert covered[y == 1].mean() == pytest.approx(0.9, abs=0.1)
+    assert measure_coverage(seen)[0].positives.value == pytest.approx(0.9, abs=0.1)
+    described, arrays = ends.to_plain()
+    again = Ends.from_plain(described, arrays, 3)
+    np.testing.assert_array_equal(again.interval(X, 1.5), ends.interval(X, 1.5))

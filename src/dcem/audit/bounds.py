@@ -36,7 +36,7 @@ def find_bounds(
         gamma,
         threshold,
         columns,
-        known=counts_from_known(judge),
+        known=counts_from_known(judge.unseen),
     )
 
 

@@ -59,7 +59,7 @@ def compare_bounds(
         lambda one: of_table(evaluator, one),
         gamma,
         cut,
-        known=counts_from_known(evaluator),
+        known=counts_from_known(unseen),
     )
     gammas = [float(one) for one in limits.gammas]
     decided = [decide(*of_table(evaluator, one), cut) for one in gammas]

@@ -102,10 +102,9 @@ def risk_of_table(judge: Evaluator) -> np.ndarray:
     return risk_interval(judge.nuisances.testing, unseen.risk, 1.0, unseen.tilt)[0]
 
 
-def counts_from_known(judge: Evaluator) -> bool:
+def counts_from_known(unseen: Unseen) -> bool:
     """Whether strengths count from the odds that meet a known prevalence, for some at least."""
-    known = judge.unseen.known
-    return known is not None and bool(known.met)
+    return unseen.known is not None and bool(unseen.known.met)
 
 
 def of_table(judge: Evaluator, gamma: float) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,8 @@ tested stand for others: a person with features x and label y counts
 with r = P(y | x, untested) / P(y | x, tested), which is 1 if features explain testing (Tibshirani,
 Barber, Candès and Ramdas 2019). If what is unmeasured has the strength gamma, r lies between limits
 that follow from m(x), and the sets are made for the worst weights within them: the smallest below
-the cut, the largest above (Jin, Ren and Candès 2023).
+the cut, the largest above (Jin, Ren and Candès 2023). Where tests err, each result counts for both
+labels, by its unbiased stand-in of the truth (Sesia, Wang and Tong 2024).
 
 Sets that hold the outcome of nine in ten people may do so of six in ten in a group. Where groups
 are known, cuts are made within each (Mondrian), and coverage is that of every group; where a group
@@ -23,7 +24,8 @@ that have not seen the person, and so is the coverage, on people whose labels di
 V. Vovk, A. Gammerman and G. Shafer, "Algorithmic Learning in a Random World", 2005. R. Tibshirani
 et al., "Conformal prediction under covariate shift", NeurIPS 2019. Y. Jin, Z. Ren and E. Candès,
 "Sensitivity analysis of individual treatment effects: a robust conformal inference approach", PNAS
-2023.
+2023. M. Sesia, Y. Wang and X. Tong, "Adaptive conformal classification with noisy labels", Journal
+of the Royal Statistical Society B 2024.
 """
 
 from __future__ import annotations
@@ -37,10 +39,17 @@ SETS = ("neither", "negative", "positive", "either")  # by 1 * negative + 2 * po
 
 
 def weight_limits(
-    label: int, testing: np.ndarray, risk: np.ndarray, gamma: float
+    label: int,
+    testing: np.ndarray,
+    risk: np.ndarray,
+    gamma: float,
+    tilt: np.ndarray | float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the largest w(x, y) of people with this label [n]."""
-    untested = (tilted(risk, 1 / gamma), tilted(risk, gamma))
+    """The least and the largest w(x, y) of people with this label [n].
+
+    `tilt` is the odds ratio that gamma counts from, where a prevalence is known.
+    """
+    untested = (tilted(risk, tilt / gamma), tilted(risk, tilt * gamma))
     ratios = (
         [one / risk for one in untested]
         if label
@@ -50,21 +59,29 @@ def weight_limits(
     return low, high
 
 
-def cut(strange: np.ndarray, low: np.ndarray, high: np.ndarray, level: float = LEVEL) -> float:
+def cut(
+    strange: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    level: float = LEVEL,
+    people: float | None = None,
+) -> float:
     """The strangeness up to which a label is kept, so that `level` of those who have it keep it.
 
     `strange` [n] is 1 minus the probability that people with the label were given; they count from
-    `low` to `high`. A new person counts as much as the mean does. 1, and everybody keeps the label,
-    where there are too few.
+    `low` to `high`. A new person counts as much as the mean of the `people` who have it does (None:
+    all n). 1, and everybody keeps the label, where there are too few. Those whose test errs may
+    count less than nothing: the cut is where enough keep the label from there on.
     """
-    if not len(strange):
+    people = len(strange) if people is None else people
+    if people <= 0:
         return 1.0
     order = np.argsort(strange, kind="stable")
     below = np.cumsum(low[order])
     above = high.sum() - np.cumsum(high[order])
-    kept = below / (below + above + high.mean())
-    enough = np.flatnonzero(kept >= level)
-    return float(strange[order[enough[0]]]) if len(enough) else 1.0
+    too_few = np.flatnonzero(below < level * (below + above + high.sum() / people))
+    first = too_few[-1] + 1 if len(too_few) else 0
+    return float(strange[order[first]]) if first < len(strange) else 1.0
 
 
 def cuts(
@@ -74,15 +91,20 @@ def cuts(
     risk: np.ndarray,
     gamma: float,
     weight: np.ndarray,
+    tilt: np.ndarray,
     level: float = LEVEL,
 ) -> np.ndarray:
-    """The cuts of a negative and of a positive [2], from tested people [n] with labels `y`."""
+    """The cuts of a negative and of a positive [2], from tested people [n] with labels `y`.
+
+    Where tests err, `y` are unbiased stand-ins of the truth.
+    """
     found = []
-    for label in (0, 1):
-        own = y == label
+    for label, has in enumerate((1 - y, y)):
+        own = has != 0
         strange = 1 - predicted[own] if label else predicted[own]
-        low, high = weight_limits(label, testing[own], risk[own], gamma)
-        found.append(cut(strange, weight[own] * low, weight[own] * high, level))
+        limits = weight_limits(label, testing[own], risk[own], gamma, tilt[own])
+        ends = [(weight * has)[own] * limit for limit in limits]
+        found.append(cut(strange, np.minimum(*ends), np.maximum(*ends), level, has.sum()))
     return np.array(found)
 
 
@@ -91,6 +113,6 @@ def sets(predicted: np.ndarray, at: np.ndarray) -> np.ndarray:
     return np.asarray(1 * (predicted <= at[0]) + 2 * (1 - predicted <= at[1]))
 
 
-def covered(y: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Whether a set holds the label [n]."""
-    return np.asarray(found & np.where(y == 1, 2, 1) > 0)
+def covered(y: np.ndarray | int, found: np.ndarray) -> np.ndarray:
+    """Whether a set holds the label [n], or this one."""
+    return np.asarray(found & np.where(np.equal(y, 1), 2, 1) > 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 
 import numpy as np
@@ -20,18 +20,18 @@ class Coverage:
 
     group: str
     tested: Estimate  # sets made for the tested, among the tested
-    everybody: Estimate  # sets made for everybody, each tested person standing for 1/e people
+    everybody: Estimate  # sets made for everybody, tested people standing for others
     positives: Estimate  # the same among those with the outcome
     either: float  # sets for everybody that hold both outcomes
 
 
 def measure_coverage(seen: OutOfPart) -> tuple[Coverage, ...]:
-    """Coverage at an odds ratio of 1, of everybody and of each group.
+    """Coverage at a strength of 1, of everybody and of each group.
 
     The sets of one part of the people are made from the tested of the others.
     """
     problem = seen.problem
-    people, y, tested = People.of(problem), problem.y_imputed, problem.tested
+    people, y, tested = People.of(problem), seen.unseen.y, problem.tested
     found = np.zeros((2, len(problem)), np.int64)
     for number in np.unique(seen.part):
         here = seen.part == number
@@ -39,18 +39,20 @@ def measure_coverage(seen: OutOfPart) -> tuple[Coverage, ...]:
         own = problem.group[here] + 1 if len(at) > 1 else np.zeros(here.sum(), np.int64)
         for row in (0, 1):
             found[row, here] = conformal.sets(seen.predicted[here], at[own, row].T)
-    held = [conformal.covered(y, one).astype(float) for one in found]
-    stands = tested / seen.testing
+    # a result of a test that errs is so much of a positive, and the rest of a negative
+    among_tested = y * conformal.covered(1, found[0]) + (1 - y) * conformal.covered(0, found[0])
+    positive, negative = replace(seen.unseen, inverse=tested / seen.testing).weighted()
+    with_it = positive * conformal.covered(1, found[1])
+    without = negative * conformal.covered(0, found[1])
 
-    def share(of: np.ndarray, among: np.ndarray, plain: bool = False) -> Estimate:
-        rows = among > 0
-        behind = people.count(rows)
-        missed = people.count(rows & (of == 0))
+    def share(kept: np.ndarray, of: np.ndarray, plain: bool = False) -> Estimate:
+        behind = people.count(of > 0)
+        missed = people.count((of > 0) & (kept < 0.5))
         if behind < FEWEST_PEOPLE:
             return Estimate(nan, reason=f"fewer than {FEWEST_PEOPLE} people stand behind it")
         if plain and 0 < missed < FEWEST_TESTED:
             return Estimate(nan, reason="withheld: it would show a small count")
-        found = people.mean(of, among)
+        found = people.quotient(kept, of)
         return found.estimate(people.person, share=True, behind=behind)
 
     told = []
@@ -58,9 +60,9 @@ def measure_coverage(seen: OutOfPart) -> tuple[Coverage, ...]:
         told.append(
             Coverage(
                 name,
-                share(held[0], (tested & mine).astype(float), plain=True),
-                share(held[1], stands * mine),
-                share(held[1], stands * mine * (y == 1)),
+                share(among_tested * (tested & mine), (tested & mine) * 1.0, plain=True),
+                share((with_it + without) * mine, (positive + negative) * mine),
+                share(with_it * mine, positive * mine),
                 float(np.mean(found[1][mine] == 3)) if mine.sum() >= FEWEST_PEOPLE else nan,
             )
         )

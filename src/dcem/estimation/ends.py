@@ -25,6 +25,11 @@ far all of them are off where the risk bends in a way that none has learnt, no t
 Ends are learnt at a grid of odds ratios and interpolated in their logarithm. New people get the
 mean of the models of all parts.
 
+*If tests err*, the models of m learn the truth behind the results, and y in phi is its unbiased
+stand-in. *If a prevalence is known*, strengths count from the odds ratio that meets it: in phi from
+that of the person's group, in the computed end from the mean over people. What is uncertain about
+either moves phi, and so b: one more part of its covariance (`outcomes.Moved`).
+
 E. Kennedy, "Towards optimal doubly robust estimation of heterogeneous causal effects", Electronic
 Journal of Statistics 2023. V. Semenova and V. Chernozhukov, "Debiased machine learning of
 conditional average treatment effects and other causal functions", Econometrics Journal 2021. S.
@@ -49,8 +54,9 @@ from dcem.estimation.cross_fitting import best_mixture
 from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, Z, of_people
 from dcem.estimation.nuisances import FLOOR
-from dcem.estimation.outcomes import Unseen
+from dcem.estimation.outcomes import Unseen, mean_rates
 from dcem.learners.preprocess import Preprocessor
+from dcem.table.imperfect import shown
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 
@@ -103,6 +109,7 @@ class Ends:
     # group; for the tested, then for everybody at each strength
     cuts: np.ndarray
     group_names: tuple[str, ...] = ()
+    tilt: float = 1.0  # the odds ratio that a strength counts from
 
     def interval(self, X: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray]:
         """The least and the largest risk of people with these features [n, d].
@@ -162,7 +169,7 @@ class Ends:
 
     def _end(self, m: np.ndarray, e: np.ndarray, p: np.ndarray, step: float) -> np.ndarray:
         """Log-odds of an end [n], at a step."""
-        return _computed(m, e, step) + p @ self.coefficients[_place(step)]
+        return _computed(m, e, step, self.tilt) + p @ self.coefficients[_place(step)]
 
     def _variance(self, p: np.ndarray, step: float) -> np.ndarray:
         """Of the correction of an end [n]."""
@@ -185,7 +192,7 @@ class Ends:
                     kind, own = learners.to_plain(model)
                     arrays |= {f"{head}.{number}.{kind}.{name}": one for name, one in own.items()}
         described = {"parts": len(self.testing.models), "kinds": list(KINDS)}
-        return {**described, "groups": list(self.group_names)}, arrays
+        return {**described, "groups": list(self.group_names), "tilt": self.tilt}, arrays
 
     @classmethod
     def from_plain(
@@ -215,13 +222,15 @@ class Ends:
         preprocessor = Preprocessor.from_arrays(part("columns."), n_features)
         numbers: Any = [arrays[name] for name in NUMBERS]
         names = tuple(str(name) for name in described["groups"])
-        made = replace(cls(testing, outcome, preprocessor, *numbers), group_names=names)
+        tilt = float(described.get("tilt", 1.0))
+        made = cls(testing, outcome, preprocessor, *numbers)
+        made = replace(made, group_names=names, tilt=tilt)
         t = 3 + len(made.terms)
         steps = len(STEPS)
         shapes = [(made.coefficients, (steps, t)), (made.covariance, (steps, t, t))]
         shapes += [(made.cuts, (1 + len(made.group_names), 2 + steps // 2, 2))]
         shapes += [(made.center, (2,)), (made.scale, (2,))]
-        if any(array.shape != shape for array, shape in shapes):
+        if any(array.shape != shape for array, shape in shapes) or not 0 < tilt < np.inf:
             raise ValueError("the numbers of its bounds do not fit together")
         made.interval(np.zeros((1, n_features)), 2.0)
         return made
@@ -234,17 +243,13 @@ class OutOfPart:
     problem: SelectiveLabels
     part: np.ndarray
     testing: np.ndarray  # P(tested), kept away from 0 where it is divided by
-    outcome: np.ndarray  # P(positive | tested)
-    predicted: np.ndarray  # risk at an odds ratio of 1, corrected
+    outcome: np.ndarray  # P(outcome | tested)
+    predicted: np.ndarray  # risk at a strength of 1, corrected
+    unseen: Unseen  # outcomes, as stated rates have them
 
 
 def require_learnable(problem: SelectiveLabels) -> None:
     """Refuse a table from which no ends can be learnt."""
-    if problem.imperfect_test is not None or problem.known_prevalence:
-        raise InputError(
-            "Bounds of single people are learnt where tests do not err and no prevalence is "
-            "stated: leave out these rates, or `bounds`."
-        )
     sides = [len(np.unique(problem.person[problem.y_obs == side])) for side in (0, 1)]
     if min(sides) < FEWEST_TESTED or sum(sides) < FEWEST_PEOPLE or problem.tested.all():
         raise InputError(
@@ -263,15 +268,21 @@ def learn_ends(problem: SelectiveLabels, random_state: int = 0) -> tuple[Ends, O
     part = person_folds(problem, FOLDS if n_people >= 100 else 2, rng)
     weight = np.ones(len(problem)) if problem.weight is None else problem.weight
     heads, found = [], []
-    for target, among in ((tested.astype(float), weight > 0), (y, tested & (weight > 0))):
-        head, z = _learn_head(problem, target, among, part, weight, rng)
+    test = problem.imperfect_test
+    for target, among, rates in (
+        (tested.astype(float), weight > 0, None),
+        (y, tested & (weight > 0), None if test is None else test.rates),
+    ):
+        head, z = _learn_head(problem, target, among, part, weight, rng, rates)
         heads.append(head)
         found.append(z)
     e, m = found
     known = problem.testing_probability
     testing = expit(e) if known is None else known
     testing = np.maximum(testing, FLOOR * testing.mean())
-    unseen = Unseen.of(problem, expit(m), testing)
+    positive = expit(m) if test is None else shown(expit(m), mean_rates(problem))
+    unseen = Unseen.of(problem, positive, testing)
+    tilt = float(np.exp(np.average(np.log(unseen.tilt + np.zeros(len(m))), weights=weight)))
     preprocessor = Preprocessor.fit(problem.X, "standard", person=problem.person)
     both = np.stack([m, e], axis=1)
     spread = both.std(axis=0)
@@ -279,17 +290,21 @@ def learn_ends(problem: SelectiveLabels, random_state: int = 0) -> tuple[Ends, O
         heads[0],
         heads[1],
         preprocessor,
-        _telling(preprocessor.transform(problem.X, "float64"), unseen, m, weight),
+        _telling(
+            preprocessor.transform(problem.X, "float64"),
+            weight * (unseen.outcomes(1.0) - expit(_computed(m, e, 0.0, tilt))),
+        ),
         both.mean(axis=0),
         np.where(spread > 0, spread, 1.0),
         np.zeros(0),
         np.zeros(0),
         np.zeros(0),
+        problem.group_names if problem.n_groups > 1 else (),
+        tilt,
     )
     p = made._terms(problem.X, m, e)
     fitted = [
-        _correct(p, unseen.outcomes(float(np.exp(step))), _computed(m, e, step), weight, problem)
-        for step in STEPS
+        _correct(p, unseen, step, _computed(m, e, step, tilt), weight, problem) for step in STEPS
     ]
     made = replace(
         made,
@@ -297,9 +312,8 @@ def learn_ends(problem: SelectiveLabels, random_state: int = 0) -> tuple[Ends, O
         covariance=np.stack([V for _, V in fitted]),
     )
     predicted = expit(made._end(m, e, p, 0.0))
-    seen = OutOfPart(problem, part, testing, expit(m), predicted)
-    names = problem.group_names if problem.n_groups > 1 else ()
-    return replace(made, cuts=cuts_of(seen, tested, weight), group_names=names), seen
+    seen = OutOfPart(problem, part, testing, expit(m), predicted, unseen)
+    return replace(made, cuts=cuts_of(seen, tested, weight)), seen
 
 
 def _learn_head(
@@ -309,8 +323,16 @@ def _learn_head(
     part: np.ndarray,
     weight: np.ndarray,
     rng: np.random.Generator,
+    rates: np.ndarray | None,
 ) -> tuple[Head, np.ndarray]:
-    """Models of a target, and log-odds of everybody [n] by those of the other parts."""
+    """Models of a target, and log-odds of everybody [n] by those of the other parts.
+
+    With the `rates` of a test that errs [n, 2] they are models of the truth behind its results.
+    """
+
+    def of(rows: np.ndarray) -> np.ndarray | None:
+        return None if rates is None else rates[rows]
+
     X, person = problem.X, problem.person
     models = []
     p = np.empty((len(KINDS), len(problem)))
@@ -325,8 +347,9 @@ def _learn_head(
                 X[learn],
                 target[learn],
                 weight[learn],
-                (X[held], target[held], weight[held]),
+                (X[held], target[held], weight[held], of(held)),
                 person[learn],
+                of(learn),
             )
             for kind in KINDS
         )
@@ -334,7 +357,9 @@ def _learn_head(
         here = np.flatnonzero(part == number)
         p[:, here] = [expit(one.predict_logit(X[here])) for one in own]
     p = np.clip(p, CLIP, 1 - CLIP)
-    shares = best_mixture(np.where(target == 1, p, 1 - p)[:, among], weight[among])
+    positive = p if rates is None else shown(p, rates)
+    likelihood = np.where(target == 1, positive, 1 - positive)
+    shares = best_mixture(likelihood[:, among], weight[among])
     return Head(tuple(models), shares), logit(shares @ p)
 
 
@@ -348,42 +373,49 @@ def _place(step: float) -> int:
     return int(np.abs(STEPS - step).argmin())
 
 
-def _computed(m: np.ndarray, e: np.ndarray, step: float) -> np.ndarray:
-    """Log-odds of the end that follows from both log-odds [n], at a log odds ratio."""
-    low, high = risk_interval(expit(e), expit(m), float(np.exp(abs(step))))
+def _computed(m: np.ndarray, e: np.ndarray, step: float, tilt: float) -> np.ndarray:
+    """Log-odds of the end that follows from both log-odds [n], a log odds ratio from `tilt`."""
+    low, high = risk_interval(expit(e), expit(m), float(np.exp(abs(step))), tilt)
     return np.asarray(logit(high if step >= 0 else low))
 
 
-def _telling(rows: np.ndarray, unseen: Unseen, m: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Columns that correct the ends: all, or those that residuals know most of."""
+def _telling(rows: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """Columns that correct the ends: all, or those that residuals, `left` [n], know most of."""
     if rows.shape[1] <= MOST_TERMS:
         return np.arange(rows.shape[1])
-    left = weight * (unseen.outcomes(1.0) - expit(m))
     known = np.abs(left @ rows) / np.sqrt(np.maximum(left**2 @ rows**2, 1e-12))
     return np.sort(np.argsort(-known, kind="stable")[:MOST_TERMS])
 
 
 def _correct(
     p: np.ndarray,
-    outcome: np.ndarray,
+    unseen: Unseen,
+    step: float,
     start: np.ndarray,
     weight: np.ndarray,
     problem: SelectiveLabels,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients of a logistic regression of pseudo-outcomes, and their covariance."""
+    gamma = float(np.exp(step))
+    outcome = unseen.outcomes(gamma)
     b = np.zeros(p.shape[1])
     ridge = PENALTY * weight.sum() * np.eye(len(b))
     ridge[0, 0] = 1e-9 * weight.sum()
     for _ in range(25):
         risk = expit(start + p @ b)
         curvature = (p * (weight * risk * (1 - risk))[:, None]).T @ p + ridge
-        step = np.linalg.solve(curvature, p.T @ (weight * (outcome - risk)) - ridge @ b)
-        b = b + np.clip(step, -1, 1)
-        if np.abs(step).max() < 1e-6:
+        change = np.linalg.solve(curvature, p.T @ (weight * (outcome - risk)) - ridge @ b)
+        b = b + np.clip(change, -1, 1)
+        if np.abs(change).max() < 1e-6:
             break
     risk = expit(start + p @ b)
     curvature = (p * (weight * risk * (1 - risk))[:, None]).T @ p + ridge
-    scores = p * (weight * (outcome - risk))[:, None]
+    # rows, and behind them what moves stated rates
+    scores = np.zeros((max([len(p), *(len(one.influence) for one in unseen.moved)]), len(b)))
+    scores[: len(p)] = p * (weight * (outcome - risk))[:, None]
+    for one in unseen.moved:
+        by = p.T @ (weight * (one.up.outcomes(gamma) - one.down.outcomes(gamma))) / 2
+        scores[: len(one.influence)] += np.outer(one.influence, by)
     if problem.id is not None:
         scores = np.stack([of_people(one, problem.person) for one in scores.T], axis=1)
     inverse = np.linalg.inv(curvature)
@@ -394,15 +426,14 @@ def cuts_of(seen: OutOfPart, among: np.ndarray, weight: np.ndarray) -> np.ndarra
     """The cuts of sets, as `Ends` has them, from these tested rows (a mask)."""
     problem = seen.problem
     groups = range(problem.n_groups if problem.n_groups > 1 else 0)
+    tilt = seen.unseen.tilt + np.zeros(len(problem))
+    columns = seen.unseen.y, seen.predicted, seen.testing, seen.outcome, weight, tilt
     found = []
     for mine in (among, *(among & (problem.group == code) for code in groups)):
-        y, predicted, e, m, w = (
-            one[mine]
-            for one in (problem.y_imputed, seen.predicted, seen.testing, seen.outcome, weight)
-        )
+        y, predicted, e, m, w, own = (one[mine] for one in columns)
         strengths = (float(np.exp(step)) for step in FROM_ONE)
-        rows = [conformal.cuts(y, predicted, np.ones(len(y)), m, 1.0, w)]
-        rows += [conformal.cuts(y, predicted, e, m, gamma, w) for gamma in strengths]
+        rows = [conformal.cuts(y, predicted, np.ones(len(y)), m, 1.0, w, own)]
+        rows += [conformal.cuts(y, predicted, e, m, gamma, w, own) for gamma in strengths]
         found.append(np.stack(rows))
     # rounded outwards: no person's probability is kept
     return np.minimum(np.ceil(1000 * np.stack(found)) / 1000, 1.0)

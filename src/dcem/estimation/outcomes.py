@@ -190,15 +190,21 @@ def true_risk(
     The model of `shown` does not know which test a row had, but may know its group: so it is
     turned back by the mean rates of a group's tests. `group` is whose test it is, if not the row's.
     """
-    test = problem.imperfect_test
-    if test is None:
+    if problem.imperfect_test is None:
         return shown
+    rates = np.broadcast_to(mean_rates(problem, group), (len(shown), 2))
+    return np.clip(unbiased(shown, rates), 1e-4, 1 - 1e-4)
+
+
+def mean_rates(problem: SelectiveLabels, group: np.ndarray | int | None = None) -> np.ndarray:
+    """The mean rates of the tests of each row's group [n, 2], or of one group [2]."""
+    test = problem.imperfect_test
+    assert test is not None
     rates = np.empty((problem.n_groups, 2))
     for code in range(problem.n_groups):
         mine = problem.tested & (problem.group == code)
         rates[code] = test.rates[mine if mine.any() else problem.tested].mean(axis=0)
-    rates = np.broadcast_to(rates[problem.group if group is None else group], (len(shown), 2))
-    return np.clip(unbiased(shown, rates), 1e-4, 1 - 1e-4)
+    return np.asarray(rates[problem.group if group is None else group])
 
 
 def stand_for(problem: SelectiveLabels, testing: np.ndarray) -> np.ndarray:

@@ -36,6 +36,7 @@ def with_bounds(
         seen.predicted,
         lambda strength: ends.interval(seen.problem.X, strength),
         gamma,
+        known=bounds.counts_from_known(seen.unseen),
     )
     return replace(model, ends=ends, bounds=told, coverage=measure_coverage(seen))
 

@@ -89,6 +89,12 @@ def unbiased(result: np.ndarray, rates: np.ndarray) -> np.ndarray:
     return np.asarray((result - (1 - specificity)) / (sensitivity + specificity - 1))
 
 
+def shown(risk: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """The probability of a positive result [..., n], from that of the outcome."""
+    sensitivity, specificity = rates.T
+    return np.asarray(risk * sensitivity + (1 - risk) * (1 - specificity))
+
+
 def evidence(result: np.ndarray, rates: np.ndarray) -> np.ndarray:
     """By how much each result [n] changes the log-odds of the truth; `CERTAIN` at most."""
     sensitivity, specificity = rates.T
