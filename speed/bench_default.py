@@ -6,6 +6,12 @@ of two numbers of threads, or of two table sizes, means more than a second here 
 fits once more beside four processes that never rest; `fair` is how much longer that would take if
 all threads shared the cores evenly.
 `largest_difference` is that of scores from those with the first number of threads.
+
+`--fresh 3` gives each number of threads three turns, each in a program of its own, and reports its
+first and second fit: the first one starts the processes that train networks, where there are
+many rows and cores. `times_as_fast` compares medians with those of the first number of threads:
+
+    python speed/bench_default.py --sizes 200000x10 --threads 2,16 --fresh 3
 """
 
 from __future__ import annotations
@@ -13,7 +19,10 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import subprocess
+import sys
 import time
+from collections import defaultdict
 
 import numpy as np
 from joblib import cpu_count
@@ -59,13 +68,33 @@ def beside(problem, threads: int, busy: int) -> float:
     return seconds
 
 
+def fresh(size: str, numbers: list[str], turns: int) -> None:
+    """First and second fits of fresh programs, the numbers of threads in turns."""
+    found = defaultdict(list)
+    for threads in numbers * turns:
+        command = [sys.executable, __file__, "--sizes", size, "--threads", f"{threads},{threads}"]
+        run = subprocess.run(command, check=True, capture_output=True, text=True)
+        found[threads].append([json.loads(line)["seconds"] for line in run.stdout.splitlines()])
+    medians = {threads: np.median(seconds, axis=0) for threads, seconds in found.items()}
+    for threads, seconds in found.items():
+        first, second = np.transpose(seconds).tolist()
+        faster = (medians[numbers[0]] / medians[threads]).round(2).tolist()
+        told = {"size": size, "threads": int(threads), "first": first, "second": second}
+        print(json.dumps(told | {"times_as_fast": faster}), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="20000x2,20000x40")
     parser.add_argument("--threads", default=f"1,{min(2, cpu_count())}")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--busy", type=int, default=0)
+    parser.add_argument("--fresh", type=int, default=0)
     given = parser.parse_args()
+    if given.fresh:
+        for size in given.sizes.split(","):
+            fresh(size, given.threads.split(","), given.fresh)
+        return
     fitted(people(2000, 2), 1)  # imports
     for size in given.sizes.split(","):
         problem = people(*map(int, size.split("x")))
