@@ -12,7 +12,7 @@ people:
   (`independence`);
 * how strong something unmeasured would have to be to overturn it: three sensitivity analyses
   (`unmeasured`, `sensitivity`, `performance`);
-* what to make of it: findings, assumptions, defensible methods (`findings`, worded in `wording`;
+* what to make of it: findings, assumptions, defensible methods (`findings`, `outcome_findings`;
   `advice`).
 
 Every number is an estimate with an interval or says why there is none. `without_small_cells`

@@ -7,8 +7,8 @@ from dataclasses import replace
 from math import inf, isnan
 
 from dcem.audit.deciders import ASSUMPTION as DECIDED
-from dcem.audit.findings import CLEAR, clear_disparities, find
-from dcem.audit.results import Assumption, Audit, Breakdown, MethodAdvice
+from dcem.audit.findings import find
+from dcem.audit.results import CLEAR, Assumption, Audit, Breakdown, MethodAdvice
 from dcem.estimation.results import EVERYBODY
 from dcem.methods.choosing import DEFAULT
 from dcem.methods.registry import ENTRIES, names
@@ -195,7 +195,7 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
     depends = independence is not None and independence.p_value < CLEAR  # False for NaN
     if kind in ("imputed", "noise"):
         predictable = audit.calibration.auc if audit.calibration is not None else 0.5
-        if predictable <= RANDOM and not clear_disparities(audit):
+        if predictable <= RANDOM and not audit.clear(audit.testing):
             return "with care", f"testing looks random here; {caution}"
         way = "; those at lower risk are the ones tested" if audit.prefers_low_risk else ""
         return "not here", (

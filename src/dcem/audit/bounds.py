@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import isnan
-from typing import Any
 
 from dcem.audit.results import Audit
+from dcem.audit.wording import told
 from dcem.estimation.bounds import (
     Bounds,
     counts_from_known,
     describe,
     of_table,
     risk_of_table,
+    starting_odds,
     strengths_of_columns,
 )
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
 from dcem.estimation.results import EVERYBODY
+from dcem.text import percent, ratio
 
 MOST = 0.5  # share of people nothing can be said of that calls for a second look
 UNEQUAL = 0.1  # difference in that share between groups
@@ -45,28 +47,58 @@ def about_bounds(audit: Audit) -> Iterator[Finding]:
     found = audit.bounds
     if found is None:
         if why := audit.bounds_lacking:
-            yield Finding("bounds-unknown", "note", "sensitivity", values={"reason": why})
+            yield told(
+                "bounds-unknown",
+                "note",
+                "sensitivity",
+                "For whom a decision holds cannot be told",
+                f"A strength of the unmeasured was stated, but {why}.",
+                reason=why,
+            )
         return
     every, at = found.shares[EVERYBODY], found.at
-    values: dict[str, Any] = {
-        "gamma": found.stated,
-        "cut": found.cut,
-        "act": float(every.act[at]),
-        "leave": float(every.leave[at]),
-        "open": float(every.open[at]),
-        "known": found.known,
-        "column": max(found.columns.items(), key=lambda one: one[1], default=None),
-    }
-    severity = "caution" if values["open"] > MOST else "note"
-    yield Finding("bounds", severity, "sensitivity", values=values)
+    act, leave, unsure = (float(part[at]) for part in (every.act, every.leave, every.open))
+    strongest, scale = max(found.columns.items(), key=lambda one: one[1], default=None), ""
+    if strongest is not None:
+        scale = (
+            f" For scale: of the measured columns, `{strongest[0]}` would matter most if it had "
+            f"not been recorded, with a factor of about {ratio(strongest[1])}."
+        )
+    stated = {"gamma": found.stated, "cut": found.cut}
+    yield told(
+        "bounds",
+        "caution" if unsure > MOST else "note",
+        "sensitivity",
+        f"Whether to act at a risk of {percent(found.cut)} is certain for {percent(act + leave)} "
+        f"of people if the unmeasured is no stronger than {found.stated:g}",
+        f"For {percent(act)} the risk lies above and for {percent(leave)} below, even if the odds "
+        f"of untested people differ from {starting_odds(found.known)} by that factor, up or down; "
+        f"of {percent(unsure)} one cannot say.{scale}",
+        **stated,
+        act=act,
+        leave=leave,
+        open=unsure,
+        known=found.known,
+        column=strongest,
+    )
     shares = {
         name: float(one.open[at])
         for name, one in found.shares.items()
         if name != EVERYBODY and not isnan(one.open[at])
     }
-    if len(shares) > 1:
-        most, least = (pick(shares, key=shares.__getitem__) for pick in (max, min))
-        if shares[most] - shares[least] >= UNEQUAL:
-            of_whom = {name: shares[name] for name in (most, least)}
-            values = {"gamma": found.stated, "cut": found.cut, "shares": of_whom}
-            yield Finding("bounds-unequal", "caution", "sensitivity", (most, least), values)
+    if len(shares) < 2:
+        return
+    more, less = (pick(shares, key=shares.__getitem__) for pick in (max, min))
+    if shares[more] - shares[less] >= UNEQUAL:
+        yield told(
+            "bounds-unequal",
+            "caution",
+            "sensitivity",
+            f"One cannot say more often in group {more} than in group {less}",
+            f"At a risk of {percent(found.cut)} and a strength of {found.stated:g}: "
+            f"{percent(shares[more])} of group {more}, {percent(shares[less])} of group {less}. A "
+            "rule that acts only where it is certain would leave out the first more often.",
+            (more, less),
+            **stated,
+            shares={name: shares[name] for name in (more, less)},
+        )

@@ -7,57 +7,36 @@ the outcome beyond what the second allows, one of them is wrong (`beyond`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from math import nan
 from typing import Any
 
 import numpy as np
 from scipy.stats import norm
 
+from dcem.audit.results import CLEAR, Audit, Deciders, Level
+from dcem.audit.wording import each_named, sentence, told
 from dcem.estimation.cross_fitting import ROW_BUDGET, Learners
 from dcem.estimation.deciders import Compared, compare_deciders
 from dcem.estimation.evaluator import Evaluator
+from dcem.estimation.findings import Finding
 from dcem.estimation.influence import FEWEST_PEOPLE, People
-from dcem.estimation.instrument import (
-    Ends,
-    Instrument,
-    auc_bounds,
-    fit_instrument,
-    prevalence_bounds,
-)
-from dcem.estimation.instrument_checks import Check, check_exclusion, check_monotonicity
+from dcem.estimation.instrument import Instrument, auc_bounds, fit_instrument, prevalence_bounds
+from dcem.estimation.instrument_checks import check_exclusion, check_monotonicity
 from dcem.estimation.nuisance_learners import candidates
 from dcem.estimation.overlap import parts
+from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
+from dcem.table.disclosure import THRESHOLD
 from dcem.table.labels import SelectiveLabels
+from dcem.text import decimal, listed, p_value, percent, points
 
 ASSUMPTION = "At equal features, who decides has nothing to do with the outcome"
+MUCH = 0.05  # a standard deviation of testing rates that is more than a note
+MIXED = 0.01  # share of the variance of risk between deciders that a reader should know of
+ABOUT = "deciders"
 NAMED = 4  # deciders at either end who are named on a page, if they are clearly off
-
-
-@dataclass(frozen=True)
-class Level:
-    """Deciders who test about equally often, at the features of everybody."""
-
-    name: str
-    tested: Estimate  # share of people whom they test
-    found: Estimate  # share of people whom they find positive
-
-
-@dataclass(frozen=True)
-class Deciders:
-    """Everything that an audit says of who decided."""
-
-    reason: str  # why nothing is said, or nothing
-    compared: Compared | None = None
-    levels: tuple[Level, ...] = ()  # from the fewest tests to the most
-    prevalence: Mapping[str, Ends] = field(default_factory=dict)  # EVERYBODY, then groups
-    auc: Ends | None = None  # of the model of what a test would show
-    exclusion: Mapping[str, Check] = field(default_factory=dict)  # EVERYBODY, then groups
-    monotone: Mapping[str, Check] = field(default_factory=dict)  # tested, found, cleared
-    beyond: Estimate | None = None  # by how much the doubly robust prevalence leaves the bounds
-    p_value: float = nan  # of none
 
 
 def audit_deciders(
@@ -159,3 +138,197 @@ def shareable(deciders: Deciders | None, withheld: Mapping[str, bool]) -> Decide
 def decider_steps(problem: SelectiveLabels) -> dict[str, float]:
     """The models behind it, and what each costs against one of who is tested."""
     return {} if problem.decider is None else {"what deciders find": 1.5, "who decides": 1.5}
+
+
+# -- findings ----------------------------------------------------------------------------------
+
+
+def about_deciders(audit: Audit) -> Iterator[Finding]:
+    """Of a table that says who decided."""
+    found = audit.deciders
+    if found is None:
+        return
+    if found.reason:
+        text = f"{sentence(found.reason)}."
+        headline = "Deciders cannot be compared"
+        yield told("deciders-unknown", "note", ABOUT, headline, text, reason=found.reason)
+    if found.compared is not None:
+        yield from _differences(audit, found.compared)
+    if found.prevalence:
+        yield from _instrument(audit, found)
+
+
+def _size(difference: float) -> str:
+    """In percentage points, without a sign."""
+    return decimal(100 * abs(difference), 1)
+
+
+def _deviation(e: Estimate) -> str:
+    return (
+        f"a standard deviation of {_size(e.value)} percentage points ({_size(e.low)} to "
+        f"{_size(e.high)})"
+    )
+
+
+def _differences(audit: Audit, found: Compared) -> Iterator[Finding]:
+    yield _spread(audit, found)
+    share = f"{percent(found.mix_share, 1)} of the variance of the risk that features foretell lies"
+    mixed = found.mix.p_value < CLEAR and found.mix_share >= MIXED
+    if mixed:
+        key, severity, headline = "deciders-mix", "caution", "Deciders get different people"
+        text = (
+            f"{share} between deciders, more than chance makes ({p_value(found.mix.p_value)}). "
+            "What is said of deciders is said at equal features; if people differ in what the "
+            "table shows, they may in what it does not."
+        )
+    else:
+        key, severity = "deciders-comparable", "fine"
+        headline = "Deciders get people of about the same risk, as far as features tell"
+        text = f"{share} between deciders. That says nothing of what the table does not show."
+    values = {"share": found.mix_share, "p_value": found.mix.p_value}
+    yield told(key, severity, ABOUT, headline, text, **values)
+    equal = found.at_equal_rates
+    # Where deciders get different people, what they find differs at equal rates, too.
+    if not mixed and equal.p_value < CLEAR and equal.deviation.value >= audit.least_difference:
+        yield told(
+            "deciders-find-unequally",
+            "caution",
+            ABOUT,
+            "Deciders with equal rates of testing do not find equally much",
+            f"Of what they find per person, chance taken off: {_deviation(equal.deviation)}. Some "
+            "choose better, or see other people.",
+            deviation=equal.deviation,
+            p_value=equal.p_value,
+        )
+    turned = {
+        name: one.deviation
+        for name, one in found.order.items()
+        if one.p_value < CLEAR and one.deviation.value >= audit.least_difference
+    }
+    if turned:
+        yield told(
+            "deciders-order",
+            "caution",
+            ABOUT,
+            f"Strict or lenient depends on whom: {listed(list(turned))} against the others",
+            "Deciders by whom the others are tested equally often differ, chance taken off, in how "
+            f"often these are tested. {each_named(turned, _deviation)}. There is no one order from "
+            "strict to lenient.",
+            [name for name in turned if name in {item.group for item in audit.counts}],
+            parts=turned,
+        )
+
+
+def _spread(audit: Audit, found: Compared) -> Finding:
+    """How unequally deciders test."""
+    deviation, p, effects = found.testing.deviation, found.testing.p_value, found.effects
+    clear = p < CLEAR
+    matters = clear and deviation.value >= audit.least_difference
+    shown = len(effects)
+    least, most = (effects[at].shrunken.value if effects else 0.0 for at in (0, -1))
+    lost = ends = ""
+    if found.left_out > 0:
+        lost = (
+            f" {percent(found.left_out)} of the rows are left out: their decider is not recorded, "
+            f"or has decided on fewer than {FEWEST_PEOPLE} people."
+        )
+    if shown:
+        whom = "From"
+        if shown < found.number:
+            whom = f"Of the {shown} with at least {THRESHOLD} people on every side, from"
+        ends = (
+            f" {whom} the lowest to the highest, each drawn in by as much as it is noise: "
+            f"{points(least)} to {points(most)} against what the features foretell."
+        )
+    text = f"{found.number} deciders, chance taken off: {_deviation(deviation)}.{ends}{lost}"
+    if not clear:
+        text = (
+            f"{found.number} deciders, no more spread than chance makes ({p_value(p)}); up to "
+            f"{_size(deviation.high)} percentage points (standard deviation) could have gone "
+            f"unnoticed.{lost}"
+        )
+    how = "unequally, depending on who" if matters else "about equally, whoever"
+    severity = "caution" if deviation.value >= MUCH else "note"
+    return told(
+        "deciders-differ" if matters else "deciders-alike",
+        severity if matters else "fine",
+        ABOUT,
+        f"People with the same features are tested {how} decides",
+        text,
+        number=found.number,
+        left_out=found.left_out,
+        deviation=deviation,
+        p_value=p,
+        clear=clear,
+        shown=shown,
+        least=least,
+        most=most,
+    )
+
+
+def _instrument(audit: Audit, found: Deciders) -> Iterator[Finding]:
+    crossed = {name: one for name, one in found.exclusion.items() if one.p_value < CLEAR}
+    if crossed:
+        groups = [name for name in crossed if name != EVERYBODY]
+        p = min(one.p_value for one in crossed.values())
+        where = f" in {listed(groups)}" if groups else ""
+        yield told(
+            "deciders-refuted",
+            "serious",
+            ABOUT,
+            f"Who decides has to do with the outcome{where}, at equal features",
+            "Some deciders find more positives than the negatives of others leave room for "
+            f"({p_value(p)}). Ends by decider do not hold here.",
+            groups,
+            p_value=p,
+            checks=crossed,
+        )
+    falls = {name: one for name, one in found.monotone.items() if one.p_value < CLEAR}
+    if falls:
+        p = min(one.p_value for one in falls.values())
+        what = {"tested": "tested", "found": "found positive", "cleared": "found negative"}
+        kinds = listed([what[name] for name in falls])
+        yield told(
+            "deciders-not-monotone",
+            "caution",
+            ABOUT,
+            "With some deciders there are more tests on the whole, and fewer people of a kind "
+            f"{kinds}",
+            "Either chance does not say who decides at equal features, and people of higher risk "
+            "go to some deciders in ways that the table does not show, or they do not go down one "
+            f"common list ({p_value(p)}). The bounds by decider need the first alone.",
+            p_value=p,
+            checks=falls,
+        )
+    if crossed:
+        return
+    every, beyond = found.prevalence[EVERYBODY], found.beyond
+    low, high = (percent(end) for end in sorted((every.low.value, every.high.value)))
+    between = (
+        f"between {low} and {high} ({percent(every.low.low)} to {percent(every.high.high)} with "
+        "the luck of sampling)"
+    )
+    yield told(
+        "decider-bounds",
+        "note",
+        "prevalence",
+        f"By who decides, {low} to {high} of people have the outcome",
+        f"{sentence(between)}, if chance says who decides at equal features. Features need not "
+        "explain who is tested.",
+        bounds=every,
+    )
+    if beyond and found.p_value < CLEAR and beyond.value >= audit.least_difference:
+        robust = audit.prevalence[0].doubly_robust
+        yield told(
+            "features-refuted",
+            "serious",
+            "prevalence",
+            "Features do not explain who is tested, or chance does not say who decides",
+            f"The estimate that rests on the features, {percent(robust.value)}, lies "
+            f"{_size(beyond.value)} percentage points beyond what deciders allow, {between}; "
+            f"{p_value(found.p_value)}.",
+            bounds=every,
+            beyond=beyond,
+            p_value=found.p_value,
+            doubly_robust=robust,
+        )

@@ -20,7 +20,8 @@ from math import exp, inf, nan
 import numpy as np
 
 from dcem.audit.independence import POWER
-from dcem.audit.results import Audit, KnownRate, Prevalence
+from dcem.audit.results import FAR, Audit, KnownRate, Prevalence
+from dcem.audit.wording import share_of, told
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
 from dcem.estimation.influence import People, Statistic, together
@@ -35,10 +36,11 @@ from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.overlap import parts
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
+from dcem.table.known import ASSUMPTION
 from dcem.table.labels import SelectiveLabels
+from dcem.text import groups, p_value, percent, ratio
 
 NOTICED = 2.0  # an odds ratio that a known rate should have shown, for "fine" to be said
-FAR = 1.25  # an odds ratio that is serious if the whole interval lies beyond
 
 
 def known_rates(judge: Evaluator, people: People, plain: Unseen | None) -> tuple[KnownRate, ...]:
@@ -158,25 +160,89 @@ def _both(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, 
     return (low, high) if low <= high else one
 
 
-def of_known_rates(audit: Audit) -> Iterator[Finding]:
+def about_known_rates(audit: Audit) -> Iterator[Finding]:
     """Does a known prevalence bear out that features explain testing?"""
     for one in audit.known:
-        whose = () if one.group == EVERYBODY else (one.group,)
-        names = ("stated", "estimated", "difference", "odds_ratio", "detectable", "p_value")
-        values = {name: getattr(one, name) for name in names}
-        ratio, (low, high) = one.odds_ratio, one.detectable
-        if not ratio.estimable:
-            yield Finding("known-rate-unused", "caution", "prevalence", whose, values)
-        if one.disagrees:
-            far = ratio.estimable and (ratio.low > FAR or ratio.high < 1 / FAR)
-            severity = "serious" if far else "caution"
-            yield Finding("known-rate-disagrees", severity, "prevalence", whose, values)
-        elif one.difference.estimable:
-            severity = "fine" if low > 1 / NOTICED and high < NOTICED else "note"
-            yield Finding("known-rate-agrees", severity, "prevalence", whose, values)
+        yield from _held_against(one)
     met = {one.group: one.stated for one in audit.known if one.odds_ratio.estimable}
-    if met:
-        stated = {one.group for one in audit.known}
-        rest = tuple(item.group for item in audit.counts if not stated & {item.group, EVERYBODY})
-        values = {"rates": met, "rest": rest}
-        yield Finding("known-rate", "caution" if rest else "note", "prevalence", rest, values)
+    if not met:
+        return
+    stated = {one.group for one in audit.known}
+    rest = tuple(item.group for item in audit.counts if not stated & {item.group, EVERYBODY})
+    rates = ", ".join(percent(e.value, 1) + _of_group(name) for name, e in met.items())
+    nothing = (
+        f" Nothing is stated of {groups(rest)}: there, features and group are taken to explain who "
+        "was tested, which makes a comparison with the other groups doubtful."
+        if rest
+        else ""
+    )
+    yield told(
+        "known-rate",
+        "caution" if rest else "note",
+        "prevalence",
+        f"Numbers for everybody rest on a known prevalence: {rates}",
+        f"{ASSUMPTION} Neither can be seen in the table.{nothing}",
+        rest,
+        rates=met,
+        rest=rest,
+    )
+
+
+def _of_group(name: str) -> str:
+    return "" if name == EVERYBODY else f" in group {name}"
+
+
+def _held_against(one: KnownRate) -> Iterator[Finding]:
+    """What one stated rate says of features and testing."""
+    of, whose = _of_group(one.group), () if one.group == EVERYBODY else (one.group,)
+    names = ("stated", "estimated", "difference", "odds_ratio", "detectable", "p_value")
+    values = {name: getattr(one, name) for name in names}
+    stated, guess, times = one.stated, one.estimated, one.odds_ratio
+    known = share_of(stated) if stated.high > stated.low else percent(stated.value, 1)
+    if not times.estimable:
+        yield told(
+            "known-rate-unused",
+            "caution",
+            "prevalence",
+            f"The known prevalence{of} says nothing of the untested here",
+            f"{percent(stated.value, 1)} is stated. What it means for the untested cannot be told: "
+            f"{times.reason}. Estimates{of} rest on features and group explaining who was tested.",
+            whose,
+            **values,
+        )
+    if one.disagrees:
+        times_as = ""
+        if times.estimable:
+            less = "less" if one.difference.value > 0 else "more"
+            times_as = (
+                f" The untested have it {less} often than tested people with the same features: "
+                f"their odds are {ratio(times.value)} ({ratio(times.low)} to {ratio(times.high)}) "
+                "times as high."
+            )
+        far = times.estimable and (times.low > FAR or times.high < 1 / FAR)
+        yield told(
+            "known-rate-disagrees",
+            "serious" if far else "caution",
+            "prevalence",
+            f"Features do not explain who is tested{of}: estimated {percent(guess.value, 1)}, "
+            f"known {percent(stated.value, 1)}",
+            f"It would be {share_of(guess)} if they did; known is {known}, "
+            f"{p_value(one.p_value)}.{times_as} Or the known rate is of other people, or of "
+            "another outcome.",
+            whose,
+            **values,
+        )
+    elif one.difference.estimable:
+        low, high = one.detectable
+        under, over = ("any size" if end == inf else ratio(end) for end in one.detectable)
+        yield told(
+            "known-rate-agrees",
+            "fine" if low > 1 / NOTICED and high < NOTICED else "note",
+            "prevalence",
+            f"A known prevalence does not contradict that features explain testing{of}",
+            f"{share_of(guess)} on that assumption; known is {known}, {p_value(one.p_value)}. If "
+            f"the odds of untested people were under {under} or over {over} times those of tested "
+            "people with the same features, it would most likely have been noticed (80 %).",
+            whose,
+            **values,
+        )

@@ -12,16 +12,18 @@ earlier results, features do not explain who is tested: earlier results tell of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dcem.audit.independence import check_independence
-from dcem.audit.results import OverTime, Period, TestingRate
+from dcem.audit.results import CLEAR, FAR, Audit, OverTime, Period, TestingRate
 from dcem.audit.testing import testing_rates
+from dcem.audit.wording import each_named, points_of, told
 from dcem.estimation.cross_fitting import Learners
+from dcem.estimation.findings import Finding
 from dcem.estimation.influence import FEWEST_TESTED, People
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.periods import late_results, periods
@@ -29,6 +31,7 @@ from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.table.disclosure import few_people
 from dcem.table.labels import SelectiveLabels
 from dcem.table.times import HISTORY, earlier_results, period, said
+from dcem.text import p_value, percent, ratio
 
 SHOWN, COMPARED = 12, 4  # periods that are shown, and compared at equal features
 TOLD = {"period": "the period", "history": "earlier results"}  # what is modelled, for `progress`
@@ -131,3 +134,65 @@ def _period(problem: SelectiveLabels, people: People, since: str, here: np.ndarr
         )
         found.append(Period(since, name, tested, positive))
     return found
+
+
+def about_time(audit: Audit) -> Iterator[Finding]:
+    """Results that may not be in yet, and what changed."""
+    found = audit.over_time
+    if found is None:
+        return
+    if found.late is not None:
+        before, after = (percent(e.value) for e in (found.late.before, found.late.after))
+        yield told(
+            "late-results",
+            "caution",
+            "time",
+            f"Hardly anybody is tested after {found.late.until}: results may not have arrived yet",
+            f"{before} of the rows until then, {after} since. If results take longer than that, "
+            "these rows are not untested but not yet known, and what is said of who is tested is "
+            "wrong for them.",
+            **vars(found.late),
+        )
+    changed = {rate.group: rate.difference for rate in audit.clear(found.testing)}
+    if changed:
+        yield told(
+            "testing-changed",
+            "note",
+            "time",
+            "Who is tested, at equal features, changed over time",
+            f"Share tested against all other periods: {each_named(changed, points_of)} (percentage "
+            "points).",
+            periods=changed,
+        )
+    outcome = found.outcome
+    if outcome is not None and outcome.p_value < CLEAR:
+        ratios = {name: e for name, e in outcome.odds_ratio.items() if e.excludes(1)}
+        odds = ""
+        if ratios:
+            each = each_named(
+                ratios, lambda e: f"{ratio(e.value)} [{ratio(e.low)}, {ratio(e.high)}]"
+            )
+            odds = f" Odds ratios against all other periods: {each}."
+        yield told(
+            "outcome-changed",
+            "caution" if any(e.low > FAR or e.high < 1 / FAR for e in ratios.values()) else "note",
+            "time",
+            "What tests show at equal features changed over time",
+            f"{p_value(outcome.p_value)}, all periods jointly.{odds} A model of the past need not "
+            "hold.",
+            odds_ratios=ratios,
+            p_value=outcome.p_value,
+        )
+    driven = {rate.group: rate.difference for rate in audit.clear(found.earlier)}
+    if driven:
+        yield told(
+            "earlier-results",
+            "caution",
+            "time",
+            "Earlier results drive who is tested",
+            f"Share tested against others with the same features: {each_named(driven, points_of)} "
+            "(percentage points). Earlier results tell of the outcome too: unless the features "
+            "hold them, features do not explain who is tested, and what is estimated for everybody "
+            "is off.",
+            history=driven,
+        )

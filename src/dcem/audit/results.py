@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from math import nan
 from typing import Any, ClassVar
@@ -10,15 +10,19 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dcem.audit.deciders import Deciders
 from dcem.estimation.bounds import Bounds
+from dcem.estimation.deciders import Compared
 from dcem.estimation.findings import Finding
+from dcem.estimation.instrument import Ends
+from dcem.estimation.instrument_checks import Check
 from dcem.estimation.periods import LateResults
 from dcem.estimation.results import Overlap
 from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate
 
 HIDDEN = -1  # in place of a count that must not be shown
+CLEAR = 0.05  # p-values, corrected for the number of comparisons
+FAR = 1.25  # an odds ratio of the outcome that is serious if the whole interval lies beyond
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,14 @@ class TestingRate:
     each: Mapping[str, Estimate] = field(default_factory=dict)  # difference by one kind of model
 
     __test__ = False  # not a test case, whatever its name suggests to pytest
+
+    @property
+    def depends_on_model(self) -> bool:
+        """Whether some kind of model finds no difference, or the opposite one."""
+        return any(
+            not one.excludes(0) or (one.value > 0) != (self.difference.value > 0)
+            for one in self.each.values()
+        )
 
 
 @dataclass(frozen=True)
@@ -126,7 +138,7 @@ class KnownRate:
     @property
     def disagrees(self) -> bool:
         """Whether features and group do not explain who is tested."""
-        return self.p_value < 0.05
+        return self.p_value < CLEAR
 
 
 @dataclass(frozen=True)
@@ -294,6 +306,30 @@ class OverTime:
 
 
 @dataclass(frozen=True)
+class Level:
+    """Deciders who test about equally often, at the features of everybody."""
+
+    name: str
+    tested: Estimate  # share of people whom they test
+    found: Estimate  # share of people whom they find positive
+
+
+@dataclass(frozen=True)
+class Deciders:
+    """Everything that an audit says of who decided."""
+
+    reason: str  # why nothing is said, or nothing
+    compared: Compared | None = None
+    levels: tuple[Level, ...] = ()  # from the fewest tests to the most
+    prevalence: Mapping[str, Ends] = field(default_factory=dict)  # EVERYBODY, then groups
+    auc: Ends | None = None  # of the model of what a test would show
+    exclusion: Mapping[str, Check] = field(default_factory=dict)  # EVERYBODY, then groups
+    monotone: Mapping[str, Check] = field(default_factory=dict)  # tested, found, cleared
+    beyond: Estimate | None = None  # by how much the doubly robust prevalence leaves the bounds
+    p_value: float = nan  # of none
+
+
+@dataclass(frozen=True)
 class Needed:
     """How many tests a group needs for a wanted precision of how common its outcome is."""
 
@@ -381,6 +417,27 @@ class Audit(ShowsItself):
     def others(self) -> str:
         """Whom a group is compared with, in words."""
         return f"group {self.reference}" if self.reference else "others"
+
+    def matters(self, difference: Estimate) -> bool:
+        """Whether a difference in rates is large enough to be more than a note."""
+        return abs(difference.value) >= self.least_difference
+
+    def clear(self, rates: Sequence[TestingRate]) -> list[TestingRate]:
+        """Those whose difference at equal features is clear.
+
+        Beyond chance, large enough to matter, and so under every kind of model that the mixture of
+        models rests on.
+        """
+        return [
+            rate
+            for rate in rates
+            if rate.p_value < CLEAR and self.matters(rate.difference) and not rate.depends_on_model
+        ]
+
+    @property
+    def from_known(self) -> bool:
+        """Whether numbers for everybody are at the odds that meet a known prevalence."""
+        return any(one.odds_ratio.estimable for one in self.known)
 
     @property
     def prefers_low_risk(self) -> bool:

@@ -1,24 +1,26 @@
-"""How findings are worded: the place to change a sentence of an audit.
+"""What to do about a finding, what is said of several groups at once, and the forms of numbers.
 
-Each key has a headline and a text, made from the values of the finding alone, and what to do about
-it, in which a role in backticks becomes an option of the command line; some have other words for
-several groups at once. Sentences about the outcome are in `wording_outcomes`.
+The sentences of a finding stand where it is made: `findings` (who is tested, features),
+`outcome_findings`, and with what else somebody knows: `known`, `bounds`, `deciders`, `over_time`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import isnan
 from typing import Any
 
-from dcem.audit.wording_deciders import DECIDERS, TO_DO_DECIDERS
-from dcem.audit.wording_outcomes import OUTCOMES, Words, points_of
-from dcem.audit.wording_time import TIME
 from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.metrics.estimate import Estimate
-from dcem.text import group, groups, listed, number, percent, points, ratio
+from dcem.text import group, groups, percent, points
 
+NOTHING_TO_DO = (
+    *("small-difference", "tested-alike", "yields-differ", "no-dependence-seen"),
+    *("independence-untested", "known-rate-agrees", "not-tried", "not-clear", "holds-anyway"),
+    *("stands", "bounds-unknown", "decider-bounds", "deciders-unknown", "deciders-alike"),
+    "deciders-comparable",
+)
+# Key -> what to do; a role in backticks becomes an option of the command line.
 TO_DO = {
     "leak": "Leave it out (`exclude`), unless you know that it is recorded before the decision.",
     "nobody-tested": "Find out where outcomes are recorded.",
@@ -78,9 +80,19 @@ TO_DO = {
     "bounds": "Leave people of whom nothing can be said to somebody who looks at them, or test "
     "some.",
     "bounds-unequal": "Do not let abstaining fall on one group: test more of its people.",
-    **TO_DO_DECIDERS,
+    "deciders-differ": "Ask deciders at both ends what they go by. Who is tested should not hang "
+    "on who decides.",
+    "deciders-mix": "Add what says who goes to whom, or compare deciders who take turns.",
+    "deciders-find-unequally": "Look at what those who find more at equal rates do differently, "
+    "or whether they see other people.",
+    "deciders-order": "Do not call deciders strict or lenient on the whole; look at each part.",
+    "deciders-refuted": "Do not use the bounds by decider. Find out how people come to deciders, "
+    "and record it.",
+    "deciders-not-monotone": "Do not read what deciders find at equal rates as their skill.",
+    "features-refuted": "Do not use estimates for everybody that rest on features explaining "
+    "testing; give the bounds by decider, or add what deciders see.",
+    **dict.fromkeys(NOTHING_TO_DO, ""),
 }
-
 
 # Key -> what is said of several groups at once, and after their numbers.
 TOGETHER = {
@@ -125,12 +137,19 @@ TOGETHER = {
 }
 
 
-def word(finding: Finding) -> Finding:
-    """The finding with its headline, its text, and what to do about it."""
-    words = _WORDS[finding.key]
-    headline, text = words if isinstance(words, tuple) else words(finding, finding.values)
-    remedy = "" if finding.severity == "fine" else TO_DO.get(finding.key, "")
-    return replace(finding, headline=headline, text=text, remedy=remedy)
+def told(
+    key: str,
+    severity: str,
+    about: str,
+    headline: str,
+    text: str,
+    groups: Sequence[str] = (),
+    /,
+    **values: Any,
+) -> Finding:
+    """A finding of an audit with what to do about it, and the values behind its sentences."""
+    remedy = "" if severity == "fine" else TO_DO[key]
+    return Finding(key, severity, about, tuple(groups), values, headline, text, remedy)
 
 
 def together(alike: Sequence[Finding]) -> Finding:
@@ -158,262 +177,27 @@ def _points(found: Estimate) -> str:
     return f"{points(found.value)} ({points(found.low)} to {points(found.high)})"
 
 
-def keys() -> tuple[str, ...]:
-    """All findings that an audit can have."""
-    return tuple(_WORDS)
+def points_of(e: Estimate) -> str:
+    """A difference in percentage points, with its interval."""
+    return f"{points(e.value)} percentage points, {points(e.low)} to {points(e.high)}"
 
 
-def _group(finding: Finding) -> str:
-    many = "groups" if len(finding.groups) > 1 else "group"
-    return f"{many} {listed(finding.groups)}"
+def within(e: Estimate) -> str:
+    """The interval of a share."""
+    return f"{percent(e.low)} to {percent(e.high)}"
 
 
-def _reasons(reasons: Mapping[str, str]) -> str:
-    return "; ".join(f"{name}: {why}" for name, why in reasons.items())
+def share_of(e: Estimate) -> str:
+    """A share with its interval, to a tenth of a per cent."""
+    low, high = (percent(end, 1) for end in (e.low, e.high))
+    return f"{percent(e.value, 1)} ({low.removesuffix(' %')} to {high})"
 
 
-# -- who is tested -----------------------------------------------------------------------------
+def each_named(values: Mapping[str, Any], say: Callable[[Any], str] = str) -> str:
+    """`a: 1; b: 2`."""
+    return "; ".join(f"{name}: {say(one)}" for name, one in values.items())
 
 
-def _leak(f: Finding, v: Mapping[str, Any]) -> Words:
-    return (
-        f"{listed(list(v['columns']))} may have been recorded after the decision to test",
-        f"{_reasons(v['columns'])}. A column that follows the decision hides disparities and "
-        "overstates every model. While it is in, nothing below can be trusted: leave it out if so.",
-    )
-
-
-def _too_small(f: Finding, v: Mapping[str, Any]) -> Words:
-    return (
-        f"Too little is known about {_group(f)}",
-        f"At equal features: {_reasons(v['reasons'])}. This does not mean that these groups are "
-        "treated alike.",
-    )
-
-
-def _rates(v: Mapping[str, Any]) -> str:
-    r = v["ratio"]
-    shown = f"; ratio {ratio(r.value)}, {ratio(r.low)} to {ratio(r.high)}" if r.estimable else ""
-    return (
-        f"{percent(v['equal'].value)} against {percent(v['others'].value)} (difference "
-        f"{points_of(v['difference'])}{shown})"
-    )
-
-
-def _who(f: Finding, v: Mapping[str, Any]) -> str:
-    """Group b; where groups are crossed and it is about one attribute: Group F of sex."""
-    return f"roup {f.groups[0]}" + (f" of {v['attribute']}" if "attribute" in v else "")
-
-
-def _others(v: Mapping[str, Any]) -> str:
-    return f"group {v['reference']}" if v.get("reference") else "others"
-
-
-def _tested(f: Finding, v: Mapping[str, Any]) -> Words:
-    how = "less" if f.key == "tested-less" else "more"
-    crude = f"Crude rate: {percent(v['crude'].value)}. " if v["crude"].estimable else ""
-    return (
-        f"G{_who(f, v)} is tested {how} often than {_others(v)} with the same features",
-        f"{_rates(v)}. {crude}Recorded features do not explain the difference; something "
-        "unrecorded might.",
-    )
-
-
-def _small(f: Finding, v: Mapping[str, Any]) -> Words:
-    return (
-        f"A small difference in testing of g{_who(f, v)} at equal features",
-        f"{_rates(v)}. It is beyond chance, but under {percent(v['least'])} of people, and not "
-        "counted as a disparity.",
-    )
-
-
-def _model(f: Finding, v: Mapping[str, Any]) -> Words:
-    each = "; ".join(f"{name}: {points_of(e)}" for name, e in v["each"].items())
-    return (
-        f"Whether g{_who(f, v)} is tested differently depends on the model",
-        f"{_rates(v)} with all models together. By each kind of model alone: {each}. A difference "
-        "that one of them does not see is not a finding.",
-    )
-
-
-def _alike(f: Finding, v: Mapping[str, Any]) -> Words:
-    return (
-        "No clear difference in testing at equal features",
-        "No group's rate differs clearly from that of others with the same features. Differences "
-        f"up to {percent(v['widest']).removesuffix(' %')} percentage points are compatible with "
-        "the data.",
-    )
-
-
-def _unmeasured(f: Finding, v: Mapping[str, Any]) -> Words:
-    scale = (
-        "A measured column is that strong, so an unmeasured one might be."
-        if v["interval"] < v["strongest"]
-        else f"No measured column is that strong on both (the strongest: "
-        f"{percent(v['strongest'])})."
-    )
-    return (
-        f"It takes an unmeasured cause of strength {percent(v['value'])} to explain the difference "
-        "away",
-        f"Something unrecorded that explains {percent(v['value'])} of what the features leave open "
-        f"about both belonging to group {f.groups[0]} and being tested would account for all of it "
-        f"({percent(v['interval'])} for its interval). {scale}",
-    )
-
-
-# -- whom the tests speak for ------------------------------------------------------------------
-
-
-def _overlap(f: Finding, v: Mapping[str, Any]) -> Words:
-    facts = (
-        f"{percent(v['reach'])} of people are within reach of the tests. Weighted to stand for "
-        f"them, their effective sample size is {percent(v['effective'])} of their number."
-    )
-    if v["reason"]:
-        return (
-            "The tested cannot speak for everybody",
-            f"{facts} For people like nobody tested, any score or estimate is extrapolation.",
-        )
-    if f.severity == "serious":
-        return (
-            f"The tested cannot speak for {percent(1 - v['reach'])} of the people",
-            f"{facts} Estimates are about those within reach; for the rest there are limits that "
-            "assume nothing, and any score is extrapolation.",
-        )
-    if f.severity == "caution":
-        return (
-            "Thin overlap of tested and untested people",
-            f"{facts} The heaviest hundredth of the tests carries {percent(v['heaviest'])} of the "
-            "weight: weighted estimates rest on few people.",
-        )
-    return "Tested and untested people overlap", facts
-
-
-def _overlap_groups(f: Finding, v: Mapping[str, Any]) -> Words:
-    return (
-        f"No estimate for all people of {_group(f)}",
-        f"{_reasons(v['reasons'])}.",
-    )
-
-
-def _calibration(f: Finding, v: Mapping[str, Any]) -> Words:
-    return (
-        "The model of testing is not well calibrated",
-        f"Slope {ratio(v['slope'].value)} (1 is right), mean error "
-        f"{percent(v['error']).removesuffix(' %')} percentage points. What rests on its "
-        "probabilities, the weighted estimates above all, is less sure than the intervals say.",
-    )
-
-
-def _predictable(f: Finding, v: Mapping[str, Any]) -> Words:
-    return (
-        "Testing can be predicted almost perfectly",
-        f"AUC {number(v['auc'], 2)}. Either testing follows a rule, and nothing is known about "
-        "those the rule leaves out; or a feature was recorded after the decision.",
-    )
-
-
-def _leaves(f: Finding, v: Mapping[str, Any]) -> Words:
-    told = "; ".join(f"{name}: {percent(e.value)}" for name, e in v["shares"].items())
-    return (
-        "The models leave something that the features could tell",
-        f"Of the variance that each model leaves, other trees still predict: {told}. Differences "
-        "at equal features and estimates for everybody may be off by more than their intervals.",
-    )
-
-
-# -- features ----------------------------------------------------------------------------------
-
-
-def _driver(f: Finding, v: Mapping[str, Any]) -> Words:
-    return (
-        f"{v['column']} carries most of the prediction of testing",
-        f"{percent(v['share'])} of the permutation importances of all columns. It may simply be "
-        "why people are tested. But it may also count the test itself, or be recorded after the "
-        "decision; then it hides disparities, and people at equal features were not equal when it "
-        "was made. Consider leaving it out, and compare.",
-    )
-
-
-def _drives(f: Finding, v: Mapping[str, Any]) -> Words:
-    told = "; ".join(
-        f"{name}: {percent(a)} against {percent(b)}" for name, (a, b) in v["columns"].items()
-    )
-    verb = "drives" if len(v["columns"]) == 1 else "drive"
-    return (
-        f"{listed(list(v['columns']))} {verb} who is tested more than what tests show",
-        f"Shares of the permutation importances: {told}. It may send people to a test for another "
-        "reason than their risk.",
-    )
-
-
-def _excluded(f: Finding, v: Mapping[str, Any]) -> Words:
-    names = listed(list(v["columns"]))
-    told = "; ".join(
-        f"{name}: {percent(a)} of the importances for testing"
-        + ("" if isnan(b) else f", {percent(b)} for what a test would show")
-        for name, (a, b) in v["columns"].items()
-    )
-    if f.key == "excluded-weak":
-        return (
-            f"{names} hardly drives who is tested",
-            f"{told}. A method that rests on it (`heckman`) learns little from it.",
-        )
-    return (
-        f"{names} drives who is tested, and is said to be unrelated to the outcome",
-        f"{told}. That it is unrelated to the outcome at equal features cannot be seen: "
-        "among the tested the two go together whenever something unrecorded drives both.",
-    )
-
-
-def _missing(f: Finding, v: Mapping[str, Any]) -> Words:
-    told = "; ".join(f"{name}: {points_of(e)}" for name, e in v["columns"].items())
-    return (
-        f"Whether {listed(list(v['columns']))} is filled in goes with testing",
-        f"Missing among the tested minus among the untested: {told}. What is measured together "
-        "with the test, or because of it, tells a model who was tested.",
-    )
-
-
-_WORDS: dict[str, Words | Callable[[Finding, Mapping[str, Any]], Words]] = {
-    "leak": _leak,
-    "nobody-tested": (
-        "Nobody was tested",
-        "There is not a single outcome in this table. Neither a model nor an estimate of anything "
-        "about the outcome can be made from it.",
-    ),
-    "everybody-tested": (
-        "Everybody counts as tested",
-        "No label is missing. If untested people were recorded as negative, that is the bias "
-        "itself, and nothing below shows it: say who was tested, and audit again.",
-    ),
-    "few-tests": (
-        "Fewer than 100 tests",
-        "Intervals are wide, and a difference that is not seen may well be there.",
-    ),
-    "no-groups": (
-        "No groups were given",
-        "This audit looks at overlap, prevalence and sensitivity only. Name a group column to ask "
-        "whether groups are tested differently.",
-    ),
-    "group-too-small": _too_small,
-    "tested-less": _tested,
-    "tested-more": _tested,
-    "small-difference": _small,
-    "depends-on-model": _model,
-    "tested-alike": _alike,
-    "unmeasured-cause": _unmeasured,
-    "overlap": _overlap,
-    "overlap-groups": _overlap_groups,
-    "calibration": _calibration,
-    "predictable": _predictable,
-    "model-leaves": _leaves,
-    "one-driver": _driver,
-    "drives-testing": _drives,
-    "excluded": _excluded,
-    "excluded-weak": _excluded,
-    "missing-by-testing": _missing,
-    **OUTCOMES,
-    **TIME,
-    **DECIDERS,
-}
+def sentence(text: str) -> str:
+    """With a capital letter."""
+    return text[:1].upper() + text[1:]

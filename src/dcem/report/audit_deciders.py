@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from dcem.audit.deciders import ASSUMPTION, Deciders
-from dcem.audit.results import Audit
+from dcem.audit.deciders import ASSUMPTION
+from dcem.audit.results import Audit, Deciders
 from dcem.estimation.deciders import Spread
 from dcem.estimation.instrument import LEVELS, Ends
 from dcem.estimation.instrument_checks import Check

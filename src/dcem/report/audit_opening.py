@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dcem.audit.findings import clear_disparities
 from dcem.audit.results import Audit, Prevalence, TestingRate
 from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.overlap import HARDLY
@@ -81,7 +80,7 @@ def verdict(audit: Audit) -> Verdict:
 
 def _told(audit: Audit) -> list[TestingRate]:
     """Clear disparities, the largest first; of two groups, the one that is tested less."""
-    clear = clear_disparities(audit)
+    clear = audit.clear(audit.testing)
     if audit.mirrored:
         clear = [rate for rate in clear if rate.difference.value < 0]
     return sorted(clear, key=lambda rate: -abs(rate.difference.value))

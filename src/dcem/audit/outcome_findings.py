@@ -1,0 +1,336 @@
+"""Findings about the outcome: what tests show, how common it is, and what could overturn it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf, isnan
+from typing import Any
+
+from dcem.audit.results import CLEAR, FAR, Audit, Breakdown
+from dcem.audit.wording import each_named, points_of, sentence, share_of, told, within
+from dcem.estimation.bounds import starting_odds
+from dcem.estimation.findings import Finding
+from dcem.table.imperfect import ASSUMPTION
+from dcem.text import number, p_value, percent, ratio
+
+FRAGILE = 1.5  # an odds ratio that unrecorded causes reach easily
+NEAR = 0.7  # a ratio of two groups' sensitivities that nobody need be surprised at
+EXPLAINED = "assumes that features and group explain who was tested"
+
+
+def about_preference(audit: Audit) -> Iterator[Finding]:
+    """Are those at lower risk the ones tested?"""
+    found = audit.preference
+    if found is None or not audit.prefers_low_risk:
+        return
+    record, risk, taught = found.record_auc, found.risk_auc, ""
+    if record.estimable and risk.estimable:
+        wrong = " rank people the wrong way round, and" if record.value < 0.5 else ""
+        taught = (
+            f" A score that learnt such a record would{wrong} have an AUC of about "
+            f"{number(record.value, 2)}; that of the model of what a test would show is "
+            f"{number(risk.value, 2)}."
+        )
+    yield told(
+        "safer-tested",
+        "serious" if record.high < risk.low else "caution",  # NaN is on neither side
+        "prevalence",
+        "Those at lower risk are the ones tested",
+        f"{percent(found.tested.value)} of the tested are positive; of the untested it would be "
+        f"{percent(found.untested.value)} ({within(found.untested)}, doubly robust, within reach "
+        "of the tests). Counting the untested as negative records those at the highest risk as "
+        f"safe.{taught}",
+        **vars(found),
+    )
+
+
+def about_yields(audit: Audit) -> Iterator[Finding]:
+    """Are tests of some groups positive more often, plainly and at equal probability?"""
+    usable = [item for item in audit.yields if item.difference.estimable]
+    if not audit.grouped or not usable:
+        return
+    if any(item.p_value < CLEAR for item in usable):
+        rates = {item.group: item.rate for item in audit.yields if item.rate.estimable}
+        shown = ", ".join(f"{name} {percent(e.value)}" for name, e in rates.items())
+        yield told(
+            "yields-differ",
+            "note",
+            "yield",
+            "Tests are positive more often in some groups",
+            f"{shown}. A difference in these rates alone is not yet bias: they average over "
+            "everybody tested, not over those at the margin, and groups whose risk is distributed "
+            "differently have different rates under one and the same rule (infra-marginality).",
+            tuple(rates),
+            rates=rates,
+        )
+    disparity = {r.group: r.difference.value for r in audit.clear(audit.testing)}
+    for item in usable:
+        gap = item.at_equal_probability
+        if not item.p_value_equal < CLEAR or abs(gap.value) < audit.least_difference:
+            continue
+        tested = disparity.get(item.group, 0.0)
+        # Where testing prefers low risk, who is tested less and found less often met a higher bar.
+        low = audit.prefers_low_risk
+        first = gap.value > 0 if not low or tested == 0 else tested < 0
+        if len(usable) == 2 and not audit.reference and not first:
+            continue  # told of the other group
+        against = tested * gap.value * (-1 if low else 1) < 0
+        # Fewer tests and a higher yield, plain and at equal probability: the robust outcome test.
+        robust = against and item.p_value < CLEAR and item.difference.value * gap.value > 0
+        bars = ("stricter", "laxer") if low else ("higher", "lower")
+        bar, often = (bars[1], "more") if tested > 0 else (bars[0], "fewer")
+        plain = "The plain rates differ in the same way. " * robust
+        if not against:
+            text = (
+                "This is nearer to a comparison at the margin than the plain rates, as far as the "
+                "features describe what the decision was based on. A feature that drives testing "
+                "and is unrelated to risk can cause it as well."
+            )
+        elif low:
+            text = (
+                f"{plain}Testing prefers low risk here: together with {often} tests at equal "
+                f"features, this points to a {bar} bar for this group, as far as the features "
+                "describe what the decision was based on."
+            )
+        else:
+            text = (
+                f"{plain}Together with {often} tests at equal features, the signs point to a {bar} "
+                "bar for this group."
+            )
+        more = "more" if gap.value > 0 else "less"
+        yield told(
+            f"{bar}-bar" if against else "yield-at-margin",
+            "serious" if robust else "caution",
+            "yield",
+            f"At equal testing probability, tests of group {item.group} are positive {more} often",
+            f"Difference {points_of(gap)}. {text}",
+            (item.group,),
+            difference=gap,
+            plain=item.difference,
+            robust=robust,
+        )
+
+
+def about_prevalence(audit: Audit) -> Iterator[Finding]:
+    """How common the outcome is, and where the record hides more of it."""
+    if not audit.prevalence or audit.extent != "some":
+        return
+    every, known = audit.prevalence[0], audit.from_known
+    names = ("recorded", "tested_only", "doubly_robust", "within", "bounds", "limits")
+    values: dict[str, Any] = {name: getattr(every, name) for name in names}
+    found, inside = every.doubly_robust, every.within
+    low, high = map(percent, every.bounds)
+    anyway = f"Without any {'other ' * known}assumption it lies between {low} and {high}."
+    if found.estimable:
+        key, severity = "prevalence", "note"
+        headline = (
+            f"The record shows {percent(every.recorded.value)}, the estimate for everybody is "
+            f"{percent(found.value)}"
+        )
+        rests = "rests on the known prevalence" if known else EXPLAINED
+        text = (
+            f"Doubly robust, {within(found)}; among the tested {percent(every.tested_only.value)}. "
+            f"It {rests}. {anyway}"
+        )
+    else:
+        key, severity = "prevalence-unknown", "caution"
+        headline = "How common the outcome is cannot be estimated for everybody"
+        reach = ""
+        if inside.estimable:
+            near, far = map(percent, every.limits)
+            reach = (
+                f"Of those within reach it is {percent(inside.value)} ({within(inside)}), and of "
+                f"everybody between {near} and {far}, whatever the others are like. "
+            )
+        text = f"{sentence(found.reason)}. {reach}{anyway}"
+    yield told(key, severity, "prevalence", headline, text, **values, known=known)
+    hidden = audit.hidden_gap
+    if hidden is None or not hidden.p_value < CLEAR:
+        return
+    more, less = hidden.pair
+    shares = {p.group: p.hidden for p in audit.prevalence if p.group in hidden.pair}
+    if shares[more].value - shares[less].value >= audit.least_difference:
+        rates = audit.stated_rates
+        yield told(
+            "hidden-unequal",
+            "caution",
+            "prevalence",
+            f"{'The record' if rates else 'Counting the untested as negative'} hides more in group "
+            f"{more} than in group {less}",
+            f"{share_of(shares[more])} of the outcomes in group {more}, {share_of(shares[less])} "
+            f"in group {less}, by the doubly robust estimate.",
+            hidden.pair,
+            shares=shares,
+            rates=rates,
+        )
+
+
+def about_errors(audit: Audit) -> Iterator[Finding]:
+    """What it means that a test may err."""
+    found = audit.test_errors
+    if found is None:
+        return
+    every, known = audit.prevalence[0].doubly_robust, audit.from_known
+    if found.stated:
+        cut, taken = every.estimable and every.value in (0, 1), ""
+        if every.estimable and not known:
+            taken = (
+                f"Taken at its word, the test gives {percent(found.as_shown.value)} of people with "
+                f"the outcome; at these rates it is {percent(every.value)} ({within(every)}). "
+            )
+            if cut:
+                taken += (
+                    "The results are about what such a test would show if nobody, or everybody, "
+                    "had the outcome: the estimate is cut off there. "
+                )
+        yield told(
+            "test-errs",
+            "caution" if cut else "note",
+            "prevalence",
+            f"Numbers are corrected for a test that errs: {found.stated}",
+            f"{taken}{ASSUMPTION} Neither the rates nor this can be seen in the table.",
+            rates=found.stated,
+            as_shown=found.as_shown,
+            corrected=every,
+            known=known,
+        )
+    if found.pair is None or not found.p_value < CLEAR:
+        return
+    more, less = found.pair
+    high, low = (found.prevalence[name].value for name in found.pair)
+    if high - low >= audit.least_difference:
+        yield told(
+            "test-could-explain",
+            "caution" if found.equal_at > NEAR else "note",
+            "prevalence",
+            f"A test that finds less in group {less} could be why the outcome looks rarer there",
+            f"{percent(low)} in group {less}, {percent(high)} in group {more}. Both would be the "
+            f"same if, of the cases there are, the test found {number(found.equal_at, 2)} times as "
+            f"many in group {less} as in group {more}, without false alarms. Nothing in the table "
+            "tells how much a test misses.",
+            found.pair,
+            prevalence=found.prevalence,
+            equal_at=found.equal_at,
+        )
+
+
+def about_independence(audit: Audit) -> Iterator[Finding]:
+    """Does the outcome depend on the group at equal features?"""
+    found = audit.independence
+    if found is None:
+        return
+    if isnan(found.p_value):
+        yield told(
+            "independence-untested",
+            "caution",
+            "outcome",
+            "Whether the outcome depends on the group could not be checked",
+            f"{sentence(found.reason)}. Methods that assume it does not (DCEM) rest on something "
+            "unchecked here.",
+            reason=found.reason,
+        )
+        return
+    usable = {name: e for name, e in found.odds_ratio.items() if e.estimable}
+    if found.p_value >= CLEAR:
+        limits = [found.detectable[name] for name in usable]
+        least, most = ratio(min(limits)), ratio(max(limits))
+        unseen = f"depending on the group, odds ratios of {least} to {most}"
+        if least == most:
+            unseen = f"an odds ratio of {least}"
+        yield told(
+            "no-dependence-seen",
+            "note",
+            "outcome",
+            "No sign that the outcome depends on the group at equal features",
+            f"Among the tested, {p_value(found.p_value)}. That is not a proof: {unseen} could have "
+            "gone unnoticed, and only tested people could be asked.",
+            p_value=found.p_value,
+            least=min(limits),
+            most=max(limits),
+        )
+        return
+    far = [name for name, e in usable.items() if e.low > FAR or e.high < 1 / FAR]
+    named = far or [name for name, e in usable.items() if e.excludes(1)]
+    agree = all(p < CLEAR for p in found.each.values())
+    ratios = {name: usable[name] for name in named}
+    each = each_named(
+        ratios, lambda e: f"odds ratio {ratio(e.value)} ({ratio(e.low)} to {ratio(e.high)})"
+    )
+    yield told(
+        "depends-on-group",
+        "serious" if far and agree else "caution" if agree else "note",
+        "outcome",
+        "The outcome depends on the group at equal features",
+        f"Among the tested, {p_value(found.p_value)}. {each or 'No single group stands out'}. "
+        "Methods that assume independence (DCEM and its variants) are off by about that much; or "
+        "the features lack something that differs between groups."
+        + " Not every kind of model sees it."
+        * (not agree),
+        named,
+        p_value=found.p_value,
+        odds_ratios=ratios,
+        agree=agree,
+    )
+
+
+def about_sensitivity(audit: Audit) -> Iterator[Finding]:
+    """How much the untested would have to differ to overturn it."""
+    for found, about in (
+        (audit.prevalence_sensitivity, "prevalence"),
+        (audit.performance_sensitivity, "performance"),
+    ):
+        if found is not None:
+            yield _stands(found.breakdown, about, audit.from_known)
+
+
+def _stands(b: Breakdown, about: str, known: bool) -> Finding:
+    conclusion, odds = f"“{sentence(b.conclusion)}”", starting_odds(known)
+    weak = b.with_interval < FRAGILE
+    if isnan(b.value):
+        key, severity = "not-tried", "note"
+        headline, text = f"{conclusion} could not be put to the test", f"{b.reason}."
+    elif b.with_interval <= 1:
+        key, severity = "not-clear", "note"
+        headline = f"{conclusion} is not clear to begin with"
+        text = (
+            f"Even if the odds of untested people are {odds}, the interval allows for no "
+            "difference at all."
+        )
+    elif b.value == inf and b.with_interval == inf:
+        key, severity = "holds-anyway", "fine"
+        headline = f"{conclusion} holds whatever the untested are like"
+        text = "Even the limits without any assumption leave it standing."
+    else:
+        key, severity = ("fragile", "caution") if weak else ("stands", "note")
+        turns, gives_way = (
+            "any size" if value == inf else ratio(value) for value in (b.value, b.with_interval)
+        )
+        headline = f"{conclusion} stands up to an odds ratio of {gives_way}"
+        text = (
+            f"If the odds of untested people differ from {odds} by that factor, the interval no "
+            f"longer excludes the opposite; at {turns} the estimate itself turns."
+            + " That is little."
+            * weak
+        )
+    values: dict[str, Any] = {"conclusion": b.conclusion, "value": b.value}
+    values |= {"interval": b.with_interval, "reason": b.reason, "known": known}
+    return told(key, severity, about, headline, text, **values)
+
+
+def about_tests_needed(audit: Audit) -> Iterator[Finding]:
+    """Whether more tests would tell how common the outcome is."""
+    short = {n.group: n for n in audit.needed if n.more > 0}
+    if short and audit.extent == "some":
+        precision = next(iter(short.values())).precision
+        yield told(
+            "tests-needed",
+            "note",
+            "prevalence",
+            "More tests would tell how common the outcome is, to within "
+            f"{100 * precision:g} percentage points",
+            "At random among the people of the group: "
+            f"{each_named(short, lambda one: f'{one.more:,} more')}.",
+            tuple(short),
+            precision=precision,
+            tests=short,
+        )
