@@ -5,8 +5,8 @@
     python experiments/monitor.py show
 
 `monitor.csv`: a model is fitted to 4,000 visits and judged; then a new table comes in which nothing
-or one thing has changed (`CHANGES`), of 1,000 visits, where nothing changed of 4,000 too, of one
-visit per person or of up to four. Counted are alarms by kind and answers, and how often the
+or one thing has changed (`CHANGES`), of 1,000 visits (`SIZES`: of more too), of one visit per
+person or of up to four. Counted are alarms by kind and answers, and how often the
 intervals of the new prevalence, AUC and calibration in the large hold the truth of the new world,
 known from 20,000 people. Where nothing changed, `any_alarm` is the rate of false alarms, all four
 questions together.
@@ -36,6 +36,7 @@ from _record import RESULTS, finished, record
 
 FITTED, NEW, MANY = 4_000, 1_000, 20_000
 PARTS = {"parts": ("linear",)}  # of the ensemble: quick, calibrated, and right but for a bend
+GROUP = "outcome's relation in one group"
 CHANGES: dict[str, dict[str, Any]] = {
     "nothing": {},
     "nothing, several visits": {"visits": 4},
@@ -45,8 +46,13 @@ CHANGES: dict[str, dict[str, Any]] = {
     "testing of one group": {"policy_m": -0.8},
     "outcome more common": {"level": 0.6},
     "outcome's relation": {"relation": 0.7},
-    "outcome's relation in one group": {"relation_m": 0.8},
+    GROUP: {"relation_m": 0.8},
     "results late": {"late": True},
+}
+SIZES = {
+    "nothing": (NEW, FITTED),
+    "nothing, several visits": (NEW, FITTED),
+    GROUP: (NEW, 2_000, FITTED),
 }
 KINDS = ("who-comes", "who-is-tested", "what-is-found", "late-results", "recalibrate", "refit")
 
@@ -116,7 +122,7 @@ def watched(several: int, seed: int) -> list[dict[str, Any]]:
             encoder=model.encoder,
         )
         truths = _truths(model, many)
-        for size in (NEW, FITTED)[: 1 + name.startswith("nothing")]:
+        for size in SIZES.get(name, (NEW,)):
             new = visits(size, [seed, size, len(name)], **world)
             table = read_table(new, model.roles_of_new, encoder=model.encoder)
             found = monitor_model(model, table, random_state=seed)

@@ -27,14 +27,17 @@ from dcem.table.messages import DataWarning, InputError
 ROLES = Roles(label="y", tested="tested", group="sex", time="day")
 
 
-def table(n: int, seed: int, *, shift=0.0, policy=0.0, relation=0.0, level=0.0, late=False):
+def table(
+    n: int, seed: int, *, shift=0.0, policy=0.0, relation=0.0, of_m=0.0, level=0.0, late=False
+):
     """Who comes, who is tested, what is found: each can change by itself."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3)) + np.array([shift, 0, 0])
     sex = rng.choice(["f", "m"], n)
     ward = rng.choice(["er", "icu", "rare"], n, p=[0.6, 0.397, 0.003])
     day = rng.integers(0, 365, n)
-    y = rng.random(n) < expit(-1 + level + X[:, 0] * (1 - relation) + 0.7 * X[:, 1])
+    slope = 1 - relation - of_m * (sex == "m")
+    y = rng.random(n) < expit(-1 + level + X[:, 0] * slope + 0.7 * X[:, 1])
     chance = expit(0.2 + 0.6 * X[:, 0] - 0.5 * (sex == "m") + policy)
     tested = rng.random(n) < np.where(late & (day > 340), 0.1, 1) * chance
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -199,6 +202,23 @@ def test_each_change_is_called_by_its_name(model, world, key, verdict):
     found = watched(model, **world)
     assert key in keys(found)
     assert found.answer == verdict
+
+
+def test_one_group_that_is_no_longer_served_is_named(model):
+    found = watched(model, of_m=1.3)
+    clear = {(one.about, one.of) for one in found.changes if one.clear}
+    assert {("auc", "m"), ("slope", "m")} <= clear
+    assert not {one for one in clear if one[1] == "f"}
+    verdict = next(finding for finding in found.findings if finding.key == "refit")
+    assert "m" in verdict.groups
+
+
+def test_only_a_lower_auc_is_asked_for(model):
+    better = watched(model, relation=-2.0)
+    auc = better.about("auc")[0]
+    assert auc.difference.low > 0
+    assert (auc.p_value, auc.clear) == (pytest.approx(1.0), False)
+    assert better.about("slope")[0].now.value > 1.2
 
 
 def test_a_prevalence_that_was_stated_does_not_hide_a_change():

@@ -64,6 +64,7 @@ def without_small_cells(judged: Judgement, withheld: Collection[str]) -> Judgeme
         xauc=rounded(judged.xauc),
         when_acting={name: lost(found) for name, found in judged.when_acting.items()},
         calibration_in_the_large=lost(judged.calibration_in_the_large),
+        calibration_slope=lost(judged.calibration_slope),
         roc_curves={k: v for k, v in judged.roc_curves.items() if not about(k)},
         calibration_curves={k: v for k, v in judged.calibration_curves.items() if not about(k)},
         decision_curves={k: v for k, v in judged.decision_curves.items() if not about(k)},

@@ -213,6 +213,7 @@ def judge(
             evaluator, target, scored.score, n_resamples, random_state
         ),
         calibration_in_the_large=evaluator.calibration_in_the_large(target, scored.score),
+        calibration_slope=evaluator.calibration_slope(target, scored.score),
         precision_at_capacity={
             share: evaluator.precision_at_capacity(target, rank, share) for share in CAPACITIES
         },

@@ -83,6 +83,8 @@ class Judgement:
     roc_curves: Mapping[str, Curve]  # by group
     calibration_curves: Mapping[str, CalibrationPoints]  # EVERYBODY, then by group
     decision_curves: Mapping[str, DecisionCurve]  # EVERYBODY, then by group
+    # of the outcome's log-odds in those of the score, 1 where risks are right; EVERYBODY, groups
+    calibration_slope: Mapping[str, Estimate] = field(default_factory=dict)
     # What a lender asks; None unless it was asked for.
     gini: Estimate | None = None
     ks: Estimate | None = None

@@ -22,7 +22,7 @@ group, those who were tested do not differ from those who were not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import combinations, permutations
@@ -260,13 +260,21 @@ class Evaluator:
 
     def calibration_in_the_large(self, target: str, score: np.ndarray) -> dict[str, Estimate]:
         """Mean score minus estimated share of positives: everybody, then each group."""
+        return self._of_each(measures.calibration_in_the_large, target, score)
+
+    def calibration_slope(self, target: str, score: np.ndarray) -> dict[str, Estimate]:
+        """Slope of the outcome's log-odds in those of the score: everybody, then each group."""
+        return self._of_each(measures.calibration_slope, target, score)
+
+    def _of_each(
+        self, measure: Callable[..., Statistic], target: str, score: np.ndarray
+    ) -> dict[str, Estimate]:
         found = {}
         for group in (None, *self.problem.group_names):
             if not self.rows_of(group).any() or (group and self.problem.n_groups == 1):
                 continue
             of = self.masses[target].among(self.rows_of(group))
-            value = measures.calibration_in_the_large(score, of)
-            found[group or EVERYBODY] = self.told(value, self.lacking(target, group))
+            found[group or EVERYBODY] = self.told(measure(score, of), self.lacking(target, group))
         return found
 
     def net_benefit(

@@ -70,6 +70,7 @@ class Judged:
     target: str  # as in a comparison: "dr" or "tested"
     auc: Mapping[str, Estimate]
     calibration_in_the_large: Mapping[str, Estimate]
+    calibration_slope: Mapping[str, Estimate]
 
 
 @dataclass(frozen=True)
@@ -140,8 +141,8 @@ class Baseline:
             one = judgements.get(target)
             if one is not None and one.auc.estimable:
                 auc = {EVERYBODY: one.auc, **one.group_auc}
-                off = dict(one.calibration_in_the_large)
-                return replace(self, judged=Judged(target, auc, off))
+                off, slope = dict(one.calibration_in_the_large), dict(one.calibration_slope)
+                return replace(self, judged=Judged(target, auc, off, slope))
         return self
 
     def to_plain(self) -> dict[str, Any]:
@@ -169,6 +170,7 @@ class Baseline:
             judged["target"],
             _estimates(judged["auc"]),
             _estimates(judged["calibration_in_the_large"]),
+            _estimates(judged.get("calibration_slope", {})),
         )
         return cls(**told)
 

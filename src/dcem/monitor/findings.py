@@ -88,8 +88,8 @@ def _worse(one: Change) -> str:
 
 def _off(one: Change) -> str:
     if one.about == "slope":
-        how = "extreme" if one.now.value < 1 else "alike"
-        return f"risks are too {how} (slope {one.now:ratio})"
+        how = "extreme" if one.difference.value < 0 else "alike"
+        return f"{_whom(one)}: risks are too {how} (slope {one.now:ratio})"
     side = "high" if one.difference.value > 0 else "low"
     by = decimal(100 * abs(one.difference.value), 1)
     return f"{_whom(one)}: risks are {by} percentage points too {side}"

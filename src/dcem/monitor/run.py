@@ -11,10 +11,10 @@ now. What is uncertain about that model is one more influence.
 
 *What is found.* The doubly robust prevalence of now minus that of then.
 
-*Does the model hold.* Doubly robust AUC, mean risk minus share of positives (everybody and groups)
-and calibration slope. The first two are held against what they were in a comparison, where the
-model was judged; otherwise risks against what is found now, knowing how uncertain what was found
-then is.
+*Does the model hold.* Doubly robust AUC, mean risk minus share of positives and calibration slope,
+of everybody and of groups. They are held against what they were in a comparison, where the model
+was judged, everybody's slope against 1; otherwise risks against what is found now, knowing how
+uncertain what was found then is. Only a lower AUC is asked for, in a one-sided test.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from math import nan
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 
-from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds
-from dcem.estimation.influence import People, Statistic, Z, kish, two_sided
+from dcem.estimation.influence import People, Z, kish, two_sided
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.outcomes import POPULATION
 from dcem.estimation.periods import late_results
@@ -296,14 +295,11 @@ def _holds(
         elif key == EVERYBODY:  # it was right then, as far as what was found then is certain
             difference = _doubted(off, then.doubt["calibration"])
         found.append(_change("calibration", key, was, off, difference))
-    why = judge.lacking(target)
-    slope = Statistic(nan, np.zeros(len(score)))
-    if not why:
-        slope = measures.calibration_slope(score, judge.masses[target])
-    now = slope.estimate(judge.person) if not why else Estimate(nan, reason=why)
-    right = Estimate(1.0, 1.0, 1.0)
-    difference = _doubted(now.minus(right), then.doubt["slope"])
-    found.append(_change("slope", EVERYBODY, right, now, difference))
+    for key, slope in judge.calibration_slope(target, score).items():
+        was, doubt = before.calibration_slope.get(key, unknown) if before else unknown, 0.0
+        if key == EVERYBODY:  # it was made to be right
+            was, doubt = Estimate(1.0, 1.0, 1.0), then.doubt["slope"]
+        found.append(_change("slope", key, was, slope, _doubted(slope.minus(was), doubt)))
     return found
 
 
@@ -315,7 +311,8 @@ def _doubted(found: Estimate, error: float) -> Estimate:
 def _change(about: str, of: str, then: Estimate, now: Estimate, difference: Estimate) -> Change:
     """A number then and now; whether it is clear is told when all of its question are known."""
     error = standard_error(difference)
-    p = two_sided(difference.value / error) if error > 0 else nan
+    z = difference.value / error if error > 0 else nan
+    p = float(norm.cdf(z)) if about == "auc" else two_sided(z)  # only a lower AUC is an alarm
     return Change(about, of, then, now, difference, p, False)
 
 
