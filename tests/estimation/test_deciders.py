@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from scipy.special import expit
+from scipy.stats import norm
 
 from dcem.estimation import instrument as iv
 from dcem.estimation.contraction import contraction
@@ -18,11 +19,12 @@ from dcem.metrics import auc
 from dcem.table.labels import SelectiveLabels
 
 
-def world(seed: int, n: int = 3000, deciders: int = 8, **changed: float):
+def world(seed: int, n: int = 3000, deciders: int = 8, test: str | float = 1.0, **changed: float):
     """People, of whom deciders see more than the features show.
 
     `sick`: whether every other decider gets sicker people; `turned`: whether half of the deciders
-    prefer one group and half the other; `often`: how much all of them test.
+    prefer one group and half the other; `often`: how much all of them test. `test` is stated of its
+    sensitivity.
     """
     rng = np.random.default_rng(seed)
     X, seen = rng.normal(size=(n, 2)), rng.normal(size=n)
@@ -39,6 +41,7 @@ def world(seed: int, n: int = 3000, deciders: int = 8, **changed: float):
         np.where(tested, y, np.nan),
         group=np.array(["a", "b"])[group],
         decider=[f"clinic {code}" for code in who],
+        test_sensitivity=test,
     )
     return problem, y
 
@@ -146,6 +149,20 @@ def test_bounds_hold_the_truth_where_the_features_do_not_explain_testing():
     acted = problem.X[:, 0] > 0.5
     reached = iv.acting_bounds(made, people, acted)["true_positive_rate"]
     assert reached.low.low < y[acted].sum() / y.sum() < reached.high.high
+
+
+def test_an_uncertain_test_widens_the_bounds_by_what_it_moves_them():
+    """Of a test that misses some and invents nobody the least prevalence is that of results / s."""
+    unsure = world(1, n=1500, test=".7-.9")[0]
+    stated = unsure.imperfect_test.stated[0]
+    s, error = stated.value, stated.error
+    exact = world(1, n=1500, test=s)[0]
+    people, everybody = People.of(exact), np.ones(len(exact), bool)
+    low, wide = (iv.prevalence_bounds(fitted(one), people, everybody) for one in (exact, unsure))
+    assert wide.low.value == pytest.approx(low.low.value)
+    moved = low.low.value * s * (1 / (s - error) - 1 / (s + error)) / 2 * norm.ppf(0.975)
+    plain = low.low.value - low.low.low
+    assert wide.low.value - wide.low.low == pytest.approx(np.hypot(plain, moved), rel=0.01)
 
 
 def test_levels_rest_on_other_people():

@@ -18,7 +18,8 @@ choice was the best, and only its width pays for a bad one (Ji, Lei and Spector 
 
     f_s(x) + 1{z = s} / P(z = s | x) * (y t - f_s(x)),    f_z(x) = P(tested positive | x, z),
 
-with a normal interval, and the outer limits of both ends hold the truth 95 times in 100.
+with a normal interval, and the outer limits of both ends hold the truth 95 times in 100. Where
+tests err, y is its unbiased stand-in, and what is uncertain about the stated rates moves both ends.
 
 Many deciders are taken together in *levels*, from those who test little to those who test much, by
 what they do to other people than the one at hand.
@@ -31,8 +32,8 @@ et al., "Covariate-assisted bounds on causal effects with instrumental variables
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import inf
 from typing import Any
@@ -44,7 +45,14 @@ from dcem.estimation.deciders import comparable
 from dcem.estimation.influence import People, Statistic
 from dcem.estimation.measures import auc
 from dcem.estimation.nuisance_learners import candidates
-from dcem.estimation.outcomes import Masses, seen_outcomes, true_risk
+from dcem.estimation.outcomes import (
+    Masses,
+    Moved,
+    at_other_rates,
+    seen_outcomes,
+    true_risk,
+    uncertain,
+)
 from dcem.estimation.ranking import RankedScore
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
@@ -88,6 +96,7 @@ class Instrument:
     cleared: np.ndarray  # [n, levels] P(tested negative | x, a, level)
     tested: np.ndarray  # [n]
     y: np.ndarray  # [n] the outcome of the tested, 0 of others
+    moved: tuple[Moved, ...] = ()  # by the stated rates of a test
 
     @property
     def within(self) -> np.ndarray:
@@ -201,17 +210,14 @@ def fit_instrument(
         for code in range(len(names)):
             each = finds.at(known.as_group(code))[MIXED][rows]
             tested[rows, code], results[rows, code] = each[:, 1] + each[:, 2], each[:, 2]
-    risk = [true_risk(problem, one) for one in (results / tested).T]
-    found = tested * np.stack(risk, axis=1)
-    made = Instrument(
-        names,
-        level,
-        chance,
-        found,
-        tested - found,
-        problem.tested.astype(float),
-        seen_outcomes(problem),
-    )
+
+    def at(problem: SelectiveLabels) -> Instrument:
+        risk = [true_risk(problem, one) for one in (results / tested).T]
+        found = tested * np.stack(risk, axis=1)
+        seen = problem.tested.astype(float), seen_outcomes(problem)
+        return Instrument(names, level, chance, found, tested - found, *seen)
+
+    made = replace(at(problem), moved=at_other_rates(problem, at))
     return made if made.within.any(axis=0).sum() > 1 else None
 
 
@@ -272,8 +278,12 @@ def levels(
 
 def prevalence_bounds(instrument: Instrument, people: People, among: np.ndarray) -> Ends:
     """How common the outcome is among some rows (a mask)."""
-    low, high = (people.mean(end, among) for end in (instrument.least, instrument.most))
-    return _bounds(people, [low, high])
+    return _bounds(
+        instrument,
+        people,
+        lambda one: people.mean(one.least, among),
+        lambda one: people.mean(one.most, among),
+    )
 
 
 def auc_bounds(
@@ -282,11 +292,11 @@ def auc_bounds(
     """The AUC of a score: all risks between the ends are tried, and the worst and best kept."""
     mine = np.ones(len(score), bool) if among is None else among
     ranked = RankedScore(score, people.weight)
-    ends = [
-        ranked.auc(ranked.adversary(instrument.least, instrument.most, mine, up), mine)
-        for up in (False, True)
-    ]
-    return _bounds(people, ends)
+
+    def end(one: Instrument, up: bool) -> Statistic:
+        return ranked.auc(ranked.adversary(one.least, one.most, mine, up), mine)
+
+    return _bounds(instrument, people, partial(end, up=False), partial(end, up=True))
 
 
 def gain_bounds(
@@ -299,12 +309,13 @@ def gain_bounds(
     the worst and the best case are thresholds of F - G.
     """
     by_gain = RankedScore(score - other, people.weight)
-    ends = []
-    for up in (False, True):
-        risk = _extreme(by_gain, score - other, instrument, up)
+
+    def end(one: Instrument, up: bool) -> Statistic:
+        risk = _extreme(by_gain, score - other, one, up)
         masses = Masses(people.weight * risk, people.weight * (1 - risk))
-        ends.append(auc(score, masses) - auc(other, masses))
-    return _bounds(people, ends, least=-1.0)
+        return auc(score, masses) - auc(other, masses)
+
+    return _bounds(instrument, people, partial(end, up=False), partial(end, up=True), least=-1.0)
 
 
 def _extreme(ranked: RankedScore, gain: np.ndarray, instrument: Instrument, up: bool) -> np.ndarray:
@@ -328,22 +339,28 @@ def _extreme(ranked: RankedScore, gain: np.ndarray, instrument: Instrument, up: 
 
 def acting_bounds(instrument: Instrument, people: People, acted: np.ndarray) -> dict[str, Ends]:
     """Of acting on some people (a mask [n]): the share of positives reached, and precision."""
-    low, high = instrument.least, instrument.most
-    reached = [
-        people.quotient(acted * mine, acted * mine + ~acted * others)
-        for mine, others in ((low, high), (high, low))
-    ]
-    right = [people.mean(end, acted) for end in (low, high)]
+
+    def reached(one: Instrument, up: bool) -> Statistic:
+        mine, others = (one.most, one.least) if up else (one.least, one.most)
+        return people.quotient(acted * mine, acted * mine + ~acted * others)
+
     return {
-        "true_positive_rate": _bounds(people, reached),
-        "precision": _bounds(people, right),
+        "true_positive_rate": _bounds(
+            instrument, people, partial(reached, up=False), partial(reached, up=True)
+        ),
+        "precision": prevalence_bounds(instrument, people, acted),
     }
 
 
-def _bounds(people: People, ends: Sequence[Statistic], least: float = 0.0) -> Ends:
+def _bounds(
+    instrument: Instrument,
+    people: People,
+    *ends: Callable[[Instrument], Statistic],
+    least: float = 0.0,
+) -> Ends:
     """Both ends with intervals, cut off where the number cannot be: at `least` and 1."""
     low, high = (
         Estimate(*np.clip((one.value, one.low, one.high), least, 1).tolist())
-        for one in map(people.interval, ends)
+        for one in (people.interval(uncertain(end, instrument)) for end in ends)
     )
     return Ends(low, high)

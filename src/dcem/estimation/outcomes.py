@@ -55,7 +55,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isinf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -140,8 +140,16 @@ class Masses:
         return Masses(self.positive * chosen, self.negative * others, moved)
 
 
-def uncertain(number: Callable[[Any], Statistic], of: Masses | Unseen) -> Statistic:
-    """A number of masses or outcomes that knows how uncertain the stated rates are."""
+class Movable(Protocol):
+    """What stated rates that are uncertain move."""
+
+    @property
+    def moved(self) -> tuple[Moved, ...]:
+        """By each of them."""
+
+
+def uncertain(number: Callable[[Any], Statistic], of: Movable) -> Statistic:
+    """A number, of masses or outcomes say, that knows how uncertain the stated rates are."""
     found = number(of)
     for one in of.moved:
         step = (number(one.up).value - number(one.down).value) / 2
