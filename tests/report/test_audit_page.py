@@ -15,15 +15,17 @@ from dcem.metrics.estimate import Estimate
 from dcem.report.audit import SECTIONS, audit_document
 from dcem.report.audit_opening import opening
 from dcem.report.document import WITHHELD, Missing, Name, Table, cells
-from dcem.report.figures import audit as figures
-from dcem.report.findings import TOGETHER, listed_findings
+from dcem.report.figures import people
+from dcem.report.parts import TOGETHER, listed_findings
+from dcem.report.sensitivity import draw_performance, draw_prevalence, draw_testing
 from dcem.report.style import inline_svg
 from dcem.report.to_html import to_html
 from dcem.report.to_json import to_json
 from dcem.report.to_markdown import to_markdown
 from dcem.table.labels import SelectiveLabels
 
-FIGURES = (figures.risk, figures.overlap, figures.calibration, figures.prevalence)
+FIGURES = (people.risk, people.overlap, people.calibration, people.prevalence)
+CURVES = (draw_testing, draw_prevalence, draw_performance)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +105,7 @@ def test_page_fetches_nothing_and_says_no_nan(page, document) -> None:
 
 
 def test_figures_are_valid_and_described(found) -> None:
-    for draw in (*FIGURES, *figures.SENSITIVITY):
+    for draw in (*FIGURES, *CURVES):
         drawing = draw(found)
         ElementTree.fromstring(inline_svg(drawing))
         assert drawing.description

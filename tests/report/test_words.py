@@ -8,7 +8,7 @@ import dcem
 from dcem.audit.wording import TO_DO
 from dcem.compare.findings import KEYS
 from dcem.report.compare import compare_document
-from dcem.report.findings import TOGETHER
+from dcem.report.parts import TOGETHER
 from dcem.report.to_html import to_html
 from dcem.report.to_markdown import to_markdown
 from dcem.report.words import FIELDS, speak

@@ -16,8 +16,8 @@ from rich.console import Console
 
 from dcem.metrics.estimate import Estimate
 from dcem.report import document as doc
-from dcem.report.cells import written
 from dcem.report.compare import compare_document
+from dcem.report.document import written
 from dcem.report.to_html import to_html
 from dcem.report.to_json import to_json
 from dcem.report.to_markdown import to_markdown

@@ -3,43 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from math import isnan
 
 from dcem.audit import without_small_cells
-from dcem.audit.results import HIDDEN, AtRates, Audit
+from dcem.audit.results import HIDDEN, Audit, GroupCounts, Yield
 from dcem.estimation.overlap import HARDLY, SELDOM
 from dcem.estimation.results import EVERYBODY
-from dcem.extras import made_with
 from dcem.report import bounds
-from dcem.report.audit_deciders import deciders
 from dcem.report.audit_opening import opening
-from dcem.report.audit_sensitivity import sensitivity
+from dcem.report.deciders import deciders
 from dcem.report.document import (
     NOTHING,
-    WITHHELD,
     Block,
     Cell,
-    Code,
-    Count,
     Document,
     DotRow,
     Dots,
-    Facts,
     Figure,
     Fold,
     Name,
-    Section,
     Table,
-    Terms,
-    Text,
+    chance,
     estimate,
+    listing,
+    share,
     table,
 )
 from dcem.report.drivers import side_by_side
-from dcem.report.figures import audit as draw
-from dcem.report.findings import listed_findings, no_milder
+from dcem.report.figures import people as draw
+from dcem.report.parts import advice, audit_page, counted_rows
+from dcem.report.sensitivity import sensitivity
 from dcem.text import count, number, p_value
 
 MOST_DRIVERS = 12
@@ -58,83 +52,33 @@ def audit_document(
     """
     if not (small_cells or audit.withheld):
         audit = without_small_cells(audit)
-    facts = _facts(audit, data or {})
-    findings, first = listed_findings(audit.findings), opening(audit)
-    columns = [*(driver.column for driver in audit.drivers), *audit.suspicious]
-    return Document(
-        title=title,
-        lead=lead(audit, (data or {}).get("group", "")),
-        opening=replace(first, verdict=no_milder(first.verdict, findings)),
-        findings=findings,
-        sections=(
-            *(
-                Section(key, heading, tuple(blocks))
-                for key, heading, make in SECTIONS
-                if (blocks := [block for block in make(audit) if block is not None])
-            ),
-            Section("made", "How it was made", (Facts(facts),)),
-        ),
-        footer="Made with dcem. No individual row is on this page.",
-        names=frozenset([*(item.group for item in audit.counts), *columns]),
-        data={"made": facts, **vars(audit)},
-    )
-
-
-def _facts(audit: Audit, data: Mapping[str, str]) -> dict[str, str]:
-    """What made this audit."""
-    return {
-        **data,
-        **audit.configuration,
-        "learners": "; ".join(f"{what}: {who}" for what, who in audit.learners.items()),
-        "versions": data.get("versions") or made_with(),
-    }
-
-
-def lead(audit: Audit, column: str = "") -> str:
-    """What was looked at, in one line; `column` says the group."""
-    total = audit.total
-    groups = f" in {len(audit.counts)} groups" if audit.grouped else ""
-    groups += f" (`{column}`)" * bool(groups and column)
-    tested = "" if total.tested == HIDDEN else f", {count(total.tested)} tested"
-    hidden = " Counts under ten are withheld, and what would give them away." * bool(audit.withheld)
-    return f"{count(total.rows)} rows{groups}{tested}.{hidden}"
-
-
-def _figure(make: Callable[[Audit], object], audit: Audit) -> Figure:
-    return Figure(partial(make, audit))
-
-
-def _count(value: int) -> Cell:
-    return WITHHELD if value == HIDDEN else Count(value)
+    made = ((key, heading, make(audit)) for key, heading, make in SECTIONS)
+    columns = [driver.column for driver in audit.drivers]
+    return audit_page(audit, title, data or {}, opening(audit), made, columns, of="tested")
 
 
 def testing(audit: Audit) -> Iterator[Block]:
     """Counts and rates per group."""
     by_name = {item.group: item for item in audit.testing}
-    rows: list[tuple[Cell, ...]] = []
-    for item in audit.counts:
-        found = by_name[item.group]
-        hidden = HIDDEN in (item.tested, item.rows)
-        counted = "" if hidden else f"{count(item.tested)} of {count(item.rows)}"
-        cells = [Name(item.group), estimate(found.crude, "percent", counted)]
+
+    def row(item: GroupCounts) -> dict[str, Cell]:
+        found, hidden = by_name[item.group], HIDDEN in (item.tested, item.rows)
+        beside = "" if hidden else f"{count(item.tested)} of {count(item.rows)}"
+        cells = {"group": Name(item.group), "crude rate": estimate(found.crude, "percent", beside)}
         if audit.grouped:
-            lost = not found.difference.estimable
-            cells += [
-                NOTHING if lost else estimate(found.equal, "percent"),
-                NOTHING if lost else estimate(found.others, "percent"),
-                estimate(found.difference, "points"),
-            ]
-        rows.append(tuple(cells))
-    columns: tuple[str, ...] = ("group", "crude rate")
-    if audit.grouped:
-        columns += ("at equal features", audit.others, "difference")
+            known = found.difference.estimable
+            cells["at equal features"] = estimate(found.equal, "percent") if known else NOTHING
+            cells[audit.others] = estimate(found.others, "percent") if known else NOTHING
+            cells["difference"] = estimate(found.difference, "points")
+        return cells
+
     note = (
         f"Equal features: the group and {audit.others}, averaged over the features that both "
         "have (overlap weights), and the difference between them."
     )
-    yield table("", columns, rows, note=note if audit.grouped else "")
+    yield listing("", map(row, audit.counts), note=note if audit.grouped else "")
     if audit.risk_curves:
-        yield _figure(draw.risk, audit)
+        yield Figure(partial(draw.risk, audit))
 
 
 def prevalence(audit: Audit) -> Iterator[Block]:
@@ -142,14 +86,15 @@ def prevalence(audit: Audit) -> Iterator[Block]:
     if not audit.prevalence:
         return
     rows = [
-        (
-            Name(item.group),
-            estimate(item.recorded, "percent"),
-            estimate(item.tested_only, "percent"),
-            estimate(item.weighted, "percent"),
-            estimate(item.doubly_robust, "percent"),
-            *(WITHHELD if isnan(bound) else estimate(bound, "percent") for bound in item.bounds),
-        )
+        {
+            "group": Name(item.group),
+            "recorded": estimate(item.recorded, "percent"),
+            "tested only": estimate(item.tested_only, "percent"),
+            "weighted": estimate(item.weighted, "percent"),
+            "doubly robust": estimate(item.doubly_robust, "percent"),
+            "at least": share(item.bounds[0]),
+            "at most": share(item.bounds[1]),
+        }
         for item in audit.prevalence
     ]
     corrected, within, explained = "", "", "features and group explain who was tested"
@@ -157,15 +102,14 @@ def prevalence(audit: Audit) -> Iterator[Block]:
         explained, within = "as below, known prevalence included", ", within what is known"
     if audit.stated_rates:
         corrected = f" All but what is recorded is corrected for the test: {audit.stated_rates}."
-    yield table(
+    yield listing(
         "",
-        ("group", "recorded", "tested only", "weighted", "doubly robust", "at least", "at most"),
         rows,
         note="Recorded: the untested count as negative. Tested only: the tested stand for "
         f"everybody. Weighted and doubly robust: {explained}. At least and at most: nothing "
         f"assumed, all untested negative or all positive{within}.{corrected}",
     )
-    yield _figure(draw.prevalence, audit)
+    yield Figure(partial(draw.prevalence, audit))
     yield from _known(audit)
     yield from _test_errors(audit)
 
@@ -174,25 +118,17 @@ def _known(audit: Audit) -> Iterator[Block]:
     """Known prevalence, beside what it would be if features explained who is tested."""
     if not audit.known:
         return
-    yield table(
+    yield listing(
         "Known prevalence",
-        (
-            "group",
-            "known",
-            "if features explain testing",
-            "difference",
-            "p-value",
-            "odds, untested over tested",
-        ),
         [
-            (
-                Name(one.group),
-                estimate(one.stated, "percent"),
-                estimate(one.estimated, "percent"),
-                estimate(one.difference, "points"),
-                NOTHING if isnan(one.p_value) else p_value(one.p_value),
-                estimate(one.odds_ratio, "ratio"),
-            )
+            {
+                "group": Name(one.group),
+                "known": estimate(one.stated, "percent"),
+                "if features explain testing": estimate(one.estimated, "percent"),
+                "difference": estimate(one.difference, "points"),
+                "p-value": chance(one.p_value),
+                "odds, untested over tested": estimate(one.odds_ratio, "ratio"),
+            }
             for one in audit.known
         ],
         note="If features explain testing: the doubly robust estimate that assumes it, held "
@@ -207,33 +143,29 @@ def _test_errors(audit: Audit) -> Iterator[Block]:
     found = audit.test_errors
     if found is None or not found.points:
         return
-    specificities = sorted({point.specificity for point in found.points}, reverse=True)
-    heads = ("test sensitivity", *(f"specificity {number(c, 2)}" for c in specificities))
 
-    def grid(caption: str, value: Callable[[AtRates], float], form: str, note: str = "") -> Table:
-        rows: dict[float, list[Cell]] = {}
+    def grid(caption: str, what: str, form: str, note: str = "") -> Table:
+        rows: dict[float, dict[str, Cell]] = {}
         for point in found.points:
-            cell = value(point)
-            row = rows.setdefault(point.sensitivity, [number(point.sensitivity, 2)])
-            row.append(NOTHING if isnan(cell) else estimate(cell, form))
-        return table(caption, heads, list(rows.values()), note=note)
+            row = rows.setdefault(
+                point.sensitivity, {"test sensitivity": number(point.sensitivity, 2)}
+            )
+            row[f"specificity {number(point.specificity, 2)}"] = estimate(
+                getattr(point, what), form
+            )
+        return listing(caption, rows.values(), note=note)
 
-    blocks = [
-        grid(
-            "Share with the outcome, everybody",
-            lambda point: point.prevalence,
-            "percent",
-            "Doubly robust, if the test has these rates in every group, whatever the features. A "
-            "dash: the results could not have come about. State what is known of the test, and all "
-            "numbers are corrected for it.",
-        )
-    ]
+    note = (
+        "Doubly robust, if the test has these rates in every group, whatever the features. A dash: "
+        "the results could not have come about. State what is known of the test, and all numbers "
+        "are corrected for it."
+    )
+    blocks = [grid("Share with the outcome, everybody", "prevalence", "percent", note)]
     if found.pair is not None:
         more, less = found.pair
         caption = f"The same, group {more} minus group {less}"
-        blocks.append(grid(caption, lambda point: point.difference, "points"))
-    caption = "AUC of the model of what a test would show"
-    blocks.append(grid(caption, lambda point: point.auc, "score"))
+        blocks.append(grid(caption, "difference", "points"))
+    blocks.append(grid("AUC of the model of what a test would show", "auc", "score"))
     yield Fold("What if the test errs?", tuple(blocks))
 
 
@@ -271,85 +203,64 @@ def over_time(audit: Audit) -> Iterator[Block]:
     ):
         if rates:
             rows = [(Name(one.group), estimate(one.difference, "points")) for one in rates]
-            compared = table("", (head, "tested, against others"), rows)
-            yield Fold(caption, (compared,))
+            yield Fold(caption, (table("", (head, "tested, against others"), rows),))
 
 
 def yields(audit: Audit) -> Iterator[Block]:
     """The outcome test."""
     if not audit.yields:
         return
-    rows: list[tuple[Cell, ...]] = []
-    for item in audit.yields:
-        cells = [Name(item.group), estimate(item.rate, "percent")]
-        if audit.grouped:
-            cells += [
-                estimate(item.difference, "points"),
-                estimate(item.at_equal_probability, "points"),
-            ]
-        rows.append((*cells, estimate(item.marginal, "percent")))
     head = "have it, of the tested" if audit.stated_rates else "positive of tested"
-    low = (
-        " Here testing prefers low risk: fewer tests and a lower rate together point to a stricter "
-        "bar for a group."
+
+    def row(item: Yield) -> dict[str, Cell]:
+        cells = {"group": Name(item.group), head: estimate(item.rate, "percent")}
+        if audit.grouped:
+            cells[f"against {audit.others}"] = estimate(item.difference, "points")
+            nearer = estimate(item.at_equal_probability, "points")
+            cells["at equal testing probability"] = nearer
+        return cells | {"least expected fifth": estimate(item.marginal, "percent")}
+
+    note = (
+        "A difference in rates alone is not yet bias: rates average over everybody tested, not "
+        "over those at the margin, and groups whose risk is distributed differently have different "
+        "rates under one and the same rule (infra-marginality). Nearer to the margin: the "
+        "difference among people who were equally likely to be tested, and the rate among the "
+        "fifth of a group's tests that was least to be expected."
     )
-    columns: tuple[str, ...] = ("group", head)
-    if audit.grouped:
-        columns += (f"against {audit.others}", "at equal testing probability")
-    yield Fold(
-        "Positive tests by group",
-        (
-            table(
-                "",
-                (*columns, "least expected fifth"),
-                rows,
-                note="A difference in rates alone is not yet bias: rates average over everybody "
-                "tested, not over those at the margin, and groups whose risk is distributed "
-                "differently have different rates under one and the same rule (infra-marginality). "
-                "Nearer to the margin: the difference among people who were equally likely to be "
-                "tested, and the rate among the fifth of a group's tests that was least to be "
-                "expected." + low * audit.prefers_low_risk,
-            ),
-        ),
-    )
+    if audit.prefers_low_risk:
+        note += (
+            " Here testing prefers low risk: fewer tests and a lower rate together point to a "
+            "stricter bar for a group."
+        )
+    yield Fold("Positive tests by group", (listing("", map(row, audit.yields), note=note),))
 
 
 def overlap(audit: Audit) -> Iterator[Block]:
     """Testing probabilities per group, and whether the model of them is right."""
     if not audit.overlap:
         return
-
-    def share(value: float) -> Cell:
-        return WITHHELD if isnan(value) else estimate(value, "percent")
-
     rows = [
-        (
-            Name(name),
-            *map(share, (*o.quantiles[::2], o.under[HARDLY], o.under[SELDOM])),
-            _count(o.tested),
-            WITHHELD if isnan(o.effective) else estimate(o.effective, "count"),
-            share(o.heaviest),
-        )
+        {
+            "group": Name(name),
+            "5 %": share(o.quantiles[0]),
+            "median": share(o.quantiles[2]),
+            "95 %": share(o.quantiles[4]),
+            "under 1 %": share(o.under[HARDLY]),
+            "under 5 %": share(o.under[SELDOM]),
+            "tested": counted_rows(o.tested),
+            "effective sample size": share(o.effective, "count"),
+            "heaviest": share(o.heaviest),
+        }
         for name, o in audit.overlap.items()
     ]
-    heads = ("group", "5 %", "median", "95 %", "under 1 %", "under 5 %", "tested")
-    yield Fold(
-        "Who could have been tested, by group",
-        (
-            table(
-                "",
-                (*heads, "effective sample size", "heaviest"),
-                rows,
-                note="Quantiles of the probability of being tested, and the share of people for "
-                "whom it is under 1 % or 5 %: hardly anybody like them was tested. Effective "
-                "sample size (Kish): of the tests, when they are weighted to represent everybody. "
-                "Heaviest: the share of the weight that the heaviest hundredth of the tests "
-                "carries.",
-            ),
-            _figure(draw.overlap, audit),
-            _figure(draw.calibration, audit),
-        ),
+    note = (
+        "Quantiles of the probability of being tested, and the share of people for whom it is "
+        "under 1 % or 5 %: hardly anybody like them was tested. Effective sample size (Kish): of "
+        "the tests, when they are weighted to represent everybody. Heaviest: the share of the "
+        "weight that the heaviest hundredth of the tests carries."
     )
+    pictures = (Figure(partial(make, audit)) for make in (draw.overlap, draw.calibration))
+    yield Fold("Who could have been tested, by group", (listing("", rows, note=note), *pictures))
 
 
 def drivers(audit: Audit) -> Iterator[Block]:
@@ -392,55 +303,36 @@ def independence(audit: Audit) -> Iterator[Block]:
     found = audit.independence
     if found is None:
         return
-    joint = (
-        found.reason if isnan(found.p_value) else f"all groups jointly: {p_value(found.p_value)}"
-    )
+    joint = f"all groups jointly: {p_value(found.p_value)}"
     rows = [
-        (Name(name), estimate(e, "ratio"), estimate(found.detectable[name], "ratio"))
-        for name, e in found.odds_ratio.items()
+        (Name(name), estimate(odds, "ratio"), estimate(found.detectable[name], "ratio"))
+        for name, odds in found.odds_ratio.items()
     ]
-    yield Fold(
-        "Odds ratios by group",
-        (
-            table(
-                "",
-                ("group", "odds ratio against others", "would have been seen"),
-                rows,
-                note=f"Among the tested; {joint}. Would have been seen: the odds ratio, up or "
-                "down, that this many tests notice four times out of five. An interval around 1 is "
-                "not a proof of independence, and untested people could not be asked.",
-            ),
-        ),
+    note = (
+        f"Among the tested; {found.reason if isnan(found.p_value) else joint}. Would have been "
+        "seen: the odds ratio, up or down, that this many tests notice four times out of five. An "
+        "interval around 1 is not a proof of independence, and untested people could not be asked."
     )
+    heads = ("group", "odds ratio against others", "would have been seen")
+    yield Fold("Odds ratios by group", (table("", heads, rows, note=note),))
 
 
 def assumptions(audit: Audit) -> Iterator[Block]:
     """The checklist."""
     checked = {"tested": "yes", "partly": "partly", "untestable": "no"}
-    rows = [(a.name, checked[a.testable], a.severity, a.says) for a in audit.assumptions]
-    if rows:
+    if audit.assumptions:
+        rows = [(a.name, checked[a.testable], a.severity, a.says) for a in audit.assumptions]
         heads = ("assumption", "can it be checked?", "verdict", "what the data say")
         yield Fold("The checklist", (table("", heads, rows, words=(1, 2, 3)),))
 
 
-def methods(audit: Audit) -> Iterator[Block]:
-    """Which methods are defensible."""
-    if not audit.methods:
-        return
-    for verdict in ("defensible", "with care"):
-        named = [f"`{advice.name}`" for advice in audit.methods if advice.verdict == verdict]
-        yield Text((f"{verdict.capitalize()}: {', '.join(named) or 'none'}.",))
-    told = tuple((Code(m.name), f"{m.verdict}: {m.reason}") for m in audit.methods)
-    yield Fold("Why", (Terms(told),))
-
-
-SECTIONS: tuple[tuple[str, str, Callable[[Audit], Iterator[Block | None]]], ...] = (
+SECTIONS: tuple[tuple[str, str, Callable[[Audit], Iterator[Block]]], ...] = (
     ("testing", "Who is tested", testing),
     ("deciders", "How much hangs on who decides", deciders),
     ("prevalence", "How common is the outcome?", prevalence),
     ("sensitivity", "What could overturn it?", sensitivity),
     ("bounds", bounds.HEADING, bounds.of_audit),
-    ("methods", "Which methods are defensible here", methods),
+    ("methods", "Which methods are defensible here", lambda audit: advice(audit.methods)),
     ("yields", "How often tests are positive", yields),
     ("overlap", "Can the tested speak for the untested?", overlap),
     ("drivers", "What drives testing", drivers),

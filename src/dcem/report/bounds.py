@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from math import isnan
 
+import numpy as np
+
 from dcem.audit.results import Audit
 from dcem.compare.results import TableComparison
 from dcem.estimation.bounds import ACT, ASSUMPTION, FROM_KNOWN, LEAVE, OPEN, Bounds
@@ -24,9 +26,11 @@ from dcem.report.document import (
     Table,
     Text,
     estimate,
-    table,
+    listing,
+    whose,
 )
-from dcem.report.figures import bounds as draw
+from dcem.report.figures.panels import group_line, hover, key, line, share_marks, shortened
+from dcem.report.style import ACCENT, FAINT, INK, WARN, Drawing, in_style, new_figure
 from dcem.text import number, percent
 
 COLUMNS_TOLD = 5
@@ -50,14 +54,16 @@ def assumed(found: Bounds) -> Text:
 def people(found: Bounds, note: str = PLAIN) -> Iterator[Block]:
     """For whom the decision at a risk holds; `note` says what the limits count."""
     yield _decisions(found, note)
-    yield Figure(partial(draw.undecided, found))
-    yield Figure(partial(draw.bands, found))
+    yield Figure(partial(undecided, found))
+    yield Figure(partial(bands, found))
     if found.columns:
         strongest = sorted(found.columns.items(), key=lambda one: -one[1])[:COLUMNS_TOLD]
-        columns = table(
+        columns = listing(
             "How strong measured columns would be, had nobody recorded them",
-            ("column", "gamma, about"),
-            [(Name(name), estimate(strength, "ratio")) for name, strength in strongest],
+            [
+                {"column": Name(name), "gamma, about": estimate(strength, "ratio")}
+                for name, strength in strongest
+            ],
             note="By how much the odds of untested people would differ from those of tested people "
             "who are equal in all other columns, if log-odds are linear: a scale for gamma.",
         )
@@ -65,18 +71,21 @@ def people(found: Bounds, note: str = PLAIN) -> Iterator[Block]:
 
 
 def _decisions(found: Bounds, note: str) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for name, one in found.shares.items():
-        shown = [float(part[found.at]) for part in (one.act, one.leave, one.open)]
-        cells = [
-            Missing("too few people") if isnan(share) else estimate(share, "percent")
-            for share in shown
-        ]
-        rows.append(("everybody" if name == EVERYBODY else Name(name), *cells))
-    return table(
+    def part(shares: np.ndarray) -> Cell:
+        here = float(shares[found.at])
+        return Missing("too few people") if isnan(here) else estimate(here, "percent")
+
+    return listing(
         f"Acting from a risk of {percent(found.cut)} on, at gamma = {found.stated:g}",
-        ("group", f"certain: {ACT}", f"certain: {LEAVE}", OPEN),
-        rows,
+        [
+            {
+                "group": whose(name),
+                f"certain: {ACT}": part(one.act),
+                f"certain: {LEAVE}": part(one.leave),
+                OPEN: part(one.open),
+            }
+            for name, one in found.shares.items()
+        ],
         note=f"Shares of people, counted in tens. {note}",
     )
 
@@ -84,8 +93,7 @@ def _decisions(found: Bounds, note: str) -> Table:
 def of_audit(audit: Audit) -> Iterator[Block]:
     """The bounds of an audit."""
     if audit.bounds is not None:
-        yield assumed(audit.bounds)
-        yield from people(audit.bounds)
+        yield from (assumed(audit.bounds), *people(audit.bounds))
 
 
 def methods(comparison: TableComparison) -> Iterator[Block]:
@@ -95,28 +103,26 @@ def methods(comparison: TableComparison) -> Iterator[Block]:
         return
     at = found.people.at
     yield assumed(found.people)
-    rows: list[tuple[Cell, ...]] = []
-    for one in found.methods:
-        rows.append(
-            (
-                code(one.name, comparison),
-                estimate(float(one.holds[EVERYBODY][at]), "percent"),
-                estimate(float(one.against[at]), "percent"),
-                _range(one.auc_low[at], one.auc_high[at]),
-                _range(one.benefit_low[at], one.benefit_high[at]),
-                estimate(one.lead[at], "gain") if one.lead else NOTHING,
-            )
-        )
-    yield table(
+    yield listing(
         f"Methods at gamma = {found.people.stated:g}",
-        ("method", "decision right", "decision wrong", "AUC between", "net benefit between",
-         f"least lead of `{found.best}`"),
-        rows,
+        [
+            {
+                "method": code(one.name, comparison),
+                "decision right": estimate(one.holds[EVERYBODY][at], "percent"),
+                "decision wrong": estimate(one.against[at], "percent"),
+                "AUC between": _range(one.auc_low[at], one.auc_high[at]),
+                "net benefit between": _range(one.benefit_low[at], one.benefit_high[at]),
+                f"least lead of `{found.best}`": estimate(one.lead[at], "gain")
+                if one.lead
+                else NOTHING,
+            }
+            for one in found.methods
+        ],
         note=f"Decisions on {comparison.decision}, against a risk of "
         f"{percent(found.people.cut)}: right or wrong whatever the unmeasured is like at this "
         "strength; of the others one cannot say. AUC, net benefit and lead: at the outcomes "
         "that are worst (or best) for each number; the interval of the lead is that of sampling.",
-    )  # fmt: skip
+    )
     yield from people(found.people)
 
 
@@ -128,19 +134,98 @@ def coverage(found: Sequence[Coverage]) -> Iterator[Block]:
     """How often sets of outcomes hold the outcome, by group."""
     if not found:
         return
-    yield table(
+    yield listing(
         f"Sets of outcomes made to hold the true one in {percent(LEVEL)}: how often they do",
-        ("group", "among the tested", "everybody", "with the outcome", "sets of both outcomes"),
         [
-            (
-                "everybody" if one.group == EVERYBODY else Name(one.group),
-                estimate(one.tested, "percent"),
-                estimate(one.everybody, "percent"),
-                estimate(one.positives, "percent"),
-                NOTHING if isnan(one.either) else estimate(one.either, "percent"),
-            )
+            {
+                "group": whose(one.group),
+                "among the tested": estimate(one.tested, "percent"),
+                "everybody": estimate(one.everybody, "percent"),
+                "with the outcome": estimate(one.positives, "percent"),
+                "sets of both outcomes": estimate(one.either, "percent"),
+            }
             for one in found
         ],
         note="Conformal sets, measured on people whose labels did not make them. For everybody, "
         "each tested person stands for others like them: right if features explain testing.",
+    )
+
+
+@in_style
+def undecided(found: Bounds) -> Drawing | None:
+    """Share of people of whom one cannot say, against the strength, by group."""
+    names = [name for name, one in found.shares.items() if np.isfinite(one.open).all()]
+    if not names:
+        return None
+    grouped = len(found.shares) > 1
+    looks = {name: group_line(i - 1) for i, name in enumerate(found.shares) if i}
+    looks[EVERYBODY] = {"color": INK, "ls": "--" if grouped else "-"}
+    drawn = [name for name in names if name == EVERYBODY or list(looks).index(name) < 8]
+    figure = new_figure(7.6, 3.8)
+    ax = figure.subplots()
+    for name in drawn:
+        ax.plot(found.gammas, found.shares[name].open, lw=2, **looks[name])
+    ax.axvline(found.stated, color=WARN, lw=1.2, ls="--")
+    ax.set_xscale("log")
+    marks = [1, 1.5, 2, 3, 5, 10]
+    ax.set_xticks(marks, [f"{mark:g}" for mark in marks])
+    ax.set_xticks([], minor=True)
+    ax.set_xlim(1, found.gammas[-1])
+    ax.set_ylim(0, 1)
+    ax.grid(axis="y")
+    for name in drawn:
+        share = found.shares[name].open
+        texts = [
+            f"{name}: of {percent(s)} one cannot say at a strength of {g:g}"
+            for g, s in zip(found.gammas, share, strict=True)
+        ]
+        hover(ax, found.gammas, share, texts)
+    ax.set_xlabel("strength of the unmeasured: largest odds ratio")
+    ax.set_ylabel("people of whom one cannot say")
+    share_marks(ax.yaxis)
+    key([line(shortened(name), lw=2.2, **looks[name]) for name in drawn], figure)
+    every = found.shares[EVERYBODY].open
+    return Drawing(
+        figure,
+        "bounds-undecided",
+        "Of whom one cannot say",
+        f"Everybody: {percent(every[0])} at a strength of 1, {percent(every[found.at])} at "
+        f"{found.stated:g}, {percent(every[-1])} at {found.gammas[-1]:g}.",
+        f"One acts from a risk of {percent(found.cut)} on. A person counts whose limits lie on "
+        "both sides of it. Dashed: the stated strength.",
+    )
+
+
+@in_style
+def bands(found: Bounds) -> Drawing | None:
+    """The limits of the risk of people in the order of their risk."""
+    figure = new_figure(7.6, 3.8)
+    ax = figure.subplots()
+    wide, narrow = found.bands[found.stated], found.bands[1.0]
+    place = (np.arange(len(wide.risk)) + 0.5) / len(wide.risk)
+    ax.fill_between(place, wide.low, wide.high, color=ACCENT, alpha=0.18, lw=0, step="mid")
+    ax.fill_between(place, narrow.low, narrow.high, color=ACCENT, alpha=0.3, lw=0, step="mid")
+    ax.step(place, wide.risk, color=ACCENT, lw=2, where="mid")
+    ax.axhline(found.cut, color=INK, lw=1)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, None)
+    ax.grid(axis="y", color=FAINT, alpha=0.4)
+    texts = [
+        f"risk {percent(r)}, between {percent(low)} and {percent(high)}"
+        for r, low, high in zip(wide.risk, wide.low, wide.high, strict=True)
+    ]
+    hover(ax, place, wide.risk, texts)
+    ax.set_xlabel("people, in the order of their risk")
+    ax.set_ylabel("risk")
+    share_marks(ax.xaxis, ax.yaxis)
+    inner = "; darker, at 1" if (narrow.high > narrow.low).any() else ""
+    return Drawing(
+        figure,
+        "bounds-people",
+        "Everybody's risk, and its limits",
+        f"From {percent(wide.risk[0])} ({percent(wide.low[0])} to {percent(wide.high[0])}) to "
+        f"{percent(wide.risk[-1])} ({percent(wide.low[-1])} to {percent(wide.high[-1])}).",
+        "Line: the risk at a strength of 1. Pale band: its limits at a strength of "
+        f"{found.stated:g}{inner}. Horizontal: the risk from which on one acts. "
+        f"Means of {len(wide.risk)} parts of the people of equal size.",
     )

@@ -29,12 +29,12 @@ from dcem.report.compare_opening import (
     fairness,
     footnote,
     of_whom,
+    ranked_right,
     shown_targets,
 )
 from dcem.report.document import (
     WITHHELD,
     Block,
-    Cell,
     Count,
     Document,
     DotRow,
@@ -42,18 +42,19 @@ from dcem.report.document import (
     Facts,
     Fold,
     KeyNumber,
-    Missing,
     Name,
-    Number,
     Opening,
-    Section,
+    Table,
     Text,
     Verdict,
+    briefly,
     estimate,
+    listing,
     table,
+    whose,
 )
 from dcem.report.drivers import drivers
-from dcem.report.findings import listed_findings, no_milder
+from dcem.report.parts import listed_findings, no_milder, sections
 from dcem.saving.card import as_text, shown_counts, what_it_gives, what_it_learnt
 from dcem.scoring.model import TableModel
 from dcem.table.disclosure import THRESHOLD
@@ -76,35 +77,33 @@ def card_document(
     model: TableModel, comparison: TableComparison | FoundComparison | None = None
 ) -> Document:
     """The card of a model; `comparison` judged its method on the table it was fitted to."""
-    estimator = model.estimator
-    judged, target = None, None
-    found = None
+    found = judged = target = None
     if isinstance(comparison, FoundComparison):
         found, comparison = comparison if model.judged_by(comparison) else None, None
     if comparison is not None:
         target = next(iter(shown_targets(comparison)), None)
         own = [method for method in comparison.methods if method.name == model.name]
         judged = own[0].judgements[target.key] if own and target else None
-    sections = [
+    driving = drivers(model.testing_effects, model.effects, "its score")
+    made = (
         *(_results(comparison, judged, target) if comparison and judged and target else ()),
-        *_bounds(model),
-        *_driving(model),
-        *([] if found is None else [_found_groups(found, model)]),
-        Section("trained", "What it was trained on", tuple(_training(model))),
-        Section("method", "The method", (Text(_paragraphs(model)),)),
-        Section("table", "The table", tuple(_table(model))),
-        Section("made", "How it was made", (Facts(_facts(model, comparison or found)),)),
-    ]
-    names = {str(name) for name in estimator.training_counts_.index}
+        ("bounds", bounds.HEADING, _bounds(model)),
+        ("drivers", "What drives its score, and what drives testing", driving),
+        ("groups", "For whom", () if found is None else (_found_groups(found, model),)),
+        ("trained", "What it was trained on", _training(model)),
+        ("method", "The method", (Text(_paragraphs(model)),)),
+        ("table", "The table", _table(model)),
+    )
+    names = {str(name) for name in model.estimator.training_counts_.index}
     return Document(
         title=f"Model card: {model.name}",
         lead=f"It gives {_given(model)}, from features alone. "
-        f"Fitted to {model.source.name}. {what_it_learnt(estimator)}".rstrip(),
+        f"Fitted to {model.source.name}. {what_it_learnt(model.estimator)}".rstrip(),
         opening=_opening(comparison, judged, target, model)
         if found is None
         else _found_opening(found, model),
         findings=None,
-        sections=tuple(sections),
+        sections=sections(made, _facts(model, comparison or found)),
         footer=f"Made with dcem {__version__}. No individual row is on this page.",
         names=frozenset([*names, *model.encoder.columns, model.source.name]),
         data={"judged": judged, "target": target},
@@ -141,15 +140,11 @@ def _opening(
             "There is nothing to go by.",
         )
         return Opening(verdict, (), None, LIMITS)
-    times, about = of_100(judged.auc.value, judged.auc.low, judged.auc.high)
+    times, _ = of_100(judged.auc.value, judged.auc.low, judged.auc.high)
     everybody = target.key != "tested"
     alike = fairness(judged, comparison)
-    sentences = [
-        f"Of two people, one with the outcome and one without, it ranks the right one higher "
-        f"{times} times in 100 ({about}; tossing a coin, 50).",
-        *_finds(comparison, judged),
-        *([alike] if alike else []),
-    ]
+    sentences = [f"{ranked_right(judged.auc)}.", *_finds(comparison, judged)]
+    sentences += [alike] if alike else []
     answer = f"It ranks {times} of 100 pairs of people right"
     if not everybody:
         answer += ", among the tested; nothing is known of the others"
@@ -212,7 +207,7 @@ def _found_opening(comparison: FoundComparison, model: TableModel) -> Opening:
     return Opening(verdict, numbers, None, LIMITS)
 
 
-def _found_groups(comparison: FoundComparison, model: TableModel) -> Section:
+def _found_groups(comparison: FoundComparison, model: TableModel) -> Table:
     """How well each group is ranked, by who was found in it."""
     own = next(method for method in comparison.methods if method.name == model.name)
     if comparison.stated_rates:
@@ -221,14 +216,14 @@ def _found_groups(comparison: FoundComparison, model: TableModel) -> Section:
             for name, area in own.groups.items()
         ]
         heads = ("group", "AUC for the outcome", "risk too high (+) or too low (-)")
-        return Section("groups", "For whom", (table("", heads, rows),))
+        return table("", heads, rows)
     between = [
         (Name(name), estimate(area), f"{number(low, 2)} to {number(high, 2)}")
         for name, area in own.groups.items()
         for low, high in [own.outcome[name]]
     ]
     heads = ("group", "AUC against the found", "AUC for the outcome, between")
-    return Section("groups", "For whom", (table("", heads, between, words=(2,)),))
+    return table("", heads, between, words=(2,))
 
 
 def _finds(comparison: TableComparison, judged: Judgement) -> list[str]:
@@ -256,15 +251,14 @@ def _worst(judged: Judgement) -> KeyNumber:
 
 def _picture(comparison: TableComparison, judged: Judgement, target: Target) -> Dots:
     """Ranking, and whom acting finds, of everybody and of each group; more is in a table below."""
-    groups = [group.name for group in comparison.groups]
     areas = {EVERYBODY: judged.auc, **judged.group_auc}
     rows = [
         DotRow(
-            "everybody" if name == EVERYBODY else Name(name),
-            (_short(areas.get(name)), _short(_when_acting(judged, FOUND, name), "percent")),
+            whose(name),
+            (briefly(areas.get(name)), briefly(_when_acting(judged, FOUND, name), "percent")),
             marked=name == EVERYBODY,
         )
-        for name in (EVERYBODY, *(groups if len(groups) > 1 else ()))
+        for name in _everybody_and_groups(comparison)
     ]
     return Dots(
         f"How good, and for whom ({estimated(target)})",
@@ -279,100 +273,74 @@ def _when_acting(judged: Judgement, measure: str, group: str) -> Estimate | None
     return judged.when_acting.get(measure, {}).get(group)
 
 
-def _short(found: Estimate | None, form: str = "score") -> Cell:
-    """Without the reason, for want of room."""
-    return Number(found, form) if found and found.estimable else Missing()
-
-
-def _results(comparison: TableComparison, judged: Judgement, target: Target) -> Iterator[Section]:
+def _everybody_and_groups(comparison: TableComparison) -> list[str]:
     groups = [group.name for group in comparison.groups]
-    whose = [EVERYBODY, *groups] if len(groups) > 1 else [EVERYBODY]
-    rows = [
-        (
-            "everybody" if name == EVERYBODY else Name(name),
-            *(estimate(_when_acting(judged, key, name), "percent") for key in WHEN_ACTING),
-        )
-        for name in whose
-    ]
-    yield Section(
-        "acting",
-        "When somebody acts on it",
-        (
-            Text((f"One acts on {comparison.decision}.",)),
-            table(
-                f"At this decision, {target.name}",
-                ("group", *(measure.words for measure in WHEN_ACTING.values())),
-                rows,
-            ),
-        ),
+    return [EVERYBODY, *(groups if len(groups) > 1 else ())]
+
+
+def _results(
+    comparison: TableComparison, judged: Judgement, target: Target
+) -> Iterator[tuple[str, str, tuple[Block, ...]]]:
+    names = _everybody_and_groups(comparison)
+    acting = listing(
+        f"At this decision, {target.name}",
+        [
+            {
+                "group": whose(name),
+                **{
+                    measure.words: estimate(_when_acting(judged, key, name), "percent")
+                    for key, measure in WHEN_ACTING.items()
+                },
+            }
+            for name in names
+        ],
     )
-    rows = [
-        (
-            "everybody" if name == EVERYBODY else Name(name),
-            estimate({EVERYBODY: judged.auc, **judged.group_auc}.get(name)),
-            estimate(judged.calibration_in_the_large.get(name), "points"),
-        )
-        for name in whose
-    ]
-    yield Section(
-        "groups",
-        "For whom",
-        (
-            table(
-                "Ranking, and mean predicted minus estimated risk",
-                ("group", "AUC", "risk too high (+) or too low (-)"),
-                rows,
-                note=f"{target.name}. {target.assumption}",
-            ),
-        ),
+    one_acts = Text((f"One acts on {comparison.decision}.",))
+    yield "acting", "When somebody acts on it", (one_acts, acting)
+    areas = {EVERYBODY: judged.auc, **judged.group_auc}
+    ranking = listing(
+        "Ranking, and mean predicted minus estimated risk",
+        [
+            {
+                "group": whose(name),
+                "AUC": estimate(areas.get(name)),
+                "risk too high (+) or too low (-)": estimate(
+                    judged.calibration_in_the_large.get(name), "points"
+                ),
+            }
+            for name in names
+        ],
+        note=f"{target.name}. {target.assumption}",
     )
+    yield "groups", "For whom", (ranking,)
 
 
-def _driving(model: TableModel) -> Iterator[Section]:
-    blocks = tuple(drivers(model.testing_effects, model.effects, "its score"))
-    if blocks:
-        yield Section("drivers", "What drives its score, and what drives testing", blocks)
-
-
-def _bounds(model: TableModel) -> Iterator[Section]:
+def _bounds(model: TableModel) -> Iterator[Block]:
     if model.bounds is not None:
-        blocks = (
-            bounds.assumed(model.bounds),
-            *bounds.people(model.bounds, bounds.WIDENED),
-            *bounds.coverage(model.coverage),
-        )
-        yield Section("bounds", bounds.HEADING, blocks)
+        yield bounds.assumed(model.bounds)
+        yield from bounds.people(model.bounds, bounds.WIDENED)
+        yield from bounds.coverage(model.coverage)
 
 
 def _training(model: TableModel) -> Iterator[Block]:
     counts = shown_counts(model.estimator)
-    note = f"Counts under {THRESHOLD}, and counts that would reveal one, are withheld."
+    caption = "Rows, those tested among them, and positives among the tested"
     if model.roles.positives_only:
-        cells = counts[["rows", "positive"]].to_numpy(dtype=float)
-        rows = [
-            (Name(str(group)), *(WITHHELD if isnan(n) else Count(int(n)) for n in row))
-            for group, row in zip(counts.index, cells, strict=True)
-        ]
-        heads = ("group", "rows", "found positive")
-        yield table("Rows, and those found positive", heads, rows, note=note)
-        return
+        counts = counts[["rows", "positive"]].rename(columns={"positive": "found positive"})
+        caption = "Rows, and those found positive"
     rows = [
         (Name(str(group)), *(WITHHELD if isnan(n) else Count(int(n)) for n in row))
         for group, row in zip(counts.index, counts.to_numpy(dtype=float), strict=True)
     ]
-    yield table(
-        "Rows, those tested among them, and positives among the tested",
-        ("group", "rows", "tested", "positive"),
-        rows,
-        note=note,
-    )
-    yield Text(
-        (
+    note = f"Counts under {THRESHOLD}, and counts that would reveal one, are withheld."
+    yield table(caption, ("group", *counts.columns), rows, note=note)
+    if not model.roles.positives_only:
+        said = (
             "The label of an untested person was absent in training. What the model says about "
             "people unlike anybody tested rests on extrapolation: `like_tested` says of each row "
-            "whether it does.",
+            "whether it does."
         )
-    )
+        yield Text((said,))
 
 
 def _paragraphs(model: TableModel) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from dcem.files import whole_file
-from dcem.report.cells import plain
 from dcem.report.document import (
     NOTHING,
     Block,
@@ -23,6 +22,8 @@ from dcem.report.document import (
     Table,
     counted,
     estimate,
+    listing,
+    plain,
     table,
 )
 from dcem.report.style import FAINT, INK, MUTED, PAPER, Drawing, group_colour, in_style, new_figure
@@ -142,22 +143,17 @@ def draw_distributions(quality: Mapping[str, Any]) -> Drawing:
 
 def cohort_document(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> Document:
     """The account as a document."""
+    first, left_out = _flow(flow, quality), _values(quality, flow["build"])
     return Document(
         title="Sepsis cohort: flow and quality of the data",
         lead=_lead(flow["build"]),
         opening=None,
         findings=None,
         sections=(
-            Section(
-                "flow", "Who is in the study, and why the others are not", _flow(flow, quality)
-            ),
+            Section("flow", "Who is in the study, and why the others are not", first),
             Section("missing", "Missing features", (_missing(quality),)),
             Section("distributions", "Distributions", _distributions(quality)),
-            Section(
-                "values",
-                "Charted values that a cleaned feature leaves out",
-                (_values(quality, flow["build"]),),
-            ),
+            Section("values", "Charted values that a cleaned feature leaves out", (left_out,)),
         ),
         footer="Counts of stays in the study, and of charted values in the first three hours. No "
         "individual value or identifier is on this page.",
@@ -200,23 +196,16 @@ def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[Block, .
     parts = {"all": study, **{group: study["groups"][group] for group in _GROUPS}}
     told = {"in_cohort": "all", "suspected": "infection suspected", "sofa_2": "SOFA 2 or more"}
     told["sepsis3"] = "sepsis (both)"
+
+    def beside_published(what: str, pairs: Mapping[str, Any]) -> Table:
+        rows = [(name, counted(p["count"]), counted(p["published"])) for name, p in pairs.items()]
+        return table("", (what, "here", "published"), rows)
+
     return (
         Figure(lambda: draw_flow(flow)),
-        table(
-            "",
-            ("flag on its own", "here", "published"),
-            [
-                (flag, counted(pair["count"]), counted(pair["published"]))
-                for flag, pair in flow["flags_on_their_own"].items()
-            ],
-        ),
-        table(
-            "",
-            ("of the cohort", "here", "published"),
-            [
-                (words, *(counted(flow["cohort"][name][which]) for which in ("count", "published")))
-                for name, words in told.items()
-            ],
+        beside_published("flag on its own", flow["flags_on_their_own"]),
+        beside_published(
+            "of the cohort", {words: flow["cohort"][name] for name, words in told.items()}
         ),
         table(
             "",
@@ -236,20 +225,17 @@ def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[Block, .
 
 
 def _missing(quality: Mapping[str, Any]) -> Table:
-    return table(
-        "",
-        ("feature", "meaning", "unit", "missing", *_GROUPS),
-        [
-            (
-                Code(name),
-                feature["meaning"],
-                feature["unit"],
-                *(_share(feature["missing"][of]) for of in ("all", *_GROUPS)),
-            )
-            for name, feature in quality["features"].items()
-        ],
-        words=(1,),
-    )
+    rows = [
+        {
+            "feature": Code(name),
+            "meaning": feature["meaning"],
+            "unit": feature["unit"],
+            "missing": _share(feature["missing"]["all"]),
+            **{group: _share(feature["missing"][group]) for group in _GROUPS},
+        }
+        for name, feature in quality["features"].items()
+    ]
+    return listing("", rows, words=(1,))
 
 
 def _distributions(quality: Mapping[str, Any]) -> tuple[Block, ...]:

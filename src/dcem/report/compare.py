@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from dcem.compare.results import TableComparison
-from dcem.estimation.findings import Finding, in_order
+from dcem.compare.results import Planted, PlantedFamily, TableComparison
+from dcem.estimation.findings import in_order
 from dcem.estimation.results import Target
 from dcem.report import bounds
-from dcem.report.cells import plain
-from dcem.report.compare_deciders import by_deciders
 from dcem.report.compare_opening import opening, recommended, shown_targets
 from dcem.report.compare_tables import (
     code,
     groups_table,
     headline_numbers,
+    lending,
     other_tables,
     shown_groups,
 )
+from dcem.report.deciders import by_deciders
 from dcem.report.document import (
     Block,
     Document,
     DotRow,
     Dots,
-    Facts,
     Figure,
     Fold,
     Missing,
     Number,
-    Section,
     Table,
     Terms,
     Text,
     View,
     Views,
     estimate,
+    listing,
+    plain,
     table,
 )
 from dcem.report.drivers import drivers
 from dcem.report.figures import curves, people
-from dcem.report.findings import listed_findings
-from dcem.report.lending import lending
+from dcem.report.parts import listed_findings, made_by, rows_used, sections
 from dcem.report.style import Drawing
 from dcem.text import count
 
@@ -63,21 +62,15 @@ def compare_document(
     about_data: Sequence[Figure] = (),
 ) -> Document:
     """The comparison as a document; `about_data` are figures of who is tested."""
-    file = comparison.data.get("file", "")
-    facts = _facts(comparison)
+    facts = made_by(comparison)
+    # what a reader must know first; all else is said in short
+    urgent = [one for one in comparison.findings if one.severity in ("serious", "caution")]
     return Document(
-        title=title or (f"Methods compared on {file}" if file else "Methods compared on a table"),
+        title=title or f"Methods compared on {comparison.data.get('file') or 'a table'}",
         lead=lead or what_was_done(comparison),
         opening=opening(comparison),
-        findings=listed_findings(in_order(_urgent(comparison))),
-        sections=(
-            *(
-                Section(key, heading, tuple(blocks))
-                for key, heading, blocks in _sections(comparison, about_data)
-                if blocks
-            ),
-            Section("made", "How it was made", (Facts(facts),)),
-        ),
+        findings=listed_findings(in_order([*comparison.warnings, *urgent])),
+        sections=sections(_sections(comparison, about_data), facts),
         footer=f"Made with dcem {comparison.versions['dcem']}. It shows sums over people; no row "
         "or score of a person is on it.",
         names=frozenset(
@@ -97,83 +90,69 @@ def compare_document(
 
 def _sections(
     comparison: TableComparison, about_data: Sequence[Figure]
-) -> Iterator[tuple[str, str, list[Block]]]:
-    yield "short", "In short", [Text(_said(comparison.findings), bullets=True)]
+) -> Iterator[tuple[str, str, Iterable[Block]]]:
+    short = tuple(one.headline for one in comparison.findings)
+    yield "short", "In short", [Text(short, bullets=True)]
     yield "tested", "Who is tested, and what is seen", [*about_data, *_tested(comparison)]
-    yield "side", "Methods side by side", [*_side_by_side(comparison)]
-    yield "lending", "What a lender asks", [*lending(comparison)]
-    yield "deciders", "What deciders allow, whoever is tested", [*by_deciders(comparison)]
+    yield "side", "Methods side by side", _side_by_side(comparison)
+    yield "lending", "What a lender asks", lending(comparison)
+    yield "deciders", "What deciders allow, whoever is tested", by_deciders(comparison)
     for key, heading, name, draw in CURVES:
         yield key, heading, _by_target(comparison, name, draw)
-    yield "bounds", bounds.HEADING, [*bounds.methods(comparison)]
-    yield "drivers", "What drives the score, and what drives testing", [*_drivers(comparison)]
+    yield "bounds", bounds.HEADING, bounds.methods(comparison)
+    yield "drivers", "What drives the score, and what drives testing", _drivers(comparison)
     if comparison.planted is not None:
-        yield "planted", "Which method recovers planted outcomes?", [*_planted(comparison)]
-    yield "inside", "Inside the methods", [*_inside(comparison)]
-    yield "numbers", "All numbers", [*_numbers(comparison)]
-    yield (
-        "care",
-        "Read this with care",
-        [Fold("What every number here leans on", (Text(CARE, bullets=True),))],
-    )
-
-
-def _urgent(comparison: TableComparison) -> list[Finding]:
-    """What a reader must know first; all else is said in short."""
-    found = [one for one in comparison.findings if one.severity in ("serious", "caution")]
-    return [*comparison.warnings, *found]
-
-
-def _said(findings: Sequence[Finding]) -> tuple[str, ...]:
-    """Findings as points of a list."""
-    return tuple(one.headline for one in findings)
+        heading = "Which method recovers planted outcomes?"
+        yield "planted", heading, _planted(comparison, comparison.planted)
+    yield "inside", "Inside the methods", _inside(comparison)
+    yield "numbers", "All numbers", _numbers(comparison)
+    care = Fold("What every number here leans on", (Text(CARE, bullets=True),))
+    yield "care", "Read this with care", [care]
 
 
 def what_was_done(comparison: TableComparison) -> str:
     """One sentence on the work behind the numbers."""
-    used = f"{count(comparison.rows_used)} rows"
     column = comparison.data.get("group", "")
     groups = f" in {len(comparison.groups)} groups (`{column}`)" if column else ""
-    if comparison.rows_used != comparison.rows:
-        used = f"{count(comparison.rows_used)} of {count(comparison.rows)} rows, drawn at random"
     several = comparison.people != comparison.rows_used
     who = f" ({count(comparison.people)} people)" if several else ""
     folds = f" ({comparison.folds}-fold cross-validation)" if comparison.folds else ""
     whose = f"somebody the model was not fitted to{folds}"
     if any(finding.key == "judged-later" for finding in comparison.warnings):
         whose = "a row later than all that the model was fitted to"
-    return f"{len(comparison.methods)} methods on {used}{who}{groups}. Every score is of {whose}."
+    methods = f"{len(comparison.methods)} methods on {rows_used(comparison)}"
+    return f"{methods}{who}{groups}. Every score is of {whose}."
 
 
 def _tested(comparison: TableComparison) -> Iterator[Block]:
     yield groups_table(comparison)
-    scored = [
-        m for m in comparison.methods if any(len(s.score) > 1 for s in m.testing_by_score.values())
-    ]
-    scored.sort(key=lambda method: method.name != "dcem")  # the one that models testing first
+    # the one that models testing first
     views = tuple(
         View(f"by {m.name}", (Figure(partial(people.who_is_tested, comparison, m)),))
-        for m in scored
+        for m in sorted(comparison.methods, key=lambda method: method.name != "dcem")
+        if any(len(curve.score) > 1 for curve in m.testing_by_score.values())
     )
     if views:
         yield Fold("Who is tested at equal risk?", (Views("testing", "Risk predicted by", views),))
     if comparison.overlap is not None:
-        inside: list[Block] = [Figure(partial(people.overlap, comparison))]
+        inside: tuple[Block, ...] = (Figure(partial(people.probability, comparison)),)
         if not comparison.overlap.estimable:
             why = comparison.overlap.reason
-            inside.insert(
-                0, Text((f"What holds for everybody cannot be estimated from the tests: {why}",))
-            )
-        yield Fold("Could everybody have been tested?", tuple(inside))
+            said = f"What holds for everybody cannot be estimated from the tests: {why}"
+            inside = (Text((said,)), *inside)
+        yield Fold("Could everybody have been tested?", inside)
 
 
 def _side_by_side(comparison: TableComparison) -> Iterator[Block]:
     yield from headline_numbers(comparison)
-    targets = table(
+    targets = listing(
         "Whom the numbers are about, and what has to hold for them",
-        ("target", "right if", "here"),
         [
-            (t.name, t.assumption, "estimated" if t.available else Missing(t.reason))
+            {
+                "target": t.name,
+                "right if": t.assumption,
+                "here": "estimated" if t.available else Missing(t.reason),
+            }
             for t in comparison.targets
         ],
         words=(1, 2),
@@ -218,9 +197,7 @@ def _drivers(comparison: TableComparison) -> Iterator[Block]:
     )
 
 
-def _planted(comparison: TableComparison) -> Iterator[Block]:
-    planted = comparison.planted
-    assert planted is not None
+def _planted(comparison: TableComparison, planted: Planted) -> Iterator[Block]:
     yield Text(
         (
             "Outcomes that we made up, from the features of this table, were hidden from everybody "
@@ -228,45 +205,34 @@ def _planted(comparison: TableComparison) -> Iterator[Block]:
             "can be measured.",
         )
     )
-    yield Text(_said(planted.findings), bullets=True)
-    views = tuple(
-        View(
-            family.name,
-            (
-                Dots(
-                    f"Recovered where planted: {family.name}",
-                    ("AUC", "ROC gap", f"gain in AUC over `{comparison.reference}`"),
-                    tuple(
-                        DotRow(
-                            code(score.method, comparison),
-                            (
-                                estimate(score.auc),
-                                estimate(score.roc_gap),
-                                estimate(score.auc_gain, "gain"),
-                            ),
-                        )
-                        for score in planted.scores
-                        if score.family == family.name
-                    ),
-                    "Against the planted truth of everybody, with intervals over "
-                    f"{planted.repetitions} repetitions."
-                    + " Here an assumption of dcem fails."
-                    * bool(family.violates),
-                ),
+    yield Text(tuple(one.headline for one in planted.findings), bullets=True)
+
+    def recovered(family: PlantedFamily) -> Dots:
+        intervals = f"with intervals over {planted.repetitions} repetitions."
+        fails = " Here an assumption of dcem fails." * bool(family.violates)
+        return Dots(
+            f"Recovered where planted: {family.name}",
+            ("AUC", "ROC gap", f"gain in AUC over `{comparison.reference}`"),
+            tuple(
+                DotRow(
+                    code(one.method, comparison),
+                    (estimate(one.auc), estimate(one.roc_gap), estimate(one.auc_gain, "gain")),
+                )
+                for one in planted.scores
+                if one.family == family.name
             ),
+            f"Against the planted truth of everybody, {intervals}{fails}",
         )
-        for family in planted.families
-    )
+
+    views = tuple(View(family.name, (recovered(family),)) for family in planted.families)
     what = table(
         "What was planted",
         ("family", "what it is", "assumption of dcem that fails"),
         [(f.name, f.what, f.violates or "none") for f in planted.families],
         words=(1, 2),
     )
-    yield Fold(
-        "How well each method recovered them",
-        (Views("planted-views", "Planted", views), what),
-    )
+    both = (Views("planted-views", "Planted", views), what)
+    yield Fold("How well each method recovered them", both)
 
 
 def _inside(comparison: TableComparison) -> Iterator[Block]:
@@ -314,8 +280,3 @@ def _without_numbers(empty: Table) -> str:
         if isinstance(cell, Missing) and cell.reason
     )
     return f"{empty.caption}: {'; '.join(reasons) or 'not estimable'}."
-
-
-def _facts(comparison: TableComparison) -> dict[str, str]:
-    versions = ", ".join(f"{name} {version}" for name, version in comparison.versions.items())
-    return {**comparison.data, **comparison.configuration, "versions": versions}

@@ -17,13 +17,12 @@ from dcem.report.document import (
     DotRow,
     Dots,
     KeyNumber,
-    Missing,
-    Number,
     Opening,
     Verdict,
+    briefly,
     estimate,
 )
-from dcem.report.findings import listed_findings, no_milder
+from dcem.report.parts import listed_findings, no_milder
 from dcem.text import group, listed, number, of_100, percent
 from dcem.text import groups as named
 
@@ -49,6 +48,15 @@ def footnote(comparison: TableComparison, target: Target) -> str:
     """What the lines beside the points are, and which estimate it is."""
     _, *by = target.name.split(", ")
     return f"With {100 * comparison.level:g} % intervals{f'; estimates: {by[0]}' if by else ''}."
+
+
+def ranked_right(auc: Estimate) -> str:
+    """What an AUC means, without its full stop."""
+    times, about = of_100(auc.value, auc.low, auc.high)
+    return (
+        "Of two people, one with the outcome and one without, it ranks the right one higher "
+        f"{times} times in 100 ({about}; tossing a coin, 50)"
+    )
 
 
 def shown_targets(comparison: TableComparison) -> list[Target]:
@@ -95,11 +103,7 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     standing = comparison.standings[target.key]
     level = [name for name in (standing.best, *standing.level_with) if name != best.name]
     everybody = target.key != "tested"
-    times, about = of_100(judged.auc.value, judged.auc.low, judged.auc.high)
-    sentences = [
-        f"Of two people, one with the outcome and one without, it ranks the right one higher "
-        f"{times} times in 100 ({about}; tossing a coin, 50): AUC {of_whom(target)}."
-    ]
+    sentences = [f"{ranked_right(judged.auc)}: AUC {of_whom(target)}."]
     if best.name == comparison.reference:
         sentences.append("None of the others is clearly better.")
     sentences += filter(None, [fairness(judged, comparison)])
@@ -213,26 +217,15 @@ def key_numbers(
     judged = best.judgements[target.key]
     found = [KeyNumber(estimate(judged.auc), f"AUC of `{best.name}`, {of_whom(target)}")]
     if len(comparison.groups) > 1:
-        chance = (
-            ""
-            if isnan(judged.gap_by_chance)
-            else f"; chance alone would show {number(judged.gap_by_chance)}"
-        )
-        found.append(KeyNumber(estimate(judged.roc_gap), f"largest ROC gap between groups{chance}"))
+        label = "largest ROC gap between groups"
+        if not isnan(judged.gap_by_chance):
+            label += f"; chance alone would show {number(judged.gap_by_chance)}"
+        found.append(KeyNumber(estimate(judged.roc_gap), label))
     if judged.auc_gain is not None:
-        found.append(
-            KeyNumber(
-                estimate(judged.auc_gain, "gain"), f"gain in AUC over `{comparison.reference}`"
-            )
-        )
-    else:
-        found.append(
-            KeyNumber(
-                estimate(judged.calibration_error),
-                "calibration error: how far its risks are off, on average",
-            )
-        )
-    return tuple(found)
+        gain = estimate(judged.auc_gain, "gain")
+        return (*found, KeyNumber(gain, f"gain in AUC over `{comparison.reference}`"))
+    off = "calibration error: how far its risks are off, on average"
+    return (*found, KeyNumber(estimate(judged.calibration_error), off))
 
 
 def picture(comparison: TableComparison, best: MethodResult, target: Target) -> Dots:
@@ -242,13 +235,12 @@ def picture(comparison: TableComparison, best: MethodResult, target: Target) -> 
     for method in comparison.methods:
         judged = method.judgements[target.key]
         tag = "recommended" if method is best else "given the truth" if method.uses_truth else ""
-        chance = Number(Estimate(judged.gap_by_chance)) if judged.gap_by_chance >= 0 else NOTHING
-        values = (_short(judged.auc), _short(judged.roc_gap))
+        values = (briefly(judged.auc), briefly(judged.roc_gap))
         rows.append(
             DotRow(
                 Code(method.name, tag, method.in_short),
                 values if grouped else values[:1],
-                (NOTHING, chance) if grouped else (),
+                (NOTHING, estimate(judged.gap_by_chance)) if grouped else (),
                 "muted" if method.uses_truth else "ink",
                 method is best,
             )
@@ -261,11 +253,6 @@ def picture(comparison: TableComparison, best: MethodResult, target: Target) -> 
         f"{footnote(comparison, target)} A gap is never quite zero.",
         "gap that chance alone would show" if grouped else "",
     )
-
-
-def _short(found: Estimate) -> Number | Missing:
-    """Without the reason, for want of room; a table below has it."""
-    return Number(found) if found.estimable else Missing()
 
 
 def limits(comparison: TableComparison) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The tables of a comparison: methods by target, groups, and every other number.
+"""The tables of a comparison: methods by target, groups, what a lender asks, every other number.
 
 Counts pass through `dcem.table.disclosure` first, so that no small cell is shown or follows from
 what is shown.
@@ -14,14 +14,21 @@ from dcem.compare.results import MethodResult, TableComparison, estimates
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.report.document import (
     NOTHING,
+    Block,
     Cell,
     Code,
     DotRow,
     Dots,
+    Fold,
     Name,
     Table,
+    Text,
+    View,
+    Views,
     counted,
     estimate,
+    listing,
+    share,
     table,
 )
 from dcem.text import percent
@@ -48,25 +55,20 @@ def shown_groups(comparison: TableComparison) -> list[dict[str, int | str]]:
 
 def groups_table(comparison: TableComparison) -> Table:
     """Who was tested in each group and what was seen."""
-    of = {"tested": "people", "positives_seen": "tested", "positives": "people"}
-
-    def cell(row: Mapping[str, int | str], kind: str) -> Cell:
-        return counted(row[kind], row[of[kind]] if kind in of else None)
-
-    columns = {
-        "people": "rows",
-        "tested": "tested",
-        "positives_seen": "positive, of the tested",
-        "positives": "positive in truth",
+    # what is counted -> its heading, and of what it is a share
+    kinds = {
+        "people": ("rows", ""),
+        "tested": ("tested", "people"),
+        "positives_seen": ("positive, of the tested", "tested"),
+        "positives": ("positive in truth", "people"),
     }
-    rows = shown_groups(comparison)
-    kinds = [kind for kind in columns if kind in rows[0]]
-    return table(
-        "",
-        ("group", *(columns[kind] for kind in kinds)),
-        [(Name(str(row["name"])), *(cell(row, kind) for kind in kinds)) for row in rows],
-        note="Counts under 10, and counts that would reveal one, are not shown.",
-    )
+    rows = []
+    for row in shown_groups(comparison):
+        known = {kind: heading for kind, heading in kinds.items() if kind in row}
+        cells = {heading: counted(row[kind], row.get(of)) for kind, (heading, of) in known.items()}
+        rows.append({"group": Name(str(row["name"])), **cells})
+    note = "Counts under 10, and counts that would reveal one, are not shown."
+    return listing("", rows, note=note)
 
 
 def code(name: str, comparison: TableComparison) -> Code:
@@ -100,9 +102,14 @@ CAPTIONS: Mapping[str, tuple[str, str]] = {
     },
 }
 Key = tuple[str, Any]  # a metric, and of whom or at what
-
-
 LENDING: tuple[Key, ...] = (("gini", ""), ("ks", ""), ("kickout", ""))  # what a lender asks
+WHO = {
+    "kept": "tested now, and by the score",
+    "swapped out": "tested now, not by the score (swapped out)",
+    "swapped in": "untested now, tested by the score (swapped in)",
+    "left out": "untested now, and by the score",
+}
+DOUBLED = "the same, if those who decided knew what doubles the odds"
 
 
 def _first_shown(comparison: TableComparison) -> list[Key]:
@@ -167,4 +174,70 @@ def other_tables(comparison: TableComparison) -> Iterator[Table]:
             _caption(comparison, key),
             ("method", *(target.name for target in comparison.targets)),
             [(code(m.name, comparison), *_cells(comparison, m, key)) for m in comparison.methods],
+        )
+
+
+def lending(comparison: TableComparison) -> Iterator[Block]:
+    """Gini, KS and kickout, and whom each method would have tested instead."""
+    if all(method.swaps is None for method in comparison.methods):
+        return
+    several = len(comparison.methods) > 1
+    yield Fold(
+        "Gini, KS and kickout",
+        (
+            *headline_numbers(comparison, LENDING if several else LENDING[:2]),
+            Text(
+                (
+                    "KS: the cut-off is the best one that can be found without looking at those "
+                    "it is judged by, and the best of all, on average.",
+                    "Kickout (Kozodoi et al. 2019): of those whom "
+                    f"`{comparison.reference}` would select, the share of positives whom the "
+                    "method leaves out, minus that of the negatives. Above 0, the right ones go.",
+                ),
+                bullets=True,
+            ),
+        ),
+    )
+    views = tuple(
+        View(method.name, tuple(_swaps(method)))
+        for method in comparison.methods
+        if method.swaps is not None
+    )
+    yield Fold("Swap sets: who would be tested instead", (Views("swaps", "By", views),))
+
+
+def _swaps(method: MethodResult) -> Iterator[Block]:
+    swaps = method.swaps
+    assert swaps is not None
+    if swaps.reason:
+        yield Text((f"No swap set can be told: {swaps.reason}.",))
+        return
+    rows: list[tuple[Cell, ...]] = [
+        (who, estimate(swaps.share[name], "percent"), estimate(swaps.rate[name], "percent"))
+        for name, who in WHO.items()
+    ]
+    rows.insert(3, (DOUBLED, "", estimate(swaps.doubled, "percent")))
+    yield table(
+        f"If the lowest scores of `{method.name}` were tested, as many as are now",
+        ("who", "share of people", "have the outcome"),
+        rows,
+        note="Outcomes of the tested are known. Those of the untested are estimated, doubly "
+        "robust: right if features and group explain who is tested, and one of the two models is "
+        f"right. It speaks for the {percent(swaps.reach)} of the swapped in who are within reach "
+        "of the tests.",
+    )
+    yield table(
+        "Of all who are tested",
+        ("", "have the outcome"),
+        [
+            ("now", estimate(swaps.now, "percent")),
+            ("by the score", estimate(swaps.then, "percent")),
+            ("change", estimate(swaps.change, "points")),
+        ],
+    )
+    if len(swaps.groups) > 1:
+        yield table(
+            "Share tested",
+            ("group", "now", "by the score"),
+            [(Name(name), *map(share, both)) for name, both in swaps.groups.items()],
         )

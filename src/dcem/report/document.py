@@ -4,7 +4,7 @@ A document opens with the answer (`Opening`: verdict, three numbers, one picture
 show), goes on with findings, the worst first, and then with sections of tables, figures and text,
 most of them folded. Every number in it is still a number: an `Estimate` with the form it will have
 (`Number`), a count, a reason why there is none. Four writers make text of it (`to_html`,
-`to_markdown`, `to_terminal`, `to_json`), all with `dcem.text`, so that they hold the same numbers.
+`to_markdown`, `to_terminal`, `to_json`), all with `written`, so that they hold the same numbers.
 
 Prose is a plain `str`; names of methods and columns in it stand in backticks. What a user named
 (groups, columns) is a `Name` where it stands alone: no writer takes it for markup.
@@ -12,12 +12,14 @@ Prose is a plain `str`; names of methods and columns in it stand in backticks. W
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from math import isnan
-from typing import Any
+from typing import Any, NamedTuple
 
+from dcem import text
 from dcem.estimation.findings import KEY, Finding
+from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 
 
@@ -89,6 +91,63 @@ def counted(value: int | str | None, of: int | str | None = None) -> Cell:
     return Count(value, of if isinstance(of, int) else None)
 
 
+def share(value: float, form: str = "percent") -> Cell:
+    """The cell of a number that is NaN where it would give a small count away."""
+    return WITHHELD if isnan(value) else estimate(value, form)
+
+
+def chance(p: float) -> Cell:
+    """The cell of a p-value."""
+    return NOTHING if isnan(p) else text.p_value(p)
+
+
+def briefly(found: Estimate | None, form: str = "score") -> Cell:
+    """The cell of an estimate without the reason why there is none, for want of room."""
+    return Number(found, form) if found and found.estimable else Missing()
+
+
+def whose(name: str) -> Cell:
+    """The cell that says whose numbers stand beside it: a group's, or everybody's."""
+    return "everybody" if name == EVERYBODY else Name(name)
+
+
+class Written(NamedTuple):
+    """A cell in pieces, for a writer to set in type."""
+
+    main: str
+    quiet: str = ""  # its interval or share: smaller, beside it
+    beside: str = ""  # a remark under it
+    absent: bool = False  # whether this says why a number is missing
+
+
+def written(cell: Cell) -> Written:
+    """A cell as text, in pieces: the same in every output."""
+    if isinstance(cell, str):
+        return Written(cell)
+    if isinstance(cell, Number):
+        found = cell.estimate
+        interval = text.interval(found.low, found.high, cell.form)
+        return Written(text.value(found.value, cell.form), interval, cell.beside)
+    if isinstance(cell, Count):
+        part = f"({text.percent(cell.value / cell.of)})" if cell.of else ""
+        return Written(text.count(cell.value), part)
+    if isinstance(cell, Missing):
+        return Written(f"{cell.what}: {cell.reason}" if cell.reason else cell.what, absent=True)
+    return Written(cell.name, cell.tag if isinstance(cell, Code) else "")
+
+
+def plain(cell: Cell) -> str:
+    """A cell on one line: `.787 [.768, .823]`."""
+    shown = written(cell)
+    line = " ".join(piece for piece in (shown.main, shown.quiet) if piece)
+    return f"{line}; {shown.beside}" if shown.beside else line
+
+
+def said(found: Estimate | float, form: str = "score") -> str:
+    """An estimate inside a sentence: `.787 [.768, .823]`, or why there is none."""
+    return plain(estimate(found, form))
+
+
 # ------------------------------------------------------------------------------------ blocks
 @dataclass(frozen=True)
 class Verdict:
@@ -130,6 +189,11 @@ class Dots:
     reference: str = ""  # what the hollow mark beside each point is
     one_axis: bool = False  # whether the columns show one thing, on the same stretch of numbers
     marked: str = ""  # what the marked rows are
+
+    def compared(self, place: int) -> bool:
+        """Whether the column at this place has something to be compared with."""
+        references = (row.references[place : place + 1] for row in self.rows)
+        return any(isinstance(cell, Number) for cells in references for cell in cells)
 
 
 @dataclass(frozen=True)
@@ -285,3 +349,10 @@ def table(
 ) -> Table:
     """A table from any sequences."""
     return Table(caption, tuple(columns), tuple(tuple(row) for row in rows), **how)
+
+
+def listing(caption: str, rows: Iterable[Mapping[str, Cell]], **how: Any) -> Table:
+    """A table whose rows say heading -> cell, the same headings in each; without rows, none."""
+    records = list(rows)
+    heads = list(records[0]) if records else [""]
+    return table(caption, heads, [list(row.values()) for row in records], **how)

@@ -11,8 +11,7 @@ from math import floor, log10
 from typing import NamedTuple
 
 from dcem import text
-from dcem.report.cells import plain
-from dcem.report.document import Cell, Dots, Number
+from dcem.report.document import Cell, Dots, Number, plain
 
 
 class Axis(NamedTuple):

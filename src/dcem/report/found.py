@@ -6,36 +6,28 @@ Nothing here speaks of who is tested: nobody knows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from math import isinf, isnan
+from math import isinf
 
 from dcem.audit.found_findings import ASSUMPTION, UNKNOWN, without_small_found
 from dcem.audit.found_results import FoundAudit, FoundGroup
-from dcem.audit.results import HIDDEN
-from dcem.extras import made_with
 from dcem.report.document import (
-    WITHHELD,
     Block,
-    Cell,
-    Code,
-    Count,
     Document,
     DotRow,
     Dots,
-    Facts,
     Fold,
     KeyNumber,
     Name,
     Opening,
-    Section,
-    Terms,
     Text,
     Verdict,
     estimate,
+    listing,
+    share,
     table,
 )
-from dcem.report.findings import listed_findings, no_milder
-from dcem.text import count, group, p_value, ratio
+from dcem.report.parts import advice, audit_page, counted_rows
+from dcem.text import group, p_value, ratio
 
 LIMITS = (
     "Not how common the outcome is in any group: only how the groups compare.",
@@ -54,54 +46,25 @@ def found_document(
     """The audit as a document; counts under ten are withheld unless `small_cells` is true."""
     if not (small_cells or audit.withheld):
         audit = without_small_found(audit)
-    facts = {
-        **(data or {}),
-        **audit.configuration,
-        "learners": "; ".join(f"{what}: {who}" for what, who in audit.learners.items()),
-        "versions": (data or {}).get("versions") or made_with(),
-    }
-    findings, first = listed_findings(audit.findings), _opening(audit)
-    sections = (
+    columns = [one.column for one in audit.check.departures] if audit.check else []
+    made = (
         ("found", "Who was found", _found(audit)),
         ("relative", "How groups compare", _relative(audit)),
         ("check", "Do features bear on being found alike in all groups?", _check(audit)),
         ("sensitivity", "What if being found depends on the features?", _sensitivity(audit)),
         ("range", "How common could the outcome be?", _range(audit)),
-        ("methods", "Which methods are defensible here", _methods(audit)),
+        ("methods", "Which methods are defensible here", advice(audit.methods)),
         ("unknown", "What cannot be known", unknown(audit.stated_rates)),
     )
-    columns = [one.column for one in audit.check.departures] if audit.check else []
-    return Document(
-        title=title,
-        lead=_lead(audit, (data or {}).get("group", "")),
-        opening=replace(first, verdict=no_milder(first.verdict, findings)),
-        findings=findings,
-        sections=(
-            *(
-                Section(key, heading, tuple(blocks))
-                for key, heading, made in sections
-                if (blocks := list(made))
-            ),
-            Section("made", "How it was made", (Facts(facts),)),
-        ),
-        footer="Made with dcem. No individual row is on this page.",
-        names=frozenset([*(item.group for item in audit.counts), *columns, *audit.suspicious]),
-        data={"made": facts, **vars(audit)},
+    about = " There is no record of who was tested."
+    return audit_page(
+        audit, title, data or {}, _opening(audit), made, columns, of="found positive", about=about
     )
 
 
 def unknown(stated: str) -> Iterator[Block]:
     """What cannot be known, with and without a stated rate of being found."""
     yield Text(UNKNOWN[2:] if stated else UNKNOWN, bullets=True)
-
-
-def _lead(audit: FoundAudit, column: str) -> str:
-    total = audit.total
-    groups = f" in {len(audit.counts)} groups" if audit.grouped else ""
-    groups += f" (`{column}`)" * bool(groups and column)
-    found = "" if total.tested == HIDDEN else f", {count(total.tested)} found positive"
-    hidden = " Counts under ten are withheld, and what would give them away." * bool(audit.withheld)
-    return f"{count(total.rows)} rows{groups}{found}. There is no record of who was tested.{hidden}"
 
 
 def _opening(audit: FoundAudit) -> Opening:
@@ -160,11 +123,7 @@ def _opening(audit: FoundAudit) -> Opening:
             tuple(
                 DotRow(
                     Name(one.group),
-                    (
-                        estimate(one.crude, "ratio"),
-                        estimate(one.rate, "ratio"),
-                        estimate(one.prevalence, "ratio"),
-                    ),
+                    tuple(estimate(e, "ratio") for e in (one.crude, one.rate, one.prevalence)),
                 )
                 for one in known
             ),
@@ -178,42 +137,36 @@ def _log(one: FoundGroup) -> float:
     return one.rate.value - 1 if one.rate.value >= 1 else 1 - 1 / one.rate.value
 
 
-def _count(value: int) -> Cell:
-    return WITHHELD if value == HIDDEN else Count(value)
-
-
 def _found(audit: FoundAudit) -> Iterator[Block]:
     by_name = {one.group: one for one in audit.groups}
     rows = [
-        (
-            Name(item.group),
-            _count(item.rows),
-            _count(item.tested),
-            estimate(by_name[item.group].found, "percent"),
-        )
+        {
+            "group": Name(item.group),
+            "rows": counted_rows(item.rows),
+            "found positive": counted_rows(item.tested),
+            "share found": estimate(by_name[item.group].found, "percent"),
+        }
         for item in audit.counts
     ]
-    yield table("", ("group", "rows", "found positive", "share found"), rows)
+    yield listing("", rows)
 
 
 def _relative(audit: FoundAudit) -> Iterator[Block]:
     if not audit.grouped:
         return
     rows = [
-        (
-            Name(one.group),
-            *(
-                estimate(found, "ratio")
-                for found in (one.crude, one.rate, one.prevalence, one.without_form)
-            ),
-        )
+        {
+            "group": Name(one.group),
+            "found share": estimate(one.crude, "ratio"),
+            "chance of being found": estimate(one.rate, "ratio"),
+            "prevalence": estimate(one.prevalence, "ratio"),
+            "by flexible models": estimate(one.without_form, "ratio"),
+        }
         for one in audit.groups
         if one.group != audit.reference
     ]
-    heads = ("group", "found share", "chance of being found", "prevalence", "by flexible models")
-    yield table(
+    yield listing(
         f"Against group {audit.reference}",
-        heads,
         rows,
         note=f"Ratios, with 95 % intervals. {ASSUMPTION} Prevalence is that of a logistic model of "
         "the features, by maximum likelihood; the last column is the same without that form, the "
@@ -286,61 +239,48 @@ def _sensitivity(audit: FoundAudit) -> Iterator[Block]:
         )
         for at, factor in enumerate(found.factor)
     ]
-    yield Fold(
-        "The range at each factor",
-        (
-            table(
-                f"Prevalence against group {audit.reference}",
-                ("factor", *names),
-                rows,
-                words=tuple(range(1, len(names) + 1)),
-                note="If the chance of being found varies with the features by at most this "
-                "factor, up and down, alike in all groups. Sampling is included. Nothing in the "
-                "table speaks against any of it.",
-            ),
-        ),
+    ranges = table(
+        f"Prevalence against group {audit.reference}",
+        ("factor", *names),
+        rows,
+        words=tuple(range(1, len(names) + 1)),
+        note="If the chance of being found varies with the features by at most this factor, up and "
+        "down, alike in all groups. Sampling is included. Nothing in the table speaks against any "
+        "of it.",
     )
+    yield Fold("The range at each factor", (ranges,))
 
 
 def _range(audit: FoundAudit) -> Iterator[Block]:
     if audit.stated_rates:
-        told = [
-            (Name(one.group), estimate(one.found, "percent"), estimate(one.at_stated, "percent"))
-            for one in audit.groups
-        ]
-        yield table(
+        yield listing(
             "",
-            ("group", "found", "have the outcome"),
-            told,
+            [
+                {
+                    "group": Name(one.group),
+                    "found": estimate(one.found, "percent"),
+                    "have the outcome": estimate(one.at_stated, "percent"),
+                }
+                for one in audit.groups
+            ],
             note=f"Stated share of positives that is found: {audit.stated_rates}. What is "
             "uncertain about it is in the intervals. Right if, within a group, whether a positive "
             "is found has nothing to do with the features.",
         )
         return
-    rows = [
-        (
-            Name(one.group),
-            *(
-                WITHHELD if isnan(end) else estimate(end, "percent")
-                for end in (one.found.value, one.at_least, one.at_most)
-            ),
-        )
-        for one in audit.groups
-    ]
-    yield table(
+    yield listing(
         "",
-        ("group", "found", "at least", "at most"),
-        rows,
+        [
+            {
+                "group": Name(one.group),
+                "found": share(one.found.value),
+                "at least": share(one.at_least),
+                "at most": share(one.at_most),
+            }
+            for one in audit.groups
+        ],
         note="Bounds of prevalence, at 95 %, if being found has nothing to do with the features. "
         "At least: everybody found has it, and of the group found most often no more than all are "
         "found. At most: where people are found most often, no more than all have it. "
         "Between the two, nothing is known.",
     )
-
-
-def _methods(audit: FoundAudit) -> Iterator[Block]:
-    for verdict in ("defensible", "with care"):
-        named = [f"`{advice.name}`" for advice in audit.methods if advice.verdict == verdict]
-        yield Text((f"{verdict.capitalize()}: {', '.join(named) or 'none'}.",))
-    told = tuple((Code(m.name), f"{m.verdict}: {m.reason}") for m in audit.methods)
-    yield Fold("Why", (Terms(told),))

@@ -13,22 +13,21 @@ from dcem.report.document import (
     Document,
     DotRow,
     Dots,
-    Facts,
     Fold,
     KeyNumber,
     Missing,
     Name,
     Opening,
-    Section,
     Terms,
     Verdict,
     counted,
     estimate,
+    listing,
     table,
 )
-from dcem.report.findings import listed_findings
 from dcem.report.found import unknown
-from dcem.text import count, number, of_100
+from dcem.report.parts import listed_findings, made_by, rows_used, sections
+from dcem.text import number, of_100
 
 METHOD_LIMITS = (
     "Not how good a method is for the outcome: only which of them ranks better.",
@@ -40,13 +39,8 @@ METHOD_LIMITS = (
 
 def found_comparison_document(comparison: FoundComparison, title: str = "") -> Document:
     """The comparison of methods by found positives as a document."""
-    file = comparison.data.get("file", "")
-    versions = ", ".join(f"{name} {version}" for name, version in comparison.versions.items())
-    facts = {**comparison.data, **comparison.configuration, "versions": versions}
-    used = f"{count(comparison.rows_used)} rows"
-    if comparison.rows_used != comparison.rows:
-        used = f"{count(comparison.rows_used)} of {count(comparison.rows)} rows, drawn at random"
-    sections = (
+    file, facts = comparison.data.get("file", ""), made_by(comparison)
+    made = (
         ("methods", "Methods side by side", _side_by_side(comparison)),
         ("outcome", "What it could mean for the outcome", _for_outcome(comparison)),
         ("found", "Who was found", _counts(comparison)),
@@ -54,19 +48,12 @@ def found_comparison_document(comparison: FoundComparison, title: str = "") -> D
     )
     return Document(
         title=title or f"Methods compared on {file or 'a table'}, by found positives",
-        lead=f"{len(comparison.methods)} methods on {used}. There is no record of who was tested. "
-        f"Every score is of somebody the model was not fitted to ({comparison.folds}-fold "
-        "cross-validation).",
+        lead=f"{len(comparison.methods)} methods on {rows_used(comparison)}. There is no record of "
+        "who was tested. Every score is of somebody the model was not fitted to "
+        f"({comparison.folds}-fold cross-validation).",
         opening=_best(comparison),
         findings=listed_findings(comparison.findings),
-        sections=(
-            *(
-                Section(key, heading, tuple(blocks))
-                for key, heading, made in sections
-                if (blocks := list(made))
-            ),
-            Section("made", "How it was made", (Facts(facts),)),
-        ),
+        sections=sections(made, facts),
         footer=f"Made with dcem {comparison.versions['dcem']}. It shows sums over people; no row "
         "or score of a person is on it.",
         names=frozenset(comparison.counts),
@@ -184,15 +171,15 @@ def _for_outcome(comparison: FoundComparison) -> Iterator[Block]:
 
 
 def _counts(comparison: FoundComparison) -> Iterator[Block]:
+    rates = {name: estimate(rate, "ratio") for name, rate in comparison.rates.items()}
+    rates[comparison.reference_group] = Missing(what="1, the reference")
     rows = [
-        (
-            Name(name),
-            counted(rows),
-            counted(found),
-            Missing(what="1, the reference")
-            if name == comparison.reference_group
-            else estimate(comparison.rates.get(name), "ratio"),
-        )
+        {
+            "group": Name(name),
+            "rows": counted(rows),
+            "found positive": counted(found),
+            "relative chance of being found": rates.get(name, NOTHING),
+        }
         for name, (rows, found) in comparison.counts.items()
     ]
-    yield table("", ("group", "rows", "found positive", "relative chance of being found"), rows)
+    yield listing("", rows)

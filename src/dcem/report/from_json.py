@@ -21,14 +21,10 @@ from dcem.audit.found_results import FoundAudit
 from dcem.audit.results import Audit
 from dcem.compare.found import FoundComparison
 from dcem.compare.results import TableComparison
+from dcem.hooks import above
 from dcem.metrics.estimate import Estimate
 from dcem.monitor.results import Monitoring
-from dcem.report.audit import audit_document
-from dcem.report.compare import compare_document
 from dcem.report.document import Document
-from dcem.report.found import found_document
-from dcem.report.found_comparison import found_comparison_document
-from dcem.report.monitor import monitor_document
 from dcem.table.disclosure import SMALL, WITHHELD
 from dcem.table.messages import InputError
 
@@ -48,46 +44,35 @@ def read_result(path: str | Path) -> Document:
             "made a page again is what `dcem audit` and `dcem monitor` write as JSON, and the "
             "comparison.json of `dcem compare`."
         )
-    saved["findings"] = saved.get("conclusions", ())
     with _of_this_version(path):
-        if kind is Audit:
-            found = _read(Audit, saved)
-            return audit_document(found, str(saved["title"]), saved["made"], small_cells=True)
-        if kind is FoundAudit:
-            found = _read(FoundAudit, saved)
-            return found_document(found, str(saved["title"]), saved["made"], small_cells=True)
-        if kind is FoundComparison:
-            return found_comparison_document(_read(FoundComparison, saved), str(saved["title"]))
-        if kind is Monitoring:
-            return monitor_document(_read(Monitoring, saved), str(saved["title"]))
-    return compare_document(_comparison(path, saved), str(saved["title"]))
+        of_audit = {"data": saved["made"], "small_cells": True}  # small ones are not in the file
+        more = of_audit if kind in (Audit, FoundAudit) else {}
+        made: Document = above(kind._document)(_result(kind, saved), str(saved["title"]), **more)
+        return made
 
 
 def read_comparison(path: str | Path) -> TableComparison | FoundComparison:
     """A comparison that was saved as JSON; of its counts, those that may be shown."""
     path = Path(path)
     saved = _loaded(path)
-    if _kind(saved) is FoundComparison:
-        saved["findings"] = saved.get("conclusions", ())
-        with _of_this_version(path):
-            made: FoundComparison = _read(FoundComparison, saved)
-            return made
-    if _kind(saved) is not TableComparison:
+    kind = _kind(saved)
+    if kind not in (TableComparison, FoundComparison):
         raise InputError(f"{path}: not a comparison that `dcem compare` saved.")
-    return _comparison(path, saved)
-
-
-def _comparison(path: Path, saved: dict[str, Any]) -> TableComparison:
-    saved["findings"] = saved.get("conclusions", ())
     with _of_this_version(path):
+        found: TableComparison | FoundComparison = _result(kind, saved)
+        return found
+
+
+def _result(kind: Any, saved: dict[str, Any]) -> Any:
+    saved["findings"] = saved.get("conclusions", ())
+    if kind is TableComparison:
         saved["shown"] = saved["groups"]
         groups = saved["shown"][:-1] or saved["shown"]  # the last row is all together
         saved["groups"] = [
             {name: 0 if value in (SMALL, WITHHELD) else value for name, value in group.items()}
             for group in groups
         ]
-        found: TableComparison = _read(TableComparison, saved)
-        return found
+    return _typed(kind, saved)
 
 
 @contextmanager
@@ -108,38 +93,39 @@ def _loaded(path: Path) -> Any:
         raise InputError(f"{path}: not a readable JSON file: {error}.") from None
 
 
-def _kind(saved: Any) -> type | None:
+def _kind(saved: Any) -> Any:
+    """The class of a result by the fields that it cannot do without; None if it is none."""
     for kind in (Audit, TableComparison, FoundAudit, FoundComparison, Monitoring):
-        needed = {item.name for item in fields(kind) if _required(item)}
+        needed = {
+            item.name
+            for item in fields(kind)
+            if item.default is MISSING and item.default_factory is MISSING
+        }
         if isinstance(saved, dict) and needed <= saved.keys():
             return kind
     return None
 
 
-def _required(item: Any) -> bool:
-    return item.default is MISSING and item.default_factory is MISSING
-
-
-def _read(kind: Any, plain: Any) -> Any:
+def _typed(kind: Any, plain: Any) -> Any:
     """A plain value as the type that a field declares."""
     origin, inside = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         if plain is None and NoneType in inside:
             return None
-        return _read(next(one for one in inside if one is not NoneType), plain)
+        return _typed(next(one for one in inside if one is not NoneType), plain)
     if origin is tuple:
         each = [inside[0]] * len(plain) if inside[-1] is ... else inside
-        return tuple(_read(one, item) for one, item in zip(each, plain, strict=True))
+        return tuple(_typed(one, item) for one, item in zip(each, plain, strict=True))
     if origin is frozenset:
         return frozenset(plain)
     if origin is not None and issubclass(origin, Mapping):
-        return {_key(inside[0], key): _read(inside[1], item) for key, item in plain.items()}
+        return {_key_as(inside[0], key): _typed(inside[1], item) for key, item in plain.items()}
     if is_dataclass(kind):
         return _object(kind, plain)
     if kind is float:
         return nan if plain is None else float(ENDLESS.get(plain, plain))
     if kind is np.ndarray:
-        return np.array([_read(float, item) for item in plain], dtype=float)
+        return np.array([_typed(float, item) for item in plain], dtype=float)
     if kind is Any and isinstance(plain, dict) and plain.keys() == ESTIMATE:
         return _object(Estimate, plain)
     return plain
@@ -148,14 +134,14 @@ def _read(kind: Any, plain: Any) -> Any:
 def _object(kind: Any, plain: Mapping[str, Any]) -> Any:
     hints = get_type_hints(kind)
     named = {
-        item.name: _read(hints[item.name], plain[item.name])
+        item.name: _typed(hints[item.name], plain[item.name])
         for item in fields(kind)
         if get_origin(hints[item.name]) is not ClassVar and item.name in plain
     }
     return kind(**named)
 
 
-def _key(kind: Any, key: str) -> Any:
+def _key_as(kind: Any, key: str) -> Any:
     if kind is float:
         return float(key)
     if get_origin(kind) is tuple:

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from math import isnan
 
 from dcem.estimation.results import EVERYBODY
 from dcem.extras import made_with
 from dcem.monitor.results import Change, Monitoring
 from dcem.report.document import (
-    NOTHING,
-    WITHHELD,
     Block,
-    Cell,
     Document,
     DotRow,
     Dots,
-    Facts,
     Fold,
     KeyNumber,
     Name,
     Opening,
-    Section,
     Verdict,
+    chance,
     estimate,
+    listing,
+    share,
     table,
 )
-from dcem.report.findings import listed_findings, no_milder
-from dcem.text import count, groups, p_value
+from dcem.report.parts import listed_findings, no_milder, sections
+from dcem.text import count, groups
 
 ANSWERS = {
     "holds": ("fine", "Yes, as far as can be told: no sign that it does not"),
@@ -52,6 +49,12 @@ def monitor_document(found: Monitoring, title: str = "Does the model still hold?
     verdict = Verdict(severity, answer, (own.text, *_more(found)), found.assumption)
     left_out = found.rows - found.rows_judged
     late = f" {count(left_out)} of them are too recent to be judged." if left_out else ""
+    made = (
+        ("comes", "Who comes?", _comes(found)),
+        ("tested", "Who is tested?", _tested(found)),
+        ("found", "What is found?", _found(found)),
+        ("holds", "Does the model hold?", _holds(found)),
+    )
     return Document(
         title=title,
         lead=f"{count(found.rows)} new rows ({count(found.people)} people), held against the "
@@ -67,13 +70,7 @@ def monitor_document(found: Monitoring, title: str = "Does the model still hold?
             ),
         ),
         findings=findings,
-        sections=(
-            Section("comes", "Who comes?", tuple(_comes(found))),
-            Section("tested", "Who is tested?", tuple(_tested(found))),
-            Section("found", "What is found?", tuple(_found(found))),
-            Section("holds", "Does the model hold?", tuple(_holds(found))),
-            Section("made", "How it was made", (Facts(facts),)),
-        ),
+        sections=sections(made, facts),
         footer="Made with dcem. No individual row is on this page.",
         names=frozenset(
             [*(one.of for one in found.changes), *(one.column for one in found.columns)]
@@ -130,40 +127,29 @@ def _picture(found: Monitoring) -> Dots:
 
 def _comes(found: Monitoring) -> Iterator[Block]:
     rows = [
-        (
-            Name(one.column),
-            estimate(one.index, "score"),
-            p_value(one.p_value) if one.p_value == one.p_value else NOTHING,
-            Name(one.bin),
-            *(
-                WITHHELD if isnan(share) else estimate(share, "percent")
-                for share in (one.then, one.now)
-            ),
-            "yes" if one.clear else "no",
-        )
+        {
+            "column": Name(one.column),
+            "stability index": estimate(one.index, "score"),
+            "p-value": chance(one.p_value),
+            "changed most": Name(one.bin),
+            "then": share(one.then),
+            "now": share(one.now),
+            "clear?": "yes" if one.clear else "no",
+        }
         for one in found.columns
     ]
-    heads = (
-        "column",
-        "stability index",
-        "p-value",
-        "changed most",
-        "then",
-        "now",
-        "clear?",
-    )
     note = (
         "Population stability index over bins of each column: under .1 little, over .25 much. "
         "P-values are of no change, corrected for the number of columns; people count once; "
         f"shares that would show a count under ten are withheld. {CLEAR}"
     )
-    yield table("", heads, rows[:MOST], note=note)
+    yield listing("", rows[:MOST], note=note)
     if rows[MOST:]:
-        yield Fold(f"{len(rows) - MOST} more columns", (table("", heads, rows[MOST:]),))
+        yield Fold(f"{len(rows) - MOST} more columns", (listing("", rows[MOST:]),))
 
 
 def _changes(found: Monitoring, about: str, form: str, difference: str, note: str) -> Block:
-    rows: list[tuple[Cell, ...]] = [
+    rows = [
         (
             Name(one.of),
             estimate(one.then, form),

@@ -16,7 +16,6 @@ from html import escape
 from importlib import resources
 
 from dcem.report import document as doc
-from dcem.report.cells import written
 from dcem.report.dots import dots_table
 from dcem.report.style import css_variables, inline_svg
 from dcem.report.words import in_words
@@ -83,7 +82,7 @@ def cell(content: doc.Cell) -> str:
         return f"<code>{escape(content.name)}</code>{tag}{about}"
     if isinstance(content, doc.Name):
         return escape(content.name)
-    shown = written(content)
+    shown = doc.written(content)
     if shown.absent:
         return f'<span class="absent">{prose(shown.main)}</span>'
     quiet = f' <span class="interval">{prose(shown.quiet)}</span>' if shown.quiet else ""

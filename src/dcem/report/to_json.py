@@ -41,13 +41,12 @@ def to_plain(thing: Any) -> Any:
     if is_dataclass(thing) and not isinstance(thing, type):
         return {field.name: to_plain(getattr(thing, field.name)) for field in fields(thing)}
     if isinstance(thing, Mapping):
-        return {_key(key): to_plain(value) for key, value in thing.items()}
+        return {_key_text(key): to_plain(value) for key, value in thing.items()}
     if isinstance(thing, np.ndarray):
         return [to_plain(item) for item in thing.tolist()]
     if isinstance(thing, list | tuple | frozenset):
-        return [
-            to_plain(item) for item in (sorted(thing) if isinstance(thing, frozenset) else thing)
-        ]
+        in_order = sorted(thing) if isinstance(thing, frozenset) else thing
+        return [to_plain(item) for item in in_order]
     if isinstance(thing, float | np.floating):
         number = float(thing)
         if isfinite(number):
@@ -56,7 +55,7 @@ def to_plain(thing: Any) -> Any:
     return thing
 
 
-def _key(key: Any) -> str:
+def _key_text(key: Any) -> str:
     if isinstance(key, tuple):
         return " minus ".join(map(str, key))
     return f"{key:g}" if isinstance(key, float) else str(key)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 
 from dcem.report import document as doc
-from dcem.report.cells import plain
 from dcem.report.words import in_words
 
 
@@ -32,7 +31,7 @@ def cell(content: doc.Cell) -> str:
     if isinstance(content, doc.Code):
         tag = f" ({_safe(content.tag)})" if content.tag else ""
         return f"`{content.name}`{tag}" + (f": {_safe(content.about)}" if content.about else "")
-    return _safe(plain(content))
+    return _safe(doc.plain(content))
 
 
 def _safe(text: str) -> str:
@@ -97,11 +96,7 @@ def _(what: doc.Table) -> Iterator[str]:
 
 @block.register
 def _(what: doc.Dots) -> Iterator[str]:
-    compared = [  # columns that have something to be compared with
-        place
-        for place in range(len(what.columns))
-        if any(isinstance(one.references[place], doc.Number) for one in what.rows if one.references)
-    ]
+    compared = [place for place in range(len(what.columns)) if what.compared(place)]
     columns = ["", *what.columns, *(f"{what.reference}, {what.columns[i]}" for i in compared)]
     rows = [
         ["**" * row.marked + cell(row.label) + "**" * row.marked]

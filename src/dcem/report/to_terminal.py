@@ -14,7 +14,7 @@ from textwrap import fill
 from typing import Any
 
 from dcem.report import document as doc
-from dcem.report.cells import plain, written
+from dcem.report.document import plain, written
 from dcem.report.dots import axes_of, line_of
 from dcem.report.words import in_words
 from dcem.table.roles import Roles
@@ -226,13 +226,9 @@ def spelled(text: str) -> str:
 def _dots(what: doc.Dots, width: int) -> tuple[tuple[str, ...], tuple[tuple[doc.Cell, ...], ...]]:
     """Columns and rows of a picture in characters, `width` wide, beside its numbers."""
     axes = axes_of(what)
-    compared = [
-        any(isinstance(cell, doc.Number) for row in what.rows for cell in row.references[i : i + 1])
-        for i in range(len(what.columns))
-    ]
     columns = [""]
     for i, column in enumerate(what.columns):
-        columns += [""] * bool(width) + [column] + [what.reference] * compared[i]
+        columns += [""] * bool(width) + [column] + [what.reference] * what.compared(i)
     rows = []
     for row in what.rows:
         cells: list[doc.Cell] = [row.label]
@@ -240,7 +236,7 @@ def _dots(what: doc.Dots, width: int) -> tuple[tuple[str, ...], tuple[tuple[doc.
             references = row.references[i : i + 1]
             line = line_of(axes[i], value, references, width) if width else ""
             cells += [doc.Name(line)] * bool(width) + [value]
-            if compared[i]:
+            if what.compared(i):
                 cells += references or [doc.NOTHING]
         rows.append(tuple(cells))
     return tuple(columns), tuple(rows)

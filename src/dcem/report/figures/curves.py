@@ -6,7 +6,7 @@ import numpy as np
 
 from dcem.compare.results import Judgement, TableComparison
 from dcem.estimation.results import EVERYBODY, Target
-from dcem.report.cells import said
+from dcem.report.document import said
 from dcem.report.figures.panels import (
     DASHED,
     Groups,

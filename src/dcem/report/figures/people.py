@@ -1,18 +1,32 @@
-"""Who is tested: at equal risk, and at all; and what a method believes of those who were not."""
+"""Who is tested, at equal risk and at all; how many have it; what methods believe of the others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isnan
 from typing import Any
 
 import numpy as np
 
-from dcem.audit.results import RiskCurve
+from dcem.audit.results import Audit, RiskCurve
 from dcem.compare.results import History, MethodResult, TableComparison, TestingByScore
-from dcem.estimation.results import Histogram
-from dcem.report.figures.panels import DASHED, Groups, panels, plain_marks, share_marks
+from dcem.estimation.overlap import HARDLY
+from dcem.estimation.results import EVERYBODY, Histogram
+from dcem.metrics.estimate import Estimate
+from dcem.report.document import said
+from dcem.report.figures.panels import (
+    DASHED,
+    Groups,
+    diagonal,
+    named_rows,
+    panels,
+    plain_marks,
+    share_marks,
+    shortened,
+)
 from dcem.report.style import (
     ACCENT,
+    FAINT,
     GRID,
     INK,
     MUTED,
@@ -22,7 +36,7 @@ from dcem.report.style import (
     new_figure,
     tell,
 )
-from dcem.text import number, percent
+from dcem.text import decimal, number, percent
 
 
 @in_style
@@ -65,6 +79,20 @@ def tested_by_risk(
     return Drawing(figure, name, title, said, caption + groups.left_out(shown))
 
 
+def risk(audit: Audit) -> Drawing | None:
+    """Share tested against predicted risk."""
+    return tested_by_risk(
+        {curve.group: (curve.risk, curve) for curve in audit.risk_curves},
+        Groups(audit),
+        "risk",
+        "Testing against risk",
+        "the features predict",
+        "People in ten parts by the risk that a model of the tested predicts from their features, "
+        "with 95 % intervals. Where the lines lie apart, people at equal predicted risk are tested "
+        "unequally. Points that rest on fewer than ten people are left out.",
+    )
+
+
 def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing | None:
     """The share tested against the risk that a method predicts."""
     return tested_by_risk(
@@ -80,7 +108,90 @@ def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing 
 
 
 @in_style
-def overlap(comparison: TableComparison) -> Drawing:
+def overlap(audit: Audit) -> Drawing | None:
+    """Distribution of the testing probabilities, a panel a group."""
+    groups = Groups(audit)
+    names = [n for n, o in audit.overlap.items() if n in groups.look and o.histogram.any()]
+    names = names if audit.grouped or not audit.overlap else [EVERYBODY]
+    if not names:
+        return None
+    figure = new_figure(8.6, 0.75 + (0.95 if len(names) <= 3 else 0.6) * len(names))
+    axes = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
+    edges = np.arange(len(audit.bin_edges))  # one step a bin: small probabilities need the room
+    marks = [0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1]
+    places = [int(np.argmin(np.abs(audit.bin_edges - mark))) for mark in marks]
+    for ax, name in zip(axes, names, strict=True):
+        found = audit.overlap[name]
+        colour = groups.look[name]["color"] if name in groups.look else ACCENT
+        ax.stairs(found.histogram, edges, fill=True, color=colour, alpha=0.75)
+        ax.axvspan(0, places[1], color=WARN, alpha=0.1, lw=0)
+        ax.set_yticks([])
+        ax.spines["left"].set_visible(False)
+        ax.set_ylim(0, max(found.histogram.max(), 1e-9) * 1.05)
+        ax.set_xlim(0, edges[-1])
+        share = found.under[HARDLY]
+        beside = shortened(name)
+        beside += "" if isnan(share) else f"\n{percent(share, 1)} under 1 %"
+        ax.text(1.01, 0.5, beside, transform=ax.transAxes, va="center", fontsize=9.5, color=INK)
+    axes[-1].set_xticks(places, [f"{100 * mark:g} %" for mark in marks])
+    axes[-1].set_xlabel("probability of being tested, given features and group (uneven scale)")
+    return Drawing(
+        figure,
+        "overlap",
+        "Who could have been tested",
+        "Distribution of the probability of being tested. "
+        + "; ".join(
+            f"{n}: median {percent(audit.overlap[n].quantiles[2], 1)}"
+            + (
+                ""
+                if isnan(share := audit.overlap[n].under[HARDLY])
+                else f", {percent(share, 1)} of people under 1 %"
+            )
+            for n in names
+        )
+        + ".",
+        "Height: share of the group's people. In the shaded region hardly anybody was tested, and "
+        "what is said about these people is extrapolation. Bins of fewer than ten people are "
+        f"empty here.{groups.left_out(names)}",
+    )
+
+
+@in_style
+def calibration(audit: Audit) -> Drawing | None:
+    """Predicted against observed testing."""
+    found = audit.calibration
+    if found is None or not len(found.predicted):
+        return None
+    figure = new_figure(5.2, 4.4)
+    ax = figure.subplots()
+    most = max(found.high.max(), found.predicted.max()) * 1.05
+    diagonal(ax, most)
+    ax.vlines(found.predicted, found.low, found.high, color=ACCENT, lw=2)
+    (points,) = ax.plot(found.predicted, found.observed, "o", color=ACCENT, ms=5.5)
+    tell(
+        points,
+        [
+            f"predicted {percent(p)}, tested {percent(o)}"
+            for p, o in zip(found.predicted, found.observed, strict=True)
+        ],
+    )
+    ax.set(xlim=(0, most), ylim=(0, most), xlabel="predicted share tested", ylabel="share tested")
+    share_marks(ax.xaxis, ax.yaxis)
+    return Drawing(
+        figure,
+        "calibration",
+        "Is the model of testing right?",
+        f"Predicted and observed shares tested in {len(found.predicted)} bins; slope "
+        f"{decimal(found.slope.value)}, mean error {decimal(100 * found.error, 1)} percentage "
+        "points.",
+        f"Each point is a tenth of the people, predicted by models that had not seen them. On the "
+        f"line, predictions are right. Calibration slope "
+        f"{decimal(found.slope.value)} (1 is right); AUC {number(found.auc)}.",
+    )
+
+
+@in_style
+def probability(comparison: TableComparison) -> Drawing:
     """The estimated probability of being tested, group by group."""
     shown, groups = comparison.overlap, Groups(comparison)
     figure, (ax,) = panels([""], "estimated probability of being tested", "share of the group", 2.9)
@@ -97,6 +208,56 @@ def overlap(comparison: TableComparison) -> Drawing:
         said,
         f"{said} What is said of everybody rests on the tested in each region; far to the "
         "left hardly anybody was." + groups.left_out(drawn),
+    )
+
+
+_KINDS = (
+    ("recorded", "recorded: the untested count as negative", "D", MUTED),
+    ("tested_only", "tested only", "s", INK),
+    ("weighted", "weighted", "^", ACCENT),
+    ("doubly_robust", "doubly robust", "o", ACCENT),
+)
+
+
+@in_style
+def prevalence(audit: Audit) -> Drawing | None:
+    """Every estimate of every group, with the limits behind them."""
+    groups = Groups(audit)
+    shown = [p for p in audit.prevalence if p.group == EVERYBODY or p.group in groups.look]
+    shown = [p for p in shown if p.recorded.estimable]
+    if not shown:
+        return None
+    figure = new_figure(8.6, 1.1 + (0.78 if len(shown) <= 4 else 0.6) * len(shown))
+    ax = figure.subplots()
+    for row, item in enumerate(shown):
+        height = len(shown) - 1 - row
+        ax.hlines(height, *item.bounds, color=FAINT, lw=9, alpha=0.6)
+        for place, (kind, label, marker, colour) in enumerate(_KINDS):
+            at = height + 0.24 - 0.16 * place
+            estimate: Estimate = getattr(item, kind)
+            if not estimate.estimable:
+                continue
+            ax.hlines(at, estimate.low, estimate.high, color=colour, lw=1.8)
+            hollow = "none" if kind == "weighted" else colour
+            look = {"color": colour, "mfc": hollow, "ms": 6, "label": None if row else label}
+            (drawn,) = ax.plot(estimate.value, at, marker, **look)
+            tell(drawn, [f"{item.group}, {label}: {said(estimate, 'percent')}"])
+    named_rows(ax, [p.group for p in shown])
+    ax.set_xlim(0, 1)
+    share_marks(ax.xaxis)
+    figure.legend(loc="outside upper left", ncols=2, fontsize=9.5)
+    return Drawing(
+        figure,
+        "prevalence",
+        "How common is the outcome?",
+        "; ".join(
+            f"{p.group}: recorded {percent(p.recorded.value, 1)}, limits "
+            f"{percent(p.bounds[0])} to {percent(p.bounds[1])}"
+            for p in shown
+        )
+        + ".",
+        "Points with 95 % intervals. The grey bar holds every answer that the data allow without "
+        f"an assumption about the untested.{groups.left_out([p.group for p in shown])}",
     )
 
 

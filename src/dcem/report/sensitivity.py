@@ -1,180 +1,134 @@
-"""An audit in pictures: who is tested at equal risk, where nobody is, what could overturn it."""
+"""What could overturn an audit, as blocks of its document: the unseen, step by step."""
 
 from __future__ import annotations
 
-from math import isfinite, isnan
+from collections.abc import Iterator
+from functools import partial
+from math import inf, isfinite, isnan
 from typing import Any
 
 import numpy as np
 
-from dcem.audit.results import Audit
-from dcem.estimation.overlap import HARDLY
+from dcem.audit.results import Audit, Breakdown
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
-from dcem.report.cells import said
-from dcem.report.figures.panels import (
-    Groups,
-    diagonal,
-    hover,
-    line,
-    named_rows,
-    share_marks,
-    shortened,
+from dcem.report.document import (
+    NOTHING,
+    Block,
+    Cell,
+    Figure,
+    Fold,
+    Missing,
+    Table,
+    estimate,
+    listing,
+    said,
+    table,
 )
-from dcem.report.figures.people import tested_by_risk
-from dcem.report.style import ACCENT, FAINT, INK, MUTED, WARN, Drawing, in_style, new_figure, tell
+from dcem.report.figures.panels import Groups, hover, line, share_marks
+from dcem.report.style import ACCENT, INK, MUTED, WARN, Drawing, in_style, new_figure
 from dcem.text import decimal, number, percent, ratio
 
+MOST_STEPS = 16  # of a slider
 
-def risk(audit: Audit) -> Drawing | None:
-    """Share tested against predicted risk."""
-    return tested_by_risk(
-        {curve.group: (curve.risk, curve) for curve in audit.risk_curves},
-        Groups(audit),
-        "risk",
-        "Testing against risk",
-        "the features predict",
-        "People in ten parts by the risk that a model of the tested predicts from their features, "
-        "with 95 % intervals. Where the lines lie apart, people at equal predicted risk are tested "
-        "unequally. Points that rest on fewer than ten people are left out.",
+
+def sensitivity(audit: Audit) -> Iterator[Block]:
+    """What would overturn it: a slider, three breakdown values, and the curves."""
+    yield from filter(None, [_unmeasured(audit), _odds(audit)])
+    rows: list[tuple[Cell, ...]] = []
+    for name, found in (
+        ("disparity in testing", audit.testing_sensitivity),
+        ("how common the outcome is", audit.prevalence_sensitivity),
+        ("how well scores rank everybody", audit.performance_sensitivity),
+    ):
+        if found is None:
+            rows.append((name, Missing(what="not possible here"), NOTHING, NOTHING))
+            continue
+        b = found.breakdown
+        rows.append((name, b.conclusion, _strength(b, b.value), _strength(b, b.with_interval)))
+    yield table(
+        "How strong would something unseen have to be?",
+        ("about", "conclusion", "breaks down at", "its interval at"),
+        rows,
+        words=(1,),
+        note="Partial R²: the share of what the features leave open, of the group and of testing, "
+        "that an unmeasured cause would have to explain. Odds ratio: between the odds of the "
+        "outcome of untested and of tested people with the same features; every row may have its "
+        "own, up to this one or its inverse, chosen to overturn the conclusion."
+        + " Where a prevalence is known it counts from the odds that meet it."
+        * bool(audit.known),
     )
+    curves = (draw_testing, draw_prevalence, draw_performance)
+    yield Fold("The curves", tuple(Figure(partial(draw, audit)) for draw in curves))
 
 
-@in_style
-def overlap(audit: Audit) -> Drawing | None:
-    """Distribution of the testing probabilities, a panel a group."""
-    groups = Groups(audit)
-    names = [n for n, o in audit.overlap.items() if n in groups.look and o.histogram.any()]
-    names = names if audit.grouped or not audit.overlap else [EVERYBODY]
-    if not names:
+def _strength(b: Breakdown, value: float) -> Cell:
+    if isnan(value):
+        return Missing(b.reason)
+    if value == inf:
+        return "nothing does"
+    if b.unit == "odds ratio":
+        return "unclear from the start" if value <= 1 else estimate(value, "ratio", b.unit)
+    return "unclear from the start" if value == 0 else estimate(value, "percent", b.unit)
+
+
+def _thinned(points: np.ndarray, end: float) -> list[int]:
+    """Positions of a few steps along a curve, up to an end; 1 is one of them if it is there."""
+    shown = np.flatnonzero(points <= end)
+    few = np.linspace(0, shown[-1], min(MOST_STEPS, len(shown))).round().astype(int)
+    return sorted({*few.tolist(), *np.flatnonzero(np.isclose(points, 1.0)).tolist()})
+
+
+def _unmeasured(audit: Audit) -> Table | None:
+    """The difference in testing that could remain, step by step."""
+    found = audit.testing_sensitivity
+    if found is None:
         return None
-    figure = new_figure(8.6, 0.75 + (0.95 if len(names) <= 3 else 0.6) * len(names))
-    axes = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
-    edges = np.arange(len(audit.bin_edges))  # one step a bin: small probabilities need the room
-    marks = [0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1]
-    places = [int(np.argmin(np.abs(audit.bin_edges - mark))) for mark in marks]
-    for ax, name in zip(axes, names, strict=True):
-        found = audit.overlap[name]
-        colour = groups.look[name]["color"] if name in groups.look else ACCENT
-        ax.stairs(found.histogram, edges, fill=True, color=colour, alpha=0.75)
-        ax.axvspan(0, places[1], color=WARN, alpha=0.1, lw=0)
-        ax.set_yticks([])
-        ax.spines["left"].set_visible(False)
-        ax.set_ylim(0, max(found.histogram.max(), 1e-9) * 1.05)
-        ax.set_xlim(0, edges[-1])
-        share = found.under[HARDLY]
-        beside = shortened(name)
-        beside += "" if isnan(share) else f"\n{percent(share, 1)} under 1 %"
-        ax.text(1.01, 0.5, beside, transform=ax.transAxes, va="center", fontsize=9.5, color=INK)
-    axes[-1].set_xticks(places, [f"{100 * mark:g} %" for mark in marks])
-    axes[-1].set_xlabel("probability of being tested, given features and group (uneven scale)")
-    return Drawing(
-        figure,
-        "overlap",
-        "Who could have been tested",
-        "Distribution of the probability of being tested. "
-        + "; ".join(
-            f"{n}: median {percent(audit.overlap[n].quantiles[2], 1)}"
-            + (
-                ""
-                if isnan(share := audit.overlap[n].under[HARDLY])
-                else f", {percent(share, 1)} of people under 1 %"
-            )
-            for n in names
-        )
-        + ".",
-        "Height: share of the group's people. In the shaded region hardly anybody was tested, and "
-        "what is said about these people is extrapolation. Bins of fewer than ten people are "
-        f"empty here.{groups.left_out(names)}",
-    )
-
-
-@in_style
-def calibration(audit: Audit) -> Drawing | None:
-    """Predicted against observed testing."""
-    found = audit.calibration
-    if found is None or not len(found.predicted):
-        return None
-    figure = new_figure(5.2, 4.4)
-    ax = figure.subplots()
-    most = max(found.high.max(), found.predicted.max()) * 1.05
-    diagonal(ax, most)
-    ax.vlines(found.predicted, found.low, found.high, color=ACCENT, lw=2)
-    (points,) = ax.plot(found.predicted, found.observed, "o", color=ACCENT, ms=5.5)
-    tell(
-        points,
+    end = max(2.5 * found.breakdown.value, 0.02)
+    steps = [
+        (found.strength[i], found.low[i], found.high[i]) for i in _thinned(found.strength, end)
+    ]
+    return listing(
+        f"What if something unrecorded drives testing and differs for group {found.group}?",
         [
-            f"predicted {percent(p)}, tested {percent(o)}"
-            for p, o in zip(found.predicted, found.observed, strict=True)
+            {
+                "its strength (partial R²)": estimate(strength, "percent"),
+                "difference at least": estimate(low, "points"),
+                "at most": estimate(high, "points"),
+                "so": "there could be none" if low <= 0 <= high else "a difference remains",
+            }
+            for strength, low, high in steps
         ],
-    )
-    ax.set(xlim=(0, most), ylim=(0, most), xlabel="predicted share tested", ylabel="share tested")
-    share_marks(ax.xaxis, ax.yaxis)
-    return Drawing(
-        figure,
-        "calibration",
-        "Is the model of testing right?",
-        f"Predicted and observed shares tested in {len(found.predicted)} bins; slope "
-        f"{decimal(found.slope.value)}, mean error {decimal(100 * found.error, 1)} percentage "
-        "points.",
-        f"Each point is a tenth of the people, predicted by models that had not seen them. On the "
-        f"line, predictions are right. Calibration slope "
-        f"{decimal(found.slope.value)} (1 is right); AUC {number(found.auc)}.",
+        start=0,
     )
 
 
-_KINDS = (
-    ("recorded", "recorded: the untested count as negative", "D", MUTED),
-    ("tested_only", "tested only", "s", INK),
-    ("weighted", "weighted", "^", ACCENT),
-    ("doubly_robust", "doubly robust", "o", ACCENT),
-)
-
-
-@in_style
-def prevalence(audit: Audit) -> Drawing | None:
-    """Every estimate of every group, with the limits behind them."""
-    groups = Groups(audit)
-    shown = [p for p in audit.prevalence if p.group == EVERYBODY or p.group in groups.look]
-    shown = [p for p in shown if p.recorded.estimable]
-    if not shown:
+def _odds(audit: Audit) -> Table | None:
+    """Prevalence along the odds ratio, step by step."""
+    found = audit.prevalence_sensitivity
+    curve = None if found is None else found.curves.get(EVERYBODY)
+    if found is None or curve is None or curve.reason:
         return None
-    figure = new_figure(8.6, 1.1 + (0.78 if len(shown) <= 4 else 0.6) * len(shown))
-    ax = figure.subplots()
-    for row, item in enumerate(shown):
-        height = len(shown) - 1 - row
-        ax.hlines(height, *item.bounds, color=FAINT, lw=9, alpha=0.6)
-        for place, (kind, label, marker, colour) in enumerate(_KINDS):
-            at = height + 0.24 - 0.16 * place
-            estimate: Estimate = getattr(item, kind)
-            if not estimate.estimable:
-                continue
-            ax.hlines(at, estimate.low, estimate.high, color=colour, lw=1.8)
-            hollow = "none" if kind == "weighted" else colour
-            look = {"color": colour, "mfc": hollow, "ms": 6, "label": None if row else label}
-            (drawn,) = ax.plot(estimate.value, at, marker, **look)
-            tell(drawn, [f"{item.group}, {label}: {said(estimate, 'percent')}"])
-    named_rows(ax, [p.group for p in shown])
-    ax.set_xlim(0, 1)
-    share_marks(ax.xaxis)
-    figure.legend(loc="outside upper left", ncols=2, fontsize=9.5)
-    return Drawing(
-        figure,
-        "prevalence",
-        "How common is the outcome?",
-        "; ".join(
-            f"{p.group}: recorded {percent(p.recorded.value, 1)}, limits "
-            f"{percent(p.bounds[0])} to {percent(p.bounds[1])}"
-            for p in shown
-        )
-        + ".",
-        "Points with 95 % intervals. The grey bar holds every answer that the data allow without "
-        f"an assumption about the untested.{groups.left_out([p.group for p in shown])}",
+    steps = _thinned(found.gamma, inf)
+    known = [one.odds_ratio.value for one in audit.known if one.group == EVERYBODY]
+    start = known[0] if known and np.isfinite(known[0]) else 1.0
+    alike = min(range(len(steps)), key=lambda place: abs(np.log(found.gamma[steps[place]] / start)))
+    return table(
+        "What if the untested differ from tested people with the same features?",
+        ("odds of the outcome, untested over tested", "share with the outcome, everybody"),
+        [
+            (
+                estimate(found.gamma[i], "ratio"),
+                estimate(Estimate(curve.value[i], curve.low[i], curve.high[i]), "percent"),
+            )
+            for i in steps
+        ],
+        start=alike,
     )
 
 
 @in_style
-def sensitivity_testing(audit: Audit) -> Drawing | None:
+def draw_testing(audit: Audit) -> Drawing | None:
     """The difference in testing that could remain."""
     found = audit.testing_sensitivity
     if found is None:
@@ -221,7 +175,7 @@ def sensitivity_testing(audit: Audit) -> Drawing | None:
 
 
 @in_style
-def sensitivity_prevalence(audit: Audit) -> Drawing | None:
+def draw_prevalence(audit: Audit) -> Drawing | None:
     """Prevalence along the odds ratio."""
     found = audit.prevalence_sensitivity
     if found is None:
@@ -283,7 +237,7 @@ def sensitivity_prevalence(audit: Audit) -> Drawing | None:
 
 
 @in_style
-def sensitivity_performance(audit: Audit) -> Drawing | None:
+def draw_performance(audit: Audit) -> Drawing | None:
     """The range of the AUC, or of its difference, against an adversary's strength."""
     found = audit.performance_sensitivity
     if found is None:
@@ -317,9 +271,6 @@ def sensitivity_performance(audit: Audit) -> Drawing | None:
         "features. Band: all values it can take if every untested person's odds may differ by up "
         f"to this factor. Breakdown: “{b.conclusion}” no longer follows.",
     )
-
-
-SENSITIVITY = (sensitivity_testing, sensitivity_prevalence, sensitivity_performance)
 
 
 def _odds_axis(ax: Any, values: np.ndarray) -> None:

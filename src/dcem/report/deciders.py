@@ -1,0 +1,270 @@
+"""Deciders in pages: how they differ, what they bound, what was checked, and whom methods find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from dcem.audit.deciders import ASSUMPTION
+from dcem.audit.results import Audit, Deciders
+from dcem.compare.results import JudgedByDeciders, TableComparison
+from dcem.estimation.deciders import DeciderEffect, Spread
+from dcem.estimation.instrument import LEVELS, Ends
+from dcem.estimation.instrument_checks import Check
+from dcem.report.compare_tables import code
+from dcem.report.document import (
+    NOTHING,
+    Block,
+    Cell,
+    Figure,
+    Fold,
+    Missing,
+    Name,
+    Text,
+    estimate,
+    listing,
+    said,
+    table,
+)
+from dcem.report.figures.panels import share_marks, shortened
+from dcem.report.style import ACCENT, FAINT, INK, MUTED, Drawing, in_style, new_figure, tell
+from dcem.text import decimal, p_value, percent, points
+
+OURS = {name for names in LEVELS.values() for name in names}  # other levels are single deciders
+CHECKED = {
+    "tested": "as tests grow, nobody's kind is tested less",
+    "found": "as tests grow, nobody's kind is found positive less",
+    "cleared": "as tests grow, nobody's kind is found negative less",
+}
+
+
+def deciders(audit: Audit) -> Iterator[Block]:
+    """Where it is told who decided."""
+    found = audit.deciders
+    if found is None:
+        return
+    if found.reason:
+        yield Text((f"{found.reason[:1].upper()}{found.reason[1:]}.",))
+    if found.compared is None:
+        return
+    yield Figure(partial(effects, audit))
+    if not found.levels:
+        return
+    yield _bounds(audit, found)
+    yield Fold("Levels of deciders", (_levels(found),))
+    yield Fold("What was checked of deciders", (_checks(found),))
+
+
+def ends(bounds: Ends, form: str = "percent") -> tuple[Cell, Cell]:
+    """At least and at most."""
+    return estimate(bounds.low, form), estimate(bounds.high, form)
+
+
+def _bounds(audit: Audit, found: Deciders) -> Block:
+    robust = {item.group: item.doubly_robust for item in audit.prevalence}
+    rows: list[tuple[Cell, ...]] = [
+        (Name(name), *ends(bounds), estimate(robust.get(name), "percent"))
+        for name, bounds in found.prevalence.items()
+    ]
+    if found.auc is not None:
+        rows.append(
+            ("AUC of the model of what a test would show", *ends(found.auc, "score"), NOTHING)
+        )
+    rests = "the known prevalence holds" if audit.known else "features explain who is tested"
+    return table(
+        "How common the outcome is, by who decides",
+        ("group", "at least", "at most", "doubly robust"),
+        rows,
+        note=f"{ASSUMPTION}: then nobody's risk is below what any decider finds positive in people "
+        "like them, or above what any decider does not find negative. Each end has its interval; "
+        "the truth lies between the outer limits 95 times in 100. Doubly robust: if, instead, "
+        f"{rests}.",
+    )
+
+
+def _levels(found: Deciders) -> Block:
+    return listing(
+        "",
+        [
+            {
+                "deciders": one.name if one.name in OURS else Name(one.name),
+                "tested": estimate(one.tested, "percent"),
+                "found positive, of everybody": estimate(one.found, "percent"),
+            }
+            for one in found.levels
+        ],
+        note="Deciders taken together by how much they have tested of other people, and what they "
+        "would find among everybody, by their features. Where they hardly differ, chance "
+        "orders them.",
+    )
+
+
+def _checks(found: Deciders) -> Block:
+    compared = found.compared
+    assert compared is not None
+    rows: list[tuple[Cell, ...]] = [
+        ("no more spread of testing than chance makes", *_spread(compared.testing)),
+        ("deciders get people of the same risk, by features", *_spread(compared.mix)),
+        ("found alike at equal rates of testing", *_spread(compared.at_equal_rates)),
+        *(
+            (f"one order from strict to lenient: {name} against others", *_spread(one))
+            for name, one in compared.order.items()
+        ),
+        *((f"bounds do not cross: {name}", *_check(one)) for name, one in found.exclusion.items()),
+        *((CHECKED[name], *_check(one)) for name, one in found.monotone.items()),
+    ]
+    return table(
+        "",
+        ("what should hold", "standard deviation, or by how much it fails", "chance of no less"),
+        rows,
+        note="Standard deviations are of deciders, chance taken off. Where it is said by how much "
+        "something fails, it is asked of people for whom models fitted to others foretell that; "
+        "p-values are corrected for the number of groups or kinds. None of this can show that the "
+        "assumption holds.",
+    )
+
+
+def _spread(one: Spread) -> tuple[Cell, Cell]:
+    if not one.deviation.estimable:
+        return Missing(one.deviation.reason), NOTHING
+    return estimate(one.deviation, "percent"), p_value(one.p_value)
+
+
+def _check(one: Check) -> tuple[Cell, Cell]:
+    if not one.violation.estimable:
+        return "foretold for hardly anybody", NOTHING
+    return estimate(one.violation, "points"), p_value(one.p_value)
+
+
+def by_deciders(comparison: TableComparison) -> Iterator[Block]:
+    """Bounds that need no features to explain testing, and contraction."""
+    found = comparison.deciders
+    if found is None:
+        return
+    if not found.methods:
+        yield Text((f"Nothing can be told: {found.reason}.",))
+        return
+    robust = {
+        one.name: one.judgements["dr"].auc for one in comparison.methods if "dr" in one.judgements
+    }
+    yield table(
+        "AUC over all risks that deciders allow",
+        ("method", "at least", "at most", "doubly robust"),
+        [
+            (code(name, comparison), *ends(one.auc, "score"), estimate(robust.get(name)))
+            for name, one in found.methods.items()
+        ],
+        note="If, at equal features, who decides has nothing to do with the outcome; features need "
+        "not explain who is tested. The truth lies between the outer limits 95 times in 100.",
+    )
+    yield from _contraction(comparison, found)
+    yield Fold("Acting, and the lead of the best", tuple(_more(comparison, found)))
+
+
+def _contraction(comparison: TableComparison, found: JudgedByDeciders) -> Iterator[Block]:
+    levels = next(iter(found.methods.values())).contraction
+    if not levels:
+        return
+    themselves = [
+        estimate(one.deciders, "percent", f"{percent(one.rate.value)} tested") for one in levels
+    ]
+    yield table(
+        "Found with as many tests as deciders make (contraction)",
+        ("method", *(f"level “{one.level}”" for one in levels)),
+        [
+            ("the deciders themselves", *themselves),
+            *(
+                (
+                    code(name, comparison),
+                    *(estimate(level.score, "percent") for level in one.contraction),
+                )
+                for name, one in found.methods.items()
+            ),
+        ],
+        note="Share of everybody found positive if, of the tests of those who make the most, only "
+        "those of the highest scores are kept, as many as deciders of each level make. It is what "
+        "score and decider agree on: of people who are tested by nobody it says nothing.",
+    )
+
+
+def _more(comparison: TableComparison, found: JudgedByDeciders) -> Iterator[Block]:
+    heads = ("true positive rate at least", "at most", "precision at least", "at most")
+    yield table(
+        f"Acting on {comparison.decision}, by who decides",
+        ("method", *heads),
+        [
+            (code(name, comparison), *ends(one.true_positive_rate), *ends(one.precision))
+            for name, one in found.methods.items()
+        ],
+    )
+    if found.ahead_of:
+        yield table(
+            f"AUC of `{found.best}` minus that of others, at the same risks",
+            ("method", "at least", "at most"),
+            [(code(name, comparison), *ends(one, "gain")) for name, one in found.ahead_of.items()],
+            note="Over all risks that deciders allow: above 0 at both ends, the lead does not hang "
+            "on features explaining testing.",
+        )
+
+
+@in_style
+def effects(audit: Audit) -> Drawing | None:
+    """Each decider's rate against what features foretell, and what is found with it."""
+    found = audit.deciders and audit.deciders.compared
+    if not found or not found.effects:
+        return None
+    shown = found.effects
+    figure = new_figure(9.2, 4.2)
+    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    for place, one in enumerate(shown):
+        clear = one.shrunken.excludes(0)
+        colour = ACCENT if clear else MUTED
+        left.vlines(place, one.shrunken.low, one.shrunken.high, color=colour, lw=1.6)
+        left.plot(place, one.testing.value, "o", mfc="none", mec=FAINT, ms=4, zorder=1)
+        (mark,) = left.plot(place, one.shrunken.value, "o", color=colour, ms=4.5)
+        name = one.decider or "a decider"
+        tell(mark, [f"{name}: {said(one.shrunken, 'points')}, as seen {points(one.testing.value)}"])
+    _names(left, shown)
+    left.axhline(0, color=INK, lw=1)
+    left.set_xticks([])
+    left.set_xlabel("deciders, from the lowest rate to the highest")
+    left.set_ylabel("share tested, against what features foretell")
+    right.plot([one.testing.value for one in shown], [one.found for one in shown], "o", ms=4.5,
+               color=ACCENT, alpha=0.75)  # fmt: skip
+    slope = found.one_more_test
+    if slope.estimable and found.testing.p_value < 0.05:
+        ends = [min(one.testing.value for one in shown), max(one.testing.value for one in shown)]
+        right.plot(ends, [slope.value * end for end in ends], color=INK, lw=1.2)
+    right.set_xlabel("share tested, likewise")
+    right.set_ylabel("share found positive, likewise")
+    share_marks(left.yaxis, right.xaxis, right.yaxis)
+    spread = found.testing.deviation
+    return Drawing(
+        figure,
+        "decider-effects",
+        "How much hangs on who decides",
+        f"{found.number} deciders; the standard deviation of their rates at equal features is "
+        f"{decimal(100 * spread.value, 1)} percentage points.",
+        "Left: each decider's rate of testing minus what the features of their people foretell; "
+        "hollow as seen, filled drawn in by as much as it is noise, with 95 % intervals; coloured "
+        "where the interval leaves zero out. Right: the same against what is found positive, and "
+        "what one more test finds (the line). Deciders of the same height but far above or below "
+        "the line choose better or worse, or see other people. Deciders of whom fewer than ten "
+        "people are on any side are left out.",
+    )
+
+
+def _names(ax: Any, shown: Sequence[DeciderEffect]) -> None:
+    """The names of deciders that may be named, beside their marks."""
+    many = len(shown) > 12
+    for place, one in enumerate(shown):
+        if not one.decider or (many and 3 <= place < len(shown) - 3):
+            continue
+        low = place < len(shown) / 2
+        end = one.shrunken.high if low else one.shrunken.low
+        ax.annotate(
+            shortened(one.decider), (place, end), xytext=(0, 5 if low else -5),
+            textcoords="offset points", rotation=90, ha="center", va="bottom" if low else "top",
+            fontsize=8.5, color=INK,
+        )  # fmt: skip

@@ -1,0 +1,139 @@
+"""What documents share: findings as they list them, sections, and what made them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dcem.audit.found_results import FoundAudit
+from dcem.audit.results import HIDDEN, Audit, MethodAdvice
+from dcem.audit.wording import TOGETHER, together
+from dcem.estimation.findings import SEVERITIES, Finding
+from dcem.extras import made_with
+from dcem.report.document import (
+    WITHHELD,
+    Block,
+    Cell,
+    Code,
+    Count,
+    Document,
+    Facts,
+    Findings,
+    Fold,
+    Opening,
+    Section,
+    Terms,
+    Text,
+    Verdict,
+)
+from dcem.text import count
+
+if TYPE_CHECKING:
+    from dcem.compare.found import FoundComparison
+    from dcem.compare.results import TableComparison
+
+Made = Iterable[tuple[str, str, Iterable[Block]]]  # key, heading, blocks of each section
+
+
+def listed_findings(found: Iterable[Finding]) -> Findings:
+    """Findings, one for all groups that share it, in the order of the worst of them.
+
+    A table of eight groups has one finding "three groups are tested less", not three.
+    """
+    by_key: dict[str, list[Finding]] = {}
+    for finding in found:
+        key = finding.key if finding.key in TOGETHER else str(len(by_key))
+        by_key.setdefault(key, []).append(finding)
+    return Findings(tuple(together(alike) for alike in by_key.values()))
+
+
+def no_milder(verdict: Verdict, findings: Findings, told: Collection[str] = ()) -> Verdict:
+    """The verdict, marked as seriously as the worst finding below it, which it then names.
+
+    Findings with one of the keys `told` are in its sentences already.
+    """
+    worst = min(findings.items, key=lambda one: SEVERITIES.index(one.severity), default=None)
+    if worst is None or SEVERITIES.index(worst.severity) >= SEVERITIES.index(verdict.severity):
+        return verdict
+    said = () if worst.key in told else (f"Most serious: {worst.headline.removesuffix('.')}.",)
+    return replace(verdict, severity=worst.severity, sentences=(*verdict.sentences, *said))
+
+
+def sections(made: Made, facts: Mapping[str, str]) -> tuple[Section, ...]:
+    """The sections that have something to say, and at their end how it was made."""
+    told = (Section(key, heading, tuple(blocks)) for key, heading, blocks in made)
+    last = Section("made", "How it was made", (Facts(facts),))
+    return (*(section for section in told if section.blocks), last)
+
+
+def audit_page(
+    audit: Audit | FoundAudit,
+    title: str,
+    data: Mapping[str, str],
+    opening: Opening,
+    made: Made,
+    columns: Iterable[str],
+    *,
+    of: str,
+    about: str = "",
+) -> Document:
+    """The document of an audit, with or without a record of testing.
+
+    `of` is what is counted beside the rows, and `about` said after it; `columns` are named on it.
+    """
+    total, column = audit.total, data.get("group", "")
+    groups = f" in {len(audit.counts)} groups" if audit.grouped else ""
+    groups += f" (`{column}`)" * bool(groups and column)
+    some = "" if total.tested == HIDDEN else f", {count(total.tested)} {of}"
+    hidden = " Counts under ten are withheld, and what would give them away." * bool(audit.withheld)
+    facts = {
+        **data,
+        **audit.configuration,
+        "learners": "; ".join(f"{what}: {who}" for what, who in audit.learners.items()),
+        "versions": data.get("versions") or made_with(),
+    }
+    findings = listed_findings(audit.findings)
+    names = [*(item.group for item in audit.counts), *columns, *audit.suspicious]
+    return Document(
+        title=title,
+        lead=f"{count(total.rows)} rows{groups}{some}.{about}{hidden}",
+        opening=replace(opening, verdict=no_milder(opening.verdict, findings)),
+        findings=findings,
+        sections=sections(made, facts),
+        footer="Made with dcem. No individual row is on this page.",
+        names=frozenset(names),
+        data={"made": facts, **vars(audit)},
+    )
+
+
+def rows_used(comparison: TableComparison | FoundComparison) -> str:
+    """How many rows of a table methods were compared on."""
+    used, rows = comparison.rows_used, comparison.rows
+    return (
+        f"{count(used)} rows"
+        if used == rows
+        else f"{count(used)} of {count(rows)} rows, drawn at random"
+    )
+
+
+def made_by(comparison: TableComparison | FoundComparison) -> dict[str, str]:
+    """What made a comparison: its table, its settings, versions."""
+    versions = ", ".join(f"{name} {version}" for name, version in comparison.versions.items())
+    return {**comparison.data, **comparison.configuration, "versions": versions}
+
+
+def counted_rows(value: int) -> Cell:
+    """The cell of a count of an audit."""
+    return WITHHELD if value == HIDDEN else Count(value)
+
+
+def advice(methods: Sequence[MethodAdvice]) -> Iterator[Block]:
+    """Which methods are defensible, and why."""
+    if not methods:
+        return
+    for verdict in ("defensible", "with care"):
+        named = [f"`{method.name}`" for method in methods if method.verdict == verdict]
+        yield Text((f"{verdict.capitalize()}: {', '.join(named) or 'none'}.",))
+    told = tuple((Code(m.name), f"{m.verdict}: {m.reason}") for m in methods)
+    yield Fold("Why", (Terms(told),))
