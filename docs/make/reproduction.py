@@ -247,15 +247,13 @@ class Page:
         if rows.empty:
             return missing("grid")
         parts = []
-        for by, of, edges, rival in (
-            ("auc", "roc_gap", tradeoffs.AUC_EDGES, "tested-only"),
-            ("roc_gap", "auc", tradeoffs.GAP_EDGES, "self"),
-        ):
-            common = tradeoffs.in_common(rows, (rival, "dcem"))
+        for by, of, edges, methods in (tradeoffs.BY_AUC, tradeoffs.BY_GAP):
+            rival = methods[0]
+            common = tradeoffs.in_common(rows, methods)
             if common.empty:
                 parts.append(f"*{METHOD_NAMES[rival]} is not recorded yet (`results/grid.csv`).*")
                 continue
-            means = tradeoffs.windows(common, by, of, edges, (rival, "dcem"))
+            means = tradeoffs.windows(common, by, of, edges, methods)
             lines = []
             for (low, high), part in means.groupby(["low", "high"]):
                 one = part.set_index("method")
@@ -268,7 +266,7 @@ class Page:
                 lines.append((window, *cells, " / ".join(printed) if "–" not in printed else ""))
             head = (f"{METRIC_NAMES[by]}", "DCEM", METHOD_NAMES[rival], "printed in the paper")
             what = f"{METRIC_NAMES[of]} at similar {METRIC_NAMES[by]}"
-            every = tradeoffs.in_common(tradeoffs.pooled(grid.rows, every_k=True), (rival, "dcem"))
+            every = tradeoffs.in_common(tradeoffs.pooled(grid.rows, every_k=True), methods)
             cells = (
                 f"{tradeoffs.n_settings(common)} of the {tradeoffs.n_settings(every)} recorded "
                 f"settings, {len(common)} fits"

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, is_dataclass
 from functools import lru_cache
 from typing import Any
 
-from dcem.benchmark.file import Benchmark, MethodEntry
+from dcem.benchmark.file import Benchmark, MethodEntry, tupled
 from dcem.methods import SelectiveClassifier, make, published
 from dcem.methods.registry import with_params
 from dcem.table.checks import InputError
@@ -100,8 +100,7 @@ def _resolve(entry: MethodEntry, kind: str) -> tuple[dict[str, Any], dict[str, A
     identity = {key: value for key, value in full.items() if key not in _NOT_IDENTITY}
     if identity.get("learner") == "network":  # older stores know no other and keep their cells
         del identity["learner"]
-    text = json.dumps([entry.name, identity], sort_keys=True, default=_plain)
-    return method, full, hashlib.sha256(text.encode()).hexdigest()
+    return method, full, _hash([entry.name, identity])
 
 
 def _cell(
@@ -126,16 +125,12 @@ def _cell(
 
 def estimator_of(method: dict[str, Any], task_kind: str) -> SelectiveClassifier:
     """The estimator that a cell's `method` describes."""
-    name, params = method["name"], {k: _untupled(v) for k, v in method["params"].items()}
+    name, params = method["name"], {k: tupled(v) for k, v in method["params"].items()}
     if method["published"]:
         return with_params(published(name, task_kind), params)
     if name in ("group-0-only", "group-1-only"):
         return make("group-only", group=int(name[6]), **params)
     return make(name, **params)
-
-
-def _untupled(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def task_of(parameters: dict[str, Any]) -> Task:

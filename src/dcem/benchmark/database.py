@@ -1,4 +1,4 @@
-"""The file behind a benchmark: opening and reading it, also where it is old or damaged.
+"""The file behind a benchmark: opening it, also where it is old or damaged.
 
 A store is one SQLite file in write-ahead mode: readers never wait, and what was committed outlives
 any crash of the process. Network file systems do not lock reliably; keep a store on a local disk.
@@ -18,12 +18,13 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from dcem.benchmark.machine import birth, machine
+from dcem.table.messages import InputError
 
 STORE = "store.sqlite"
 _MIGRATIONS = resources.files("dcem.benchmark") / "migrations"
@@ -31,26 +32,13 @@ VERSION = sum(file.name.endswith(".sql") for file in _MIGRATIONS.iterdir())
 # How SQLite fails on a damaged file; its own message may be no text.
 DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 # What the checksum of a result is taken of, with the worker that computed it.
-_CHECKED = "cells.id, config, metrics, about, finished, versions"
-_WORKER = "LEFT JOIN workers ON workers.id = cells.owner"
-
-
-def refusal(message: str) -> Exception:
-    """An error that the user can mend. Looked up late: it costs more than reading a store."""
-    from dcem.table.checks import InputError
-
-    return InputError(message)
+CHECKED = "cells.id, config, metrics, about, finished, versions"
+WORKER = "LEFT JOIN workers ON workers.id = cells.owner"
 
 
 def checksum_of(*values: Any) -> str:
-    """The checksum of the columns `_CHECKED`; SQLite calls it too."""
+    """The checksum of the columns `CHECKED`; SQLite calls it too."""
     return hashlib.sha256(json.dumps(values, default=repr).encode()).hexdigest()[:32]
-
-
-def find_store(path: Path) -> Path:
-    """The store file for a folder that `run` made, or for the file itself."""
-    path = Path(path)
-    return path / STORE if path.is_dir() else path
 
 
 # -- opening ---------------------------------------------------------------------------------------
@@ -61,11 +49,11 @@ def open_database(path: Path, *, create: bool) -> sqlite3.Connection:
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
     elif not path.exists():
-        raise refusal(f"No store at {path}. 'dcem benchmark run' makes one.")
+        raise InputError(f"No store at {path}. 'dcem benchmark run' makes one.")
     try:  # autocommit mode: every statement is its own transaction unless BEGIN says otherwise
         db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
     except sqlite3.OperationalError as error:
-        raise refusal(f"{path} cannot be opened: {error}.") from None
+        raise InputError(f"{path} cannot be opened: {error}.") from None
     try:
         _version(path, db, may_be_new=create)
         db.execute("PRAGMA journal_mode = WAL")
@@ -73,7 +61,7 @@ def open_database(path: Path, *, create: bool) -> sqlite3.Connection:
         _migrate(db)
     except DAMAGE as error:
         db.close()
-        raise refusal(f"{path} cannot be written to: {error}.") from None
+        raise InputError(f"{path} cannot be written to: {error}.") from None
     except BaseException:
         db.close()
         raise
@@ -82,13 +70,16 @@ def open_database(path: Path, *, create: bool) -> sqlite3.Connection:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A store that is read and not changed, also where nothing may be written (an archive).
+def reading(path: Path) -> Iterator[tuple[Path, sqlite3.Connection]]:
+    """A store (or the folder that `run` made) that is read and not changed, and its file.
 
-    An older store is read as it would be once brought up to date: a copy in memory is.
+    Also where nothing may be written (an archive). An older store is read as it would be once
+    brought up to date: a copy in memory is.
     """
+    path = Path(path)
+    path = path / STORE if path.is_dir() else path
     if not path.exists():
-        raise refusal(f"No store at {path}. 'dcem benchmark run' makes one.")
+        raise InputError(f"No store at {path}. 'dcem benchmark run' makes one.")
     # Where the folder is read-only, SQLite cannot make the files by which it would see writers.
     mode = "mode=ro" if os.access(path.parent, os.W_OK) else "immutable=1"
     db = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=10)
@@ -99,9 +90,9 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
                 old.backup(db)
             _migrate(db)
         db.text_factory = _tolerant
-        yield db
+        yield path, db
     except DAMAGE as error:
-        raise refusal(f"{path} cannot be read: {error}.") from None
+        raise InputError(f"{path} cannot be read: {error}.") from None
     finally:
         db.close()
 
@@ -118,15 +109,15 @@ def _version(path: Path, db: sqlite3.Connection, *, may_be_new: bool) -> int:
         version = int(db.execute("PRAGMA user_version").fetchone()[0])
         tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}
     except DAMAGE as error:
-        raise refusal(f"{path} is not a benchmark store: {error}.") from None
+        raise InputError(f"{path} is not a benchmark store: {error}.") from None
     if version > VERSION:
-        raise refusal(
+        raise InputError(
             f"{path} has schema version {version}; this dcem knows {VERSION}. Use a newer dcem."
         )
     if version == 0 and not tables and may_be_new:
         return 0
     if version == 0 or not {"cells", "plan"} <= tables:
-        raise refusal(f"{path} is not a benchmark store, and is left as it is.")
+        raise InputError(f"{path} is not a benchmark store, and is left as it is.")
     return version
 
 
@@ -158,112 +149,26 @@ def transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     db.execute("COMMIT")
 
 
-# -- reading ---------------------------------------------------------------------------------------
-
-
-def read_counts(path: Path) -> list[tuple[Any, ...]]:
-    """Benchmark, label, done, running, pending, failed, damaged, and an error; as planned.
-
-    Cells of workers that are gone, and damaged results, count as pending: a run computes them.
-    """
-    path = find_store(path)
-    with reading(path) as db:
-        refuse_damage(path, db)
-        return db.execute(
-            "WITH gone AS (SELECT value FROM json_each(?1)), "
-            "damaged AS (SELECT value FROM json_each(?2)) "
-            "SELECT benchmark, label, "
-            "sum(status = 'done' AND id NOT IN damaged), "
-            "sum(status = 'running' AND owner NOT IN gone), "
-            "sum(status = 'pending' OR (status = 'running' AND owner IN gone) OR id IN damaged), "
-            "sum(status = 'failed'), sum(id IN damaged), max(error) "
-            "FROM plan JOIN cells ON plan.cell = cells.id "
-            "GROUP BY benchmark, label ORDER BY benchmark, min(position)",
-            (json.dumps(gone(db)), json.dumps(damaged(db))),
-        ).fetchall()
-
-
-def read_purposes(path: Path) -> dict[str, str]:
-    """What each benchmark is for, in its own words."""
-    with reading(find_store(path)) as db:
-        return dict(db.execute("SELECT name, coalesce(about, '') FROM benchmarks").fetchall())
-
-
-def read_cells(path: Path) -> tuple[list[tuple[Any, ...]], list[str]]:
-    """Every planned cell that can be read, and what is damaged, in words.
-
-    A row says whether there is a result, benchmark, label, and the columns of `_CHECKED`.
-    """
-    path = find_store(path)
-    with reading(path) as db:
-        if _broken(db):
-            rows, told = _salvaged(db, path), [f"{path} is damaged: what can be read of it is used"]
-        else:
-            told = []
-            rows = db.execute(
-                f"SELECT status = 'done', benchmark, label, checksum, {_CHECKED} "
-                f"FROM plan JOIN cells ON plan.cell = cells.id {_WORKER} "
-                "ORDER BY benchmark, position"
-            ).fetchall()
-    sound = [row for row in rows if not row[0] or row[3] == checksum_of(*row[4:])]
-    if len(sound) < len(rows):
-        told.append(f"{len(rows) - len(sound)} results in {path} are damaged, and left out")
-    return [row[:3] + row[4:] for row in sound], told
-
-
-def _salvaged(db: sqlite3.Connection, path: Path) -> list[tuple[Any, ...]]:
-    """The rows of `read_cells` from a file whose pages are damaged: each by its number, alone."""
-
-    def each(table: str, columns: str) -> Iterator[tuple[Any, ...]]:
-        bound = path.stat().st_size  # there cannot be more rows than bytes
-        with suppress(*DAMAGE):
-            bound = min(bound, db.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0] or 0)
-        for number in range(1, bound + 1):
-            with suppress(*DAMAGE):
-                query = f"SELECT {columns} FROM {table} WHERE rowid = ?"
-                yield from db.execute(query, (number,)).fetchall()
-
-    def is_planned(benchmark: str, label: str, cell: str) -> bool:
-        """Whether the index says so too: names have no checksum, but are written twice."""
-        query = "SELECT 1 FROM plan WHERE benchmark = ? AND label = ? AND cell = ?"
-        with suppress(*DAMAGE):
-            return bool(db.execute(query, (benchmark, label, cell)).fetchall())
-        return False
-
-    versions = dict(each("workers", "id, versions"))
-    columns = "id, config, metrics, about, finished, owner, checksum, status = 'done'"
-    cells = {row[0]: row[1:] for row in each("cells", columns)}
-    rows = []
-    plan = list(each("plan", "benchmark, label, cell, position"))
-    for benchmark, label, cell, _ in sorted(plan, key=lambda row: (str(row[0]), *_whole(row[3:]))):
-        if cell in cells and is_planned(benchmark, label, cell):
-            *values, owner, checksum, done = cells[cell]
-            rows.append((done, benchmark, label, checksum, cell, *values, versions.get(owner)))
-    return rows
-
-
-def _whole(values: tuple[Any, ...]) -> list[int]:
-    """Numbers to sort by, where damage may have made something else of them."""
-    return [value if isinstance(value, int) else -1 for value in values]
+# -- what may be wrong -----------------------------------------------------------------------------
 
 
 def damaged(db: sqlite3.Connection) -> list[str]:
     """Results whose checksum does not hold."""
-    rows = db.execute(f"SELECT checksum, {_CHECKED} FROM cells {_WORKER} WHERE status = 'done'")
+    rows = db.execute(f"SELECT checksum, {CHECKED} FROM cells {WORKER} WHERE status = 'done'")
     return [cell for checksum, cell, *values in rows if checksum != checksum_of(cell, *values)]
 
 
 def refuse_damage(path: Path, db: sqlite3.Connection) -> None:
     """Raise where the file is damaged beyond single results."""
-    told = _broken(db)
+    told = broken(db)
     if told:
-        raise refusal(
+        raise InputError(
             f"{path} is damaged ({told}). Write what is sound to a table with 'dcem benchmark "
             "export', and begin again in another folder."
         )
 
 
-def _broken(db: sqlite3.Connection) -> str:
+def broken(db: sqlite3.Connection) -> str:
     """What SQLite finds first where pages and indices do not fit each other; "" where they do."""
     try:
         told = str(db.execute("PRAGMA integrity_check(1)").fetchone()[0])

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from itertools import product
 from pathlib import Path
@@ -39,6 +39,7 @@ from dcem.metrics import RANKING
 from dcem.table.messages import InputError, did_you_mean
 
 MEASURED = (*RANKING, "n_iter")  # of every cell
+_PRESETS = resources.files("dcem.benchmark") / "presets"
 _TOP = ("name", "about", "metrics", "tasks", "methods")
 _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 _WORDS |= {list: "a list"}
@@ -75,16 +76,12 @@ class Benchmark:
             if name not in known:
                 raise _unknown("method", name, known, f"benchmark {self.name!r}")
         kept = tuple(m for m in self.methods if m.name in methods or m.label in methods)
-        return Benchmark(self.name, self.about, self.tasks, kept, self.metrics)
+        return replace(self, methods=kept)
 
 
 def preset_names() -> list[str]:
     """Names of the benchmarks that come with the package."""
-    return sorted(
-        file.name.removesuffix(".toml")
-        for file in (resources.files("dcem.benchmark") / "presets").iterdir()
-        if file.name.endswith(".toml")
-    )
+    return sorted(Path(file.name).stem for file in _PRESETS.iterdir() if ".toml" in file.name)
 
 
 def load(source: str | Path, **overrides: Any) -> Benchmark:
@@ -93,21 +90,19 @@ def load(source: str | Path, **overrides: Any) -> Benchmark:
     `overrides` replace task parameters (`cohort="cohort.parquet"`); None leaves a parameter alone.
     """
     path = Path(source)
+    where = str(path)
     if path.suffix == ".toml":
-        text, where = path.read_bytes(), str(path)
-        default_name = path.stem
+        text = path.read_bytes()
+    elif where in preset_names():
+        text = (_PRESETS / f"{where}.toml").read_bytes()
     else:
-        if str(source) not in preset_names():
-            known = preset_names()
-            raise _unknown("preset", str(source), known, "dcem", "A file ends in .toml. ")
-        file = resources.files("dcem.benchmark") / "presets" / f"{source}.toml"
-        text, where, default_name = file.read_bytes(), str(source), str(source)
+        raise _unknown("preset", where, preset_names(), "dcem", "A file ends in .toml. ")
     try:
         content = tomllib.loads(text.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{where} is not valid TOML: {error}") from None
     changes = {name: value for name, value in overrides.items() if value is not None}
-    benchmark = _read({"name": default_name} | content, where, changes)
+    benchmark = _read({"name": path.stem} | content, where, changes)
     if path.suffix == ".toml":  # presets are right, and listing them need not import every method
         for entry in benchmark.methods:
             _check_parameters(entry, where)
@@ -196,7 +191,7 @@ def _methods(entry: dict[str, Any], where: str) -> Iterator[MethodEntry]:
         )
     for name, combination in product(names, product(*grid.values())):
         varied = dict(zip(grid, combination, strict=True))
-        params = {key: _tuple(value) for key, value in (fixed | varied).items()}
+        params = {key: tupled(value) for key, value in (fixed | varied).items()}
         if "label" in entry:
             label = _label(str(entry["label"]), where, {"name": name} | params)
         else:
@@ -222,7 +217,8 @@ def _require(entries: dict[str, Any], where: str, **types: type) -> None:
             raise InputError(f"{where}: {key} = {entries[key]!r} should be {_WORDS[kind]}.")
 
 
-def _tuple(value: Any) -> Any:
+def tupled(value: Any) -> Any:
+    """What TOML and JSON can only say as a list, as estimators take it."""
     return tuple(value) if isinstance(value, list) else value
 
 

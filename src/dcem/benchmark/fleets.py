@@ -34,6 +34,11 @@ class CellResult:
     about: dict[str, Any]  # seconds, memory, device, size of its fleet; if patients are made up
 
 
+def failed(cell: Cell, error: Exception, about: dict[str, Any]) -> CellResult:
+    """A cell of which nothing could be measured, with the whole traceback."""
+    return CellResult(cell.id, None, "".join(traceback.format_exception(error)).strip(), about)
+
+
 class BrokenDevice(RuntimeError):
     """The device no longer answers: nothing that follows in this process would succeed."""
 
@@ -62,9 +67,8 @@ def run_fleet(
         if device != "cpu" and "CUDA error" in str(error):
             raise BrokenDevice(str(error)) from error
         if len(cells) == 1:
-            text = "".join(traceback.format_exception(error)).strip()
             if cells[0].id not in skip:
-                yield CellResult(cells[0].id, None, text, {"device": device_name(device)})
+                yield failed(cells[0], error, {"device": device_name(device)})
             return
         fitted = None
     if fitted is None:
@@ -91,8 +95,7 @@ def run_fleet(
             score = scores[number] if scores else score_many([estimator], [task.test])[0]
             yield CellResult(cell.id, measure(estimator, score, task), None, told)
         except Exception as error:
-            text = "".join(traceback.format_exception(error)).strip()
-            yield CellResult(cell.id, None, text, told)
+            yield failed(cell, error, told)
 
 
 def _fit(

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dcem.benchmark.database import read_cells, read_counts, read_purposes, refusal
+from dcem.benchmark.database import (
+    CHECKED,
+    DAMAGE,
+    WORKER,
+    broken,
+    checksum_of,
+    damaged,
+    gone,
+    reading,
+    refuse_damage,
+)
+from dcem.files import whole_file
+from dcem.table.messages import InputError, notice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,12 +57,29 @@ class MethodStatus:
 
 
 def status(path: Path) -> list[MethodStatus]:
-    """How far every method of every benchmark in the store is."""
+    """How far every method of every benchmark in the store is, as planned.
+
+    Cells of workers that are gone, and damaged results, count as pending: a run computes them.
+    """
+    with reading(path) as (file, db):
+        refuse_damage(file, db)
+        counts = db.execute(
+            "WITH gone AS (SELECT value FROM json_each(?1)), "
+            "damaged AS (SELECT value FROM json_each(?2)) "
+            "SELECT benchmark, label, "
+            "sum(status = 'done' AND id NOT IN damaged), "
+            "sum(status = 'running' AND owner NOT IN gone), "
+            "sum(status = 'pending' OR (status = 'running' AND owner IN gone) OR id IN damaged), "
+            "sum(status = 'failed'), sum(id IN damaged), max(error) "
+            "FROM plan JOIN cells ON plan.cell = cells.id "
+            "GROUP BY benchmark, label ORDER BY benchmark, min(position)",
+            (json.dumps(gone(db)), json.dumps(damaged(db))),
+        ).fetchall()
     found = []
-    for name, label, done, running, pending, failed, damaged, error in read_counts(path):
+    for name, label, done, running, pending, failed, wrong, error in counts:
         last = (error or "").strip().rpartition("\n")[2]
-        if damaged and not failed:
-            last = f"{damaged} results are damaged: the next run computes them again"
+        if wrong and not failed:
+            last = f"{wrong} results are damaged: the next run computes them again"
         found.append(MethodStatus(name, label, done, running, pending, failed, last))
     return found
 
@@ -63,16 +95,17 @@ def missing(path: Path, benchmark: str | None = None) -> list[str]:
     for row in [] if is_table(path) else status(path):
         waiting = row.pending + row.running
         if (waiting or row.failed) and benchmark in (None, row.benchmark):
-            parts = [f"{waiting} to do"] * bool(waiting) + [f"{row.failed} failed"] * bool(
-                row.failed
-            )
+            parts = [f"{n} {what}" for n, what in ((waiting, "to do"), (row.failed, "failed")) if n]
             told.append(f"{row.benchmark}, {row.label}: {', '.join(parts)}")
     return told
 
 
 def purposes(path: Path) -> dict[str, str]:
     """What each benchmark of a store is for, in its own words; a table does not know."""
-    return {} if is_table(path) else read_purposes(path)
+    if is_table(path):
+        return {}
+    with reading(path) as (_, db):
+        return dict(db.execute("SELECT name, coalesce(about, '') FROM benchmarks").fetchall())
 
 
 def results(path: Path, benchmark: str | None = None, *, unfinished: bool = False) -> pd.DataFrame:
@@ -95,7 +128,7 @@ def results(path: Path, benchmark: str | None = None, *, unfinished: bool = Fals
     if benchmark is not None:
         if "benchmark" not in frame or benchmark not in set(frame["benchmark"]):
             known = ", ".join(sorted(set(frame.get("benchmark", [])))) or "none"
-            raise refusal(f"{path} has no results of benchmark {benchmark!r}. It has: {known}.")
+            raise InputError(f"{path} has no results of benchmark {benchmark!r}. It has: {known}.")
         frame = frame[frame["benchmark"] == benchmark].reset_index(drop=True)
     return frame
 
@@ -104,16 +137,69 @@ def _from_store(path: Path, unfinished: bool) -> pd.DataFrame:
     import pandas as pd
 
     from dcem.benchmark.file import MEASURED
-    from dcem.table.checks import notice
 
-    cells, damage = read_cells(path)
-    for told in damage:
-        notice(f"{told}.")
-    rows = [_row(*cell) for done, *cell in cells if done or unfinished]
+    rows = [_row(*cell) for done, *cell in _cells(path) if done or unfinished]
     columns = [*WHAT, *MEASURED, *HOW]
     frame = pd.DataFrame(rows, columns=None if rows else columns)
     extra = [column for column in frame.columns if column not in columns]
     return frame.reindex(columns=[*columns, *extra])
+
+
+def _cells(path: Path) -> list[tuple[Any, ...]]:
+    """Every planned cell that can be read; what is damaged is said.
+
+    A row says whether there is a result, benchmark, label, and the columns of `CHECKED`.
+    """
+    with reading(path) as (file, db):
+        if broken(db):
+            notice(f"{file} is damaged: what can be read of it is used.")
+            rows = _salvaged(db, file)
+        else:
+            rows = db.execute(
+                f"SELECT status = 'done', benchmark, label, checksum, {CHECKED} "
+                f"FROM plan JOIN cells ON plan.cell = cells.id {WORKER} "
+                "ORDER BY benchmark, position"
+            ).fetchall()
+    sound = [row for row in rows if not row[0] or row[3] == checksum_of(*row[4:])]
+    if len(sound) < len(rows):
+        notice(f"{len(rows) - len(sound)} results in {file} are damaged, and left out.")
+    return [row[:3] + row[4:] for row in sound]
+
+
+def _salvaged(db: sqlite3.Connection, path: Path) -> list[tuple[Any, ...]]:
+    """The rows of `_cells` from a file whose pages are damaged: each by its number, alone."""
+
+    def each(table: str, columns: str) -> Iterator[tuple[Any, ...]]:
+        bound = path.stat().st_size  # there cannot be more rows than bytes
+        with suppress(*DAMAGE):
+            bound = min(bound, db.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0] or 0)
+        for number in range(1, bound + 1):
+            with suppress(*DAMAGE):
+                query = f"SELECT {columns} FROM {table} WHERE rowid = ?"
+                yield from db.execute(query, (number,)).fetchall()
+
+    def is_planned(benchmark: str, label: str, cell: str) -> bool:
+        """Whether the index says so too: names have no checksum, but are written twice."""
+        query = "SELECT 1 FROM plan WHERE benchmark = ? AND label = ? AND cell = ?"
+        with suppress(*DAMAGE):
+            return bool(db.execute(query, (benchmark, label, cell)).fetchall())
+        return False
+
+    versions = dict(each("workers", "id, versions"))
+    columns = "id, config, metrics, about, finished, owner, checksum, status = 'done'"
+    cells = {row[0]: row[1:] for row in each("cells", columns)}
+    rows = []
+    plan = list(each("plan", "benchmark, label, cell, position"))
+    for benchmark, label, cell, _ in sorted(plan, key=lambda row: (str(row[0]), *_whole(row[3:]))):
+        if cell in cells and is_planned(benchmark, label, cell):
+            *values, owner, checksum, done = cells[cell]
+            rows.append((done, benchmark, label, checksum, cell, *values, versions.get(owner)))
+    return rows
+
+
+def _whole(values: tuple[Any, ...]) -> list[int]:
+    """Numbers to sort by, where damage may have made something else of them."""
+    return [value if isinstance(value, int) else -1 for value in values]
 
 
 def _row(
@@ -147,11 +233,9 @@ def _row(
 
 def export(path: Path, output: Path, benchmark: str | None = None) -> int:
     """Write the results as CSV or Parquet, by the ending of the name; how many rows."""
-    from dcem.files import whole_file  # late, as pandas is: `status` should answer at once
-
     output = Path(output)
     if not is_table(output):
-        raise refusal(f"{output}: the name must end in .csv, .csv.gz or .parquet.")
+        raise InputError(f"{output}: the name must end in .csv, .csv.gz or .parquet.")
     frame = results(path, benchmark)
     with whole_file(output) as partial:
         if output.suffix == ".parquet":

@@ -26,6 +26,9 @@ from dcem.benchmark.machine import birth, machine
 
 LEASE = 60.0  # seconds that a silent worker keeps its cells
 _BEAT = 15.0
+_RELEASE = (
+    "UPDATE cells SET status = 'pending', owner = NULL WHERE status = 'running' AND owner = ?"
+)
 
 
 class Store:
@@ -169,7 +172,7 @@ class Store:
             if not rows:
                 return None
             fleet = uuid.uuid5(uuid.NAMESPACE_OID, " ".join(sorted(i for i, _ in rows))).hex
-            self._take(db, [i for i, _ in rows], fleet)
+            self._take(db, (i for i, _ in rows), fleet)
         return Fleet(fleet, tuple(Cell.from_json(config) for _, config in rows))
 
     def claim_fleet(self, fleet: str) -> Fleet | None:
@@ -188,7 +191,7 @@ class Store:
             ).fetchone()[0]
             if not wanted or {status for *_, status in rows} - {"pending", "done"}:
                 return None
-            self._take(db, [i for i, _, status in rows if status == "pending"], fleet, rows)
+            self._take(db, (i for i, *_ in rows), fleet)
         done = frozenset(i for i, _, status in rows if status == "done")
         return Fleet(fleet, tuple(Cell.from_json(config) for _, config, _ in rows), done)
 
@@ -200,38 +203,24 @@ class Store:
         ).fetchone()
         return not row[0]
 
-    def _take(
-        self,
-        db: sqlite3.Connection,
-        cells: list[str],
-        fleet: str,
-        order: Sequence[Any] | None = None,
-    ) -> None:
-        places = {row[0]: place for place, row in enumerate(order or [(i,) for i in cells])}
+    def _take(self, db: sqlite3.Connection, cells: Iterable[str], fleet: str) -> None:
+        """Claim those of a fleet's cells that are pending; each keeps its place in the fleet."""
         db.executemany(
             "UPDATE cells SET status = 'running', owner = ?, fleet = ?, fleet_place = ? "
-            "WHERE id = ?",
-            ((self.owner, fleet, places[i], i) for i in cells),
+            "WHERE id = ? AND status = 'pending'",
+            ((self.owner, fleet, place, cell) for place, cell in enumerate(cells)),
         )
 
     def release(self, cells: Iterable[str] | None = None) -> None:
         """Give back what we hold and have not finished: all of it, or these cells."""
-        query = (
-            "UPDATE cells SET status = 'pending', owner = NULL "
-            "WHERE status = 'running' AND owner = ?"
-        )
         if cells is None:
-            self._db.execute(query, (self.owner,))
+            self._db.execute(_RELEASE, (self.owner,))
         else:
-            self._db.executemany(f"{query} AND id = ?", ((self.owner, i) for i in cells))
+            self._db.executemany(f"{_RELEASE} AND id = ?", ((self.owner, i) for i in cells))
 
     def _bury_the_dead(self, db: sqlite3.Connection) -> None:
         """Cells of workers whose lease ran out, or whose process is gone, are pending again."""
-        db.executemany(
-            "UPDATE cells SET status = 'pending', owner = NULL "
-            "WHERE status = 'running' AND owner = ?",
-            ((worker,) for worker in gone(db)),
-        )
+        db.executemany(_RELEASE, ((worker,) for worker in gone(db)))
 
     # -- what came of it --------------------------------------------------------------------
 

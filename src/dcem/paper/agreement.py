@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dcem.benchmark.read import FREE_PARAMETERS, SETTING
+from dcem.benchmark.read import FREE_PARAMETERS
+from dcem.benchmark.read import SETTING as ALL_PARAMETERS
 from dcem.paper import published
-from dcem.paper.published import SINGLE_STAGE, TABLES, at, each, groups
+from dcem.paper.published import SETTING, SINGLE_STAGE, TABLES, at, each, groups
 from dcem.table.checks import DataWarning, InputError, require_columns
 from dcem.tasks.sinusoid.make import DEGREES
 
@@ -100,7 +101,7 @@ def not_in(comparison: pd.DataFrame) -> list[str]:
     if ours.empty:
         return []
     theirs = published.figures()
-    n_settings = len(theirs[["q_y", "k", "q_t"]].drop_duplicates())
+    n_settings = len(theirs[SETTING].drop_duplicates())
     absent: dict[tuple[str, ...], list[str]] = {}  # settings, by the methods they lack
     for setting, rows in ours.groupby("setting", sort=False):
         methods = tuple(m for m in theirs["method"].unique() if m not in set(rows["method"]))
@@ -117,19 +118,12 @@ def not_in(comparison: pd.DataFrame) -> list[str]:
 
 def published_rows(results: pd.DataFrame) -> pd.DataFrame:
     """The rows that claim to be the published runs, with every column that is read below."""
-    results = results.copy()
-    for column in ("q_y", "phase", "beta"):
-        if column not in results:
-            results[column] = np.nan
-    for column, default in (("stream", "published"), ("benchmark", ""), ("label", None)):
-        if column not in results:
-            results[column] = results["method"] if default is None else default
+    absent: dict[str, Any] = dict.fromkeys(("q_y", "phase", "beta"), np.nan)
+    absent |= {"stream": "published", "benchmark": "", "label": results["method"]}
+    results = results.assign(**{name: v for name, v in absent.items() if name not in results})
     if "roc_gap_grid" in results:
         results["roc_gap"] = results["roc_gap_grid"].fillna(results["roc_gap"])
-    other = pd.Series(False, index=results.index)
-    for rows in _not_published(results).values():
-        other |= rows
-    return results[~other]
+    return results[~np.logical_or.reduce(list(_not_published(results).values()))]
 
 
 def left_out(results: pd.DataFrame) -> list[str]:
@@ -176,7 +170,7 @@ def _at_published_phases(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compare_figures(results: pd.DataFrame) -> Iterator[list[Any]]:
-    for (q_y, k, q_t), figure in groups(published.figures(), ["q_y", "k", "q_t"]):
+    for (q_y, k, q_t), figure in groups(published.figures(), SETTING):
         here = results[at(results, q_y=q_y, k=k, q_t=q_t)]
         owed = set(results["method"][results["benchmark"].isin(here["benchmark"])])
         setting = f"q_y {q_y:g}, k {k:g}, q_t {q_t:g}"
@@ -227,7 +221,7 @@ def compare_runs(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """
     for frame, which in ((ours, "the first run"), (theirs, "the second run")):
         require_columns(frame.columns, ["method", *JUDGED], which)
-    keys = [c for c in (*SETTING, *_WITHIN, "method", "label") if c in ours and c in theirs]
+    keys = [c for c in (*ALL_PARAMETERS, *_WITHIN, "method", "label") if c in ours and c in theirs]
     left, right = (frame[[*keys, *JUDGED]].drop_duplicates(keys) for frame in (ours, theirs))
     for frame in (left, right):  # thirds are thirds, also after a trip through text
         numbers = frame.select_dtypes("number").columns.difference(list(JUDGED))
@@ -235,7 +229,7 @@ def compare_runs(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     both = left.merge(right, on=keys, how="outer", suffixes=("", "_other"), indicator=True)
     if not (both["_merge"] == "both").any():
         raise InputError("The two runs have no cell in common: there is nothing to compare.")
-    setting = [c for c in (*SETTING, "method", "label") if c in keys]
+    setting = [c for c in (*ALL_PARAMETERS, "method", "label") if c in keys]
     rows = []
     for values, part in both.groupby(setting, dropna=False, sort=False):
         named = dict(zip(setting, values if isinstance(values, tuple) else (values,), strict=True))
@@ -252,7 +246,7 @@ def _compare_cells(named: dict[str, Any], part: pd.DataFrame, metric: str) -> li
     words = ", ".join(
         f"{name} {value:g}" if isinstance(value, float) else f"{value}"
         for name, value in named.items()
-        if name in SETTING and pd.notna(value)
+        if name in ALL_PARAMETERS and pd.notna(value)
     )
     place = ("runs", words, str(named.get("label", named["method"])), metric)
     ours, theirs = (paired[name].to_numpy(float) for name in (metric, f"{metric}_other"))

@@ -15,6 +15,7 @@ from dcem.metrics import RANKING
 METRICS = ("roc_gap", "auc")  # of its figures, in its order, left and right
 METRIC_NAMES = {"auc": "AUC", "roc_gap": "ROC gap"}
 BETTER = {name: 1.0 if RANKING[name].better == "higher" else -1.0 for name in METRICS}
+SETTING = ["q_y", "k", "q_t"]  # of the simulation
 CLOSE = 1e-3  # parameters of a setting that are the same
 TABLES = ("ablation", "causal-estimators", "temperature", "initialization")
 

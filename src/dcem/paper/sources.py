@@ -16,7 +16,7 @@ import pandas as pd
 
 from dcem.benchmark.database import STORE
 from dcem.benchmark.file import Benchmark, load
-from dcem.benchmark.read import results
+from dcem.benchmark.read import WHAT, results
 from dcem.files import write_text
 from dcem.paper.published import CLOSE, at
 from dcem.table.checks import InputError
@@ -46,11 +46,15 @@ class Need:
         return f"dcem benchmark run {self.preset}"
 
 
+# Nothing found, in the columns that tables of fits have: what asks for some of it gets none.
+NO_ROWS = pd.DataFrame(columns=[*WHAT, "auc", "roc_gap"])
+
+
 @dataclass(frozen=True)
 class Found:
     """The rows for a need, where they are from, and what a reader must know about them."""
 
-    rows: pd.DataFrame
+    rows: pd.DataFrame = field(default_factory=NO_ROWS.copy)
     origin: str = ""  # the name of a table or store; "" where nothing was found
     artificial: bool = False  # from made-up patients
     notes: tuple[str, ...] = ()
@@ -90,22 +94,13 @@ class Recorded:
 
     def rows(self, need: Need) -> Found:
         """From the first table that is there, else from the store in the folder."""
-        for name in need.recorded:
-            table = self.table(name)
-            if table is None:
-                continue
-            rows = matching(table, need)
+        named = {f"{name}.csv": self.table(name) for name in need.recorded}
+        for origin, table in (named | {STORE: self._store}).items():
+            rows = NO_ROWS if table is None else matching(table, need)
             if len(rows):
-                named = name.endswith("_artificial")
-                return Found(rows, f"{name}.csv", artificial=named or made_up(rows))
-        if self._store is not None:
-            rows = matching(self._store, need)
-            if len(rows):
-                return Found(rows, STORE, artificial=made_up(rows))
-        names = " or ".join(f"{name}.csv" for name in need.recorded)
-        return Found(
-            pd.DataFrame(), notes=(f"Ours is not recorded: no {names} here ({need.command}).",)
-        )
+                return Found(rows, origin, made_up(rows) or "_artificial" in origin)
+        why = f"Ours is not recorded: no {' or '.join(named)} here ({need.command})."
+        return Found(notes=(why,))
 
 
 @dataclass
@@ -128,16 +123,11 @@ class Runs:
             return Recorded(self.out).rows(need)
         if need.sepsis and self.cohort is None:
             why = "Ours is not computed: sepsis needs the cohort that 'dcem sepsis build' writes."
-            return Found(pd.DataFrame(), notes=(why,))
+            return Found(notes=(why,))
         cohort = None if self.cohort is None else str(self.cohort.absolute())
         benchmark = narrowed(load(need.preset, cohort=cohort), need)
-        summary = run(
-            benchmark,
-            self.out,
-            device=self.device,
-            max_seconds=self.max_seconds,
-            display=self.display,
-        )
+        limits: Any = {"device": self.device, "max_seconds": self.max_seconds}
+        summary = run(benchmark, self.out, **limits, display=self.display)
         notes = []
         if summary.pending or summary.elsewhere:
             left = summary.pending + summary.elsewhere

@@ -15,9 +15,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.paper.agreement import published_rows
-from dcem.paper.published import BETTER, METRICS, TABLES, at, each
-
-SETTING = ["q_y", "k", "q_t"]  # of the simulation
+from dcem.paper.published import BETTER, METRICS, SETTING, TABLES, at, each
 
 
 @dataclass(frozen=True)
@@ -51,18 +49,16 @@ Spreads = dict[tuple[str, str], Spread]  # (method, metric)
 
 def our_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows that claim to be the published runs of the figures, each cell once."""
-    if rows.empty:
-        return rows
     rows = published_rows(rows)
     rows = rows[~rows["benchmark"].isin(TABLES)]
     if "params" in rows:  # of a cell that was fitted twice, the fit as published
         rows = rows.sort_values("params", key=_changed, kind="stable")
-    return rows.drop_duplicates(["method", "q_y", "k", "q_t", "phase", "beta"])
+    return rows.drop_duplicates(["method", *SETTING, "phase", "beta"])
 
 
 def other_parameters(rows: pd.DataFrame) -> dict[str, str]:
     """Methods that were fitted with other than the published parameters, and with which."""
-    if rows.empty or "params" not in rows:
+    if "params" not in rows:
         return {}
     changed = rows[_changed(rows["params"])]
     by_method = changed.groupby("method", sort=False)["params"]
@@ -78,16 +74,12 @@ def complete(rows: pd.DataFrame, over: str = "phase") -> pd.DataFrame:
 
     A run in progress has methods with a few boundaries: their median is not comparable.
     """
-    if rows.empty:
-        return rows
     counts = rows.groupby([*SETTING, "method"])[over].transform("nunique")
     return rows[counts == rows.groupby(SETTING)[over].transform("nunique")]
 
 
 def independent(rows: pd.DataFrame) -> pd.DataFrame:
     """Fits on independent draws, each cell once."""
-    if rows.empty:
-        return rows
     if "stream" in rows:
         rows = rows[rows["stream"] == "independent"]
     if "label" in rows:
@@ -98,8 +90,6 @@ def independent(rows: pd.DataFrame) -> pd.DataFrame:
 
 def spreads_of(rows: pd.DataFrame, by: str = "method") -> Spreads:
     """Ours, over all rows of a setting."""
-    if rows.empty:
-        return {}
     return {
         (str(name), metric): Spread.of(part[metric])
         for name, part in rows.groupby(by, sort=False)
@@ -156,10 +146,10 @@ def points_table(
         for metric in METRICS
         for value in published.get((name, metric), NOTHING).values
     ]
-    mine = rows[rows[by].isin(names)] if len(rows) else rows
+    mine = rows[rows[by].isin(names)]
     parts += [
         {"source": "ours", "method": name, "metric": metric, over: place, "value": value}
-        for metric in (METRICS if len(mine) else ())
+        for metric in METRICS
         for name, place, value in zip(mine[by], mine[over], mine[metric], strict=True)
     ]
     return pd.DataFrame(parts, columns=["source", "method", "metric", over, "value"])

@@ -95,7 +95,8 @@ def make_censored(
     )
     luck = for_testing.random(len(full))  # one number per row, whatever the policy
     tested = luck < process.testing_probability(full.X, full.group)
-    parts = tuple(_censor(part, tested[part.row]) for part in parts)
+    y_obs = np.where(tested, truth, np.nan)
+    parts = tuple(replace(p, tested=tested[p.row], y_obs=y_obs[p.row]) for p in parts)
     train = parts[0]
     checks.check_learnable(train.y_obs, train.tested, "y", "tested")
     checks.warn_limits(train.X, train.tested, train.group, train.feature_names, train.group_names)
@@ -130,7 +131,3 @@ def _fully_labelled(
         group_names=levels,
         row=np.arange(len(table)),
     )
-
-
-def _censor(part: SelectiveLabels, tested: np.ndarray) -> SelectiveLabels:
-    return replace(part, tested=tested, y_obs=np.where(tested, part.y_obs, np.nan))

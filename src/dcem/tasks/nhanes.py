@@ -24,7 +24,7 @@ import pandas as pd
 
 from dcem.table.checks import InputError, require_columns
 from dcem.table.labels import SelectiveLabels
-from dcem.tasks.task import SPLITS, Task, Truth, seed_from
+from dcem.tasks.task import Task, seed_from
 
 OUTCOMES = {"diabetes": 6.5, "prediabetes": 5.7}  # glycohaemoglobin from so many percent on
 GROUPS = ("Mexican American", "other Hispanic", "White", "Black", "other")  # RIDRETH1 1 to 5
@@ -98,20 +98,8 @@ def load_nhanes(
     )
     seed = seed_from(random_state)
     parts = problem.split((0.6, 0.2, 0.2), np.random.default_rng(seed))
-    train, validation, test = parts
-    return Task(
-        train=train,
-        validation=validation,
-        test=test,
-        truth=Truth({name: truth[part.row] for name, part in zip(SPLITS, parts, strict=True)}),
-        kind="nhanes",
-        params={
-            "outcome": outcome,
-            "weights": weights,
-            "group_as_feature": group_as_feature,
-            "random_state": seed,
-        },
-    )
+    params = {"outcome": outcome, "weights": weights, "group_as_feature": group_as_feature}
+    return Task.of(parts, truth, "nhanes", params | {"random_state": seed})
 
 
 def read_nhanes(path: str | Path) -> pd.DataFrame:
@@ -129,7 +117,7 @@ def read_nhanes(path: str | Path) -> pd.DataFrame:
     if not len(people):
         raise InputError(f"{path} holds nobody who was asked about tests and measured.")
     years = people["cycle"].map(lambda cycle: YEARS.get(cycle, 2.0))
-    total = sum(YEARS.get(cycle, 2.0) for cycle in people["cycle"].unique())
+    total = years[~people["cycle"].duplicated()].sum()
     given = people["WTMEC2YR"].fillna(people.get("WTMECPRP", np.nan))
     return people.assign(survey_weight=given * years / total)
 
@@ -190,11 +178,8 @@ def _merged(folder: Path) -> pd.DataFrame:
     files = {path.name.upper(): path for path in folder.iterdir()}
     cycles = []
     for letter, cycle in CYCLES.items():
-        parts = []
-        for stem in FILES:
-            name = f"P_{stem}.XPT" if letter == "P" else f"{stem}_{letter}.XPT"
-            if name in files:
-                parts.append(_numbers(files[name]).set_index("SEQN"))
+        names = (f"P_{stem}.XPT" if letter == "P" else f"{stem}_{letter}.XPT" for stem in FILES)
+        parts = [_xport_numbers(files[name]) for name in names if name in files]
         if parts:
             whole = parts[0]
             for part in parts[1:]:
@@ -208,7 +193,7 @@ def _merged(folder: Path) -> pd.DataFrame:
     return pd.concat(cycles, ignore_index=True)
 
 
-def _numbers(path: Path) -> pd.DataFrame:
-    """The columns of numbers of a SAS transport file; pandas reads its zeros as 5.4e-79."""
+def _xport_numbers(path: Path) -> pd.DataFrame:
+    """A SAS transport file's columns of numbers by person; pandas reads its zeros as 5.4e-79."""
     found = pd.read_sas(path, format="xport").select_dtypes("number")
-    return found.mask(found.abs() < 1e-70, 0.0)
+    return found.mask(found.abs() < 1e-70, 0.0).set_index("SEQN")

@@ -17,16 +17,16 @@ import pandas as pd
 from dcem.paper.drawing import Picture, heading
 from dcem.paper.sources import Found
 from dcem.report.style import FAINT, GRID, group_colour, new_figure
+from dcem.tasks.sinusoid.make import DEGREES
 from dcem.text import number
 
-PHASES = tuple(range(0, 360, 30))
 TEMPERATURES = (0.01, 0.1, 1.0, 10.0, 100.0)
 SHOWN = (0.1, 1.0, 10.0)
 N_BINS = 10
 
 
 def curves(
-    phases: Sequence[float] = PHASES, *, steps: int = 1000, device: str = "auto"
+    phases: Sequence[float] = DEGREES, *, steps: int = 1000, device: str = "auto"
 ) -> pd.DataFrame:
     """Calibration curves of the testing probability, by phase, temperature and group.
 
@@ -57,26 +57,19 @@ def curves(
             score = 1 / (1 + np.exp(-np.clip(u / temperature, -700, 700)))
             for group in ("all", "0", "1"):
                 member = np.ones(len(u), bool) if group == "all" else task.test.group == int(group)
-                found += _curve(phase, temperature, group, score[member], task.test.tested[member])
+                where: dict[Any, Any] = {"q_y": 0.5, "k": 1.0, "q_t": 2.0, "phase": phase}
+                where |= {"temperature": temperature, "group": group}
+                curve = _curve(score[member], task.test.tested[member])
+                found += [where | one for one in curve.to_dict("records")]
     return pd.DataFrame(found)
 
 
-def _curve(
-    phase: float, temperature: float, group: str, score: np.ndarray, tested: np.ndarray
-) -> list[dict[str, Any]]:
+def _curve(score: np.ndarray, tested: np.ndarray) -> pd.DataFrame:
+    """Bin, mean of the score, share tested and number of people; without bins that are empty."""
     place = np.minimum((score * N_BINS).astype(int), N_BINS - 1)
-    where = {"q_y": 0.5, "k": 1.0, "q_t": 2.0, "phase": phase, "temperature": temperature}
-    return [
-        where
-        | {
-            "group": group,
-            "bin": int(one),
-            "predicted": float(score[place == one].mean()),
-            "observed": float(tested[place == one].mean()),
-            "count": int((place == one).sum()),
-        }
-        for one in np.unique(place)
-    ]
+    bins = pd.DataFrame({"bin": place, "predicted": score, "observed": tested, "count": 1})
+    sums = {"predicted": "mean", "observed": "mean", "count": "sum"}
+    return bins.groupby("bin").agg(sums).reset_index()
 
 
 def errors(table: pd.DataFrame) -> pd.DataFrame:

@@ -38,7 +38,7 @@ from dcem.paper.exhibits.claim_tests import (
     top_window,
 )
 from dcem.paper.sources import Found
-from dcem.paper.spread import our_rows, published_spreads, spreads_of
+from dcem.paper.spread import our_rows, published_spreads, spreads_of, table_spreads
 from dcem.report.style import GRID, INK, MUTED, WARN, group_colour, new_figure
 
 
@@ -128,16 +128,13 @@ def published_evidence() -> Evidence:
         simulation=published_spreads(published.figures(), q_y=0.5, k=1.0, q_t=2.0),
         settings=summary.published_settings(),
         sepsis=published_spreads(published.sepsis_figures(), k=4.0, q_t=1.5),
-        tables={name: tables.both_sides(pd.DataFrame(), name)[0] for name in tables.TITLES},
+        tables={name: table_spreads(published.tables(), name) for name in tables.TITLES},
     )
 
 
 def our_evidence(main: Found, shown: Found, grid: Found, studies: Found, sepsis: Found) -> Evidence:
     """The same from recorded runs; artificial patients prove nothing."""
-    pool = tradeoff.pooled(grid.rows)
-    by_auc = tradeoff.windows(pool, "auc", "roc_gap", tradeoff.AUC_EDGES, ("tested-only", "dcem"))
-    by_gap = tradeoff.windows(pool, "roc_gap", "auc", tradeoff.GAP_EDGES, ("self", "dcem"))
-    overlap = studies.rows
+    pool, overlap = tradeoff.pooled(grid.rows), studies.rows
     if "benchmark" in overlap:
         overlap = overlap[overlap["benchmark"] == "overlap"]
     return Evidence(
@@ -145,8 +142,8 @@ def our_evidence(main: Found, shown: Found, grid: Found, studies: Found, sepsis:
         settings=summary.settings_of(our_rows(shown.rows)),
         sepsis={} if sepsis.artificial else spreads_of(our_rows(sepsis.rows)),
         tables={name: tables.both_sides(studies.rows, name)[1] for name in tables.TITLES},
-        by_auc=by_auc if len(pool) else pd.DataFrame(),
-        by_gap=by_gap if len(pool) else pd.DataFrame(),
+        by_auc=tradeoff.windows(pool, *tradeoff.BY_AUC),
+        by_gap=tradeoff.windows(pool, *tradeoff.BY_GAP),
         overlap=sensitivity.overlap_numbers(overlap),
     )
 

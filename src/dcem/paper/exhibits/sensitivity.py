@@ -49,16 +49,14 @@ def overlap_numbers(rows: pd.DataFrame) -> pd.DataFrame:
     """Spreads of the causal estimators and DCEM by slope; the published table beside slope 1."""
     rows = rows.copy()
     table = table_spreads(published.tables(), "causal-estimators")
-    if len(rows):
-        slope = rows["testing_slope"] if "testing_slope" in rows else pd.Series(np.nan, rows.index)
-        rows["slope_factor"] = slope.astype(float).fillna(SLOPE) / SLOPE
-        rows = rows.drop(columns="testing_slope", errors="ignore")
-        parts = [our_rows(part) for _, part in rows.groupby("slope_factor")]
-        rows = pd.concat(parts, ignore_index=True)
+    slope = rows["testing_slope"] if "testing_slope" in rows else pd.Series(np.nan, rows.index)
+    rows["slope_factor"] = slope.astype(float).fillna(SLOPE) / SLOPE
+    rows = rows.drop(columns="testing_slope", errors="ignore")
+    parts = [our_rows(part) for _, part in rows.groupby("slope_factor")]
+    rows = pd.concat(parts, ignore_index=True) if parts else rows
     numbers = []
     for method in CAUSAL:
-        part = rows[rows["method"] == method] if len(rows) else rows
-        for factor, points in part.groupby("slope_factor") if len(part) else ():
+        for factor, points in rows[rows["method"] == method].groupby("slope_factor"):
             for metric in METRICS:
                 theirs = table.get((method, metric)) if factor == 1 else None
                 row = {"method": method, "metric": metric, "slope_factor": factor}
@@ -108,30 +106,24 @@ def _draw_overlap(frame: pd.DataFrame, table: Spreads) -> Any:
 def salience(found: Found) -> Picture:
     """Sepsis at k 4, q_t 1.5: metrics against the weight of respiratory rate in the policy."""
     rows = our_rows(found.rows)
-    rows = rows[rows["method"].isin(BIMODAL)] if len(rows) else rows
+    rows = rows[rows["method"].isin(BIMODAL)]
     theirs = published_spreads(published.sepsis_figures(), k=4.0, q_t=1.5)
     other = other_parameters(rows)
     labels = METHOD_NAMES | {name: f"{METHOD_NAMES[name]} *" for name in other}
     figure = _draw_salience(rows, theirs, found, labels)
-    numbers = []
-    for method in BIMODAL:
-        for metric in METRICS:
-            spread = theirs.get((method, metric))
-            if spread:
-                numbers.append(
-                    {"source": "published", "method": method, "metric": metric}
-                    | {"median": spread.median, "min": spread.low, "max": spread.high}
-                )
-    for row in rows.to_dict("records"):
-        for metric in METRICS:
-            numbers.append(
-                {"source": "ours", "method": row["method"], "metric": metric}
-                | {
-                    "beta": row["beta"],
-                    "value": row[metric],
-                    "ours_params": other.get(row["method"]),
-                }
-            )
+    numbers = [
+        {"source": "published", "method": method, "metric": metric}
+        | {"median": one.median, "min": one.low, "max": one.high}
+        for method in BIMODAL
+        for metric in METRICS
+        if (one := theirs.get((method, metric)))
+    ]
+    numbers += [
+        {"source": "ours", "method": row["method"], "metric": metric, "beta": row["beta"]}
+        | {"value": row[metric], "ours_params": other.get(row["method"])}
+        for row in rows.to_dict("records")
+        for metric in METRICS
+    ]
     caption = (
         "Sepsis at k 4, q_t 3/2 as the testing policy moves from blood pressure alone (0) to "
         "respiratory rate alone (1). Right of the line: the paper's points, whose weights are not "
@@ -151,7 +143,7 @@ def _draw_salience(
     for ax, metric in zip(figure.subplots(1, 2), METRICS, strict=True):
         for place, method in enumerate(BIMODAL):
             colour, marker = look(method)
-            part = rows[rows["method"] == method].sort_values("beta") if len(rows) else rows
+            part = rows[rows["method"] == method].sort_values("beta")
             if len(part):
                 ax.plot(
                     part["beta"], part[metric], marker=marker, ms=5, color=colour,
@@ -166,14 +158,8 @@ def _draw_salience(
                 )  # fmt: skip
         if metric == "auc":
             ax.axhline(0.5, color=INK, lw=0.8, ls=(0, (4, 3)))
-            ax.annotate(
-                "chance",
-                (0.5, 0.5),
-                (0, -11),
-                textcoords="offset points",
-                fontsize=8.5,
-                color=MUTED,
-            )
+            below = {"xytext": (0, -11), "textcoords": "offset points"}
+            ax.annotate("chance", (0.5, 0.5), **below, fontsize=8.5, color=MUTED)
         ax.axvline(1.06, color=GRID, lw=1)
         ax.set_xticks([0, 0.25, 0.5, 0.75, 1, 1.26], ["0", ".25", ".5", ".75", "1", "paper"])
         if found.artificial:

@@ -101,7 +101,7 @@ def statements(checked: pd.DataFrame) -> pd.DataFrame:
     """Of the settings each word of the summary speaks about, in how many it is what is found."""
     rows = []
     keys = ["side", "metric", "statistic"]
-    for values, part in checked.groupby(keys, sort=False) if len(checked) else ():
+    for values, part in checked.groupby(keys, sort=False):
         for word in VERDICTS:
             spoken = part[part["paper_says"].str.split(" or ").map(lambda told, w=word: w in told)]
             rows.append(
@@ -114,8 +114,6 @@ def statements(checked: pd.DataFrame) -> pd.DataFrame:
 
 def settings_of(rows: pd.DataFrame) -> dict[tuple[float, float, float], Spreads]:
     """Spreads of every setting in a table of rows, of methods that are complete there."""
-    if rows.empty:
-        return {}
     return {
         (float(place[0]), round(float(place[1]), 4), float(place[2])): spreads_of(part)
         for place, part in groups(complete(rows).sort_values(SETTING, kind="stable"), SETTING)
@@ -128,7 +126,7 @@ def grid_settings(rows: pd.DataFrame) -> dict[tuple[float, float, float], Spread
     Its settings would be the same few data sets counted once for every q_t.
     """
     pool = pooled(rows, every_k=True)
-    return settings_of(pool[pool["k"] < 4 - 1e-3]) if len(pool) else {}
+    return settings_of(pool[pool["k"] < 4 - 1e-3])
 
 
 def published_settings() -> dict[tuple[float, float, float], Spreads]:

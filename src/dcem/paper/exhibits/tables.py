@@ -8,7 +8,7 @@ from dcem.paper import published
 from dcem.paper.drawing import Picture
 from dcem.paper.exhibits.points import side_by_side
 from dcem.paper.published import METHOD_NAMES
-from dcem.paper.sources import Found
+from dcem.paper.sources import NO_ROWS, Found
 from dcem.paper.spread import Spreads, comparison_table, points_table, spreads_of, table_spreads
 
 TITLES = {
@@ -57,8 +57,8 @@ def row_name(table: str, row: str) -> str:
 
 def of_table(rows: pd.DataFrame, table: str) -> pd.DataFrame:
     """Our rows of one table, with the names of its rows in `label`."""
-    if rows.empty or "benchmark" not in rows:
-        return rows.iloc[:0]
+    if "benchmark" not in rows:
+        return NO_ROWS
     rows = rows[rows["benchmark"] == table].copy()
     if "roc_gap_grid" in rows:
         rows["roc_gap"] = rows["roc_gap_grid"].fillna(rows["roc_gap"])
@@ -77,8 +77,8 @@ def both_sides(rows: pd.DataFrame, table: str) -> tuple[Spreads, Spreads, list[s
 def eleven(rows: pd.DataFrame, table: str) -> Spreads:
     """Ours without phase 0, of the rows that the release may have left it out of."""
     rows = of_table(rows, table)
-    rows = rows[rows["label"].isin(WITHOUT_PHASE_0.get(table, ()))] if len(rows) else rows
-    return spreads_of(rows[rows["phase"] > 0], by="label") if len(rows) else {}
+    rows = rows[rows["label"].isin(WITHOUT_PHASE_0.get(table, ()))]
+    return spreads_of(rows[rows["phase"] > 0], by="label")
 
 
 def table(found: Found, name: str) -> Picture:

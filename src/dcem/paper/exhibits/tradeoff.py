@@ -17,7 +17,7 @@ import pandas as pd
 from dcem.paper.drawing import Picture, heading, look, tick
 from dcem.paper.published import METHOD_NAMES, METRIC_NAMES
 from dcem.paper.sources import Found
-from dcem.paper.spread import independent
+from dcem.paper.spread import SETTING, independent
 from dcem.report.style import GRID, MUTED, new_figure
 from dcem.text import number
 
@@ -27,8 +27,9 @@ LEFT_OUT = (
     "k 1/10 and 4 are left out, as in the pool behind the paper's Figure 3, whose k are 1/4, 1/3, "
     "1/2, 1, 2 and 3"
 )
-AUC_EDGES = (0.675, 0.725, 0.775, 0.825, 0.875, 1.0)
-GAP_EDGES = (0.0, 0.02, 0.04, 0.06, 0.08)
+# Windows of what, in which what is compared; their edges; the rival and DCEM.
+BY_AUC = ("auc", "roc_gap", (0.675, 0.725, 0.775, 0.825, 0.875, 1.0), ("tested-only", "dcem"))
+BY_GAP = ("roc_gap", "auc", (0.0, 0.02, 0.04, 0.06, 0.08), ("self", "dcem"))
 LINE = 0.76  # how high the lines of the means go; above them are the labels
 FEW = 10  # fits in a window that are not worth a histogram, or a claim
 # The only means that the paper prints: of the gap, for AUC in (.825, .875).
@@ -42,7 +43,7 @@ STREAM_NOTE = (
 def pooled(rows: pd.DataFrame, *, every_k: bool = False) -> pd.DataFrame:
     """Fits on independent draws (one seed) at the k that the paper pools, or at all, each once."""
     rows = independent(rows)
-    if len(rows) and not every_k:
+    if not every_k:
         near = np.isclose(rows["k"].to_numpy(float)[:, None], POOLED_K, atol=1e-3)
         rows = rows[near.any(axis=1)]
     if "seed" in rows:
@@ -52,16 +53,14 @@ def pooled(rows: pd.DataFrame, *, every_k: bool = False) -> pd.DataFrame:
 
 def in_common(rows: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
     """Fits of these methods on data sets that all of them were fitted to: like with like."""
-    if rows.empty:
-        return rows
     rows = rows[rows["method"].isin(methods)]
-    seen = rows.groupby(["q_y", "k", "q_t", "phase"])["method"].transform("nunique")
+    seen = rows.groupby([*SETTING, "phase"])["method"].transform("nunique")
     return rows[seen == len(methods)]
 
 
 def n_settings(rows: pd.DataFrame) -> int:
     """How many settings there are fits of."""
-    return len(rows.groupby(["q_y", "k", "q_t"])) if len(rows) else 0
+    return len(rows.groupby(SETTING))
 
 
 def windows(
@@ -74,37 +73,28 @@ def windows(
         for method in methods:
             values = _inside(rows, by, of, low, high, method)
             found.append(
-                {
-                    "window_of": by,
-                    "low": low,
-                    "high": high,
-                    "method": method,
-                    "n": len(values),
-                    f"mean_{of}": float(values.mean()) if len(values) else np.nan,
-                    f"median_{of}": float(np.median(values)) if len(values) else np.nan,
-                    "published_mean": PRINTED.get((of, low, method), np.nan),
-                }
+                {"window_of": by, "low": low, "high": high, "method": method, "n": len(values)}
+                | {f"mean_{of}": values.mean(), f"median_{of}": values.median()}
+                | {"published_mean": PRINTED.get((of, low, method), np.nan)}
             )
     return pd.DataFrame(found)
 
 
 def _inside(
     rows: pd.DataFrame, by: str, of: str, low: float, high: float, method: str
-) -> np.ndarray:
-    if rows.empty:
-        return np.empty(0)
+) -> pd.Series:
     part = rows[(rows["method"] == method) & (rows[by] >= low) & (rows[by] < high)]
-    return part[of].dropna().to_numpy(float)
+    return part[of].dropna().astype(float)
 
 
 def figure3(found: Found) -> Picture:
     """ROC gaps of DCEM and tested-only among fits of similar AUC."""
-    return _tradeoff(found, "auc", "roc_gap", AUC_EDGES, ("tested-only", "dcem"))
+    return _tradeoff(found, *BY_AUC)
 
 
 def self_tradeoff(found: Found) -> Picture:
     """AUCs of DCEM and SELF among fits of similar ROC gap."""
-    return _tradeoff(found, "roc_gap", "auc", GAP_EDGES, ("self", "dcem"))
+    return _tradeoff(found, *BY_GAP)
 
 
 def _tradeoff(
@@ -127,12 +117,8 @@ def _tradeoff(
     if rows.empty:
         return Picture(None, {}, caption, notes)
     figure = _draw(title, rows, means, by, of, edges, methods)
-    return Picture(figure, {"": means, "points": _plain(rows, methods)}, caption, notes)
-
-
-def _plain(rows: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
-    columns = ["method", "q_y", "k", "q_t", "phase", "seed", "auc", "roc_gap"]
-    return rows[rows["method"].isin(methods)].reindex(columns=columns)
+    points = rows.reindex(columns=["method", *SETTING, "phase", "seed", "auc", "roc_gap"])
+    return Picture(figure, {"": means, "points": points}, caption, notes)
 
 
 def _draw(
@@ -148,8 +134,8 @@ def _draw(
     figure = new_figure(2.1 * panels + 0.6, 3.4)
     axes = figure.subplots(1, panels, sharey=True, sharex=True)
     bins = _bins(rows, of)
-    looks = {methods[0]: (look(methods[0])[0], "////"), methods[1]: (look(methods[1])[0], None)}
-    for ax, low, high in zip(axes, edges[:-1], edges[1:], strict=True):
+    looks = {m: (look(m)[0], hatch) for m, hatch in zip(methods, ("////", None), strict=True)}
+    for ax, (low, high) in zip(axes, pairwise(edges), strict=True):
         for place, method in enumerate(methods):
             values = _inside(rows, by, of, low, high, method)
             colour, hatch = looks[method]

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcem.table.disclosure import THRESHOLD, WITHHELD, Shown, Sum, hide_small
-from dcem.tasks.sepsis.features import FEATURE_NAMES, FEATURES, MEASURES, VERDICTS
+from dcem.tasks.sepsis.features import (
+    FEATURE_NAMES,
+    FEATURES,
+    GROUPS,
+    MEASURES,
+    PUBLISHED_SD,
+    VERDICTS,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +42,6 @@ STUDY_STEPS: dict[str, str] = {
     "no_features": "none of the 13 features charted in 3 h",
 }
 STEPS: dict[str, str] = {**EXCLUSIONS, **STUDY_STEPS}
-GROUPS: dict[str, int] = {"Black": 0, "white": 1}  # name -> code a of the published task
 
 # Johnson et al. 2018 on MIMIC-III v1.4, rule v2018: removed in turn, and flagged on its own.
 # The first four steps hold for every rule.
@@ -77,7 +83,6 @@ IMPORTANT: tuple[str, ...] = (
     *("sepsis3", "study:sepsis", "suspected", "sofa_2"),
 )
 FORMED = "formed:"  # how the names of counts begin that are on no page, but that a reader can form
-PUBLISHED_SD = {"max_rr": 9.807072379603103, "min_sbp": 21.76634883880265}  # training split
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _BINS = 24
 
@@ -191,6 +196,9 @@ def describe_flow(shown: dict[str, Shown], about: dict[str, Any]) -> dict[str, A
     def pair(name: str) -> dict[str, Any]:
         return {"count": shown[name], "published": known.get(name)}
 
+    def outcomes(of: str) -> dict[str, Any]:
+        return {"all": pair(of)} | {y: pair(f"{of}:{y}") for y in ("sepsis", "no_sepsis")}
+
     steps = [
         {"step": step, "reason": reason}
         | {"removed": pair(f"removed:{step}"), "left": pair(f"left:{step}")}
@@ -203,19 +211,8 @@ def describe_flow(shown: dict[str, Shown], about: dict[str, Any]) -> dict[str, A
         "stages": _stages(shown),
         "flags_on_their_own": {step: pair(f"flag:{step}") for step in EXCLUSIONS},
         "cohort": {name: pair(name) for name in _COHORT_2018},
-        "study": {
-            "all": pair("study"),
-            "sepsis": pair("study:sepsis"),
-            "no_sepsis": pair("study:no_sepsis"),
-            "groups": {
-                group: {
-                    "all": pair(f"study:{group}"),
-                    "sepsis": pair(f"study:{group}:sepsis"),
-                    "no_sepsis": pair(f"study:{group}:no_sepsis"),
-                }
-                for group in GROUPS
-            },
-        },
+        "study": outcomes("study")
+        | {"groups": {group: outcomes(f"study:{group}") for group in GROUPS}},
     }
 
 
@@ -251,10 +248,9 @@ def count_quality(told: Counts, study: pd.DataFrame, verdicts: pd.DataFrame) -> 
         told.add_up("study", f"with:{trait}", f"without:{trait}")
         for group in GROUPS:
             told.add_up(f"study:{group}", f"with:{trait}:{group}", f"without:{trait}:{group}")
-    columns = (verdicts[name].tolist() for name in ("measure", "verdict", "n"))
-    found = {(measure, verdict): n for measure, verdict, n in zip(*columns, strict=True)}
+    found = verdicts.set_index(["measure", "verdict"])["n"]
     for measure in MEASURES:
-        each = {verdict: found.get((measure, verdict), 0) for verdict in (*VERDICTS, "plausible")}
+        each = {v: int(found.get((measure, v), 0)) for v in (*VERDICTS, "plausible")}
         for verdict in VERDICTS:  # how many were plausible is not shown, so nothing adds up
             told.counts[f"values:{measure}:{verdict}"] = each[verdict]
         told.counts[f"values:{measure}"] = sum(each.values())
@@ -267,10 +263,8 @@ def describe_quality(
     by_group = {group: study[study["a"] == code] for group, code in GROUPS.items()}
 
     def share(trait: str) -> dict[str, Any]:
-        whole = {"all": _share(shown, f"with:{trait}", "study")}
-        return whole | {
-            group: _share(shown, f"with:{trait}:{group}", f"study:{group}") for group in GROUPS
-        }
+        of = {"all": ""} | {group: f":{group}" for group in GROUPS}
+        return {who: _share(shown, f"with:{trait}{of[who]}", f"study{of[who]}") for who in of}
 
     features = {}
     for feature in FEATURES:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -208,8 +209,7 @@ def invent_cohort(stays: int, random_state: int) -> dict[str, pd.DataFrame]:
     """
     if stays < 10:
         raise InputError(f"a cohort needs at least 10 stays, got {stays}")
-    rng = np.random.default_rng(random_state)
-    people = _People(stays, rng)
+    people = _People(stays, np.random.default_rng(random_state))
     return {
         **people.registers(),
         "prescriptions": people.prescriptions(),
@@ -227,9 +227,9 @@ class _People:
     """What is true of each invented stay; the methods write it down as MIMIC would."""
 
     def __init__(self, n: int, rng: np.random.Generator) -> None:
-        self.n, self.rng = n, rng
+        self.n, self.rng, self.everybody = n, rng, np.arange(n)
         self.subject, self.admission, self.stay = (
-            first + np.arange(n) for first in (10_000, 100_000, 200_000)
+            first + self.everybody for first in (10_000, 100_000, 200_000)
         )
         minutes = rng.integers(0, 95 * 365 * 24 * 60, n)
         self.intime = np.datetime64("2101-01-01", "s") + minutes.astype("timedelta64[m]")
@@ -252,53 +252,41 @@ class _People:
         born = (admitted - (years * 365.242).astype(int).astype("timedelta64[D]")).astype("<M8[D]")
         services = ("MED", "SURG", "CMED", "CSURG", "TRAUM")
         shares = (0.6, 0.2, 0.1, 0.05, 0.05)
-        source = np.where(self.carevue, "carevue", "metavision")
-        return {
-            "icustays": table_frame(
-                "icustays",
-                {**who, "icustay_id": self.stay, "dbsource": source, "intime": self.intime}
-                | {"outtime": self.intime + 72 * _HOUR},
-            ),
-            "admissions": table_frame(
-                "admissions",
-                {**who, "admittime": admitted, "ethnicity": self.ethnicity}
-                | {"has_chartevents_data": (rng.random(n) > 0.01).astype(int)},
-            ),
-            "patients": table_frame(
-                "patients",
-                {"subject_id": self.subject, "gender": rng.choice(["F", "M"], n)}
-                | {"dob": born.astype("<M8[s]")},
-            ),
-            "services": table_frame(
-                "services",
-                {
-                    **who,
-                    "transfertime": admitted,
-                    "curr_service": rng.choice(services, n, p=shares),
-                },
-            ),
-        }
+        columns = {
+            "icustays": {
+                **who, "icustay_id": self.stay, "intime": self.intime,
+                "dbsource": np.where(self.carevue, "carevue", "metavision"),
+                "outtime": self.intime + 72 * _HOUR,
+            },
+            "admissions": {
+                **who, "admittime": admitted, "ethnicity": self.ethnicity,
+                "has_chartevents_data": (rng.random(n) > 0.01).astype(int),
+            },
+            "patients": {
+                "subject_id": self.subject, "gender": rng.choice(["F", "M"], n),
+                "dob": born.astype("<M8[s]"),
+            },
+            "services": {
+                **who, "transfertime": admitted,
+                "curr_service": rng.choice(services, n, p=shares),
+            },
+        }  # fmt: skip
+        return {table: table_frame(table, of) for table, of in columns.items()}
 
     def prescriptions(self) -> pd.DataFrame:
         """An antibiotic for the septic and some others, other drugs for the rest."""
         treated = self.septic | (self.rng.random(self.n) < 0.15)
+        drug = np.where(treated, "Vancomycin", "Furosemide")
         # On the day of the culture the suspicion time is midnight; on the next it is the culture's.
         later = (self.rng.random(self.n) < 0.5).astype("timedelta64[D]")
-        day = self._cultured_at().astype("<M8[D]") + later
-        drug = np.where(treated, "Vancomycin", "Furosemide")
-        return self._events(
-            "prescriptions",
-            np.arange(self.n),
-            startdate=day.astype("<M8[s]"),
-            drug_type="MAIN",
-            drug=drug,
-            route="IV",
-        )
+        day = (self._at(self.everybody, self.onset).astype("<M8[D]") + later).astype("<M8[s]")
+        about = {"startdate": day, "drug_type": "MAIN", "drug": drug, "route": "IV"}
+        return self._events("prescriptions", self.everybody, **about)
 
     def cultures(self) -> pd.DataFrame:
         """Everybody septic is cultured, and nine tenths of the others."""
         who = np.flatnonzero(self.septic | (self.rng.random(self.n) < 0.9))
-        when = self._cultured_at()[who]
+        when = self._at(who, self.onset)
         return self._events(
             "microbiologyevents",
             who,
@@ -316,16 +304,18 @@ class _People:
         platelets = np.where(low, rng.uniform(25, 95, n), rng.uniform(120, 380, n))
         creatinine = np.exp(0.35 * self.severity + rng.normal(-0.2, 0.3, n))
         values = {50885: bilirubin, 51265: platelets, 50912: creatinine}
-        parts = [
-            self._numbers("labevents", np.arange(n), item, 1.5, value)
+        return self._joined(
+            self._numbers("labevents", self.everybody, item, 1.5, value)
             for item, value in values.items()
-        ]
-        return self._join("labevents", parts)
+        )
 
     def charts(self) -> pd.DataFrame:
         """Vital signs each hour, laboratory copies for some, coma scores, and some nonsense."""
         rng, z, parts = self.rng, self.severity, []
-        everybody = np.arange(self.n)
+
+        def chart(who: np.ndarray, item: int, hours: float, value: np.ndarray) -> None:
+            parts.append(self._numbers("chartevents", who, item, hours, value))
+
         unseen = {item: rng.random(self.n) < 0.02 for item in (220179, 220210)}  # never charted
         for hour in (0.0, 1.0, 2.0, 5.0):
             for item, center, slope, spread in (
@@ -333,15 +323,13 @@ class _People:
                 (220210, 19, 2.2, 4.5), (220277, 97, -0.4, 1.6),
             ):  # fmt: skip
                 value = np.round(center + slope * z + rng.normal(0, spread, self.n)).clip(1)
-                who = np.flatnonzero(~unseen[item]) if item in unseen else everybody
-                parts.append(self._numbers("chartevents", who, item, hour, value[who]))
+                who = np.flatnonzero(~unseen[item]) if item in unseen else self.everybody
+                chart(who, item, hour, value[who])
         warm = rng.random(self.n) < 0.8
         celsius = 36.8 + 0.25 * z + rng.normal(0, 0.6, self.n)
         fahrenheit, metric = np.flatnonzero(warm), np.flatnonzero(~warm)
-        parts.append(
-            self._numbers("chartevents", fahrenheit, 223761, 0.5, 1.8 * celsius[fahrenheit] + 32)
-        )
-        parts.append(self._numbers("chartevents", metric, 223762, 0.5, celsius[metric]))
+        chart(fahrenheit, 223761, 0.5, 1.8 * celsius[fahrenheit] + 32)
+        chart(metric, 223762, 0.5, celsius[metric])
         for item, share, center, slope, spread in (
             (225668, 0.45, 0.5, 0.35, 0.4), (220546, 0.6, 2.3, 0.15, 0.4),
             (225643, 0.35, 4.3, 0.03, 0.1), (220621, 0.6, 4.9, 0.1, 0.3),
@@ -351,45 +339,36 @@ class _People:
             ordered = 1 / (1 + (1 - share) / share * np.exp(-0.9 * z))  # the sicker, the likelier
             who = np.flatnonzero(rng.random(self.n) < ordered)
             value = np.exp(center + slope * z[who] + rng.normal(0, spread, len(who)))
-            parts.append(self._numbers("chartevents", who, item, rng.uniform(0.2, 1.5), value))
+            chart(who, item, rng.uniform(0.2, 1.5), value)
             again = np.flatnonzero(rng.random(len(who)) < 0.3)
             value = value[again] * np.exp(rng.normal(0, 0.15, len(again)))
-            parts.append(self._numbers("chartevents", who[again], item, 2.5, value))
+            chart(who[again], item, 2.5, value)
         for item, level in ((223900, 5), (223901, 6), (220739, 4)):
-            parts.append(self._numbers("chartevents", everybody, item, 0.5, np.full(self.n, level)))
+            chart(self.everybody, item, 0.5, np.full(self.n, level))
         for item, level in ((220046, 120), (224688, 16), (220210, 0), (220179, 0), (223761, 0)):
             who = np.flatnonzero(rng.random(self.n) < 0.02)
-            parts.append(self._numbers("chartevents", who, item, 1.0, np.full(len(who), level)))
-        frame = self._join("chartevents", parts)
+            chart(who, item, 1.0, np.full(len(who), level))
+        frame = self._joined(parts)
         frame["error"] = (rng.random(len(frame)) < 0.005).astype(int)
         return frame
 
     def infusions(self) -> pd.DataFrame:
         """Norepinephrine for the very sick among the septic."""
         who = np.flatnonzero(self.septic & (self.severity > 1))
-        return self._events(
-            "inputevents_mv",
-            who,
-            itemid=221906,
-            starttime=self._at(who, 6.0),
-            rate=np.round(self.rng.uniform(0.02, 0.3, len(who)), 3),
-            statusdescription="FinishedRunning",
-        )
+        rate = np.round(self.rng.uniform(0.02, 0.3, len(who)), 3)
+        about = {"itemid": 221906, "rate": rate, "statusdescription": "FinishedRunning"}
+        return self._events("inputevents_mv", who, starttime=self._at(who, 6.0), **about)
 
     def urine(self) -> pd.DataFrame:
         """A day's urine, rarely too little."""
-        everybody = np.arange(self.n)
         value = np.round(np.exp(7.4 + self.rng.normal(0, 0.35, self.n)))
-        times = self._at(everybody, 12.0)
-        return self._events("outputevents", everybody, itemid=226559, charttime=times, value=value)
+        about = {"itemid": 226559, "charttime": self._at(self.everybody, 12.0), "value": value}
+        return self._events("outputevents", self.everybody, **about)
 
     def procedures(self) -> pd.DataFrame:
         """Extubations without a ventilator row: they must change nothing."""
         who = np.flatnonzero(self.rng.random(self.n) < 0.05)
         return self._events("procedureevents_mv", who, itemid=227194, starttime=self._at(who, 4.0))
-
-    def _cultured_at(self) -> np.ndarray:
-        return self._at(np.arange(self.n), self.onset)
 
     def _at(self, who: np.ndarray, hours: float | np.ndarray) -> np.ndarray:
         minutes = np.round(np.broadcast_to(hours, (self.n,))[who] * 60).astype("timedelta64[m]")
@@ -410,9 +389,9 @@ class _People:
             keys["icustay_id"] = self.stay[who]
         return table_frame(table, {**keys, **columns})
 
-    def _join(self, table: str, parts: list[pd.DataFrame]) -> pd.DataFrame:
+    def _joined(self, parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
         import pandas as pd
 
-        frame = pd.concat([part.dropna(axis="columns", how="all") for part in parts])
+        frame = pd.concat(list(parts), ignore_index=True)
         frame["row_id"] = np.arange(1, len(frame) + 1)
-        return table_frame(table, frame.reset_index(drop=True))
+        return frame

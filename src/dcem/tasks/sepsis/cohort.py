@@ -18,14 +18,7 @@ from dcem.table.checks import InputError, notice
 from dcem.table.messages import did_you_mean
 from dcem.tasks.sepsis.account import EXCLUSIONS, account
 from dcem.tasks.sepsis.features import FEATURE_NAMES
-from dcem.tasks.sepsis.sources import (
-    RELEASE_ROWS,
-    Mimic,
-    check_release,
-    find_tables,
-    quoted,
-    recognise,
-)
+from dcem.tasks.sepsis.sources import Mimic, check_rows, find_tables, quoted, recognise
 from dcem.tasks.sepsis.stages import Progress, Stages
 
 SUSPICION = ("corr24", "v2018", "head2019")
@@ -111,16 +104,17 @@ def build_cohort(
     folder = Path(work) if work is not None else out.with_name(out.stem + ".work")
     options = {"suspicion": suspicion, "features": features}
     with Stages(tables, folder, options, memory_limit, threads) as stages:
-        found = release
+        found, claimed = release, release != "auto"
         for name in stages.run(progress):
             if name == "row_counts":
-                rows = _row_counts(stages, tables, release)
-                found = recognise(rows, tables.artificial) if release == "auto" else release
+                rows = _row_counts(stages, tables)
+                found = release if claimed else recognise(rows, tables.artificial)
+                check_rows(found, rows, tables, claimed=claimed)
             if name == "stays":
                 _check_stays(stages, tables)
             if name == "charted":
                 read = stages.manifest["charted"]["rows_read"]
-                _check_rows(release, found, {"chartevents": read}, tables)
+                check_rows(found, {"chartevents": read}, tables, claimed=claimed)
         study = stages.frame("SELECT * FROM built.study ORDER BY icustay_id")
         if study["left_out_because"].notna().all():
             notice(f"No stay of {tables.root} is left in the study: the cohort has no rows.")
@@ -158,8 +152,10 @@ def _write_all(
         )
     }
     if stays is not None:
+        flags = ("in_cohort", "sepsis3", "exclusion_")
+        columns = (f"{c}::INT AS {c}" if c.startswith(flags) else c for c in STAY_COLUMNS)
         copies[Path(stays)] = (
-            f"SELECT {_stay_columns()} FROM built.study",
+            f"SELECT {', '.join(columns)} FROM built.study",
             "FORMAT csv, HEADER, NULLSTR '', TIMESTAMPFORMAT '%Y-%m-%d %H:%M:%S'",
         )
     texts = {out.with_suffix(".flow.json"): flow, out.with_suffix(".quality.json"): quality}
@@ -174,44 +170,22 @@ def _write_all(
             )
 
 
-def _stay_columns() -> str:
-    flags = {"in_cohort", "sepsis3"} | {f"exclusion_{name}" for name in EXCLUSIONS}
-    return ", ".join(f"{c}::INT AS {c}" if c in flags else c for c in STAY_COLUMNS)
-
-
-def _row_counts(stages: Stages, tables: Mimic, release: str) -> dict[str, int]:
-    frame = stages.frame("SELECT name, rows FROM built.row_counts")
-    rows = {str(name): int(count) for name, count in zip(frame["name"], frame["rows"], strict=True)}
+def _row_counts(stages: Stages, tables: Mimic) -> dict[str, int]:
+    counted = stages.connection.execute("SELECT name, rows FROM built.row_counts")
+    rows: dict[str, int] = dict(counted.fetchall())
     for table, count in rows.items():
         if count == 0:
             path = tables.sources[table].path.name
             raise InputError(f"{path}: table {table.upper()} has no rows. Load it again.")
-    _check_rows(release, recognise(rows, tables.artificial), rows, tables)
     return rows
-
-
-def _check_rows(release: str, found: str, rows: dict[str, int], tables: Mimic) -> None:
-    """A claimed release must have its row counts; a recognised one is only spoken of."""
-    if release != "auto":
-        check_release(release, rows, tables)
-        return
-    for table, expected in RELEASE_ROWS.get(found, {}).items():
-        if table in rows and rows[table] != expected:
-            notice(
-                f"{tables.sources[table].path.name} has {rows[table]:,} rows, but ICUSTAYS is that "
-                f"of the {found} release of MIMIC-III v1.4, where it has {expected:,}. Building "
-                "from what is there."
-            )
 
 
 def _check_stays(stages: Stages, tables: Mimic) -> None:
     """Every stay must be there once: a lost or doubled one would move every count after it."""
-    there, distinct = stages.connection.execute(
-        "SELECT count(*), count(DISTINCT icustay_id) FROM built.stays"
+    there, distinct, listed = stages.connection.execute(
+        "SELECT count(*), count(DISTINCT icustay_id), "
+        "(SELECT rows FROM built.row_counts WHERE name = 'icustays') FROM built.stays"
     ).fetchall()[0]
-    listed = stages.connection.execute(
-        "SELECT rows FROM built.row_counts WHERE name = 'icustays'"
-    ).fetchall()[0][0]
     path = tables.sources["icustays"].path.name
     if there != distinct:
         raise InputError(

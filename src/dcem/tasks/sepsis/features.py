@@ -1,4 +1,4 @@
-"""The 13 features: their names in the published order, and what each one is.
+"""The 13 features: their names in the published order, what each one is; and the two groups.
 
 They follow the Risk of Sepsis model (Delahanty et al., 2019): summaries of what was charted in the
 first three hours. Two versions exist (the argument `features`):
@@ -42,6 +42,9 @@ FEATURES: tuple[Feature, ...] = (
     Feature("max_temp_f", "highest temperature", "°F", (88, 108)),
 )
 FEATURE_NAMES: tuple[str, ...] = tuple(feature.name for feature in FEATURES)
+
+GROUPS: dict[str, int] = {"Black": 0, "white": 1}  # name -> code a of the published task
+PUBLISHED_SD = {"max_rr": 9.807072379603103, "min_sbp": 21.76634883880265}  # training split
 
 # Measurement of query 16 -> the words a reader knows it by.
 MEASURES: dict[str, str] = {

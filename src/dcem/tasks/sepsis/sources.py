@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dcem.table.checks import InputError, nearest
+from dcem.table.messages import InputError, nearest, notice
 
 # What the queries read, and nothing else: the other columns are never parsed.
 _COLUMNS: dict[str, str] = {
@@ -154,9 +154,8 @@ def _file_source(table: str, path: Path) -> Source:
             f"read_csv({quoted(path)}, auto_detect = false, header = true, delim = ',', "
             f"quote = '\"', escape = '\"', nullstr = '', columns = {{{columns}}})"
         )
-    _require(table, path.name, names)
-    select = ", ".join(f'CAST("{name}" AS {kind}) AS {name}' for name, kind in wanted.items())
-    return Source(table, path, f"SELECT {select} FROM {relation}", _fingerprint(path))
+    sql = _typed(table, relation, path.name, names)
+    return Source(table, path, sql, _fingerprint(path))
 
 
 def _in_database(path: Path) -> Mimic:
@@ -185,16 +184,16 @@ def _in_database(path: Path) -> Mimic:
         )
     stamp = _fingerprint(path)
     sources = {}
-    for table, wanted in TABLES.items():
+    for table in TABLES:
         schema, name = found[table]
-        _require(table, f"{path.name} (table {name})", columns[schema, name])
-        select = ", ".join(f'CAST("{c}" AS {kind}) AS {c}' for c, kind in wanted.items())
-        sql = f'SELECT {select} FROM release."{schema}"."{name}"'
+        where, names = f"{path.name} (table {name})", columns[schema, name]
+        sql = _typed(table, f'release."{schema}"."{name}"', where, names)
         sources[table] = Source(table, path, sql, stamp)
     return Mimic(path, sources, "artificial" in marks)
 
 
-def _require(table: str, where: str, names: list[str]) -> None:
+def _typed(table: str, relation: str, where: str, names: list[str]) -> str:
+    """The query for the wanted columns of a table, which must be among the names it has."""
     from dcem.tasks.sepsis.artificial import COLUMNS
 
     have = [name.lower() for name in names]
@@ -207,6 +206,8 @@ def _require(table: str, where: str, names: list[str]) -> None:
                 f"{where} has no column {column!r}.{hint} Its header has: {', '.join(have)}. "
                 "The queries need the column names of MIMIC-III v1.4, in either case."
             )
+    select = ", ".join(f'CAST("{c}" AS {kind}) AS {c}' for c, kind in TABLES[table].items())
+    return f"SELECT {select} FROM {relation}"
 
 
 def _csv_header(path: Path) -> list[str]:
@@ -286,15 +287,22 @@ def recognise(rows: dict[str, int], artificial: bool) -> str:
     return "other"
 
 
-def check_release(claimed: str, rows: dict[str, int], mimic: Mimic) -> None:
-    """Raise, naming the file, unless the tables have the row counts of the claimed release."""
-    for table, expected in RELEASE_ROWS.get(claimed, {}).items():
-        if table in rows and rows[table] != expected:
-            other = "demo" if claimed == "full" else "full"
-            is_other = rows[table] == RELEASE_ROWS[other][table]
-            verdict = f"It is the {other} release." if is_other else "It is cut short or altered."
-            raise InputError(
-                f"{mimic.sources[table].path.name} has {rows[table]:,} rows; the {claimed} release "
-                f"of MIMIC-III v1.4 has {expected:,}. {verdict} Give the right folder, or leave "
-                "`release` out to build from what is there."
+def check_rows(release: str, rows: dict[str, int], mimic: Mimic, *, claimed: bool) -> None:
+    """A claimed release must have its row counts; a recognised one is only spoken of."""
+    for table, expected in RELEASE_ROWS.get(release, {}).items():
+        if rows.get(table, expected) == expected:
+            continue
+        has = f"{mimic.sources[table].path.name} has {rows[table]:,} rows"
+        if not claimed:
+            notice(
+                f"{has}, but ICUSTAYS is that of the {release} release of MIMIC-III v1.4, where it "
+                f"has {expected:,}. Building from what is there."
             )
+            continue
+        other = "demo" if release == "full" else "full"
+        is_other = rows[table] == RELEASE_ROWS[other][table]
+        verdict = f"It is the {other} release." if is_other else "It is cut short or altered."
+        raise InputError(
+            f"{has}; the {release} release of MIMIC-III v1.4 has {expected:,}. {verdict} Give the "
+            "right folder, or leave `release` out to build from what is there."
+        )

@@ -125,7 +125,7 @@ class Stages:
                 entry = self._answer(name, sql)
                 seconds = round(time.perf_counter() - started, 3)
                 self.manifest[name] = {"key": key, **entry, "seconds": seconds}
-                self._write_manifest()
+                write_text(self._manifest_path, json.dumps(self.manifest, indent=1))
                 tell(Progress(*about, "done", entry["rows"], seconds))
             for output in self.manifest[name]["files"]:
                 table = output.removesuffix(".parquet")
@@ -174,7 +174,8 @@ class Stages:
                     f"COPY ({sql}) TO {quoted(unfinished)} (FORMAT parquet, COMPRESSION zstd)"
                 )
             counted = f"SELECT count(*) FROM read_parquet({quoted(path)})"
-            return {"rows": self._number(counted), "files": {path.name: path.stat().st_size}}
+            rows = self.connection.execute(counted).fetchall()[0][0]
+            return {"rows": rows, "files": {path.name: path.stat().st_size}}
         except duckdb.OutOfMemoryException:
             raise InputError(
                 f"{question(sql)} needs more than the `memory_limit` of {self.memory_limit}. Raise "
@@ -208,12 +209,6 @@ class Stages:
             pq.write_table(firsts.rename_columns(["icustay_id", "first_charttime"]), first_part)
         files = {path.name: path.stat().st_size for path in paths}
         return {"rows": kept, "rows_read": read, "files": files}
-
-    def _number(self, sql: str) -> int:
-        return int(self.connection.execute(sql).fetchall()[0][0])
-
-    def _write_manifest(self) -> None:
-        write_text(self._manifest_path, json.dumps(self.manifest, indent=1))
 
     def _read_manifest(self) -> dict[str, dict[str, Any]]:
         try:

@@ -34,7 +34,7 @@ import pandas as pd
 from dcem.table.checks import InputError, require_columns, rows_text
 from dcem.table.labels import SelectiveLabels
 from dcem.tasks.rates import rates_of_testing
-from dcem.tasks.sepsis.features import FEATURE_NAMES
+from dcem.tasks.sepsis.features import FEATURE_NAMES, GROUPS, PUBLISHED_SD
 from dcem.tasks.task import Task
 
 BETAS: tuple[float, ...] = tuple(round(0.1 * i, 1) for i in range(11))
@@ -42,12 +42,10 @@ K_VALUES: tuple[float, ...] = (1 / 4, 1 / 3, 1 / 2, 1, 2, 3, 4, 5, 10)
 Q_T_VALUES: tuple[float, ...] = (1 / 2, 2 / 3, 1, 3 / 2, 2)
 SIGNS = ("as-released", "as-printed")
 MISSING = ("published", "absent")
-GROUP_NAMES = ("Black", "white")
 
 _SHARES = (0.6, 0.2, 0.2)
 _SLOPE = 30.0
-_RR_CENTER, _RR_SCALE = 22.0, 9.807072379603103  # scales: standard deviations of the published
-_SBP_CENTER, _SBP_SCALE = 100.0, 21.76634883880265  # training split, written into the code
+_RR_CENTER, _SBP_CENTER = 22.0, 100.0  # of qSOFA; the scales are written into the released code
 _FILL = -9999.0
 _BOUND, _TOLERANCE = 10_000.0, 1e-12
 
@@ -132,7 +130,7 @@ def load_sepsis(
         id=frame["subject_id"].to_numpy(),
         weight=None,
         feature_names=FEATURE_NAMES,
-        group_names=GROUP_NAMES,
+        group_names=tuple(GROUPS),
         row=np.arange(len(y)),
     )
     params = {"k": k, "q_t": q_t, "beta": beta, "sign": sign, "missing": missing}
@@ -174,8 +172,8 @@ def _score(X: np.ndarray, beta: float, sign: str, missing: str) -> np.ndarray:
     if missing == "published":
         rate, pressure = (np.where(np.isnan(v), _FILL, v) for v in (rate, pressure))
     direction = -1.0 if sign == "as-released" else 1.0
-    fast = (rate - _RR_CENTER) / _RR_SCALE * beta
-    low = (pressure - _SBP_CENTER) * direction / _SBP_SCALE * (1 - beta)
+    fast = (rate - _RR_CENTER) / PUBLISHED_SD["max_rr"] * beta
+    low = (pressure - _SBP_CENTER) * direction / PUBLISHED_SD["min_sbp"] * (1 - beta)
     return np.nan_to_num(fast) + np.nan_to_num(low)
 
 
@@ -211,7 +209,7 @@ def _calibrate(
     Bisection of both groups in step over +-10000 until the interval is 1e-12 wide or both shares
     are met exactly; the last midpoint is taken, as published.
     """
-    for code, name in enumerate(GROUP_NAMES):
+    for name, code in GROUPS.items():
         if not (group == code).any():
             raise InputError(f"No {name} patient fell into the training split of the cohort.")
     low, high = np.full(2, -_BOUND), np.full(2, _BOUND)

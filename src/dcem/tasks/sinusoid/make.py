@@ -14,21 +14,10 @@ from dcem.table.labels import SelectiveLabels
 from dcem.tasks.rates import rates_of_outcome, rates_of_testing
 from dcem.tasks.sinusoid.exact_rates import calibrate_exactly
 from dcem.tasks.sinusoid.process import AS_RELEASED, AS_WRITTEN, SinusoidConstants, SinusoidProcess
-from dcem.tasks.sinusoid.published_stream import RawDraw, calibrate_on_draws, final_draws
+from dcem.tasks.sinusoid.published_stream import calibrate_on_draws, final_draws
 from dcem.tasks.task import SPLITS, Task, Truth, seed_from
 
 PRESETS = {"as-released": AS_RELEASED, "as-written": AS_WRITTEN}
-FREE_CONSTANTS = (
-    "variance",
-    "outcome_slope",
-    "outcome_threshold",
-    "testing_slope",
-    "frequency",
-    "amplitude",
-    "rotation",
-    "prevalence",
-    "group_share",
-)
 DEFAULT_STREAM = {"as-released": "published", "as-written": "independent"}
 # The study: its settings, each replicated at twelve phases.
 Q_Y = (1 / 4, 1 / 3, 1 / 2, 1.0)
@@ -127,18 +116,13 @@ def make_sinusoid(
         If a group's rate would exceed 1 (the message names group and rate), or an argument makes no
         sense.
     """
-    constants = _constants(
-        preset,
-        variance=variance,
-        outcome_slope=outcome_slope,
-        outcome_threshold=outcome_threshold,
-        testing_slope=testing_slope,
-        frequency=frequency,
-        amplitude=amplitude,
-        rotation=rotation,
-        prevalence=prevalence,
-        group_share=group_share,
-    )
+    free = {
+        "variance": variance, "outcome_slope": outcome_slope,
+        "outcome_threshold": outcome_threshold, "testing_slope": testing_slope,
+        "frequency": frequency, "amplitude": amplitude, "rotation": rotation,
+        "prevalence": prevalence, "group_share": group_share,
+    }  # fmt: skip
+    constants = _constants(preset, free)
     if not np.isfinite(phase):
         raise InputError(f"'phase' must be a finite angle in radians, got {phase}.")
     source = _stream(preset, stream, random_state)
@@ -150,31 +134,30 @@ def make_sinusoid(
     seed = None
     if source == "published":
         process = calibrate_on_draws(constants, phase, outcome, testing)
-        raws = final_draws(constants.variance, counts)
-        parts = [_assemble(process, raw) for raw in raws]
+        drawn = final_draws(constants.variance, counts)
+        draws = [
+            (np.repeat([0, 1], pair), *map(np.concatenate, raw))
+            for pair, raw in zip(counts, drawn, strict=True)
+        ]
     else:
         process = calibrate_exactly(constants, phase, outcome, testing)
         seed = seed_from(random_state)
         rng = np.random.default_rng(seed)
-        parts = [_draw(process, rng, pair) for pair in counts]
+        draws = [_independent_draw(constants, rng, pair) for pair in counts]
 
-    params = {
-        "q_y": q_y,
-        "k": k,
-        "q_t": q_t,
-        "phase": phase,
-        "preset": preset,
-        "stream": source,
-        "random_state": seed,
-        **{f"n_{name}": n for name, n in sizes.items()},
-        **{name: getattr(constants, name) for name in FREE_CONSTANTS},
+    (train, validation, test), truths = zip(
+        *(_people(process, *draw) for draw in draws), strict=True
+    )
+    params: dict[str, Any] = {"q_y": q_y, "k": k, "q_t": q_t, "phase": phase}
+    params |= {"preset": preset, "stream": source, "random_state": seed} | {
+        f"n_{name}": n for name, n in sizes.items()
     }
-    problems = dict(zip(SPLITS, (problem for problem, _ in parts), strict=True))
-    truth = Truth(dict(zip(SPLITS, (y for _, y in parts), strict=True)))
-    return Task(**problems, truth=truth, kind="sinusoid", params=params, process=process)
+    params |= {name: getattr(constants, name) for name in free}
+    truth = Truth(dict(zip(SPLITS, truths, strict=True)))
+    return Task(train, validation, test, truth, "sinusoid", params, process)
 
 
-def _constants(preset: str, **given: float | None) -> SinusoidConstants:
+def _constants(preset: str, given: dict[str, float | None]) -> SinusoidConstants:
     if preset not in PRESETS:
         raise InputError(f"No preset {preset!r}. Choose one of {', '.join(map(repr, PRESETS))}.")
     changed = {name: float(value) for name, value in given.items() if value is not None}
@@ -205,37 +188,28 @@ def _group_counts(name: str, n: int, share: float) -> tuple[int, int]:
     return first, n - first
 
 
-def _assemble(process: SinusoidProcess, raw: RawDraw) -> tuple[SelectiveLabels, np.ndarray]:
-    """Turn raw draws into rows, group 0 first."""
-    n0, n1 = len(raw.noise[0]), len(raw.noise[1])
-    group = np.repeat(np.array([0, 1], dtype=np.int64), (n0, n1))
-    x = np.concatenate([raw.noise[g] + process.means[g] for g in (0, 1)])
-    tested = np.concatenate(raw.u_tested) < process.testing_probability(x, group)
-    y = (np.concatenate(raw.u_outcome) < process.outcome_probability(x)).astype(np.int64)
-    return _problem(x, group, tested, y), y
+def _independent_draw(
+    c: SinusoidConstants, rng: np.random.Generator, counts: tuple[int, int]
+) -> tuple[np.ndarray, ...]:
+    """Groups, features less the group mean, and uniforms for T and Y of one split."""
+    n = sum(counts)
+    group = np.repeat([0, 1], counts) if c.balanced else (rng.random(n) >= c.group_share) * 1
+    return group, rng.normal(scale=np.sqrt(c.variance), size=(n, 2)), rng.random(n), rng.random(n)
 
 
-def _draw(
-    process: SinusoidProcess, rng: np.random.Generator, counts: tuple[int, int]
+def _people(
+    process: SinusoidProcess,
+    group: np.ndarray,  # [n]
+    noise: np.ndarray,  # [n, 2], features less the group mean
+    u_tested: np.ndarray,
+    u_outcome: np.ndarray,
 ) -> tuple[SelectiveLabels, np.ndarray]:
-    """Rows of the independent stream."""
-    c, n = process.constants, sum(counts)
-    if c.balanced:
-        group = np.repeat(np.array([0, 1], dtype=np.int64), counts)
-    else:
-        group = (rng.random(n) >= c.group_share).astype(np.int64)
-    x = rng.normal(scale=np.sqrt(c.variance), size=(n, 2))
-    x += np.asarray(process.means)[group][:, None]
-    tested = rng.random(n) < process.testing_probability(x, group)
-    y = (rng.random(n) < process.outcome_probability(x)).astype(np.int64)
-    return _problem(x, group, tested, y), y
-
-
-def _problem(
-    x: np.ndarray, group: np.ndarray, tested: np.ndarray, y: np.ndarray
-) -> SelectiveLabels:
+    """What was drawn as rows, and their truth."""
+    x = noise + np.asarray(process.means)[group][:, None]
+    tested = u_tested < process.testing_probability(x, group)
+    y = (u_outcome < process.outcome_probability(x)).astype(np.int64)
     # Made directly: these rows obey the rules by construction, and thousands of tasks are drawn.
-    return SelectiveLabels(
+    problem = SelectiveLabels(
         X=x,
         y_obs=np.where(tested, y, np.nan),
         tested=tested,
@@ -246,6 +220,7 @@ def _problem(
         group_names=("0", "1"),
         row=np.arange(len(x)),
     )
+    return problem, y
 
 
 class GridCell(NamedTuple):

@@ -15,8 +15,8 @@ the searched parameter), so only the undecided rows are looked at again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -34,8 +34,7 @@ _CLOSE = 1e-12
 Pair = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class RawDraw:
+class RawDraw(NamedTuple):
     """What the generator gives for one data set, before any mean or threshold, per group."""
 
     noise: tuple[np.ndarray, np.ndarray]  # [n_a, 2], features less the group mean
