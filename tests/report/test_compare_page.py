@@ -1,18 +1,19 @@
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from html import unescape
 from math import nan
 
 import pytest
 from made_up import GROUPS, made_up_comparison
 
-from dcem.compare.results import GroupCounts, estimates
+from dcem.compare.results import GroupCounts, Judgement, estimates
 from dcem.estimation.findings import Finding
+from dcem.estimation.measures import WHEN_ACTING
 from dcem.metrics.estimate import Estimate
 from dcem.report.compare import compare_document
 from dcem.report.compare_opening import shown_targets
-from dcem.report.compare_tables import groups_table, main_pair
+from dcem.report.compare_tables import CAPTIONS, groups_table, main_pair
 from dcem.report.document import Code, Count, Missing, Name, Number, cells
 from dcem.report.to_html import to_html
 from dcem.report.to_json import to_json
@@ -198,3 +199,8 @@ def test_a_comparison_shows_and_writes_itself(table_comparison, tmp_path) -> Non
     assert table_comparison.to_markdown(tmp_path / "a.md") == (tmp_path / "a.md").read_text()
     assert json.loads(table_comparison.to_json())["methods"][3]["name"] == "dcem"
     assert table_comparison._repr_html_().startswith("<iframe")
+
+
+def test_every_number_of_a_judgement_has_a_caption() -> None:
+    numbers = {one.name for one in fields(Judgement) if "Estimate" in str(one.type)}
+    assert numbers - {"when_acting"} | set(WHEN_ACTING) == set(CAPTIONS)

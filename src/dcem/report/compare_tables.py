@@ -91,6 +91,7 @@ CAPTIONS: Mapping[str, tuple[str, str]] = {
         "score",
     ),
     "calibration_in_the_large": ("Mean score minus mean risk, {of}", "gain"),
+    "calibration_slope": ("Calibration slope, {of}: below 1, risks are too extreme", "ratio"),
     "precision_at_capacity": ("Precision among the {of} with the highest scores", "score"),
     "gini": ("Gini: twice the AUC, minus 1", "score"),
     "ks": ("KS: the largest distance between positives and negatives, over cut-offs", "score"),
