@@ -133,6 +133,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
             n_jobs=self.n_jobs,
             start=start if start and start.networks else None,
             progress=data.progress,
+            beside=lambda: data.support,
         )
         self.models_ = [model for part in self.parts for model in fitted.models[part]]
         self.propensity_model_, self.propensity_ = fitted.testing_model, fitted.testing

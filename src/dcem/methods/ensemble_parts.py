@@ -115,6 +115,7 @@ def fit_parts(
     n_jobs: int | None,
     start: Start | None = None,
     progress: Callable[[int, int], None] | None = None,
+    beside: Callable[[], Any] = lambda: None,
 ) -> Parts:
     """Fit every part in every fold.
 
@@ -128,6 +129,8 @@ def fit_parts(
         Where the networks begin, if not at random weights.
     progress
         Told the work that is done, and all of it, in steps of the networks.
+    beside
+        Other work on the same rows, to be done meanwhile.
     """
     numbers = np.array([0]) if fold is None else np.unique(fold)
     inside = [np.zeros(len(table), bool) if fold is None else fold == k for k in numbers]
@@ -208,6 +211,7 @@ def fit_parts(
                 ]
         for part in others[len(early) :]:
             begin(part)
+        workers.submit(beside)
         if networks:  # one task was a whole stack, or each is one of them
             trained = [network for task in networks for network in task.result()]
             tally.add(0 if apart is None else steps)

@@ -161,16 +161,18 @@ class Prepared:
         precision = self.estimator._precision
         return Table.of(self.problem, preprocessor, self.truth, precision, self.rows)
 
+    @cached_property
+    def support(self) -> Support:
+        """How far the rows to learn from reach."""
+        table = self.standard
+        return Support.fit(table.X, table.tested, table.group, self.n_groups, table.person)
+
     def finish(self) -> None:
         """Fitted attributes that all methods have: which rows were learnt from, and their reach.
 
         Where a prevalence is known, the model is moved to it.
         """
-        table = self.standard
-        self.estimator.train_rows_ = self.rows
-        self.estimator.support_ = Support.fit(
-            table.X, table.tested, table.group, self.n_groups, table.person
-        )
+        self.estimator.train_rows_, self.estimator.support_ = self.rows, self.support
         if self.problem.known_prevalence and not self.problem.tested.all():
             from dcem.methods.known import shift_to_known
 
