@@ -15,7 +15,7 @@ from .conftest import visits
 
 @pytest.fixture
 def decide(model, tmp_path, monkeypatch):
-    monkeypatch.setattr("dcem.table.read.BLOCK_BYTES", 4096)  # many batches
+    monkeypatch.setattr("dcem.table.csv_files.BLOCK", 4096)  # many batches
 
     def run(frame, **rule):
         frame.to_csv(tmp_path / "people.csv", index=False)

@@ -46,7 +46,7 @@ def read(path) -> pd.DataFrame:
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
 def test_scores_in_the_order_of_the_rows(model, tmp_path, suffix, monkeypatch):
-    monkeypatch.setattr("dcem.table.read.BLOCK_BYTES", 4096)  # many batches
+    monkeypatch.setattr("dcem.table.csv_files.BLOCK", 4096)  # many batches
     frame = visits(3000, seed=3)
     path = write(frame, tmp_path / f"people{suffix}")
     done = predict_file(model, path, tmp_path / f"scores{suffix}")
@@ -61,7 +61,7 @@ def test_scores_in_the_order_of_the_rows(model, tmp_path, suffix, monkeypatch):
 
 
 def test_identifiers_are_quoted_only_where_they_must_be(model, tmp_path, monkeypatch):
-    monkeypatch.setattr("dcem.table.read.BLOCK_BYTES", 4096)  # many batches
+    monkeypatch.setattr("dcem.table.csv_files.BLOCK", 4096)  # many batches
     frame = visits(500, seed=4)
     frame["patient"] = [f"{i:03d}" for i in range(500)]
     predict_file(model, write(frame, tmp_path / "p.csv"), tmp_path / "s.csv")
@@ -85,7 +85,7 @@ def test_csv_and_parquet_give_the_same(model, tmp_path):
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_columns_unlike_those_of_training_are_named(model, tmp_path, suffix, monkeypatch):
-    monkeypatch.setattr("dcem.table.read.BLOCK_BYTES", 4096)  # many batches
+    monkeypatch.setattr("dcem.table.csv_files.BLOCK", 4096)  # many batches
     frame = visits(1000, seed=3).astype({"age": object})
     frame.loc[:39, "ward"] = "hospice"
     frame.loc[:39, "age"] = "sixty"
@@ -159,7 +159,7 @@ def test_refusals_come_before_the_work(model, tmp_path):
 
 
 def test_a_failure_on_the_way_leaves_the_old_file(model, tmp_path, monkeypatch):
-    monkeypatch.setattr("dcem.table.read.BLOCK_BYTES", 4096)
+    monkeypatch.setattr("dcem.table.csv_files.BLOCK", 4096)
     path = write(visits(2000), tmp_path / "p.csv")
     path.write_text(path.read_text() + "P1,2,3\n")  # a line too short, at the end
     (tmp_path / "s.csv").write_text("precious")
@@ -170,7 +170,7 @@ def test_a_failure_on_the_way_leaves_the_old_file(model, tmp_path, monkeypatch):
 
 
 def test_an_interruption_leaves_the_old_file(model, tmp_path, monkeypatch):
-    monkeypatch.setattr("dcem.table.read.BLOCK_BYTES", 4096)
+    monkeypatch.setattr("dcem.table.csv_files.BLOCK", 4096)
     path = write(visits(2000), tmp_path / "p.csv")
     (tmp_path / "s.csv").write_text("precious")
 

@@ -15,8 +15,9 @@ from dcem.extras import MissingExtra
 from dcem.table import Roles, read_table
 from dcem.table.checks import DataWarning, InputError
 from dcem.table.drawing import read_some
-from dcem.table.formats import contents, objects
+from dcem.table.formats import contents
 from dcem.table.read import read_batches, read_header, read_whole
+from dcem.table.values import array_of
 from dcem.table.write import SUFFIXES, write_frame
 
 N = 1200
@@ -240,6 +241,14 @@ def test_of_a_large_table_whole_people_are_drawn(files, tmp_path) -> None:
     assert quietly(files["parts.parquet"], most_rows=N).source.drawn_from == 0
 
 
+def test_columns_in_any_order_are_those_asked_for(files) -> None:
+    for path in files.values():
+        backwards = read_header(path)[::-1]
+        table = read_whole(path, backwards)
+        assert table.column_names == backwards
+        assert table.select(backwards[::-1]).equals(read_whole(path))
+
+
 def test_a_long_file_is_thinned_on_the_way(tmp_path, monkeypatch) -> None:
     """In bounded memory, to what would have been drawn had its length been known."""
     monkeypatch.setattr("dcem.table.drawing.BATCH", 100)
@@ -334,10 +343,10 @@ def test_sheets_of_a_workbook(tmp_path) -> None:
 
 
 def test_cells_of_mixed_kinds_are_text() -> None:
-    assert objects([1, None, 2.5]).to_pylist() == [1.0, None, 2.5]
-    assert objects([1, "a", 2.0, True]).to_pylist() == ["1", "a", "2", "True"]
-    assert objects([10**30, 1]).to_pylist() == [str(10**30), "1"]
-    assert objects([None, None]).null_count == 2
+    assert array_of([1, None, 2.5]).to_pylist() == [1.0, None, 2.5]
+    assert array_of([1, "a", 2.0, True]).to_pylist() == ["1", "a", "2", "True"]
+    assert array_of([10**30, 1]).to_pylist() == [str(10**30), "1"]
+    assert array_of([None, None]).null_count == 2
 
 
 # -- labels of statistics packages -----------------------------------------------------------------

@@ -15,8 +15,8 @@ from dcem.app.forms import Posted
 from dcem.app.look import values_of
 from dcem.app.places import Place
 from dcem.table.design import list_given
-from dcem.table.load import UserTable, naming, read_table
-from dcem.table.messages import DataWarning, InputError, listed
+from dcem.table.load import UserTable, read_table
+from dcem.table.messages import DataWarning, InputError, listed, naming
 from dcem.table.propose import Proposal, propose_roles
 from dcem.table.roles import Roles, spelled_out
 from dcem.table.settings import NAME as SETTINGS

@@ -21,7 +21,7 @@ from typing import Any
 
 from dcem.app.places import Place, is_table
 from dcem.files import is_running, write_text
-from dcem.table.folders import parquet_files
+from dcem.table.formats import parquet_files
 from dcem.table.messages import InputError, did_you_mean
 from dcem.table.read import SUFFIXES
 from dcem.table.roles import Roles

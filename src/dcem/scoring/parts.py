@@ -20,7 +20,7 @@ from dcem.cluster import connection, shared_out
 from dcem.files import exchange, remove_abandoned, require_folder_place
 from dcem.scoring.model import TableModel
 from dcem.scoring.stream import Predicted, Tally, carried, loaded, score_part
-from dcem.table.folders import parquet_files
+from dcem.table.formats import parquet_files
 from dcem.table.messages import InputError
 
 Job = tuple[

@@ -1,23 +1,35 @@
-"""Tables that lie elsewhere: fetched into a folder that goes when the program ends.
+"""Tables that lie elsewhere: fetched from an address, or what a database says when it is asked.
 
-A database on a server is not fetched: a file in that folder holds its address, password and all,
-and stands for it from then on. What is shown of an address has no password (`shown`).
+What is fetched lies in a folder that goes when the program ends. A database on a server is not
+fetched: a file in that folder holds its address, password and all, and stands for it from then on.
+What is shown of an address has no password (`shown`). Databases are opened for reading alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+import sqlite3
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from dcem.extras import extra_needed
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, listed
+from dcem.table.values import array_of
 
 POSTGRES = ("postgresql://", "postgres://")
 SERVER = ".postgresql"  # the ending of a file that holds the address of a database
+DATABASES = (".duckdb", ".sqlite", ".sqlite3", ".db", SERVER)
+MOST_ROWS = 1 << 20  # that are read at once
 _addresses: dict[Path, str] = {}  # of what was fetched
+
+Answer = Iterator[pa.RecordBatch]
 
 
 def located(source: str | Path) -> Path:
@@ -100,3 +112,98 @@ def without_password(text: str, address: str) -> str:
 def _scratch() -> tempfile.TemporaryDirectory[str]:
     """A folder for this process alone, readable by its owner alone."""
     return tempfile.TemporaryDirectory(prefix="dcem-")
+
+
+def tables_in(path: Path) -> dict[str, str]:
+    """The tables in a database, each with the query that reads it."""
+    ask, listing = _engine(path)
+    names = [name for batch in ask(path, listing, 1000) for name in batch.column(0).to_pylist()]
+    quoted = {name: name.replace('"', '""') for name in names}
+    return {name: f'SELECT * FROM "{inside}"' for name, inside in quoted.items()}
+
+
+def answer(path: Path, query: str | None) -> tuple[list[str], Callable[[int], Answer]]:
+    """The names of the columns that a query gives, or those of the only table, and its rows."""
+    ask, _ = _engine(path)
+    if query is None:
+        tables = tables_in(path)
+        if len(tables) != 1:
+            raise InputError(
+                f"{path} has {len(tables)} tables ({listed(list(tables))}): say which rows, as "
+                "SQL, with `query`."
+            )
+        [query] = tables.values()
+    sql = query.strip().rstrip(";")
+    names = next(ask(path, f"SELECT * FROM ({sql}) AS asked LIMIT 0", 1)).schema.names
+    return names, lambda rows: (batch for batch in ask(path, sql, rows) if batch.num_rows)
+
+
+def is_duckdb(path: Path) -> bool:
+    """Whether a file is a database of DuckDB, by its first bytes."""
+    return _begins(path)[8:12] == b"DUCK"
+
+
+def _begins(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(16)
+
+
+def _engine(path: Path) -> tuple[Callable[[Path, str, int], Answer], str]:
+    """What runs SQL on a database, and the SQL that lists its tables."""
+    schema = "SELECT table_name FROM information_schema.tables WHERE table_schema "
+    if path.suffix == SERVER and is_fetched(path):
+        return _postgres, f"{schema} NOT IN ('pg_catalog', 'information_schema')"
+    if is_duckdb(path):
+        return _duckdb, f"{schema} = 'main'"
+    if _begins(path).startswith(b"SQLite format 3"):
+        names = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
+        return _sqlite, f"{names} AND name NOT LIKE 'sqlite_%'"
+    raise InputError(f"{path}: neither a DuckDB nor an SQLite file.")
+
+
+def _duckdb(path: Path, sql: str, rows: int) -> Answer:
+    """The result in batches, after one without rows that has the names; of this file alone."""
+    with extra_needed(path.name):
+        import duckdb
+    alone: dict[str, Any] = {"enable_external_access": False}
+    try:
+        with closing(duckdb.connect(str(path), read_only=True, config=alone)) as database:
+            reader = database.sql(sql).to_arrow_reader(min(rows, MOST_ROWS))
+            yield pa.RecordBatch.from_pylist([], reader.schema)
+            yield from reader
+    except duckdb.Error as error:
+        raise InputError(f"{path}: {_first_line(error)}") from None
+
+
+def _sqlite(path: Path, sql: str, rows: int) -> Answer:
+    """The same; types are those of the cells, since SQLite's columns have none."""
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            found = database.execute(sql)
+            names = [column[0] for column in found.description or ()]
+            yield pa.RecordBatch.from_arrays([pa.array([], pa.null())] * len(names), names=names)
+            while cells := found.fetchmany(min(rows, 1 << 30)):
+                arrays = [array_of(column) for column in zip(*cells, strict=True)]
+                yield pa.RecordBatch.from_arrays(arrays, names=names)
+    except sqlite3.Error as error:
+        raise InputError(f"{path}: {_first_line(error)}") from None
+
+
+def _postgres(path: Path, sql: str, rows: int) -> Answer:
+    """The same of a server, whose address is in the file."""
+    with extra_needed("PostgreSQL"):
+        from adbc_driver_postgresql import dbapi
+    address = path.read_text(encoding="utf-8")
+    try:
+        with dbapi.connect(address) as database, database.cursor() as cursor:
+            cursor.execute("SET TRANSACTION READ ONLY")
+            cursor.execute(sql)
+            reader = cursor.fetch_record_batch()
+            yield pa.RecordBatch.from_pylist([], reader.schema)
+            yield from reader
+    except dbapi.Error as error:
+        raise InputError(f"{path}: {without_password(_first_line(error), address)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

@@ -1,17 +1,15 @@
-"""Files that are neither CSV nor a single Parquet file, as Arrow columns.
+"""Files that are not CSV, as Arrow columns: Parquet, Arrow, workbooks, statistics, databases.
 
-A workbook, a file of a statistics package, a database or a folder of Parquet files becomes batches
-of typed columns; what a CSV says in text, these say in types, and the table that comes out is the
-same. Folders, Arrow files and DuckDB's databases are read batch by batch. Workbooks and files of
-statistics packages are read whole: no such file is larger than memory for long.
+What a CSV says in text, these say in types, and the table that comes out is the same. Workbooks and
+files of statistics packages are read whole: no such file is larger than memory for long. All others
+are read batch by batch.
 """
 
 from __future__ import annotations
 
-import datetime
-import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,11 +18,11 @@ from typing import Any
 import pyarrow as pa
 
 from dcem.extras import extra_needed
-from dcem.table.addresses import SERVER, is_fetched, without_password
-from dcem.table.folders import Batches, parquet_files, read_folder
+from dcem.table.addresses import DATABASES, MOST_ROWS, answer, is_duckdb, tables_in
 from dcem.table.messages import InputError, did_you_mean, listed
-from dcem.table.values import spell
+from dcem.table.values import array_of, spell
 
+PARQUET = ".parquet"
 ARROW = (".arrow", ".feather", ".ipc")
 BOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 STATISTICS = {  # suffix -> function of pyreadstat
@@ -35,15 +33,18 @@ STATISTICS = {  # suffix -> function of pyreadstat
     ".sas7bdat": "read_sas7bdat",
     ".xpt": "read_xport",
 }
-DATABASES = (".duckdb", ".sqlite", ".sqlite3", ".db", SERVER)
-SUFFIXES = (*ARROW, *BOOKS, *STATISTICS, *DATABASES)
+SUFFIXES = (PARQUET, *ARROW, *BOOKS, *STATISTICS, *DATABASES)
+BUFFER = 1 << 18  # bytes of a column of a Parquet file that are read ahead
+
+Batches = Callable[[list[str] | None, int, Collection[str]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
 class Stored:
     """A file: the names of its columns as stored, a way to its rows, what a person should know.
 
-    `batches(columns, rows)` yields at least the columns asked for (None: all), `rows` at a time.
+    `batches(columns, rows, verbatim)` yields at least the columns asked for (None: all), about
+    `rows` at a time where the format can; text may come as codes, but for columns in `verbatim`.
     """
 
     names: list[str]
@@ -51,15 +52,32 @@ class Stored:
     notes: tuple[str, ...] = ()
 
 
-def is_other(path: Path) -> bool:
-    """Whether a file is one of these."""
-    return path.is_dir() or path.name.lower().endswith(SUFFIXES)
+def several(names: Sequence[str]) -> tuple[str, ...]:
+    """The names that occur more than once."""
+    return tuple(name for name, number in Counter(names).items() if number > 1)
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Names that occur once: the second "x" is "x (2)".
+
+    >>> numbered(["x", "y", "x"])
+    ['x', 'y', 'x (2)']
+    """
+    found: list[str] = []
+    given = set(names)
+    for name in names:
+        new, number = name, 1
+        while new in found or (number > 1 and new in given):
+            number += 1
+            new = f"{name} ({number})"
+        found.append(new)
+    return found
 
 
 def in_batches(path: Path) -> bool:
     """Whether a file is read batch by batch; SQLite tells the types of columns at its end alone."""
     suffix = path.suffix.lower()
-    whole = suffix in (*BOOKS, *STATISTICS) or (suffix in DATABASES and not _is_duckdb(path))
+    whole = suffix in (*BOOKS, *STATISTICS) or (suffix in DATABASES and not is_duckdb(path))
     return path.is_dir() or not whole
 
 
@@ -72,14 +90,15 @@ def stored(path: Path, query: str | None = None) -> Stored:
     if path.is_dir():
         files = tuple(parquet_files(path))
         changed = max((file.stat().st_mtime_ns for file in files), default=0)
-        return Stored(*read_folder(path, query, files, changed))
-    if suffix in ARROW:
-        refuse_query(path, query)
-        return _arrow(path)
+        return _folder(path, query, files, changed)
     if suffix in DATABASES:
-        return _database(path, query)
-    about = path.stat()
-    return _whole(path, query, about.st_mtime_ns, about.st_size)
+        names, ask = answer(path, query)
+        return Stored(names, lambda _columns, rows, _verbatim: ask(rows))
+    if suffix in (*BOOKS, *STATISTICS):
+        about = path.stat()
+        return _whole(path, query, about.st_mtime_ns, about.st_size)
+    refuse_query(path, query)
+    return _arrow(path) if suffix in ARROW else _parquet(path)
 
 
 @lru_cache(maxsize=2)
@@ -97,9 +116,7 @@ def contents(path: Path) -> dict[str, str]:
     """
     suffix = path.suffix.lower()
     if path.is_file() and suffix in DATABASES:
-        run, kind = _engine(path)
-        found = [n for batch in run(path, TABLES[kind], 1000) for n in batch.column(0).to_pylist()]
-        return {name: _all_of(name) for name in found}
+        return tables_in(path)
     if path.is_file() and suffix in BOOKS:
         return {name: name for name in _book(path).sheet_names}
     return {}
@@ -112,10 +129,135 @@ def refuse_query(path: Path, query: str | None) -> None:
 
 
 def _in_memory(table: pa.Table, notes: Sequence[str] = ()) -> Stored:
-    def batches(columns: list[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
-        yield from table.combine_chunks().to_batches(max_chunksize=min(rows, max(len(table), 1)))
+    whole = table.combine_chunks()
+    return Stored(whole.column_names, lambda *_: iter(whole.to_batches()), tuple(notes))
 
-    return Stored(table.column_names, batches, tuple(notes))
+
+# -- Parquet ---------------------------------------------------------------------------------------
+
+
+def _parquet(path: Path) -> Stored:
+    """One file; text comes as codes into its distinct values, as it is stored."""
+    import pyarrow.parquet
+
+    schema = pyarrow.parquet.read_schema(path)
+
+    def batches(
+        columns: list[str] | None, rows: int, verbatim: Collection[str]
+    ) -> Iterator[pa.RecordBatch]:
+        # Of a repeated name, Parquet finds both columns or none: then all are read, as they are.
+        text = [f.name for f in schema if pa.types.is_string(f.type) and f.name not in verbatim]
+        file = pyarrow.parquet.ParquetFile(
+            path, read_dictionary=text if columns else [], pre_buffer=False, buffer_size=BUFFER
+        )
+        yield from file.iter_batches(batch_size=min(rows, MOST_ROWS), columns=columns)
+
+    return Stored(schema.names, batches)
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """The Parquet files under a folder in order; names that begin with `_` or `.` do not count."""
+    return sorted(
+        path
+        for path in folder.rglob("*.parquet")
+        if path.is_file()
+        and not any(part.startswith(("_", ".")) for part in path.relative_to(folder).parts)
+    )
+
+
+@lru_cache(maxsize=64)
+def _folder(folder: Path, only: str | None, files: tuple[Path, ...], changed: int) -> Stored:
+    """Parquet files as one table; a subfolder called `ward=A` is a column `ward`.
+
+    `only` is the one whose rows are read; it has the columns and types of all.
+    """
+    import pyarrow.dataset as ds
+    import pyarrow.fs
+    import pyarrow.parquet
+
+    if not files:
+        raise InputError(f"{folder}: a folder without .parquet files.")
+    if only is not None and folder / only not in files:
+        raise InputError(f"{folder} has no file {only!r}.")
+    factory = ds.FileSystemDatasetFactory(
+        pyarrow.fs.LocalFileSystem(),
+        [str(file) for file in files],
+        ds.ParquetFileFormat(),
+        ds.FileSystemFactoryOptions(
+            partition_base_dir=str(folder), partitioning=ds.HivePartitioning.discover()
+        ),
+    )
+    # All files are asked: a number that is whole in one of them may not be in the next.
+    schemas = [_schema(file) for file in files]
+    found = factory.inspect(fragments=1)
+    named = pa.schema([field for field in found if field.name not in schemas[0].names])
+    schema = _common([*schemas, named])
+    dataset = factory.finish(schema)
+
+    def batches(columns: list[str] | None, rows: int, *_: object) -> Iterator[pa.RecordBatch]:
+        wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+        for fragment in dataset.get_fragments():  # in order, and one file at a time
+            if only is None or Path(fragment.path) == folder / only:
+                keys = ds.get_partition_keys(fragment.partition_expression)
+                yield from _part(fragment.path, wanted, keys, rows)
+
+    return Stored(schema.names, batches)
+
+
+def _schema(file: Path) -> pa.Schema:
+    import pyarrow.parquet
+
+    try:
+        return pyarrow.parquet.read_schema(file)
+    except pa.ArrowException as error:
+        raise InputError(f"{file}: not a readable Parquet file: {error}") from None
+
+
+def _common(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """The columns of all files; one that is text in some and not in others is text."""
+    kinds: dict[str, set[pa.DataType]] = {}
+    for field in (field for schema in schemas for field in schema):
+        kinds.setdefault(field.name, set()).add(field.type)
+    text = {
+        name
+        for name, found in kinds.items()
+        if len(found) > 1 and any(map(_is_text, found)) and not any(map(pa.types.is_nested, found))
+    }
+    plain = [
+        pa.schema([pa.field(f.name, pa.string()) if f.name in text else f for f in schema])
+        for schema in schemas
+    ]
+    return pa.unify_schemas(plain, promote_options="permissive")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def _part(
+    path: str, wanted: pa.Schema, keys: dict[str, Any], rows: int
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one file of a folder, with the columns of all and those its path tells (`keys`).
+
+    Through a small buffer for each column: a file may be one row group, larger than memory.
+    """
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER) as file:
+        own = file.schema_arrow.names
+        stored = [name for name in wanted.names if name in own and name not in keys]
+        for batch in file.iter_batches(min(rows, MOST_ROWS), columns=stored or own[:1]):
+            n = batch.num_rows
+            arrays = [
+                batch.column(field.name).cast(field.type)
+                if field.name in stored
+                else pa.repeat(pa.scalar(keys.get(field.name), field.type), n)
+                for field in wanted
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=wanted)
 
 
 # -- Arrow files -----------------------------------------------------------------------------------
@@ -124,23 +266,17 @@ def _in_memory(table: pa.Table, notes: Sequence[str] = ()) -> Stored:
 def _arrow(path: Path) -> Stored:
     """An Arrow file (Feather included) or stream."""
     try:
-        names = pa.ipc.open_file(path).schema.names
-        is_file = True
+        names, is_file = pa.ipc.open_file(path).schema.names, True
     except pa.ArrowInvalid:
-        names = pa.ipc.open_stream(path).schema.names
-        is_file = False
+        names, is_file = pa.ipc.open_stream(path).schema.names, False
 
-    def batches(columns: list[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
+    def batches(*_: object) -> Iterator[pa.RecordBatch]:
         with pa.memory_map(str(path)) as source:
             opened = (pa.ipc.open_file if is_file else pa.ipc.open_stream)(source)
-            read = (
-                (opened.get_batch(i) for i in range(opened.num_record_batches))
-                if is_file
-                else opened
-            )
-            for batch in read:
-                for start in range(0, batch.num_rows, rows):
-                    yield batch.slice(start, rows)
+            if is_file:
+                yield from map(opened.get_batch, range(opened.num_record_batches))
+            else:
+                yield from opened
 
     return Stored(names, batches)
 
@@ -169,17 +305,14 @@ def _workbook(path: Path, sheet: str | None) -> Stored:
         notes.append(
             f"{path.name} has several sheets; {taken!r} is read. Another one: name it with `query`."
         )
-    header, *cells = [row for row in rows if any(cell != "" for cell in row)]
-    names = [spell(name) for name in header]
-    columns = [
-        (name, objects([None if cell == "" else cell for cell in column]))
-        for name, column in zip(
-            names, zip(*cells, strict=True) if cells else [()] * len(names), strict=True
-        )
-    ]
-    kept = [(name, column) for name, column in columns if name or column.null_count < len(column)]
-    table = pa.Table.from_arrays([column for _, column in kept], names=[name for name, _ in kept])
-    return _in_memory(table, notes)
+    columns = zip(*(row for row in rows if any(cell != "" for cell in row)), strict=True)
+    arrays, names = [], []
+    for header, *cells in columns:
+        name, array = spell(header), array_of([None if cell == "" else cell for cell in cells])
+        if name or array.null_count < len(array):
+            arrays.append(array)
+            names.append(name)
+    return _in_memory(pa.Table.from_arrays(arrays, names=names), notes)
 
 
 def _book(path: Path) -> Any:
@@ -197,27 +330,6 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except python_calamine.CalamineError as error:
         raise InputError(f"{path}: not a readable workbook: {error}.") from None
-
-
-def objects(cells: Sequence[Any]) -> pa.Array:
-    """Cells of Python's types as one Arrow column; of mixed kinds, as text."""
-    kinds = {type(cell) for cell in cells if cell is not None}
-    if kinds <= {int, float} or len(kinds) == 1:
-        try:
-            array = pa.array(cells)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # integers beyond 64 bits
-            pass
-        else:
-            if pa.types.is_timestamp(array.type) and _all_midnight(cells):
-                return array.cast(pa.date32())
-            return array
-    if kinds <= {datetime.date, datetime.datetime}:
-        return pa.array(cells, pa.timestamp("us"))
-    return pa.array([None if cell is None else spell(cell) for cell in cells], pa.string())
-
-
-def _all_midnight(cells: Sequence[Any]) -> bool:
-    return all(cell is None or cell.time() == datetime.time() for cell in cells)
 
 
 # -- statistics packages ---------------------------------------------------------------------------
@@ -252,109 +364,5 @@ def _statistics(path: Path) -> Stored:
                 f"Column {name!r} of {path.name} is read as numbers: labels stand for few of its "
                 f"values ({shown}). If these mean a missing value, list them under `missing`."
             )
-        arrays.append(objects(values))
+        arrays.append(array_of(values))
     return _in_memory(pa.Table.from_arrays(arrays, names=list(frame.columns)), notes)
-
-
-# -- databases -------------------------------------------------------------------------------------
-
-TABLES = {
-    "duckdb": "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main'",
-    "sqlite": "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
-    "AND name NOT LIKE 'sqlite_%'",
-    "postgres": "SELECT table_name FROM information_schema.tables "
-    "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')",
-}
-
-
-def _database(path: Path, query: str | None) -> Stored:
-    """What a query says, or the only table; the database is opened for reading alone."""
-    run, _ = _engine(path)
-    if query is None:
-        tables = contents(path)
-        if len(tables) != 1:
-            raise InputError(
-                f"{path} has {len(tables)} tables ({listed(list(tables))}): say which rows, as "
-                "SQL, with `query`."
-            )
-        [query] = tables.values()
-    sql = query.strip().rstrip(";")
-    names = next(iter(run(path, f"SELECT * FROM ({sql}) AS asked LIMIT 0", 1))).schema.names
-    return Stored(
-        names, lambda columns, rows: (batch for batch in run(path, sql, rows) if batch.num_rows)
-    )
-
-
-def _begins(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(16)
-
-
-def _is_duckdb(path: Path) -> bool:
-    return _begins(path)[8:12] == b"DUCK"
-
-
-def _engine(path: Path) -> tuple[Callable[[Path, str, int], Iterator[pa.RecordBatch]], str]:
-    """What runs SQL on a database, and its kind."""
-    if path.suffix == SERVER and is_fetched(path):
-        return _postgres, "postgres"
-    if _is_duckdb(path):
-        return _duckdb, "duckdb"
-    if _begins(path).startswith(b"SQLite format 3"):
-        return _sqlite, "sqlite"
-    raise InputError(f"{path}: neither a DuckDB nor an SQLite file.")
-
-
-def _all_of(table: str) -> str:
-    name = table.replace('"', '""')
-    return f'SELECT * FROM "{name}"'
-
-
-def _duckdb(path: Path, sql: str, rows: int) -> Iterator[pa.RecordBatch]:
-    """The result in batches, after one without rows that has the names; of this file alone."""
-    with extra_needed(path.name):
-        import duckdb
-    alone: dict[str, Any] = {"enable_external_access": False}
-    try:
-        with closing(duckdb.connect(str(path), read_only=True, config=alone)) as database:
-            reader = database.sql(sql).to_arrow_reader(min(rows, 1 << 20))
-            yield pa.RecordBatch.from_pylist([], reader.schema)
-            yield from reader
-    except duckdb.Error as error:
-        raise InputError(f"{path}: {_first_line(error)}") from None
-
-
-def _sqlite(path: Path, sql: str, rows: int) -> Iterator[pa.RecordBatch]:
-    """The same; types are those of the cells, since SQLite's columns have none."""
-    try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
-            found = database.execute(sql)
-            names = [column[0] for column in found.description or ()]
-            yield pa.RecordBatch.from_arrays([pa.array([], pa.null())] * len(names), names=names)
-            while cells := found.fetchmany(min(rows, 1 << 30)):
-                arrays = [objects(column) for column in zip(*cells, strict=True)]
-                yield pa.RecordBatch.from_arrays(arrays, names=names)
-    except sqlite3.Error as error:
-        raise InputError(f"{path}: {_first_line(error)}") from None
-
-
-def _postgres(path: Path, sql: str, rows: int) -> Iterator[pa.RecordBatch]:
-    """The same of a server, whose address is in the file."""
-    with extra_needed("PostgreSQL"):
-        from adbc_driver_postgresql import dbapi
-    address = path.read_text(encoding="utf-8")
-    try:
-        with dbapi.connect(address) as database, database.cursor() as cursor:
-            cursor.execute("SET TRANSACTION READ ONLY")
-            cursor.execute(sql)
-            reader = cursor.fetch_record_batch()
-            yield pa.RecordBatch.from_pylist([], reader.schema)
-            for batch in reader:
-                for start in range(0, batch.num_rows, rows):
-                    yield batch.slice(start, rows)
-    except dbapi.Error as error:
-        raise InputError(f"{path}: {without_password(_first_line(error), address)}") from None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]

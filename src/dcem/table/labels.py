@@ -21,7 +21,7 @@ from dcem.table.found import resolve_found
 from dcem.table.groups import check_deciders
 from dcem.table.imperfect import ImperfectTest, imperfect_test
 from dcem.table.known import known_prevalence
-from dcem.table.messages import InputError, did_you_mean, listed
+from dcem.table.messages import InputError, did_you_mean, listed, naming
 from dcem.table.roles import Roles, assign_roles, check_features_have_no_role
 from dcem.table.stated import Stated
 from dcem.table.times import check_time, numeric
@@ -350,7 +350,6 @@ class SelectiveLabels:
 
         The `id` and the `group` are names: leading zeros survive.
         """
-        from dcem.table.load import naming
         from dcem.table.read import notes, read_header, read_whole
 
         path = Path(path)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,14 @@ from dcem.table.encoder import Encoder
 from dcem.table.frames import as_table
 from dcem.table.labels import SelectiveLabels
 from dcem.table.leaks import Leak
-from dcem.table.messages import DataWarning, InputError, listed, notice, require_columns
+from dcem.table.messages import (
+    DataWarning,
+    InputError,
+    listed,
+    naming,
+    notice,
+    require_columns,
+)
 from dcem.table.read import Source
 from dcem.table.roles import Roles
 from dcem.table.times import in_time, numeric, read_time
@@ -442,15 +448,3 @@ def _person(table: pa.Table, roles: Roles) -> pd.Series | None:
             "or none if each row is a person."
         )
     return pd.Series(codes).where(codes >= 0) if (codes < 0).any() else pd.Series(codes)
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Put the file's name before an error about what is in it."""
-    try:
-        yield
-    except InputError as error:
-        if str(error).startswith(str(path)):
-            raise
-        counted = " Rows are counted from 0 after the header." if "(first: " in str(error) else ""
-        raise InputError(f"{path}: {error}{counted}") from None

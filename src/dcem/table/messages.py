@@ -6,7 +6,8 @@ import difflib
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -37,6 +38,18 @@ def notice(message: str) -> None:
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, depth = frame.f_back, depth + 1
     warnings.warn(message, DataWarning, stacklevel=depth)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Put the file's name before an error about what is in it."""
+    try:
+        yield
+    except InputError as error:
+        if str(error).startswith(str(path)):
+            raise
+        counted = " Rows are counted from 0 after the header." if "(first: " in str(error) else ""
+        raise InputError(f"{path}: {error}{counted}") from None
 
 
 def nearest(name: object, allowed: Iterable[object]) -> str | None:

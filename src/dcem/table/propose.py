@@ -24,8 +24,8 @@ from dcem.table.candidates import FEW, candidates, why_tested
 from dcem.table.columns import FAR, NAMED_LIKE_CODES, word_among_numbers
 from dcem.table.frames import as_table
 from dcem.table.hints import Seen
-from dcem.table.load import UserTable, naming, read_table
-from dcem.table.messages import DataWarning, InputError, listed, require_columns
+from dcem.table.load import UserTable, read_table
+from dcem.table.messages import DataWarning, InputError, listed, naming, require_columns
 from dcem.table.roles import Roles, spelled_out
 
 SAMPLE_ROWS = 50_000

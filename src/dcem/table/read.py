@@ -1,10 +1,6 @@
 """Files and frames as Arrow columns: the only reader, whole or batch by batch in bounded memory.
 
-CSV and Parquet files are read here, all others by `dcem.table.formats`.
-
-Every cell of a CSV is read as text. Guessing types while reading would turn a "None" that means
-"never ordered" into a missing value, and "007" into 7, before anybody could say otherwise. How the
-text is laid out (encoding, delimiter, names) is told by `dcem.table.layout`.
+What each kind of file needs is in `dcem.table.csv_files` and `dcem.table.formats`.
 """
 
 from __future__ import annotations
@@ -24,20 +20,16 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from dcem.table import folders, formats
+from dcem.table import csv_files, formats
+from dcem.table.formats import Stored, numbered, several
 from dcem.table.frames import as_table
-from dcem.table.layout import Layout, layout_of, numbered, several
-from dcem.table.messages import InputError, require_columns
+from dcem.table.messages import InputError, naming, require_columns
 
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet", *formats.SUFFIXES)
-BLOCK_BYTES = 8 << 20  # of CSV text per batch
+CSV = (".csv", ".csv.gz", ".tsv", ".txt")
+SUFFIXES = (*CSV, *formats.SUFFIXES)
 BATCH_ROWS = 32_768
-MOST_ROWS = 1 << 20  # of a Parquet file at once
 INDEX = re.compile(r"__index_level_\d+__")  # the row names of a pandas frame, in Parquet
-DECIMAL_COMMA = r"^(\s*[-+]?\d+),(\d+\s*)$"
-POINTS = r"^\s*[-+]?\d{1,3}(\.\d{3})+,\d+\s*$"  # of thousands
 
 
 @dataclass(frozen=True)
@@ -78,117 +70,16 @@ def read_batches(
     columns in `verbatim`. `query` is SQL for a database, the name of a sheet of a
     workbook, or a file of a folder.
     """
-    header = read_header(path, query)
-    with readable(path):
-        require_columns(header, columns or ())
-        wanted = header if columns is None else list(columns)
-        if formats.is_other(path):
-            batches = _other(path, wanted, query, rows)
-        else:
-            batches = (_parquet if is_parquet(path) else _csv)(path, wanted, verbatim, rows)
-        for batch in batches:
-            yield plain_types(batch)
-
-
-def _other(
-    path: Path, columns: list[str], query: str | None, rows: int
-) -> Iterator[pa.RecordBatch]:
-    stored = formats.stored(path, query)
+    stored = _opened(path, query)
     names = numbered(stored.names)
-    few = columns if names == stored.names else None  # a repeated name is found by its place
-    for batch in stored.batches(few, rows):
-        if batch.num_columns == len(names):
-            batch = batch.rename_columns(names)
-        yield batch.select(columns)
-
-
-def _parquet(
-    path: Path, columns: list[str], verbatim: Collection[str], rows: int
-) -> Iterator[pa.RecordBatch]:
-    import pyarrow.parquet
-
-    schema = pyarrow.parquet.read_schema(path)
-    text = [f.name for f in schema if pa.types.is_string(f.type) and f.name not in verbatim]
-    stored = numbered(schema.names)
-    if stored != schema.names:  # of a repeated name, Parquet finds both columns or none
-        for batch in pyarrow.parquet.ParquetFile(path).iter_batches(
-            batch_size=min(rows, MOST_ROWS)
-        ):
-            yield batch.rename_columns(stored).select(columns)
-        return
-    file = pyarrow.parquet.ParquetFile(
-        path, read_dictionary=text, pre_buffer=False, buffer_size=folders.BUFFER
-    )
-    for batch in file.iter_batches(batch_size=min(rows, MOST_ROWS), columns=columns):
-        yield batch.select(columns)
-
-
-def _csv(
-    path: Path, columns: list[str], verbatim: Collection[str], rows: int
-) -> Iterator[pa.RecordBatch]:
-    import pyarrow.csv as arrow
-
-    layout = layout_of(path)
-    # A quote that is never closed can swallow rows in any column, also in one nobody asked for.
-    wanted = list(layout.fields) if layout.has_long_cells else [*columns, *layout.must_be_empty]
-    reader = arrow.open_csv(
-        path,
-        read_options=arrow.ReadOptions(
-            block_size=BLOCK_BYTES,
-            column_names=list(layout.fields),
-            skip_rows=layout.skip,
-            encoding=layout.encoding,
-        ),
-        parse_options=arrow.ParseOptions(
-            delimiter=layout.delimiter, newlines_in_values=layout.has_long_cells
-        ),
-        convert_options=arrow.ConvertOptions(
-            column_types=dict.fromkeys(layout.fields, pa.string()),
-            strings_can_be_null=False,
-            include_columns=wanted,
-        ),
-    )
-    for batch in reader:
-        _refuse_swallowed(batch, layout)
-        for start in range(0, batch.num_rows, rows):
-            part = batch.slice(start, rows).select(columns)
-            yield _with_decimal_points(part) if layout.has_decimal_commas else part
-
-
-def _refuse_swallowed(batch: pa.RecordBatch, layout: Layout) -> None:
-    """No cell may hold whole rows, and nothing may stand where the header has no name."""
-    for name in layout.must_be_empty:
-        if pc.any(pc.not_equal(batch.column(name), "")).as_py():
-            raise InputError(
-                "the rows end with a delimiter as if a column without a name followed, and some "
-                "have a value there. Give that column a name."
-            )
-    if not layout.has_long_cells:
-        return
-    between = len(layout.fields) - 1
-    for name in batch.schema.names:
-        column = batch.column(name)
-        long = column.filter(pc.match_substring(column, "\n")).to_pylist()
-        for cell in long:
-            breaks, marks = cell.count("\n"), cell.count(layout.delimiter)
-            if between and marks >= breaks * between:
-                shown = name or "(no name)"
-                raise InputError(
-                    f"a cell of column {shown!r} holds {breaks} line breaks and as many delimiters "
-                    "as whole rows have: a quote that is never closed seems to have swallowed "
-                    "them. Remove single quotation marks, or double them."
-                )
-
-
-def _with_decimal_points(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """`3,5` as `3.5`, and `1.234,5` as `1234.5`."""
-    arrays = []
-    for column in batch.columns:
-        grouped = pc.match_substring_regex(column, POINTS)
-        if pc.any(grouped).as_py():
-            column = pc.if_else(grouped, pc.replace_substring(column, ".", ""), column)
-        arrays.append(pc.replace_substring_regex(column, DECIMAL_COMMA, r"\1.\2"))
-    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+    wanted = _columns_of(stored) if columns is None else list(columns)
+    with _readable(path):
+        require_columns(_columns_of(stored), wanted)
+        few = wanted if names == stored.names else None  # a repeated name is found by its place
+        for batch in stored.batches(few, rows, verbatim):
+            named = batch.rename_columns(names) if few is None else batch
+            for start in range(0, batch.num_rows, rows):
+                yield plain_types(named.slice(start, rows).select(wanted))
 
 
 _TEXT = (
@@ -228,12 +119,14 @@ def plain_types(batch: Any) -> Any:
 
 def read_header(path: Path, query: str | None = None) -> list[str]:
     """The names of the columns; a repeated one is numbered: "x", "x (2)"."""
-    names = numbered(stored_names(path, query))
-    return [name for name in names if not INDEX.fullmatch(name)]
+    return _columns_of(_opened(path, query))
 
 
-def stored_names(path: Path, query: str | None = None) -> list[str]:
-    """The names of the columns as the file has them, repeated ones included."""
+def _columns_of(stored: Stored) -> list[str]:
+    return [name for name in numbered(stored.names) if not INDEX.fullmatch(name)]
+
+
+def _opened(path: Path, query: str | None = None) -> Stored:
     if not path.is_dir() and not path.name.lower().endswith(SUFFIXES):
         raise InputError(
             f"{path}: unknown kind of file. Allowed: {', '.join(SUFFIXES[:-1])}; or a folder of "
@@ -241,26 +134,22 @@ def stored_names(path: Path, query: str | None = None) -> list[str]:
         )
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-    with readable(path):
-        if formats.is_other(path):
-            return formats.stored(path, query).names
+    with _readable(path):
+        if not _is_csv(path):
+            return formats.stored(path, query)
         formats.refuse_query(path, query)
-        if not is_parquet(path):
-            return list(layout_of(path).header)
-        import pyarrow.parquet
+        return csv_files.stored(path)
 
-        names: list[str] = pyarrow.parquet.read_schema(path).names
-        return names
+
+def _is_csv(path: Path) -> bool:
+    return not path.is_dir() and path.name.lower().endswith(CSV)
 
 
 def notes(path: Path, query: str | None = None) -> tuple[str, ...]:
     """What a person should know about how the file is laid out."""
-    found: tuple[str, ...] = ()
-    if formats.is_other(path):
-        found = formats.stored(path, query).notes
-    elif not is_parquet(path):
-        found = layout_of(path).notes
-    if twins := several(stored_names(path, query)):
+    stored = _opened(path, query)
+    found = stored.notes
+    if twins := several(stored.names):
         shown = ", ".join(repr(name) for name in twins[:5])
         found += (
             f"{path.name} has several columns called {shown}. The later ones are called "
@@ -272,7 +161,7 @@ def notes(path: Path, query: str | None = None) -> tuple[str, ...]:
 def repeated(source: Any, query: str | None = None) -> tuple[str, ...]:
     """Column names that occur several times in a file or frame."""
     if isinstance(source, Path):
-        return several(stored_names(source, query))
+        return several(_opened(source, query).names)
     names = getattr(source, "column_names", getattr(source, "columns", ()))
     return several([str(name) for name in names])
 
@@ -303,7 +192,7 @@ def _arrow_column(series: pd.Series) -> pa.Array:
 def file_hash(path: Path, query: str | None = None) -> str:
     """SHA-256 of the file's bytes, and of the query; of a folder, of its files in order."""
     digest = sha256()
-    for part in folders.parquet_files(path) if path.is_dir() else [path]:
+    for part in formats.parquet_files(path) if path.is_dir() else [path]:
         with part.open("rb") as file:
             while block := file.read(1 << 20):
                 digest.update(block)
@@ -319,49 +208,28 @@ def frame_hash(table: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def is_parquet(path: Path) -> bool:
-    """Whether the name says so."""
-    return path.name.lower().endswith(".parquet")
-
-
 @contextmanager
-def readable(path: Path) -> Iterator[None]:
+def _readable(path: Path) -> Iterator[None]:
     """Say of a file that cannot be read which file, and what is wrong with it.
 
     A parser quotes the line it stumbled over. That line is somebody's record, so its place is told
     and not its content.
     """
-    is_csv = not is_parquet(path) and not formats.is_other(path)
-    kind = "CSV" if is_csv else "Parquet" if is_parquet(path) or path.is_dir() else path.suffix
-    try:
-        yield
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{path}: not a complete gzip file: {error}. Copy it again.") from None
-    except InputError as error:
-        known = str(error).startswith(str(path))
-        raise error if known else InputError(f"{path}: {error}") from None
-    except pa.ArrowException as error:
-        why = _parse_failure(str(error)) if is_csv else _first_sentence(error)
-        raise InputError(f"{path}: not a readable {kind} file: {why}") from None
-    except OSError as error:
-        if error.filename is not None:
-            raise
-        raise InputError(f"{path}: not a readable {kind} file: {_first_sentence(error)}") from None
-
-
-def _parse_failure(message: str) -> str:
-    """What Arrow says of a CSV, without the line that it quotes."""
-    found = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
-    if found is None:
-        return "it cannot be split into rows. Look for a quote that is never closed."
-    row, expected, got = (int(number or 0) for number in found.groups())
-    where = f"row {row:,} (the header is row 1)" if row else "a row"
-    hint = (
-        "The file may be truncated."
-        if got < expected
-        else "A value that holds the delimiter must be quoted."
-    )
-    return f"{where} has {got} columns, the header {expected}. {hint}"
+    parquet = path.is_dir() or path.suffix.lower() == formats.PARQUET
+    kind = "CSV" if _is_csv(path) else "Parquet" if parquet else path.suffix
+    with naming(path):
+        try:
+            yield
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise InputError(f"{path}: not a complete gzip file: {error}. Copy it again.") from None
+        except pa.ArrowException as error:
+            why = csv_files.parse_failure(str(error)) if kind == "CSV" else _first_sentence(error)
+            raise InputError(f"{path}: not a readable {kind} file: {why}") from None
+        except OSError as error:
+            if error.filename is not None:
+                raise
+            why = _first_sentence(error)
+            raise InputError(f"{path}: not a readable {kind} file: {why}") from None
 
 
 def _first_sentence(error: Exception) -> str:

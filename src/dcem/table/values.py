@@ -14,6 +14,7 @@ Three readings, and every command uses the same ones:
 
 from __future__ import annotations
 
+import datetime
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
@@ -152,6 +153,26 @@ def spell(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace").strip()
     return str(value).strip()
+
+
+def array_of(cells: Sequence[Any]) -> pa.Array:
+    """Cells of Python's types as one Arrow column; of mixed kinds, as text."""
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds <= {int, float} or len(kinds) == 1:
+        try:
+            array = pa.array(cells)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # integers beyond 64 bits
+            pass
+        else:
+            midnight = datetime.time()
+            if pa.types.is_timestamp(array.type) and all(
+                cell is None or cell.time() == midnight for cell in cells
+            ):
+                return array.cast(pa.date32())
+            return array
+    if kinds <= {datetime.date, datetime.datetime}:
+        return pa.array(cells, pa.timestamp("us"))
+    return pa.array([None if cell is None else spell(cell) for cell in cells], pa.string())
 
 
 def whole(text: str) -> str:

@@ -1,8 +1,11 @@
-"""How a CSV file is laid out: its encoding, its delimiter, and a name for every column.
+"""CSV files: how one is laid out (encoding, delimiter, a name for every column), and its rows.
 
 Nothing is asked of the person who brings it. The bytes say whether they are UTF-8, UTF-16 or an
 old Windows page; the first rows say what separates their fields. Where the layout leaves a doubt,
 a note says how it was decided.
+
+Every cell is read as text. Guessing types while reading would turn a "None" that means "never
+ordered" into a missing value, and "007" into 7, before anybody could say otherwise.
 """
 
 from __future__ import annotations
@@ -14,7 +17,6 @@ import io
 import itertools
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,14 +24,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from dcem.table.formats import Stored, numbered
 from dcem.table.messages import InputError
 
 DELIMITERS = ",;\t|"
 NAMED = re.compile(r"\s*sep=([,;\t|])\s*?\n", re.I)  # a first line that Excel understands
 SAMPLE_ROWS = 100
 SAMPLE_TEXT = 1 << 20
-BLOCK = 8 << 20
+BLOCK = 8 << 20  # bytes of text at a time
+DECIMAL_COMMA = r"^(\s*[-+]?\d+),(\d+\s*)$"
+POINTS = r"^\s*[-+]?\d{1,3}(\.\d{3})+,\d+\s*$"  # of thousands
 
 
 @dataclass(frozen=True)
@@ -65,12 +72,6 @@ class Layout:
     has_long_cells: bool
     has_decimal_commas: bool
     notes: tuple[str, ...]
-
-
-def layout_of(path: Path) -> Layout:
-    """The layout of a file; looked at once for as long as it does not change."""
-    about = path.stat()
-    return _layout(path, about.st_mtime_ns, about.st_size)
 
 
 @lru_cache(maxsize=16)
@@ -131,28 +132,6 @@ def _decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
     cells = [cell.strip() for row in rows for cell in row]
     commas = any(re.fullmatch(r"[-+]?\d+,(\d{1,2}|\d{4,})", cell) for cell in cells)
     return commas and not any(re.fullmatch(r"[-+]?\d+\.\d+", cell) for cell in cells)
-
-
-def several(names: Sequence[str]) -> tuple[str, ...]:
-    """The names that occur more than once."""
-    return tuple(name for name, number in Counter(names).items() if number > 1)
-
-
-def numbered(names: Sequence[str]) -> list[str]:
-    """Names that occur once: the second "x" is "x (2)".
-
-    >>> numbered(["x", "y", "x"])
-    ['x', 'y', 'x (2)']
-    """
-    found: list[str] = []
-    given = set(names)
-    for name in names:
-        new, number = name, 1
-        while new in found or (number > 1 and new in given):
-            number += 1
-            new = f"{name} ({number})"
-        found.append(new)
-    return found
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
@@ -269,3 +248,93 @@ def _delimiter(text: str) -> str:
         return best
     first = next(line for line in text.splitlines() if line.strip())
     return max(DELIMITERS, key=lambda mark: (first.count(mark), mark == ","))
+
+
+def stored(path: Path) -> Stored:
+    """What is in a CSV file; its layout is looked at once for as long as it does not change."""
+    about = path.stat()
+    layout = _layout(path, about.st_mtime_ns, about.st_size)
+
+    def batches(columns: list[str] | None, *_: object) -> Iterator[pa.RecordBatch]:
+        return _rows(path, layout, numbered(layout.header) if columns is None else columns)
+
+    return Stored(list(layout.header), batches, layout.notes)
+
+
+def _rows(path: Path, layout: Layout, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    import pyarrow.csv as arrow
+
+    # A quote that is never closed can swallow rows in any column, also in one nobody asked for.
+    wanted = list(layout.fields) if layout.has_long_cells else [*columns, *layout.must_be_empty]
+    reader = arrow.open_csv(
+        path,
+        read_options=arrow.ReadOptions(
+            block_size=BLOCK,
+            column_names=list(layout.fields),
+            skip_rows=layout.skip,
+            encoding=layout.encoding,
+        ),
+        parse_options=arrow.ParseOptions(
+            delimiter=layout.delimiter, newlines_in_values=layout.has_long_cells
+        ),
+        convert_options=arrow.ConvertOptions(
+            column_types=dict.fromkeys(layout.fields, pa.string()),
+            strings_can_be_null=False,
+            include_columns=wanted,
+        ),
+    )
+    for batch in reader:
+        _refuse_swallowed(batch, layout)
+        batch = batch.select(columns)
+        yield _with_decimal_points(batch) if layout.has_decimal_commas else batch
+
+
+def _refuse_swallowed(batch: pa.RecordBatch, layout: Layout) -> None:
+    """No cell may hold whole rows, and nothing may stand where the header has no name."""
+    for name in layout.must_be_empty:
+        if pc.any(pc.not_equal(batch.column(name), "")).as_py():
+            raise InputError(
+                "the rows end with a delimiter as if a column without a name followed, and some "
+                "have a value there. Give that column a name."
+            )
+    if not layout.has_long_cells:
+        return
+    between = len(layout.fields) - 1
+    for name in batch.schema.names:
+        column = batch.column(name)
+        long = column.filter(pc.match_substring(column, "\n")).to_pylist()
+        for cell in long:
+            breaks, marks = cell.count("\n"), cell.count(layout.delimiter)
+            if between and marks >= breaks * between:
+                shown = name or "(no name)"
+                raise InputError(
+                    f"a cell of column {shown!r} holds {breaks} line breaks and as many delimiters "
+                    "as whole rows have: a quote that is never closed seems to have swallowed "
+                    "them. Remove single quotation marks, or double them."
+                )
+
+
+def _with_decimal_points(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """`3,5` as `3.5`, and `1.234,5` as `1234.5`."""
+    arrays = []
+    for column in batch.columns:
+        grouped = pc.match_substring_regex(column, POINTS)
+        if pc.any(grouped).as_py():
+            column = pc.if_else(grouped, pc.replace_substring(column, ".", ""), column)
+        arrays.append(pc.replace_substring_regex(column, DECIMAL_COMMA, r"\1.\2"))
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def parse_failure(message: str) -> str:
+    """What Arrow says of a CSV, without the line that it quotes."""
+    found = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
+    if found is None:
+        return "it cannot be split into rows. Look for a quote that is never closed."
+    row, expected, got = (int(number or 0) for number in found.groups())
+    where = f"row {row:,} (the header is row 1)" if row else "a row"
+    hint = (
+        "The file may be truncated."
+        if got < expected
+        else "A value that holds the delimiter must be quoted."
+    )
+    return f"{where} has {got} columns, the header {expected}. {hint}"
