@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from dcem._version import __version__
+from dcem import __version__
 from dcem.benchmark.machine import commit
 from dcem.files import write_text
 

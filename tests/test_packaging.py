@@ -27,7 +27,7 @@ def test_the_conda_recipe_asks_for_what_the_core_needs() -> None:
     needed = {bare(one) for one in PROJECT["dependencies"]}
     assert asked - {bare("matplotlib-base >=3.9")} == needed
     version = re.search(r"regex_pattern='([^']+)'", text("conda/meta.yaml"))[1]
-    assert re.search(version, text("src/dcem/_version.py"))[1] == dcem.__version__
+    assert re.search(version, text("src/dcem/__init__.py"))[1] == dcem.__version__
 
 
 def test_the_image_takes_extras_and_files_that_exist() -> None:

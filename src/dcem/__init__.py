@@ -35,42 +35,27 @@ Expectation-Maximization Framework for Learning from Biased Decisions", ICML 202
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dcem._version import __version__
 from dcem.extras import extra_needed
 
 if TYPE_CHECKING:
-    from dcem import methods, metrics, table, tasks
-    from dcem.audit.found import audit_found
-    from dcem.audit.run import audit_labels
-    from dcem.compare.found import compare_found
-    from dcem.compare.run import compare_methods
-    from dcem.methods.dcem import DCEMClassifier
-    from dcem.scoring.model import load_model
-    from dcem.scoring.monitoring import monitor_model
-    from dcem.table.labels import SelectiveLabels
-    from dcem.table.load import read_table
-    from dcem.table.messages import DataWarning, InputError
-    from dcem.table.roles import Roles
+    from dcem import methods as methods
+    from dcem import metrics as metrics
+    from dcem import table as table
+    from dcem import tasks as tasks
+    from dcem.audit.found import audit_found as audit_found
+    from dcem.audit.run import audit_labels as audit_labels
+    from dcem.compare.found import compare_found as compare_found
+    from dcem.compare.run import compare_methods as compare_methods
+    from dcem.methods.dcem import DCEMClassifier as DCEMClassifier
+    from dcem.scoring.model import load_model as load_model
+    from dcem.scoring.monitoring import monitor_model as monitor_model
+    from dcem.table.labels import SelectiveLabels as SelectiveLabels
+    from dcem.table.load import read_table as read_table
+    from dcem.table.messages import DataWarning as DataWarning
+    from dcem.table.messages import InputError as InputError
+    from dcem.table.roles import Roles as Roles
 
-__all__ = [
-    "DCEMClassifier",
-    "DataWarning",
-    "InputError",
-    "Roles",
-    "SelectiveLabels",
-    "__version__",
-    "audit_found",
-    "audit_labels",
-    "compare_found",
-    "compare_methods",
-    "load_model",
-    "methods",
-    "metrics",
-    "monitor_model",
-    "read_table",
-    "table",
-    "tasks",
-]
+__version__ = "0.1.0"
 
 # Where each public name lives. Loaded on first use (PEP 562): torch alone takes seconds to import,
 # and neither `import dcem` nor `dcem --help` should wait for it.
@@ -90,6 +75,8 @@ _HOME = {
 }
 _SUBPACKAGES = {"methods", "metrics", "table", "tasks"}
 
+__all__ = sorted([*_HOME, *_SUBPACKAGES, "__version__"])
+
 
 def __getattr__(name: str) -> Any:
     if name in _SUBPACKAGES:
@@ -103,4 +90,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

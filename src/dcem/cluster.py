@@ -92,8 +92,8 @@ def _require_listener(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), _ANSWER).close()
     except (OSError, OverflowError) as error:
         raise InputError(
-            f"No Ray cluster answers at {address} ({error}). On its first machine, start it with: "
-            f"ray start --head --port {port}"
+            f"No Ray cluster answers at {address} ({error}). On its first machine, start it with "
+            f"'ray start', as the head and at port {port} (docs/benchmark.md)."
         ) from None
 
 

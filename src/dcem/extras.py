@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 
-from dcem._version import __version__
-
 EXTRAS = {
     "torch": "networks",
     "matplotlib": "report",
@@ -50,6 +48,8 @@ def versions() -> dict[str, str]:
     """Name -> version of all that numbers come from; an extra that is not installed has none."""
     from importlib.metadata import PackageNotFoundError, version
     from platform import python_version
+
+    from dcem import __version__
 
     found = {"dcem": __version__, "Python": python_version()}
     for name in ("numpy", "scipy", "scikit-learn", "lightgbm", "torch"):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dcem import methods
 from dcem.table import checks
 from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
@@ -47,13 +48,24 @@ def fit_arguments() -> dict[str, Any]:
     }
 
 
+class Fitted(type(methods.make("tested-only"))):
+    """Keeps what it was to be fitted to."""
+
+    def _fit_each(self, estimators, problems, *rest) -> None:
+        self.problem_ = problems[0]
+
+
+def fitted_to(X: Any, y: Any, **arguments: Any) -> SelectiveLabels:
+    return Fitted().fit(X, y, **arguments).problem_
+
+
 def test_fit_input_speaks_the_words_of_fit() -> None:
-    data = checks.check_fit_input(**fit_arguments())
+    data = fitted_to(**fit_arguments())
     assert data.group_names == ("F", "M")
     with pytest.raises(InputError, match="'sensitive_features' has 39"):
-        checks.check_fit_input(**{**fit_arguments(), "sensitive_features": ["a"] * 39})
+        fitted_to(**{**fit_arguments(), "sensitive_features": ["a"] * 39})
     with pytest.raises(InputError, match="'sample_weight' is unusable"):
-        checks.check_fit_input(**fit_arguments(), sample_weight=-np.ones(N))
+        fitted_to(**fit_arguments(), sample_weight=-np.ones(N))
 
 
 @pytest.mark.parametrize("part", ["y", "tested", "sensitive_features"])
@@ -61,18 +73,18 @@ def test_disagreeing_indices_are_refused(part: str) -> None:
     arguments = fit_arguments()
     arguments[part] = arguments[part].iloc[::-1]
     with pytest.raises(InputError, match=rf"'X' and '{part}' disagree in 40 of 40 .*another order"):
-        checks.check_fit_input(**arguments)
+        fitted_to(**arguments)
     arguments[part] = arguments[part].reset_index(drop=True).set_axis(np.arange(1, N + 1))
     with pytest.raises(InputError, match=r"'X' has 0 and .* has 1.*reset_index"):
-        checks.check_fit_input(**arguments)
+        fitted_to(**arguments)
     arguments[part] = arguments[part].to_numpy()[::-1]  # no index: matched by position
-    assert len(checks.check_fit_input(**arguments)) == N
+    assert len(fitted_to(**arguments)) == N
 
 
 def test_the_same_index_in_another_type_agrees() -> None:
     arguments = fit_arguments()
     arguments["y"] = arguments["y"].set_axis(pd.CategoricalIndex(np.arange(N)))
-    assert len(checks.check_fit_input(**arguments)) == N
+    assert len(fitted_to(**arguments)) == N
 
 
 @pytest.mark.parametrize(
@@ -171,11 +183,11 @@ def test_reordered_labels_are_never_matched_by_position(order: list[int]) -> Non
     y = pd.Series([0, 1, 0, 1, np.nan, np.nan, 1, 0])
     shuffled = y.iloc[order]
     if order == sorted(order):
-        assert len(checks.check_fit_input(X, shuffled)) == 8
+        assert len(fitted_to(X, shuffled)) == 8
     else:
         moved = sum(i != o for i, o in enumerate(order))
         with pytest.raises(InputError, match=f"disagree in {moved} of 8 rows"):
-            checks.check_fit_input(X, shuffled)
+            fitted_to(X, shuffled)
 
 
 # --- files ---------------------------------------------------------------------------------------

@@ -5,10 +5,9 @@ import pandas as pd
 import pytest
 
 from dcem.table import Roles, read_table
-from dcem.table.history import add_history
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
-from dcem.table.times import earlier_results, said
+from dcem.table.times import add_history, earlier_results, said
 
 ROLES = Roles(label="y", tested="tested", id="who", time="when")
 

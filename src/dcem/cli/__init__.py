@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from dcem._version import __version__
+from dcem import __version__
 from dcem.cli._errors import PoliteGroup
 from dcem.cli._lazy import Entry, lazy_group, show_help
 

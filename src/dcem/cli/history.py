@@ -27,7 +27,7 @@ def history(
     """
     from rich.console import Console
 
-    from dcem.table.history import add_history
+    from dcem.table.times import add_history
     from dcem.table.write import require_output, writing
 
     require_output(out, table)

@@ -31,9 +31,8 @@ from scipy.optimize import brentq
 
 from dcem.estimation.influence import Statistic
 from dcem.estimation.results import EVERYBODY
-from dcem.table.known import concerned
+from dcem.table.known import Stated, Z, concerned
 from dcem.table.labels import SelectiveLabels
-from dcem.table.stated import Stated, Z
 
 if TYPE_CHECKING:
     from dcem.estimation.outcomes import Unseen

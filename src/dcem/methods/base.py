@@ -138,12 +138,13 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         if encoder is not None:
             index = checks.as_frame(X).index
             rows = pd.DataFrame(encoder.transform(X), index, encoder.feature_names)
-        problem = checks.check_fit_input(
+        problem = SelectiveLabels.from_arrays(
             rows,
             y,
-            tested,
-            sensitive_features,
-            sample_weight,
+            tested=tested,
+            group=sensitive_features,
+            weight=sample_weight,
+            names={"group": "sensitive_features", "weight": "sample_weight"},
             test_sensitivity=test_sensitivity,
             test_specificity=test_specificity,
             prevalence=prevalence,

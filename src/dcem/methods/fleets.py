@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dcem._version import __version__
+from dcem import __version__
 from dcem.engine import Fleet, Rows, in_chunks, resolve_device
 from dcem.engine.checkpoint import Saves, nested
 from dcem.engine.fit import Progress

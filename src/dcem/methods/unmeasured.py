@@ -24,9 +24,8 @@ from dcem.methods.base import Prepared, SelectiveClassifier
 from dcem.methods.heckman import likelihood, named_columns
 from dcem.methods.support import with_group
 from dcem.table import checks
-from dcem.table.known import concerned
+from dcem.table.known import Z, concerned
 from dcem.table.labels import SelectiveLabels
-from dcem.table.stated import Z
 
 STARTS = (0.0, 0.7, -0.7)  # of atanh r
 STEP = 1e-4  # of parameters, for the curvature

@@ -1,29 +1,35 @@
 """A person's table, from the file to `SelectiveLabels`: one question per file.
 
 `labels` (the checked problem), `roles` (which column plays which part: declared once), `messages`
-and `checks` (what is wrong, where, what to do), `layout` and `read` (files and frames to Arrow
-columns; the only reader), `folders` (of Parquet files), `drawing` (people drawn from a large
-table), `values` (what a cell says; the only parser), `groups` (the only coding of groups),
+and `checks` (what is wrong, where, what to do), `read` (files and frames to Arrow columns; the only
+reader) with `csv_files`, `formats` and `addresses` (databases too), `drawing` (people drawn from a
+large table), `values` (what a cell says; the only parser), `groups` (the only coding of groups),
 `columns` (what kind of column is it?), `encoder` (columns to features), `outcome` (label, tested
-and truth, in the whole table and in any batch), `design` (tests drawn from a list), `leaks`
-(columns that may be recorded after the decision), `load` (all of it in order), `propose` with
-`hints` and `candidates` (roles by looking at a table), `settings` (`dcem.toml`), `disclosure` (one
-rule for small counts).
+and truth, in the whole table and in any batch), `known` and `imperfect` (stated rates), `design`
+(tests drawn from a list), `leaks` (columns that may be recorded after the decision), `load` (all of
+it in order), `propose` with `candidates` (roles by looking at a table), `settings` (`dcem.toml`),
+`disclosure` (one rule for small counts).
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dcem.table.columns import Column
-    from dcem.table.encoder import Encoder
-    from dcem.table.leaks import Leak
-    from dcem.table.load import UserTable, read_table
-    from dcem.table.outcome import group_codes, person_names, tested_rows
-    from dcem.table.propose import Proposal, propose_roles
-    from dcem.table.read import Source, read_batches, read_header
-    from dcem.table.roles import Roles
-    from dcem.table.transformer import TableEncoder
+    from dcem.table.columns import Column as Column
+    from dcem.table.encoder import Encoder as Encoder
+    from dcem.table.leaks import Leak as Leak
+    from dcem.table.load import UserTable as UserTable
+    from dcem.table.load import read_table as read_table
+    from dcem.table.outcome import group_codes as group_codes
+    from dcem.table.outcome import person_names as person_names
+    from dcem.table.outcome import tested_rows as tested_rows
+    from dcem.table.propose import Proposal as Proposal
+    from dcem.table.propose import propose_roles as propose_roles
+    from dcem.table.read import Source as Source
+    from dcem.table.read import read_batches as read_batches
+    from dcem.table.read import read_header as read_header
+    from dcem.table.roles import Roles as Roles
+    from dcem.table.transformer import TableEncoder as TableEncoder
 
 # Loaded on first use: a check of arrays needs no reader of files.
 _HOME = {
@@ -44,23 +50,7 @@ _HOME = {
     "tested_rows": "outcome",
 }
 
-__all__ = [
-    "Column",
-    "Encoder",
-    "Leak",
-    "Proposal",
-    "Roles",
-    "Source",
-    "TableEncoder",
-    "UserTable",
-    "group_codes",
-    "person_names",
-    "propose_roles",
-    "read_batches",
-    "read_header",
-    "read_table",
-    "tested_rows",
-]
+__all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,20 +1,119 @@
-"""Which column may be the label, and which says who was tested: each is known by the other."""
+"""Which column may be the label, and which says who was tested: each is known by the other.
+
+What the names of columns suggest are patterns, and nothing that decides: they are weighed against
+what the values say. Names are compared as `in_words` writes them.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 
-from dcem.table import hints, outcome, values
-from dcem.table.hints import Seen
+from dcem.table import outcome, values
 from dcem.table.messages import listed
 from dcem.text import percent
 
 FEW = 12  # distinct values of a label
 ENOUGH = 0.99  # of the rows agree: the rest are slips
+LABEL = re.compile(
+    r"(^|_)(y|y_obs|label|labels|outcome|target|class|response|event|result)(_|$)|result$"
+    r"|(befund|ergebnis)(_|$)"
+)
+RESULT = re.compile(
+    r"diagnos|positiv|(^|_)(found|hit|weapon|contraband|default(ed)?|fraud|bad|repaid|died|death"
+    r"|sepsis|cancer|diabetes|disease|infect(ed|ion)|malignan\w*|recid\w*|relaps\w*|readmi\w*"
+    r"|diagnose|nachweis|treffer|sichergestellt|ausfall|gefunden"
+    r"|charge_?off|charged_off|loan_status|delinquen\w*|violation|diseased|ill|sick|truth)(_|$)"
+)
+TESTED = re.compile(
+    r"(^|_)(tested|screened|searched|search|search_conducted|frisked|approved|accepted|granted"
+    r"|funded|lent|measured|ordered|biopsied|biopsy|cultured|culture|labell?ed|examined|inspected"
+    r"|audited|released|referred|imaged|scanned|swabbed|test_done|testing|test"
+    r"|getestet|angefordert|untersucht|gemessen|durchsucht|durchgeführt|genehmigt)(_|$)"
+)
+GROUPS = {  # in this order
+    "race or ethnicity": re.compile(r"(^|_)(race|races|ethni\w*|raceeth\w*|ridreth\d|hispanic)"),
+    "sex or gender": re.compile(r"(^|_)(sex|gender|riagendr|geschlecht)(_|$)"),
+    "insurance": re.compile(r"(^|_)(insur\w*|payer|payor|medicaid|versicherung\w*)"),
+    "religion, origin or language": re.compile(
+        r"(^|_)(religion|caste|nationality|citizen\w*|language|migrant|immigrant|indigenous"
+        r"|herkunft\w*|nationalität|staatsangehörigkeit|sprache)"
+    ),
+    "disability": re.compile(r"(^|_)(disab\w+|behinderung)"),
+    "age": re.compile(r"(^|_)(age(_?(group|band|cat\w*|bracket|class))?|alter(sgruppe)?)(_|$)"),
+}
+PERSON = re.compile(
+    r"(^|_)(patient(en|in)?|person(en)?|subject|participant|member|client|customer|applicant|individual"
+    r"|resident|defendant|driver|student|borrower|mrn|seqn|pat|pt|pid|nhs)(_|$)|^id$"
+)
+ROW = re.compile(r"(^|_)(id|nbr|no|nr|num|number|key|uuid|guid|mrn|seqn|pid|index|hadm|stay)(_|$)")
+WEIGHT = re.compile(r"^(sample|survey|sampling|case)_?(weight|wt)s?$|^(p|s)?weights?_?(survey)$")
+AFTER = re.compile(  # named like what happens when the result is known
+    r"(^|_)(discharge\w*|entlass\w*|readmi\w*|disposition|follow_?up|outcome|arrest\w*|citation\w*|summons|died|death"
+    r"|mortality|expired|deceased|sentence\w*|recover(y|ies)|collections?|payback|repaid\w*"
+    r"|result|results|confirmed|final)(_|$)|result$"
+)
+PERHAPS_AFTER = re.compile(
+    r"(^|_)(diag\w*|treat\w*|medication\w*|drug\w*|therap\w*|change\w*)(_|$)"
+)
+BAD = re.compile(
+    r"^>|high|abnormal|elevated|positiv|reactive|detected|found|default|charged off|charge-off"
+    r"|late|bad|dead|died|deceased|malignant|fail|yes|hit|recid|erhöht|auffällig|pathologisch"
+)
+GOOD = re.compile(r"^no|non-?reactive|not detected|^un|fully paid|current|good|benign|pass|alive")
+MARKS = {"?", "??", "NA", "N/A", "NULL", "(null)", "#N/A", "<NA>", "nan", "NaN", "k.A.", "n.b."}
+
+
+def in_words(name: str) -> str:
+    """A name as lower-case words joined by underscores.
+
+    >>> in_words("RiskScore"), in_words("risk-score"), in_words("Risk score?")
+    ('risk_score', 'risk_score', 'risk_score')
+    """
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
+    return re.sub(r"[\W_]+", "_", apart).strip("_").casefold()
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A column, its name in words, its values, and the share of rows that have none."""
+
+    name: str
+    words: str
+    text: values.Coded
+    missing: float
+
+    @classmethod
+    def of(cls, name: str, column: pa.ChunkedArray, missing: Sequence[str]) -> Seen:
+        """A column of a table; what cannot be read counts as missing."""
+        text = values.Coded(np.full(len(column), -1), ())
+        if values.is_known(column):
+            text = values.coded(column, missing)
+        return cls(name, in_words(name), text, float((text.codes < 0).mean()))
+
+    @property
+    def known(self) -> np.ndarray:
+        """Rows [n] that have a value."""
+        return self.text.codes >= 0
+
+    def is_yes_no(self) -> bool:
+        """Whether its two values say yes and no."""
+        return len(self.text.values) == 2 and values.yes_or_no(self.text.values) is not None
+
+    def says_yes(self) -> np.ndarray:
+        """Rows [n] of a yes-or-no column that say yes."""
+        said = values.yes_or_no(self.text.values)
+        assert said is not None
+        return self.text.take(said == 1, False)
+
+    def is_sensitive(self) -> bool:
+        """Whether it is named like a group of people."""
+        return any(pattern.search(self.words) for pattern in GROUPS.values())
 
 
 @dataclass
@@ -45,7 +144,7 @@ def candidates(seen: Sequence[Seen]) -> Iterator[Candidate]:
         found = _as_label(column, _value_where_not(column, yes_no))
         if found is None:
             continue
-        if hints.TESTED.search(column.words) and not hints.RESULT.search(column.words):
+        if TESTED.search(column.words) and not RESULT.search(column.words):
             found.score -= 2  # the decision rather than its result, unless it has gaps
         _pair(found, [c for c in yes_no if c.name != column.name])
         yield found
@@ -56,7 +155,7 @@ def _value_where_not(column: Seen, yes_no: Sequence[Seen]) -> str | None:
     if len(column.text.values) < 3:
         return None
     for decision in yes_no:
-        if decision.missing or not hints.TESTED.search(decision.words):
+        if decision.missing or not TESTED.search(decision.words):
             continue
         off = ~decision.says_yes()
         for code, value in enumerate(column.text.values):
@@ -73,18 +172,14 @@ def _as_label(column: Seen, in_place: str | None = None) -> Candidate | None:
     results = [v for v in column.text.values if v not in untested]
     looked = column.text.take(np.array([v not in untested for v in column.text.values]), False)
     score, whys = 0.0, []
-    if hints.LABEL.search(column.words):
+    if LABEL.search(column.words):
         score, whys = 3.0, ["Named like an outcome"]
-    elif hints.RESULT.search(column.words):
+    elif RESULT.search(column.words):
         score, whys = 2.0, ["Named like a result"]
     doubts: list[str] = []
     positive: tuple[str, ...] = ()
     if values.yes_or_no(results) is None:
-        bad = [
-            v
-            for v in results
-            if hints.BAD.search(v.casefold()) and not hints.GOOD.search(v.casefold())
-        ]
+        bad = [v for v in results if BAD.search(v.casefold()) and not GOOD.search(v.casefold())]
         if 0 < len(bad) < len(results):
             positive = tuple(bad)
             doubts.append(
@@ -118,7 +213,7 @@ def _says_yes(value: str) -> bool:
 def _pair(candidate: Candidate, yes_no: Sequence[Seen]) -> None:
     """Find the column, or two of them, that say where this label was looked for."""
     chosen = {c.name: c.says_yes() for c in yes_no if c.missing == 0}
-    named = [c for c in yes_no if c.name in chosen and hints.TESTED.search(c.words)]
+    named = [c for c in yes_no if c.name in chosen and TESTED.search(c.words)]
     others = [c for c in yes_no if c.name in chosen and c not in named]
     if candidate.looked.mean() < ENOUGH:
         for c in [*named, *others]:

@@ -11,55 +11,30 @@ lined up by position.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dcem.table import values as cells
-from dcem.table.classes import check_fit_input, encode_classes
-from dcem.table.disclosure import THRESHOLD
 from dcem.table.frames import as_frame, as_series, is_arrow, shape_of
-from dcem.table.groups import MISSING_LEVEL, check_groups
+from dcem.table.frames import check_aligned as check_aligned
+from dcem.table.groups import MISSING_LEVEL as MISSING_LEVEL
+from dcem.table.groups import check_groups as check_groups
+from dcem.table.messages import DataWarning as DataWarning
 from dcem.table.messages import (
-    DataWarning,
     InputError,
     InputTypeError,
     listed,
-    nearest,
     notice,
-    plain,
-    require_columns,
     require_unique,
     rows_text,
     values_text,
 )
-
-__all__ = [
-    "MISSING_LEVEL",
-    "DataWarning",
-    "InputError",
-    "as_frame",
-    "as_series",
-    "check_aligned",
-    "check_binary",
-    "check_features",
-    "check_fit_input",
-    "check_groups",
-    "check_id",
-    "check_learnable",
-    "check_probability",
-    "check_weight",
-    "encode_classes",
-    "nearest",
-    "notice",
-    "require_columns",
-    "require_unique",
-    "resolve_tested",
-    "rows_text",
-    "warn_limits",
-]
+from dcem.table.messages import nearest as nearest
+from dcem.table.messages import require_columns as require_columns
 
 
 def to_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -111,6 +86,52 @@ def check_binary(
             "every row. Fill in what is known, or drop these rows."
         )
     return array
+
+
+def encode_classes(y: Any) -> tuple[Any, np.ndarray]:
+    """Labels as 0 and 1, NaN where missing, and the two classes; the later in order is 1.
+
+    A pandas series keeps its index, so that rows can still be matched. This is scikit-learn's
+    convention for class names, and its wording where its own checks look for it.
+    """
+    if y is None:
+        raise InputError("fit requires y to be passed, but the target y is None.")
+    series = as_series(y, "y")
+    if shape_of(y)[1:] == (1,):
+        from sklearn.exceptions import DataConversionWarning
+
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Pass y.ravel().",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+    if series.dtype.kind == "c":
+        raise InputError("y holds complex numbers. Complex data not supported.")
+    present = series[series.notna()]
+    if pd.api.types.is_float_dtype(present.dtype):
+        if (present != np.floor(present)).any() or np.isinf(present).any():
+            raise InputError(
+                "Unknown label type: continuous. y must hold two classes, NaN where nobody tested."
+            )
+        present = present.astype(np.int64)
+    try:
+        classes = np.unique(present.to_numpy())
+    except TypeError:
+        raise InputError("y mixes text and numbers. Allowed: two classes of one kind.") from None
+    if len(classes) > 2:
+        raise InputError(
+            f"Only binary classification is supported. y holds {len(classes)} classes: "
+            f"{listed(classes)}. Allowed: two, and missing where nobody tested."
+        )
+    if set(classes.tolist()) <= {0, 1}:
+        classes = classes if len(classes) == 2 else np.array([0, 1])
+    elif len(classes) == 1:
+        raise InputError(f"y holds only one class, {listed(classes)}; two are needed.")
+    encoded = np.full(len(series), np.nan)
+    encoded[series.notna().to_numpy()] = present.to_numpy() == classes[1]
+    if isinstance(y, pd.Series | pd.DataFrame):
+        return pd.Series(encoded, index=series.index), classes
+    return encoded, classes
 
 
 def check_features(
@@ -246,68 +267,6 @@ def check_probability(values: Any, name: str, *, labels: pd.Index | None = None)
     return array
 
 
-def check_aligned(parts: Mapping[str, Any]) -> pd.Index | None:
-    """All parts (None is skipped) have the same rows; returns their labels, if they have any.
-
-    pandas objects carry an index, and it must be the same in all of them: a table sorted after
-    its label was taken out would otherwise be paired with other people's labels in silence.
-    """
-    sizes = {name: _length(name, part) for name, part in parts.items() if part is not None}
-    if len(set(sizes.values())) > 1:
-        shown = ", ".join(f"{name!r} has {size}" for name, size in sizes.items())
-        raise InputError(
-            f"Different numbers of rows: {shown}. Every part needs one entry per row of the table; "
-            "take them all from the same rows."
-        )
-    indexed = {name: part.index for name, part in parts.items() if _has_index(part)}
-    if not indexed:
-        return None
-    (first, index), *others = indexed.items()
-    for name, other in others:
-        if not index.equals(other):
-            _refuse_disagreement(first, index, name, other)
-    counted = isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
-    return None if counted else index
-
-
-def _has_index(part: Any) -> bool:
-    return isinstance(part, pd.DataFrame | pd.Series)
-
-
-def _length(name: str, part: Any) -> int:
-    shape = shape_of(part)
-    if not shape:
-        raise InputError(
-            f"{name!r} should be a 1d array, one value per row; it is a single "
-            f"{type(part).__name__}."
-        )
-    return shape[0]
-
-
-def _refuse_disagreement(first: str, index: pd.Index, name: str, other: pd.Index) -> None:
-    codes = pd.factorize(index.append(other), use_na_sentinel=False)[0]
-    mine, theirs = codes[: len(index)], codes[len(index) :]
-    differ = mine != theirs
-    if not differ.any():  # the same labels, stored in another type
-        return
-    i = int(np.flatnonzero(differ)[0])
-    if np.array_equal(np.sort(mine), np.sort(theirs)):
-        remedy = (
-            "They hold the same labels in another order; bring them into one, for example "
-            f"{name}.loc[{first}.index]."
-        )
-    else:
-        remedy = (
-            "Take both from the same frame; if their order is known to be the same, drop the "
-            "labels with .reset_index(drop=True)."
-        )
-    raise InputError(
-        f"The pandas indices of {first!r} and {name!r} disagree in {rows_text(differ)}: at "
-        f"position {i}, {first!r} has {plain(index[i])} and {name!r} has {plain(other[i])}. Rows "
-        f"whose labels disagree are not matched by position. {remedy}"
-    )
-
-
 def resolve_tested(
     y: Any,
     tested: Any = None,
@@ -422,18 +381,4 @@ def warn_limits(
             f"({rows[unseen].sum()} of {len(group)} rows). No label was ever seen there: what is "
             "said of such a group is carried over from others, and its error cannot be estimated. "
             "Methods that need tested rows in every group refuse."
-        )
-
-
-def mention_small_groups(group: np.ndarray, group_names: Sequence[str]) -> None:
-    """Say which groups are too small for anything to be estimated of them."""
-    sizes = np.bincount(group, minlength=len(group_names))
-    small = [group_names[int(g)] for g in np.flatnonzero(sizes < THRESHOLD)]
-    if small and len(group_names) > 1:
-        shown = ", ".join(repr(name) for name in small[:5])
-        more = f" and {len(small) - 5} more" if len(small) > 5 else ""
-        notice(
-            f"Fewer than {THRESHOLD} rows in group {shown}{more}. They are kept and scored like "
-            "everybody, but nothing about so few people can be estimated by itself; results will "
-            "say so. Merge groups in the table if that makes sense."
         )

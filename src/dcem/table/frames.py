@@ -1,17 +1,18 @@
-"""Whatever frame or column a person holds, as pandas or as Arrow.
+"""Whatever frame or column a person holds, as pandas or as Arrow; and whether rows belong together.
 
 Arrow's stream protocol is the short way; what does not speak it goes through narwhals.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, plain, rows_text
 
 _PANDAS = (pd.DataFrame, pd.Series)
 
@@ -75,3 +76,61 @@ def as_series(values: Any, name: str) -> pd.Series:
     if column.dtype.kind == "U" and isinstance(values, list | tuple):
         return pd.Series(list(values), dtype=object)  # NumPy makes the text 'nan' of a NaN
     return pd.Series(column)
+
+
+def check_aligned(parts: Mapping[str, Any]) -> pd.Index | None:
+    """All parts (None is skipped) have the same rows; returns their labels, if they have any.
+
+    pandas objects carry an index, and it must be the same in all of them: a table sorted after
+    its label was taken out would otherwise be paired with other people's labels in silence.
+    """
+    sizes = {name: _length(name, part) for name, part in parts.items() if part is not None}
+    if len(set(sizes.values())) > 1:
+        shown = ", ".join(f"{name!r} has {size}" for name, size in sizes.items())
+        raise InputError(
+            f"Different numbers of rows: {shown}. Every part needs one entry per row of the table; "
+            "take them all from the same rows."
+        )
+    indexed = {name: part.index for name, part in parts.items() if isinstance(part, _PANDAS)}
+    if not indexed:
+        return None
+    (first, index), *others = indexed.items()
+    for name, other in others:
+        if not index.equals(other):
+            _refuse_disagreement(first, index, name, other)
+    counted = isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
+    return None if counted else index
+
+
+def _length(name: str, part: Any) -> int:
+    shape = shape_of(part)
+    if not shape:
+        raise InputError(
+            f"{name!r} should be a 1d array, one value per row; it is a single "
+            f"{type(part).__name__}."
+        )
+    return shape[0]
+
+
+def _refuse_disagreement(first: str, index: pd.Index, name: str, other: pd.Index) -> None:
+    codes = pd.factorize(index.append(other), use_na_sentinel=False)[0]
+    mine, theirs = codes[: len(index)], codes[len(index) :]
+    differ = mine != theirs
+    if not differ.any():  # the same labels, stored in another type
+        return
+    i = int(np.flatnonzero(differ)[0])
+    if np.array_equal(np.sort(mine), np.sort(theirs)):
+        remedy = (
+            "They hold the same labels in another order; bring them into one, for example "
+            f"{name}.loc[{first}.index]."
+        )
+    else:
+        remedy = (
+            "Take both from the same frame; if their order is known to be the same, drop the "
+            "labels with .reset_index(drop=True)."
+        )
+    raise InputError(
+        f"The pandas indices of {first!r} and {name!r} disagree in {rows_text(differ)}: at "
+        f"position {i}, {first!r} has {plain(index[i])} and {name!r} has {plain(other[i])}. Rows "
+        f"whose labels disagree are not matched by position. {remedy}"
+    )

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.table import values as cells
+from dcem.table.disclosure import THRESHOLD
 from dcem.table.frames import as_frame, as_series, is_arrow, shape_of
 from dcem.table.messages import InputError, did_you_mean, listed, notice, rows_text
 from dcem.table.values import Coded
@@ -75,6 +76,20 @@ def check_deciders(values: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]
             "decided on many people."
         )
     return text.codes.astype(np.int64), text.values
+
+
+def mention_small_groups(group: np.ndarray, group_names: Sequence[str]) -> None:
+    """Say which groups are too small for anything to be estimated of them."""
+    sizes = np.bincount(group, minlength=len(group_names))
+    small = [group_names[int(g)] for g in np.flatnonzero(sizes < THRESHOLD)]
+    if small and len(group_names) > 1:
+        shown = ", ".join(repr(name) for name in small[:5])
+        more = f" and {len(small) - 5} more" if len(small) > 5 else ""
+        notice(
+            f"Fewer than {THRESHOLD} rows in group {shown}{more}. They are kept and scored like "
+            "everybody, but nothing about so few people can be estimated by itself; results will "
+            "say so. Merge groups in the table if that makes sense."
+        )
 
 
 def cross(columns: Sequence[tuple[np.ndarray, Sequence[str]]]) -> tuple[np.ndarray, list[str]]:

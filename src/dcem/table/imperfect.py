@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from dcem.table.disclosure import THRESHOLD
+from dcem.table.known import Stated, Z, concerned, stated_rates
 from dcem.table.messages import InputError
-from dcem.table.stated import Stated, Z, parsed
 from dcem.text import number, percent
 
 SENSITIVITY, SPECIFICITY = "sensitivity", "specificity"
@@ -33,6 +33,10 @@ SPELLING = "a number such as .6, an interval such as .5-.7, `F=.6,M=.8` by group
 ASSUMPTION = (
     "The test errs at the stated rates: given the truth and the group, whether it does has nothing "
     "to do with the features."
+)
+ABSURD = (  # who would have to have the outcome at the least, and what more or fewer would mean
+    (SENSITIVITY, "everybody", "more people who have it than people"),
+    (SPECIFICITY, "nobody", "fewer people who have it than none"),
 )
 CERTAIN = 30.0  # log-odds that stand for certainty
 FAR = 3.0  # standard errors by which rates and results must disagree to be called incompatible
@@ -61,6 +65,10 @@ class ImperfectTest:
     def take(self, rows: Any) -> ImperfectTest:
         """Of these rows."""
         return replace(self, rates=self.rates[rows], source=self.source[rows])
+
+    def unbiased(self, result: np.ndarray) -> np.ndarray:
+        """`unbiased` of results [n] of these rows."""
+        return unbiased(result, self.rates)
 
     def moved(self) -> list[tuple[ImperfectTest, ImperfectTest]]:
         """With each uncertain number one standard error higher, and lower."""
@@ -139,13 +147,13 @@ def imperfect_test(
             mean = float(rates[tested, place].mean())
             stated.append(Stated(rate, "", mean, (mean, mean), name or "given"))
             continue
-        told = {"": (1.0, (1.0, 1.0))}
+        told = [Stated(rate, "", 1.0, (1.0, 1.0))]
         if given is not None:
-            told = parsed(f"test {rate}", given, group_names, SPELLING)
-        for whose, (value, interval) in told.items():
-            mine = np.ones(len(group), bool) if whose == "" else group == group_names.index(whose)
-            rates[mine, place], source[mine, place] = value, len(stated)
-            stated.append(Stated(rate, whose, value, interval))
+            told = stated_rates(rate, given, group_names, SPELLING)
+        for one in told:
+            mine = concerned(one, group, group_names)
+            rates[mine, place], source[mine, place] = one.value, len(stated)
+            stated.append(one)
     if (rates == 1).all() and not any(one.error for one in stated):
         return None
     found = ImperfectTest(rates, tuple(stated), source)
@@ -209,25 +217,18 @@ def _check_results(
         seen = found / tests
         error = max(seen * (1 - seen), 1 / tests) / tests
         of = f" of group {name}" if len(group_names) > 1 else ""
-        told = f"Of the tests{of} {percent(seen, 1)} are positive."
-        if min(found, tests - found) < THRESHOLD:  # a share would be a count of few people
-            told = f"Of the tests{of} {'hardly any' if found < tests / 2 else 'nearly all'} are "
-            told += "positive."
-        for place, rate in enumerate((SENSITIVITY, SPECIFICITY)):
+        share = percent(seen, 1)
+        if min(found, tests - found) < THRESHOLD:  # it would be a count of few people
+            share = "hardly any" if found < tests / 2 else "nearly all"
+        for place, (rate, who, absurd) in enumerate(ABSURD):
             given = float(test.rates[mine, place].mean())
+            limit = given if rate == SENSITIVITY else 1 - given
             sources = np.unique(test.source[mine, place])
             spread = sqrt(error + max(test.stated[one].error for one in sources) ** 2)
-            if rate == SPECIFICITY and seen < 1 - given - FAR * spread:
+            beyond = seen - limit if rate == SENSITIVITY else limit - seen
+            if beyond > FAR * spread:
                 raise InputError(
-                    f"{told} At a specificity of "
-                    f"{number(given, 2)} it would be {percent(1 - given, 1)} if nobody had the "
-                    "outcome: there would be fewer people who have it than none. The specificity "
-                    "must be higher than stated."
-                )
-            if rate == SENSITIVITY and seen > given + FAR * spread:
-                raise InputError(
-                    f"{told} At a sensitivity of "
-                    f"{number(given, 2)} it would be {percent(given, 1)} if everybody had the "
-                    "outcome: there would be more people who have it than people. The "
-                    "sensitivity must be higher than stated."
+                    f"Of the tests{of} {share} are positive. At a {rate} of {number(given, 2)} it "
+                    f"would be {percent(limit, 1)} if {who} had the outcome: there would be "
+                    f"{absurd}. The {rate} must be higher than stated."
                 )

@@ -1,30 +1,123 @@
-"""Rates that are known: how common the outcome is, from a survey or a registry.
+"""Rates that somebody states: how they are spelt, and what is known of how common the outcome is.
 
-A prevalence is spelt `.12`; `.10-.14`, a 95 % interval; or `F=.1,M=.12-.16`, by group. It is that
-of the people whom the table stands for (by their weights, where rows have them): of everybody, or
-of each group that is named. What it says of the untested is worked out in
-`dcem.estimation.known`.
+A rate is spelt `.12`; `.10-.14`, a 95 % interval; or `F=.1,M=.12-.16`, by group. A prevalence, from
+a survey or a registry, is that of the people whom the table stands for (by their weights, where
+rows have them): of everybody, or of each group that is named. What it says of the untested is
+worked out in `dcem.estimation.known`; rates of tests are in `dcem.table.imperfect`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
 from dcem.table.disclosure import THRESHOLD
-from dcem.table.imperfect import ImperfectTest, unbiased
-from dcem.table.messages import InputError
-from dcem.table.stated import PREVALENCE, Stated, Z, parsed
-from dcem.text import percent
+from dcem.table.messages import InputError, did_you_mean, listed
+from dcem.text import number, percent
 
+if TYPE_CHECKING:
+    from dcem.table.imperfect import ImperfectTest
+
+Z = 1.959964  # of a 95 % interval
+PREVALENCE = "prevalence"
+# "name=rate", and so on: names may hold "=" (`>=65`) and commas (`Ward 3, east`), rates do not
+_OF_GROUP = re.compile(r"([^,].*?)=([^=,]+)(?:,|$)")
+_BY_GROUP = re.compile(f"(?:{_OF_GROUP.pattern})+")
 SPELLING = "a number such as .12, an interval such as .10-.14, or `F=.1,M=.12-.16` by group"
 ASSUMPTION = (
     "The stated prevalence is that of the people whom the table stands for, and at equal features "
     "the odds of untested people differ from those of tested people by one factor."
 )
+
+
+class Stated(NamedTuple):
+    """One stated rate."""
+
+    rate: str  # "sensitivity", "specificity" or "prevalence"
+    group: str  # whose; empty: everybody's
+    value: float  # the mean, of a column
+    interval: tuple[float, float]  # 95 %, as it was stated; a point where it is taken as exact
+    column: str = ""
+
+    @property
+    def error(self) -> float:
+        """Standard error, 0 where the rate is taken as exact."""
+        return (self.interval[1] - self.interval[0]) / (2 * Z)
+
+    @property
+    def words(self) -> str:
+        """Such as ".50 [.40, .60] in group F"."""
+        places = 3 if self.rate == PREVALENCE else 2  # outcomes may be rare
+        said = number(self.value, places)
+        if self.error:
+            said += " [" + ", ".join(number(end, places) for end in self.interval) + "]"
+        if self.column:
+            said = f"by row ({self.column}), {said} on average"
+        return said + (f" in group {self.group}" if self.group else "")
+
+
+def stated_rates(
+    rate: str, given: Any, group_names: Sequence[str], spelling: str, *, every: bool = True
+) -> list[Stated]:
+    """What is stated of a rate: one for everybody, or by group, `every` one or else some.
+
+    `spelling` says how it may be given.
+    """
+    what = rate if rate == PREVALENCE else f"test {rate}"
+    if isinstance(given, str) and "=" in given:
+        if not _BY_GROUP.fullmatch(given):
+            raise InputError(f"The {what} is {given!r}; it should be {spelling}.")
+        given = {name.strip(): value.strip() for name, value in _OF_GROUP.findall(given)}
+    by_group = given if isinstance(given, Mapping) else {"": given}
+    found = [
+        Stated(rate, str(name), *_number(what, value, spelling)) for name, value in by_group.items()
+    ]
+    if by_group is not given:
+        return found
+    for one in found:
+        if len(group_names) == 1 and one.group not in group_names:
+            raise InputError(
+                f"The {what} is stated for group {one.group!r}, but the table has one group alone. "
+                "State one number for all, or say which column holds the group."
+            )
+        if one.group not in group_names:
+            raise InputError(
+                f"The {what} is stated for group {one.group!r}, which does not occur."
+                f"{did_you_mean(one.group, group_names)} The groups are: {listed(group_names)}."
+            )
+    named = {one.group for one in found}
+    if every and (missing := [name for name in group_names if name not in named]):
+        raise InputError(
+            f"The {what} is stated by group, but not for {listed(missing)}. State it for "
+            "every group, or one number for all."
+        )
+    return found
+
+
+def _number(what: str, given: Any, spelling: str) -> tuple[float, tuple[float, float]]:
+    """Value and interval of one spelling."""
+    text = str(given).strip().replace("–", "-")
+    pieces = text.split("-") if text.count("-") == 1 and "e" not in text.lower() else [text]
+    try:
+        ends = [float(piece) for piece in pieces]
+    except ValueError:
+        raise InputError(f"The {what} is {text!r}; it should be {spelling}.") from None
+    low, high = min(ends), max(ends)
+    if not (low > 0 and high <= 1) or (len(ends) == 2 and not ends[0] < ends[1]):
+        raise InputError(
+            f"The {what} is {text!r}; a rate lies between 0 and 1, and so do both ends of an "
+            "interval, the lower one first."
+        )
+    if low == high:
+        return low, (low, high)
+    # intervals of rates are about even in log-odds, as those of published tables are
+    middle = (low + high) / 2 if high == 1 else float(expit((logit(low) + logit(high)) / 2))
+    return middle, (low, high)
 
 
 def known_prevalence(
@@ -45,13 +138,11 @@ def known_prevalence(
             "A prevalence is stated, but everybody tested is positive: without negative tests it "
             "says nothing of the untested. Leave out `prevalence`, or say who was tested negative."
         )
-    told = parsed(PREVALENCE, given, group_names, SPELLING, every=False)
+    told = stated_rates(PREVALENCE, given, group_names, SPELLING, every=False)
     several = len(group_names) > 1  # one group is everybody
-    found = tuple(Stated(PREVALENCE, name * several, *rate) for name, rate in told.items())
+    found = tuple(one._replace(group=one.group * several) for one in told)
     w = np.ones(len(group)) if weight is None else weight
-    y = np.where(tested, y_obs, 0.0)
-    if test is not None:
-        y = np.where(tested, unbiased(y, test.rates), 0.0)
+    y = np.where(tested, y_obs if test is None else test.unbiased(y_obs), 0.0)
     for one in found:
         _check_possible(one, w, y, tested, concerned(one, group, group_names))
     return found

@@ -16,14 +16,12 @@ import numpy as np
 import pandas as pd
 
 from dcem.table import checks, summary
-from dcem.table import parts as parting
 from dcem.table.found import resolve_found
 from dcem.table.groups import check_deciders
 from dcem.table.imperfect import ImperfectTest, imperfect_test
-from dcem.table.known import known_prevalence
+from dcem.table.known import Stated, known_prevalence
 from dcem.table.messages import InputError, did_you_mean, listed, naming
 from dcem.table.roles import Roles, assign_roles, check_features_have_no_role
-from dcem.table.stated import Stated
 from dcem.table.times import check_time, numeric
 from dcem.table.values import Coded
 
@@ -34,13 +32,15 @@ _PARTS = {
     "weight": checks.check_weight,
     "testing_probability": checks.check_probability,
 }
-_NO_COLUMNS = (
-    "reference_group",
-    "imperfect_test",
-    "known_prevalence",
-    "positives_only",
-    "testing_only",
-)
+_COLUMNS: dict[str, Any] = {
+    "X": float,
+    "y_obs": float,
+    "tested": bool,
+    "group": np.int64,
+    "row": np.int64,
+    **dict.fromkeys(_PARTS),
+    "decider": np.int64,
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,23 +117,18 @@ class SelectiveLabels:
     time: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        kinds = {"X": float, "y_obs": float, "tested": bool, "group": np.int64, "row": np.int64}
-        kinds["decider"] = np.int64
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is None or field.name in _NO_COLUMNS:
+        for name in ("feature_names", "group_names", "decider_names"):
+            object.__setattr__(self, name, tuple(map(str, getattr(self, name))))
+        for name, kind in _COLUMNS.items():
+            if getattr(self, name) is None:
                 continue
-            if field.name.endswith("_names"):
-                object.__setattr__(self, field.name, tuple(map(str, value)))
-                continue
-            view = np.asarray(value, dtype=kinds.get(field.name)).view()
+            view = np.asarray(getattr(self, name), dtype=kind).view()
             view.setflags(write=False)
-            object.__setattr__(self, field.name, view)
-            wanted = 2 if field.name == "X" else 1
-            if view.ndim != wanted or len(view) != len(self.X):
+            object.__setattr__(self, name, view)
+            if view.ndim != (2 if name == "X" else 1) or len(view) != len(self.X):
                 raise InputError(
-                    f"{field.name!r} has shape {view.shape}; 'X' must be [rows, features] and all "
-                    "else [rows]."
+                    f"{name!r} has shape {view.shape}; 'X' must be [rows, features] and all else "
+                    "[rows]."
                 )
         if len(self.feature_names) != self.X.shape[1]:
             raise InputError(
@@ -417,7 +412,24 @@ class SelectiveLabels:
         Shares are met exactly up to rounding, or, with `id`, as nearly as whole people allow.
         Within a part the rows keep their order.
         """
-        return tuple(self.subset(one) for one in parting.parts(self.person, shares, random_state))
+        shares, person = [float(share) for share in shares], self.person
+        if not shares or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
+            raise InputError(
+                f"Shares must be positive and sum to 1; {tuple(shares)} sum to {sum(shares):g}."
+            )
+        sizes = np.bincount(person)
+        order = np.random.default_rng(random_state).permutation(len(sizes))
+        # A person goes where the middle of their rows falls, all rows laid in random order.
+        middle = np.cumsum(sizes[order]) - sizes[order] / 2
+        inner = np.searchsorted(middle, np.cumsum(shares[:-1]) * len(person))
+        chosen = np.split(order, inner)
+        if any(len(one) == 0 for one in chosen):
+            raise InputError(
+                f"Shares {tuple(shares)} leave a part empty: there are only {len(sizes)} "
+                f"{'rows' if len(sizes) == len(person) else 'people'} to share out. Use larger "
+                "shares."
+            )
+        return tuple(self.subset(np.isin(person, one)) for one in chosen)
 
     def counts(self, *, small_cells: bool = True) -> pd.DataFrame:
         """Rows, tested rows and positives among them, per group level, or without small cells."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 from dcem.table import checks, dates, design, groups, leaks, outcome, values
 from dcem.table import read as reading
 from dcem.table.addresses import SERVER, located
-from dcem.table.columns import Column, Guess, guess
+from dcem.table.columns import Column, guess
 from dcem.table.drawing import Draw, read_some
 from dcem.table.encoder import Encoder
 from dcem.table.frames import as_table
@@ -182,7 +182,7 @@ def _read(
     roles = roles.resolved(table.column_names)
     if known is not None:
         _require_known(table, roles, known)
-    twins = _twins(table, reading.repeated(origin, query), roles)
+    twins = {} if known else _twins(table, reading.repeated(origin, query), roles)
     if table.num_rows == 0:
         raise InputError("The table has a header and no rows.")
     _refuse_unreadable(table, roles)
@@ -207,9 +207,13 @@ def _read(
     if roles.truth is not None:
         truth = outcome.read_truth(table.column(roles.truth), roles)
     person = _person(table, roles)
-    columns, encoder, found = _understand(
-        table, roles, looked, label, truth, person, time, twins, known
-    )
+    columns, encoder = _understand(table, roles, person, twins, known)
+    found = _leaks(table, encoder, roles, looked, label, truth, time)
+    flags = {
+        name: "; ".join(leak.sentence for leak in found if leak.column == name)
+        for name in encoder.columns
+    }
+    columns = tuple(replace(one, flag=flags.get(one.name, "")) for one in columns)
     X, unread = encoder.read(table)
     coded = {
         column: groups.in_order(values.coded(table.column(column), roles.missing))
@@ -234,19 +238,11 @@ def _read(
         testing_only=_made_of(roles.testing_only, encoder),
         to_learn=known is None,
         feature_names=encoder.feature_names,
-        names=per_row
-        | {
-            "label": roles.label,
-            "tested": decision,
-            "group": " & ".join(roles.group),
-            "id": str(roles.id),
-            "time": str(roles.time),
-            "weight": str(roles.weight),
-            "testing_probability": str(roles.testing_probability),
-            "decider": str(roles.decider),
-        },
+        names={name: str(getattr(roles, name)) for name in roles.named("column")}
+        | per_row
+        | {"tested": decision, "group": " & ".join(roles.group)},
     )
-    checks.mention_small_groups(problem.group, problem.group_names)
+    groups.mention_small_groups(problem.group, problem.group_names)
     attributes = []
     if len(coded) > 1:
         with warnings.catch_warnings():  # said of the crossed groups already
@@ -259,7 +255,7 @@ def _read(
     name = origin.name if is_file else "frame"
     source = Source(name, table.num_rows, table.num_columns, digest, drawn_from)
     return UserTable(
-        problem, truth, encoder, columns, roles, source, unread, found, tuple(attributes)
+        problem, truth, encoder, columns, roles, source, unread, tuple(found), tuple(attributes)
     )
 
 
@@ -302,29 +298,17 @@ def _refuse_unreadable(table: pa.Table, roles: Roles) -> None:
 def _understand(
     table: pa.Table,
     roles: Roles,
-    tested: np.ndarray,
-    label: np.ndarray,
-    truth: np.ndarray | None,
     person: pd.Series | None,
-    time: np.ndarray | None,
     twins: dict[str, str],
     known: Encoder | None,
-) -> tuple[tuple[Column, ...], Encoder, tuple[Leak, ...]]:
-    """Every column's kind, the encoder of those that become features, and their leaks.
+) -> tuple[tuple[Column, ...], Encoder]:
+    """Every column's kind, and the encoder of those that become features.
 
     With a `known` encoder the columns that it knows become features, as it says, and no others.
     """
     earlier = None if known is None else {one.name: one for one in known.encodings}
     columns, encodings = [], []
-    found_leaks: list[Leak] = []
     people = None if person is None else person.fillna(-1).to_numpy(np.int64)
-    looked_at = np.arange(0, len(tested), max(1, len(tested) // LEAK_ROWS))
-    sampled = len(looked_at) < len(tested)
-    dated = time is not None and time.dtype.kind == "M"
-    decided = numeric(time)[looked_at] if time is not None and dated else None
-    if sampled:
-        tested, label = tested[looked_at], label[looked_at]
-        truth = None if truth is None else truth[looked_at]
     for name in table.column_names:
         role, raw = roles.of(name), table.column(name)
         if role == "id":  # whatever it looks like; a million names are not worth a look
@@ -348,23 +332,13 @@ def _understand(
         column = Column(name, role, found.kind, found.missing, found.distinct, note=found.note)
         if not is_feature:
             column = replace(column, note="" if found.kind != "unknown" else found.note)
-        elif known is None and name in twins and role == "feature" and name not in roles.include:
+        elif name in twins:
             column = replace(column, role="left out", note=twins[name])
         elif found.encoding is None:
             column = replace(column, role="left out" if role == "feature" else role)
         else:
             encodings.append(found.encoding)
-            cells = _cells(raw.take(pa.array(looked_at)) if sampled else raw, found, roles)
-            signs = leaks.find(name, cells, tested, label, truth)
-            if found.kind == "date" and decided is not None:
-                raw = raw.take(pa.array(looked_at)) if sampled else raw
-                days = dates.days(raw, found.encoding.date_format, roles.missing)
-                signs += leaks.recorded_after(name, days, decided)
-            if roles.positives_only:
-                signs = tuple(replace(sign, found_only=True) for sign in signs)
-            found_leaks += signs
-            flag = "; ".join(leak.sentence for leak in signs)
-            column = replace(column, encoded=found.encoding.features, flag=flag)
+            column = replace(column, encoded=found.encoding.features)
         columns.append(column)
     if not encodings:
         raise InputError(
@@ -372,40 +346,63 @@ def _understand(
             "or identify single rows. A column that was left out wrongly is kept if it is listed "
             "under `include`."
         )
-    encoder = known or Encoder(tuple(encodings), roles.missing)
-    return tuple(columns), encoder, tuple(found_leaks)
+    return tuple(columns), known or Encoder(tuple(encodings), roles.missing)
 
 
 def _twins(table: pa.Table, repeated: tuple[str, ...], roles: Roles) -> dict[str, str]:
-    """Columns that repeat the name of an earlier one and are left out, and why.
+    """Features that repeat the name of an earlier column and are left out, and why.
 
     One that differs from the first is a column of its own, unless the first is the label or another
     role: then it is most likely another version of it, and would give it away.
     """
     found = {}
-    for first in repeated:
-        for number in range(2, table.num_columns + 1):
-            name = f"{first} ({number})"
-            if name not in table.column_names:
-                continue
-            if table.column(name).equals(table.column(first)):
-                found[name] = f"the same as {first!r}"
-            elif roles.of(first) not in ("feature", "excluded"):
-                found[name] = (
-                    f"differs from the first {first!r}, which is the {roles.of(first)}; list it "
-                    "under `include` to keep it"
-                )
+    again = [
+        (first, f"{first} ({n})") for first in repeated for n in range(2, table.num_columns + 1)
+    ]
+    for first, name in again:
+        if name not in table.column_names or name in roles.include or roles.of(name) != "feature":
+            continue
+        if table.column(name).equals(table.column(first)):
+            found[name] = f"the same as {first!r}"
+        elif roles.of(first) not in ("feature", "excluded"):
+            found[name] = (
+                f"differs from the first {first!r}, which is the {roles.of(first)}; list it under "
+                "`include` to keep it"
+            )
     return found
 
 
-def _cells(raw: pa.ChunkedArray, found: Guess, roles: Roles) -> leaks.Cells:
-    if found.kind == "number":
-        return leaks.bands(values.numbers(raw, roles.missing))
-    if found.kind in ("date", "time"):
-        assert found.encoding is not None
-        return leaks.bands(dates.days(raw, found.encoding.date_format, roles.missing))
-    text = values.coded(raw, roles.missing)
-    return leaks.levels(text.codes, text.values)
+def _leaks(
+    table: pa.Table,
+    encoder: Encoder,
+    roles: Roles,
+    tested: np.ndarray,
+    label: np.ndarray,
+    truth: np.ndarray | None,
+    time: np.ndarray | None,
+) -> list[Leak]:
+    """Signs that features were recorded after the decision, in about `LEAK_ROWS` rows."""
+    few = slice(None, None, max(1, len(tested) // LEAK_ROWS))
+    rows = pa.array(np.arange(len(tested))[few])
+    truth = None if truth is None else truth[few]
+    decided = numeric(time[few]) if time is not None and time.dtype.kind == "M" else None
+    encodings = {one.name: one for one in encoder.encodings}
+    found: list[Leak] = []
+    for name in (name for name in table.column_names if name in encodings):
+        raw, kind = table.column(name), encodings[name].kind
+        raw = raw.take(rows) if len(rows) < len(raw) else raw
+        if kind == "number":
+            cells = leaks.bands(values.numbers(raw, roles.missing))
+        elif kind in ("date", "time"):
+            days = dates.days(raw, encodings[name].date_format, roles.missing)
+            cells = leaks.bands(days)
+        else:
+            text = values.coded(raw, roles.missing)
+            cells = leaks.levels(text.codes, text.values)
+        found += leaks.find(name, cells, tested[few], label[few], truth)
+        if kind == "date" and decided is not None:
+            found += leaks.recorded_after(name, days, decided)
+    return [replace(one, found_only=roles.positives_only) for one in found]
 
 
 def _in_time(

@@ -13,17 +13,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
 
-from dcem.table import hints, values
 from dcem.table import read as reading
+from dcem.table import values
 from dcem.table.addresses import located
-from dcem.table.candidates import FEW, candidates, why_tested
+from dcem.table.candidates import (
+    AFTER,
+    FEW,
+    GROUPS,
+    MARKS,
+    PERHAPS_AFTER,
+    PERSON,
+    ROW,
+    TESTED,
+    WEIGHT,
+    Seen,
+    candidates,
+    why_tested,
+)
 from dcem.table.columns import FAR, NAMED_LIKE_CODES, word_among_numbers
-from dcem.table.frames import as_table
-from dcem.table.hints import Seen
 from dcem.table.load import UserTable, read_table
 from dcem.table.messages import DataWarning, InputError, listed, naming, require_columns
 from dcem.table.roles import Roles, spelled_out
@@ -95,8 +104,7 @@ def propose_roles(source: Any, query: str | None = None, **known: Any) -> Propos
         path = located(source)
         with naming(path):
             return _propose(*_first_rows(path, query), known)
-    frame = source if isinstance(source, pd.DataFrame) else as_table(source)
-    whole = reading.as_arrow(frame)
+    whole = reading.as_arrow(source)
     return _propose(whole.slice(0, SAMPLE_ROWS), whole.num_rows > SAMPLE_ROWS, known)
 
 
@@ -107,7 +115,7 @@ def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Propos
     marks = {} if "missing" in known else _marks_of_missing(table)
     found += [Suggestion("missing", mark, why) for mark, why in marks.items()]
     missing = [one.value for one in found if one.role == "missing"]
-    seen = [_look(table, name, missing) for name in table.column_names]
+    seen = [Seen.of(name, table.column(name), missing) for name in table.column_names]
     doubts = []
     if sampled:
         doubts.append(
@@ -154,14 +162,6 @@ def _first_rows(path: Path, query: str | None) -> tuple[pa.Table, bool]:
     return pa.Table.from_batches(batches).slice(0, SAMPLE_ROWS), rows > SAMPLE_ROWS
 
 
-def _look(table: pa.Table, name: str, missing: Sequence[str]) -> Seen:
-    column = table.column(name)
-    text = values.Coded(np.full(table.num_rows, -1), ())
-    if values.is_known(column):
-        text = values.coded(column, missing)
-    return Seen(name, hints.in_words(name), text, float((text.codes < 0).mean()))
-
-
 def _marks_of_missing(table: pa.Table) -> dict[str, str]:
     """Values that plainly stand for a missing one, and where."""
     where: dict[str, list[str]] = {}
@@ -169,7 +169,7 @@ def _marks_of_missing(table: pa.Table) -> dict[str, str]:
         column = table.column(name)
         if values.is_text(column):
             text = values.coded(column)
-            marks = hints.MARKS & set(text.values)
+            marks = MARKS & set(text.values)
             word = word_among_numbers(text)
             if word is not None and word.casefold() not in values.YES | values.NO:
                 marks |= {word}
@@ -188,7 +188,7 @@ def _people(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Sugges
     likely = [
         c
         for c in seen
-        if hints.PERSON.search(c.words)
+        if PERSON.search(c.words)
         and c.known.all()
         and len(c.text.values) > max(MOST_GROUPS, 0.05 * len(c.text.codes))
     ]
@@ -209,12 +209,12 @@ def _people(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Sugges
 
 
 def _groups(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Suggestion], list[str]]:
-    """The first sensitive attribute in the order of `hints.GROUPS`; the others are mentioned."""
+    """The first sensitive attribute in the order of `GROUPS`; the others are mentioned."""
     if "group" in known:
         return [], []
     likely = [
         (c, what)
-        for what, pattern in hints.GROUPS.items()
+        for what, pattern in GROUPS.items()
         for c in seen
         if pattern.search(c.words) and 2 <= len(c.text.values) <= MOST_GROUPS
     ]
@@ -305,7 +305,7 @@ def _named(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Suggest
         elif column.words == "testing_probability":
             reason = "Named like the probability with which tests were drawn."
             found.append(Suggestion("testing_probability", column.name, reason))
-        elif hints.WEIGHT.search(column.words):
+        elif WEIGHT.search(column.words):
             found.append(Suggestion("weight", column.name, "Named like the weight of a row."))
     once = {one.role: one for one in reversed(found)}
     return list(once.values()), []
@@ -321,11 +321,11 @@ def _left_out(
     free = [c for c in seen if c.name not in {one.value for one in found}]
     why: dict[str, str] = {}
     for column in free:
-        if hints.ROW.search(column.words) and len(column.text.values) > 0.5 * table.num_rows:
+        if ROW.search(column.words) and len(column.text.values) > 0.5 * table.num_rows:
             each = len(column.text.values) == table.num_rows
             again = "A number that comes again: if it is a person's, make it the id."
             why[column.name] = "It numbers the rows." if each else again
-        elif hints.AFTER.search(column.words):
+        elif AFTER.search(column.words):
             why[column.name] = "By its name known only after the decision to test."
     doubts = []
     read, problems = _try(table, Proposal((*found,), (), (), 0).roles, why)
@@ -356,7 +356,7 @@ def _left_out(
             f"Left out as known only after the decision: {listed(guessed, SHOWN)}. Take back what "
             "was known before it."
         )
-    late = (hints.PERHAPS_AFTER, hints.TESTED)  # another test may follow from the first
+    late = (PERHAPS_AFTER, TESTED)  # another test may follow from the first
     asked = [c for c in free if c.name not in why and any(p.search(c.words) for p in late)]
     if asked:
         doubts.append(

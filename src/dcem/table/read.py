@@ -93,28 +93,27 @@ _TEXT = (
 
 def plain_types(batch: Any) -> Any:
     """A table or batch without Arrow's newer spellings of the same: views of text, extensions."""
-    columns, changed = [], False
-    for field, column in zip(batch.schema, batch.columns, strict=True):
-        kind = field.type.storage_type if hasattr(field.type, "storage_type") else field.type
-        if hasattr(field.type, "storage_type"):
-            column = column.cast(kind)
-        target: Any = kind
-        if any(is_kind(kind) for is_kind in _TEXT):
-            target = pa.string()
-        elif pa.types.is_dictionary(kind) and any(is_kind(kind.value_type) for is_kind in _TEXT):
-            target = pa.dictionary(pa.int32(), pa.string())
-        elif pa.types.is_float16(kind):
-            target = pa.float32()
-        if target != field.type:
-            changed = True
-            try:
-                column = column.cast(target)
-            except pa.ArrowException:  # bytes that are not text stay what they are
-                changed = changed and kind != field.type
-        columns.append(column)
-    if not changed:
+    stored = batch.columns
+    columns = [_plain(column) for column in stored]
+    if all(new is old for new, old in zip(columns, stored, strict=True)):
         return batch
     return type(batch).from_arrays(columns, names=batch.schema.names)
+
+
+def _plain(column: Any) -> Any:
+    if hasattr(column.type, "storage_type"):
+        column = column.cast(column.type.storage_type)
+    kind = target = column.type
+    if any(is_kind(kind) for is_kind in _TEXT):
+        target = pa.string()
+    elif pa.types.is_dictionary(kind) and any(is_kind(kind.value_type) for is_kind in _TEXT):
+        target = pa.dictionary(pa.int32(), pa.string())
+    elif pa.types.is_float16(kind):
+        target = pa.float32()
+    try:
+        return column if target == kind else column.cast(target)
+    except pa.ArrowException:  # bytes that are not text stay what they are
+        return column
 
 
 def read_header(path: Path, query: str | None = None) -> list[str]:

@@ -8,6 +8,8 @@ what is told of a person's earlier tests rests on earlier rows alone.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,12 @@ import pandas as pd
 import pyarrow as pa
 
 from dcem.table import dates, values
+from dcem.table.addresses import located
 from dcem.table.columns import guess
-from dcem.table.frames import as_series
+from dcem.table.frames import as_series, as_table
 from dcem.table.messages import InputError, rows_text
+from dcem.table.read import read_whole
+from dcem.table.roles import Roles
 
 NEVER, NEGATIVE, POSITIVE = range(3)
 HISTORY = ("not tested before", "last result negative", "last result positive")
@@ -151,3 +156,29 @@ def earlier_results(
             "since_last_test": time - joined["when"].to_numpy(),
         }
     )
+
+
+def add_history(source: Any, roles: Roles, query: str | None = None) -> pa.Table:
+    """A table with what was known of each person's earlier tests added to every row.
+
+    Five columns (`earlier_results`), made from strictly earlier rows of the same
+    person alone, so that they may be features. The roles `id` and `time` are needed.
+    """
+    if roles.id is None or roles.time is None:
+        raise InputError(
+            "Earlier tests are those of the same person at an earlier time: name the columns with "
+            "the person (`id`) and with the time of the decision (`time`)."
+        )
+    from dcem.table.load import read_table  # which reads times
+
+    roles = replace(roles, until=None)
+    is_file = isinstance(source, str | Path)
+    table = read_whole(located(source), query=query) if is_file else as_table(source)
+    problem = read_table(table, roles).problem
+    assert problem.time is not None
+    known = earlier_results(problem.person, problem.time, problem.tested, problem.y_obs)
+    for name in known:
+        if name in table.column_names:
+            raise InputError(f"The table has a column {name!r} already: rename it, or leave it.")
+        table = table.append_column(name, pa.array(known[name], from_pandas=True))
+    return table
