@@ -11,26 +11,18 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dcem.compare.findings import PREFERRED, found, methods_named
+from dcem.compare.findings import AMONG, CLEAR, found, methods_named
 from dcem.compare.judge import Decision, Scored
 from dcem.compare.results import ByDecider, JudgedByDeciders, Standing
 from dcem.estimation.contraction import contraction
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
 from dcem.estimation.influence import People
-from dcem.estimation.instrument import (
-    Ends,
-    acting_bounds,
-    auc_bounds,
-    fit_instrument,
-    gain_bounds,
-)
+from dcem.estimation.instrument import Ends, acting_bounds, auc_bounds, fit_instrument, gain_bounds
 from dcem.estimation.instrument_checks import check_exclusion
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.text import number, p_value, percent
-
-CLEAR = 0.05
 
 
 def judge_by_deciders(
@@ -44,7 +36,7 @@ def judge_by_deciders(
     problem = evaluator.problem
     if problem.decider is None:
         return None
-    best = next((standings[key].best for key in PREFERRED if key in standings), "")
+    best = next((standings[key].best for key in AMONG if key in standings), "")
     people = People.of(problem)
     testing = evaluator.nuisances.testing
     instrument = None

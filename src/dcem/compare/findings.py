@@ -8,16 +8,16 @@ methods, or several groups, are spoken of, the intervals hold for all of them at
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dcem.compare.results import GroupCounts, Judgement, MethodResult, Standing
+from dcem.compare.results import GroupCounts, Judgement, MethodResult, Standing, TableComparison
 from dcem.estimation.effects import drives_testing_more
 from dcem.estimation.findings import Finding
-from dcem.estimation.results import EVERYBODY, Effect, Nuisance, Overlap, Target
+from dcem.estimation.results import EVERYBODY, Effect
 from dcem.methods.choosing import DEFAULT, choose
 from dcem.methods.registry import ENTRIES
 from dcem.metrics.estimate import Estimate
@@ -27,7 +27,8 @@ from dcem.table.times import said
 from dcem.text import group, listed, number, percent
 from dcem.text import groups as named
 
-PREFERRED = {
+# The targets, the most telling first, and whom each is about.
+AMONG = {
     "truth": "Against the truth",
     "dr": "Among everybody (doubly robust)",
     "tested": "Among the tested",
@@ -42,11 +43,7 @@ KEYS = {
     "tested": ("testing", "fine", ""),
     "choice": ("methods", "fine", ""),
     "best": ("methods", "fine", ""),
-    "not-estimable": (
-        "methods",
-        "serious",
-        "Look at who was tested before you choose a method.",
-    ),
+    "not-estimable": ("methods", "serious", "Look at who was tested before you choose a method."),
     "gain": ("methods", "fine", ""),
     "loss": ("methods", "fine", ""),
     "gain-small": ("methods", "fine", ""),
@@ -79,11 +76,7 @@ KEYS = {
     ),
     "judged-later": ("methods", "note", ""),
     "row-budget": ("methods", "note", "Compare again with more rows (`max_rows`)."),
-    "unpredictable": (
-        "methods",
-        "caution",
-        "Look for features that say more about the outcome.",
-    ),
+    "unpredictable": ("methods", "caution", "Look for features that say more about the outcome."),
     "estimates-disagree": (
         "methods",
         "caution",
@@ -110,11 +103,7 @@ KEYS = {
     "planted": ("planted", "fine", ""),
     "planted-nothing": ("planted", "caution", ""),
     "planted-summary": ("planted", "fine", ""),
-    "planted-harm": (
-        "planted",
-        "caution",
-        "Use it only where you know that its assumption holds.",
-    ),
+    "planted-harm": ("planted", "caution", "Use it only where you know that its assumption holds."),
     "planted-limits": ("planted", "fine", ""),
 }
 
@@ -126,44 +115,37 @@ def found(key: str, headline: str, text: str = "", severity: str = "", /, **valu
     return Finding(key, severity or usual, about, groups, values, headline, text, remedy)
 
 
-def conclude(
-    methods: Sequence[MethodResult],
-    targets: Sequence[Target],
-    groups: Sequence[GroupCounts],
-    standings: Mapping[str, Standing],
-    reference: str,
-    reference_group: str,
-    floor: float,
-    testing_effects: Sequence[Effect] = (),
-) -> tuple[Finding, ...]:
-    """Who is tested, which method ranks best, and how alike they serve the groups."""
-    available = {target.key: target for target in targets if target.available}
-    chosen = next((key for key in PREFERRED if key in available and key in standings), None)
-    told = about_testing(groups)
+def conclude(comparison: TableComparison, groups: Sequence[GroupCounts]) -> Iterator[Finding]:
+    """Who is tested, which method ranks best, and how alike they serve the groups.
+
+    `groups` are those whose counts may be told.
+    """
+    methods, floor = comparison.methods, comparison.floor
+    available = {target.key for target in comparison.targets if target.available}
+    chosen = next((key for key in AMONG if key in available & comparison.standings.keys()), None)
+    yield from about_testing(groups)
     if chosen is None:
-        why = targets[0].reason or "no AUC could be estimated"
-        told.append(found("not-estimable", f"No method can be judged on this table: {why}."))
-        return tuple(told)
+        why = comparison.targets[0].reason or "no AUC could be estimated"
+        yield found("not-estimable", f"No method can be judged on this table: {why}.")
+        return
+    standing = comparison.standings[chosen]
     judged = {method.name: method.judgements[chosen] for method in methods}
-    told.append(about_best(judged, standings[chosen], chosen, floor))
-    taken = standings[chosen].best
+    yield about_best(judged, standing, chosen, floor)
+    taken = standing.best
     if DEFAULT in judged:
-        choice = choose(standings[chosen].best, standings[chosen].level_with, list(judged))
+        choice = choose(standing.best, standing.level_with, list(judged))
         taken = choice.method
         sentence = f"Take `{taken}`: {choice.reason}."
-        told.append(found("choice", sentence, method=choice.method, reason=choice.reason))
-    told += [
-        about_gain(name, one, reference, floor)
-        for name, one in judged.items()
-        if one.auc_gain is not None
-    ]
-    told += about_groups(judged, reference_group, floor)
-    told += about_calibration(judged)
-    if {"dr", "tested"} <= available.keys():
-        told += about_selection(methods)
+        yield found("choice", sentence, method=taken, reason=choice.reason)
+    for name, one in judged.items():
+        if one.auc_gain is not None:
+            yield about_gain(name, one, comparison.reference, floor)
+    yield from about_groups(judged, comparison.reference_group, floor)
+    yield from about_calibration(judged)
+    if {"dr", "tested"} <= available:
+        yield from about_selection(methods)
     effects = next((method.effects for method in methods if method.name == taken), ())
-    told += about_drivers(f"the score of `{taken}`", testing_effects, effects)
-    return tuple(told)
+    yield from about_drivers(f"the score of `{taken}`", comparison.testing_effects, effects)
 
 
 def about_testing(groups: Sequence[GroupCounts]) -> list[Finding]:
@@ -188,7 +170,7 @@ def about_best(
     """The method that ranks best, and which others cannot be told from it."""
     best, level = standing.best, list(standing.level_with)
     behind = [name for name in standing.ahead_of if name not in level]
-    sentence = f"{PREFERRED[target]}, `{best}` has the highest AUC, {judged[best].auc:score}"
+    sentence = f"{AMONG[target]}, `{best}` has the highest AUC, {judged[best].auc:score}"
     sentence += f"; clearly higher than {methods_named(behind)}" if behind else ""
     sentence += (
         f"; {'but ' * bool(behind)}not clearly higher than {methods_named(level)}" if level else ""
@@ -378,78 +360,67 @@ def about_time(problem: SelectiveLabels, block: np.ndarray) -> Finding:
     return found("judged-later", sentence, text, since=since, met=met)
 
 
-def warn(
-    overlap: Overlap,
-    nuisances: Sequence[Nuisance],
-    methods: Sequence[MethodResult],
-    targets: Sequence[Target],
-    groups: Sequence[GroupCounts],
-    rows: int,
-    rows_used: int,
-    suspicious: Mapping[str, str],
-    *,
-    known: bool = False,
-) -> tuple[Finding, ...]:
-    """What a reader must know before believing a number."""
-    told = [
-        found(
-            "leak",
-            f"Column {name!r} may have been recorded after the decision to test: {sign}.",
-            "If so, what is seen here overstates what a model could do at that time.",
-            column=name,
-        )
-        for name, sign in suspicious.items()
-    ]
+def warn(comparison: TableComparison, suspicious: Mapping[str, str]) -> Iterator[Finding]:
+    """What a reader must know before believing a number; `suspicious` columns with their sign."""
+    for name, sign in suspicious.items():
+        sentence = f"Column {name!r} may have been recorded after the decision to test: {sign}."
+        text = "If so, what is seen here overstates what a model could do at that time."
+        yield found("leak", sentence, text, column=name)
+    overlap, share = comparison.overlap, comparison.overlap.effective_share
     if not overlap.estimable:
         sentence = f"What holds for everybody is not estimable here ({overlap.reason})."
         text = "The numbers among the tested say nothing of people unlike them."
-        told.append(found("no-overlap", sentence, text))
-    elif overlap.effective_share < 0.2:
-        share = overlap.effective_share
+        yield found("no-overlap", sentence, text)
+    elif share < 0.2:
         sentence = (
             "A few tested people stand for many: the effective sample size is "
             f"{percent(share)} of the number tested."
         )
-        text = "The intervals are wide."
-        told.append(found("little-overlap", sentence, text, effective_share=share))
-    if rows_used < rows:
-        sentence = f"{rows_used:,} of {rows:,} rows were used (the row budget)."
+        yield found("little-overlap", sentence, "The intervals are wide.", effective_share=share)
+    rows, used = comparison.rows, comparison.rows_used
+    if used < rows:
+        sentence = f"{used:,} of {rows:,} rows were used (the row budget)."
         text = "Models fitted to all rows may be better than shown."
-        told.append(found("row-budget", sentence, text, rows=rows, rows_used=rows_used))
-    outcome = next((one for one in nuisances if one.name == "what a test would show"), None)
-    if outcome is not None and outcome.log_loss >= outcome.log_loss_of_rate:
-        sentence = "The features hardly predict what a test shows."
-        text = "No method can rank people well, and differences between methods mean little."
-        told.append(found("unpredictable", sentence, text))
-    by_group = methods[0].judgements[targets[0].key].group_auc if targets[0].available else {}
+        yield found("row-budget", sentence, text, rows=rows, rows_used=used)
+    for one in comparison.nuisances:
+        if one.name == "what a test would show" and one.log_loss >= one.log_loss_of_rate:
+            sentence = "The features hardly predict what a test shows."
+            text = "No method can rank people well, and differences between methods mean little."
+            yield found("unpredictable", sentence, text)
+    first = comparison.targets[0]
+    by_group = comparison.methods[0].judgements[first.key].group_auc if first.available else {}
     small = [name for name, auc in by_group.items() if name != EVERYBODY and not auc.estimable]
-    if small and len(groups) > 1:
+    if small and len(comparison.groups) > 1:
         sentence = f"Too few people were tested positive, or negative, to judge {named(small)}."
         text = "That is not a sign of fairness to them."
-        told.append(found("small-groups", sentence, text, groups=small))
-    for method in methods:
-        if not {"ipw", "dr"} <= method.judgements.keys():
-            continue
-        ipw, dr = (method.judgements[key].auc for key in ("ipw", "dr"))
-        if ipw.low > dr.high or ipw.high < dr.low:
-            sentence = (
-                f"The two estimates for everybody disagree on `{method.name}` ({number(ipw.value)} "
-                f"by inverse propensity, {number(dr.value)} doubly robust)."
-            )
-            values = {"method": method.name, "ipw": ipw.value, "dr": dr.value}
-            text = "One of the models behind them is wrong."
-            told.append(found("estimates-disagree", sentence, text, **values))
-        if ENTRIES[method.name.partition(":")[0]].kind == "selection":
-            sentence = (
-                f"`{method.name}` allows for an unrecorded cause of test and outcome; the numbers "
-                "for everybody assume that there is none."
-            )
-            text = "Where there is one, they overlook it, and favour methods that do."
-            if known:
-                sentence = (
-                    f"`{method.name}` models an unrecorded cause of test and outcome otherwise "
-                    "than the numbers for everybody do."
-                )
-                text = "They take the odds of untested people to differ by one factor alone."
-            told.append(found("other-assumption", sentence, text, method=method.name))
-    return tuple(told)
+        yield found("small-groups", sentence, text, groups=small)
+    for method in comparison.methods:
+        if {"ipw", "dr"} <= method.judgements.keys():
+            yield from about_estimates(method, comparison.known_rates)
+
+
+def about_estimates(method: MethodResult, known: str) -> Iterator[Finding]:
+    """Where the two estimates for everybody differ, or assume what the method does not."""
+    ipw, dr = (method.judgements[key].auc for key in ("ipw", "dr"))
+    if ipw.low > dr.high or ipw.high < dr.low:
+        sentence = (
+            f"The two estimates for everybody disagree on `{method.name}` ({number(ipw.value)} "
+            f"by inverse propensity, {number(dr.value)} doubly robust)."
+        )
+        text = "One of the models behind them is wrong."
+        values = {"method": method.name, "ipw": ipw.value, "dr": dr.value}
+        yield found("estimates-disagree", sentence, text, **values)
+    if ENTRIES[method.name.partition(":")[0]].kind != "selection":
+        return
+    sentence = (
+        f"`{method.name}` allows for an unrecorded cause of test and outcome; the numbers for "
+        "everybody assume that there is none."
+    )
+    text = "Where there is one, they overlook it, and favour methods that do."
+    if known:
+        sentence = (
+            f"`{method.name}` models an unrecorded cause of test and outcome otherwise than the "
+            "numbers for everybody do."
+        )
+        text = "They take the odds of untested people to differ by one factor alone."
+    yield found("other-assumption", sentence, text, method=method.name)

@@ -22,8 +22,8 @@ errs (`dcem.estimation.outcomes`), and calibration by group is told, too.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,13 +40,12 @@ from dcem.compare.fitting import (
     fold_parts,
     pooled,
 )
-from dcem.compare.found_findings import conclude_found
 from dcem.compare.judge import Ranks, Scored, group_auc
 from dcem.compare.results import Standing
 from dcem.compare.run import DOING, FLOOR, JUDGING, MAX_ROWS, within_budget
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.findings import Finding
+from dcem.estimation.findings import Finding, in_order
 from dcem.estimation.folds import percentiles, person_folds
 from dcem.estimation.found import at_most, fit_found, predicted_found, ratios
 from dcem.estimation.influence import People, Statistic
@@ -63,10 +62,15 @@ from dcem.table import checks
 from dcem.table.disclosure import few_people, hide_groups
 from dcem.table.found import recorded, with_weight
 from dcem.table.labels import SelectiveLabels
+from dcem.text import listed
 
 USUAL = ("purple", "purple:boost", "purple:network", "y-obs:linear", "sar-em")
 AT_RATES = ("ensemble", "purple", "purple:boost")  # where rates are stated
 TARGET = "found"  # under which a saved comparison keeps who ranks best
+WITHIN = (
+    "positives of a group are found at one rate whatever their features: then whoever ranks the "
+    "found better within groups ranks the positives better"
+)
 
 
 @dataclass(frozen=True)
@@ -321,7 +325,7 @@ def compare_found(
         data=dict(data or {}),
         stated_rates="" if test is None else test.words,
     )
-    return conclude_found(comparison)
+    return replace(comparison, findings=in_order(_findings(comparison)))
 
 
 def found_compare_steps(rows: int, methods: Sequence[str], *, folds: int = 5) -> dict[str, float]:
@@ -351,3 +355,55 @@ def _shown_counts(problem: SelectiveLabels) -> dict[str, tuple[Any, Any]]:
     shown = hide_groups(records, [few & cells for few in few_people(problem)])
     told = [(one["rows"], one["tested"]) for one in shown[:-1]]
     return dict(zip(problem.group_names, told, strict=True))
+
+
+def _findings(comparison: FoundComparison) -> Iterator[Finding]:
+    """What to make of the comparison, no stronger than the intervals."""
+    stated = comparison.stated_rates
+    if stated:
+        yield Finding(
+            "test-errs",
+            "note",
+            "found",
+            headline=f"Numbers are those of the outcome, if positives are found at the stated "
+            f"rates: {stated}.",
+            text="Within a group, whether a positive is found must have nothing to do with the "
+            "features.",
+            remedy="State where the rates come from wherever these numbers are used.",
+        )
+    else:
+        yield Finding(
+            "no-record",
+            "note",
+            "found",
+            headline="Nobody recorded who was tested: methods can be ordered, not measured.",
+            text="Calibration, rates at a threshold and differences between groups in error rates "
+            "need to know how common the outcome is.",
+            remedy="State what share of positives is found (`test_sensitivity`) to have them.",
+        )
+    for standing, where, key in (
+        (next(iter(comparison.standings.values()), None), "within groups", "best"),
+        (comparison.across, "across groups", "best-across"),
+    ):
+        if standing is None:
+            continue
+        behind = [name for name in standing.ahead_of if name not in standing.level_with]
+        best = f"`{standing.best}`"
+        text = f"Right if {WITHIN}."
+        if key == "best-across" and not stated:
+            text += " Across groups, features must bear on the outcome alike in all of them, too."
+        if not behind and standing.ahead_of:
+            headline = f"No method clearly ranks better than the others {where}; {best} is ahead."
+        elif standing.level_with:
+            level = listed([f"`{name}`" for name in standing.level_with], most=9)
+            headline = f"{best} ranks best {where}; not clearly behind: {level}."
+        else:
+            headline = f"{best} clearly ranks best {where}."
+        yield Finding(
+            key,
+            "fine" if not standing.level_with else "note",
+            "methods",
+            values={"best": standing.best, "level_with": standing.level_with},
+            headline=headline,
+            text=text,
+        )

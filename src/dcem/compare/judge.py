@@ -139,11 +139,11 @@ class Ranks:
         compared = together(self._people, pairs, level=self._level)
         ahead = {}
         for (a, b), found in compared.items():
-            if best in (a, b):
-                e = found.together
-                ahead[b if a == best else a] = (
-                    e if a == best else Estimate(-e.value, -e.high, -e.low, e.reason)
-                )
+            e = found.together
+            if a == best:
+                ahead[b] = e
+            elif b == best:
+                ahead[a] = Estimate(-e.value, -e.high, -e.low, e.reason)
         level_with = tuple(
             name for name, by in ahead.items() if not (by.low > 0 and by.value >= floor)
         )
@@ -311,18 +311,8 @@ def _gap(
     )
     left_out = len(present) - len(known)
     note = f"without {left_out} group{'s' * (left_out > 1)} too small to judge" if left_out else ""
-    low, high = gaps.largest
-    return (
-        GapEstimate(
-            float(gaps.value.max()),
-            low,
-            high,
-            note,
-            p_value=float(gaps.p_value.min()),
-            reference=gaps.by_chance,
-        ),
-        gaps,
-    )
+    value, p_value = float(gaps.value.max()), float(gaps.p_value.min())
+    return GapEstimate(value, *gaps.largest, note, p_value, gaps.by_chance), gaps
 
 
 def _curve(evaluator: Evaluator, target: str, rank: np.ndarray, rows: np.ndarray) -> Curve:
@@ -389,8 +379,7 @@ def _calibration_points(
         predicted = float(score @ part.total / part.total.sum())
         share = float(part.total.sum() / masses.total.sum())
         points.append((predicted, risk.value, risk.low, risk.high, share))
-    columns = np.array(points).reshape(-1, 5).T
-    return CalibrationPoints(*columns)
+    return CalibrationPoints(*np.array(points).reshape(-1, 5).T)
 
 
 def _large_enough(

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -288,40 +289,7 @@ def compare_methods(
         }
         by_decider = judge_by_deciders(evaluator, scored, decision, standings, random_state)
         recovered = answer() if answer is not None else None
-    open_groups = [group for group in groups if group.name not in withheld]
-    testing_told = _of(testing_effects, columns)
-    limits = compare_bounds(evaluator, scored, usable, decision, bounds) if bounds else None
-    told = findings.conclude(
-        results,
-        evaluator.targets,
-        open_groups,
-        standings,
-        reference,
-        reference_group,
-        floor,
-        testing_told,
-    )
-    if lending:
-        shown = {one.name: one for one in results}
-        told += tuple(about_swaps(shown[DEFAULT if DEFAULT in shown else reference]))
-    if bounds:
-        told += about_bounds(limits, evaluator.lacking("dr"))
-    warned = findings.warn(
-        evaluator.overlap,
-        evaluator.nuisances.reports,
-        results,
-        evaluator.targets,
-        groups,
-        total,
-        len(problem),
-        suspicious or {},
-        known=bool(problem.known_prevalence),
-    )
-    if block is not None:
-        warned += (findings.about_time(problem, block),)
-    robust = {one.name: one.judgements["dr"].auc for one in results}
-    told_by, warned_by = about_deciders(by_decider, robust)
-    return TableComparison(
+    comparison = TableComparison(
         methods=tuple(results),
         reference=reference,
         reference_group=reference_group,
@@ -344,8 +312,8 @@ def compare_methods(
         rows_used=len(problem),
         people=len(np.unique(judged_by.person)),
         resamples=resamples,
-        findings=(*told, *told_by),
-        warnings=(*warned, *warned_by),
+        findings=(),
+        warnings=(),
         deciders=by_decider,
         configuration={
             "methods": ", ".join(names),
@@ -365,8 +333,26 @@ def compare_methods(
         },
         versions=versions(),
         data=dict(data or {}),
-        testing_effects=testing_told,
-        bounds=limits,
+        testing_effects=_of(testing_effects, columns),
+        bounds=compare_bounds(evaluator, scored, usable, decision, bounds) if bounds else None,
+    )
+    open_groups = [group for group in groups if group.name not in withheld]
+    taken = next((one for one in results if one.name == DEFAULT), results[names.index(reference)])
+    robust = {one.name: one.judgements["dr"].auc for one in results}
+    told_by_deciders, warned_by_deciders = about_deciders(by_decider, robust)
+    return replace(
+        comparison,
+        findings=(
+            *findings.conclude(comparison, open_groups),
+            *(about_swaps(taken) if lending else ()),
+            *(about_bounds(comparison.bounds, evaluator.lacking("dr")) if bounds else ()),
+            *told_by_deciders,
+        ),
+        warnings=(
+            *findings.warn(comparison, suspicious or {}),
+            *([findings.about_time(problem, block)] if block is not None else ()),
+            *warned_by_deciders,
+        ),
     )
 
 
