@@ -20,11 +20,10 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from dcem.app import commands, results, roles_form, steps
+from dcem.app import commands, roles_form, steps
 from dcem.app.forms import SECRET, Posted, posted
 from dcem.app.guard import REPORT_POLICY, Keys
-from dcem.app.look import look
-from dcem.app.places import Place, choices, takes_sql
+from dcem.app.places import Place, choices, look, takes_sql
 from dcem.app.rendering import environment, script, style
 from dcem.app.runs import Run, next_folder, runs, start
 from dcem.app.work import Study, Work
@@ -46,6 +45,7 @@ STEPS = {  # in the order of the work: what a link says
     "next-tests": "Next tests",
 }
 MOST_ROWS = 1000, 1_000_000_000  # of a large table, to be read
+Answer = Callable[[Request], Awaitable[Response]]
 
 
 class Pages:
@@ -56,57 +56,61 @@ class Pages:
 
     def routes(self) -> list[Route]:
         """Addresses and what answers them."""
-        get, post = self._shown, self._posted
-        study = "/t/{study}"
+        of = "/t/{study}"
+
+        def get(path: str, page: Callable[[Request], Response]) -> Route:
+            return Route(path, self._shown(page))
+
+        def post(path: str, action: Callable[[Request, Posted], str]) -> Route:
+            return Route(path, self._posted(action), methods=["POST"])
+
         return [
-            Route("/", get(self.home)),
-            Route("/open", post(self.open), methods=["POST"]),
-            Route("/which", get(self.which)),
-            Route("/style.css", lambda request: Response(style(), media_type="text/css")),
-            Route("/script.js", lambda request: Response(script(), media_type="text/javascript")),
-            Route(f"{study}", get(self.preview)),
-            Route(f"{study}/roles", get(self.roles)),
-            Route(f"{study}/roles", post(self.set_roles), methods=["POST"]),
-            Route(f"{study}/check", get(self.check)),
-            Route(f"{study}/keep", post(self.keep), methods=["POST"]),
-            Route(f"{study}/leave-out", post(self.leave_out), methods=["POST"]),
-            Route(f"{study}/bundle.zip", get(self.bundle)),
-            Route(f"{study}/runs/{{run}}/state", get(self.state)),
-            Route(f"{study}/runs/{{run}}/cancel", post(self.cancel), methods=["POST"]),
-            Route(f"{study}/runs/{{run}}/{{file:path}}", get(self.file)),
-            Route(f"{study}/{{step}}", get(self.step)),
-            Route(f"{study}/{{step}}", post(self.begin), methods=["POST"]),
+            get("/", self.home),
+            post("/open", self.open),
+            get("/which", self.which),
+            get("/style.css", lambda request: Response(style(), media_type="text/css")),
+            get("/script.js", lambda request: Response(script(), media_type="text/javascript")),
+            get(of, self.preview),
+            get(f"{of}/roles", self.roles),
+            post(f"{of}/roles", self.set_roles),
+            get(f"{of}/check", self.check),
+            post(f"{of}/keep", self.keep),
+            post(f"{of}/leave-out", self.leave_out),
+            get(f"{of}/bundle.zip", self.bundle),
+            get(f"{of}/runs/{{run}}/state", self.state),
+            post(f"{of}/runs/{{run}}/cancel", self.cancel),
+            get(f"{of}/runs/{{run}}/{{file:path}}", self.file),
+            get(f"{of}/{{step}}", self.step),
+            post(f"{of}/{{step}}", self.begin),
         ]
 
     # ------------------------------------------------------------------------------ the way in
-    def _shown(self, page: Callable[[Request], Response]) -> Callable[..., Awaitable[Response]]:
-        async def answer(request: Request) -> Response:
-            try:
-                return await run_in_threadpool(page, request)
-            except LookupError:
-                raise HTTPException(404) from None
-            except (InputError, OSError) as error:
-                return self.problem(request, said(error), 422)
+    def _shown(self, page: Callable[[Request], Response]) -> Answer:
+        return self._answered(lambda request: run_in_threadpool(page, request))
 
-        return answer
-
-    def _posted(
-        self, action: Callable[[Request, Posted], str]
-    ) -> Callable[..., Awaitable[Response]]:
+    def _posted(self, action: Callable[[Request, Posted], str]) -> Answer:
         """An action that returns the address to go to."""
 
+        async def acted(request: Request) -> Response:
+            form = await posted(request, self.keys, self.work.uploads)
+            return RedirectResponse(await run_in_threadpool(action, request, form), 303)
+
+        return self._answered(acted)
+
+    def _answered(self, make: Answer) -> Answer:
+        """What is wrong is said on a page."""
+
         async def answer(request: Request) -> Response:
             try:
-                form = await posted(request, self.keys, self.work.uploads)
-                return RedirectResponse(await run_in_threadpool(action, request, form), 303)
+                return await make(request)
             except LookupError:
                 raise HTTPException(404) from None
             except (InputError, OSError) as error:
-                return self.problem(request, said(error), 422)
+                return self.problem(said(error), 422)
 
         return answer
 
-    def problem(self, request: Request, message: str, status: int) -> Response:
+    def problem(self, message: str, status: int) -> Response:
         """What went wrong, and the way back."""
         for folder in (*self.work.folders, self.work.uploads):
             message = message.replace(f"{folder}/", "")
@@ -291,16 +295,10 @@ class Pages:
     # ----------------------------------------------------------------------------------- a step
     def step(self, request: Request) -> Response:
         """A step: its latest run, or the one that is asked for, and the form for another."""
-        step = request.path_params["step"]
-        if step not in steps.TITLES:
-            raise LookupError(step)
-        study, _ = self._with_roles(request)
+        study, step = self._step(request)
         found = runs(study.folder, step)
         wanted = request.query_params.get("run")
-        run = next((one for one in found if one.name == wanted), None) if wanted else None
-        if wanted and run is None:
-            raise LookupError(wanted)
-        run = run or next(iter(found), None)
+        run = self._named(found, wanted) if wanted else next(iter(found), None)
         done = run if run is not None and run.state == "done" else None
         return self.page(
             "step.html",
@@ -310,20 +308,17 @@ class Pages:
             step=step,
             run=run,
             older=[one for one in found if one != run],
-            verdict=results.verdict(done),
-            rows=results.first_rows(done),
-            model=results.model(done),
+            verdict=done and done.verdict,
+            rows=done and done.first_rows,
+            model=done and done.model,
             options=steps.options(study, step),
-            recipe=results.recipe_of(run) if run else steps.recipe(study, step, Posted()),
+            recipe=steps.recipe_of(run) if run else steps.recipe(study, step, Posted()),
             default=DEFAULT,
         )
 
     def begin(self, request: Request, form: Posted) -> str:
         """Start the run; one of this step that is still going on is shown instead."""
-        step = request.path_params["step"]
-        if step not in steps.TITLES:
-            raise LookupError(step)
-        study, _ = self._with_roles(request)
+        study, step = self._step(request)
         if not any(run.state == "running" for run in runs(study.folder, step)):
             recipe = steps.recipe(study, step, form)
             folder = next_folder(study.folder, step)
@@ -336,7 +331,7 @@ class Pages:
         """How far a run is, for the script of its page."""
         run = self._run(request)
         told = {"state": run.state, "since": duration(run.seconds), "log": run.log}
-        return JSONResponse({**run.progress, **told, "doing": results.doing(run)})
+        return JSONResponse({**run.progress, **told, "doing": run.doing})
 
     def cancel(self, request: Request, form: Posted) -> str:
         """End a run."""
@@ -378,12 +373,20 @@ class Pages:
             raise InputError("First say what the columns mean.")
         return study, study.roles
 
+    def _step(self, request: Request) -> tuple[Study, str]:
+        step = request.path_params["step"]
+        if step not in steps.TITLES:
+            raise LookupError(step)
+        return self._with_roles(request)[0], step
+
     def _run(self, request: Request) -> Run:
-        study = self._study(request)
-        for run in runs(study.folder):
-            if run.name == request.path_params["run"]:
+        return self._named(runs(self._study(request).folder), request.path_params["run"])
+
+    def _named(self, found: list[Run], name: str) -> Run:
+        for run in found:
+            if run.name == name:
                 return run
-        raise LookupError(request.path_params["run"])
+        raise LookupError(name)
 
 
 class Temporary(FileResponse):

@@ -1,16 +1,32 @@
-"""A table that can be chosen: a file, one of the tables in a file, or a folder of Parquet files."""
+"""A table that can be chosen, and what it seems to hold: its first rows, the kind of each column.
+
+It is a file, one of the tables in a file, or a folder of Parquet files. Only its first rows are
+looked at; what is decided from them is a proposal, and the commands look at all of them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, wraps
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from dcem.table import values
+from dcem.table.columns import guess
 from dcem.table.formats import DATABASES, contents, parquet_files
-from dcem.table.read import SUFFIXES, notes, read_batches, read_header
+from dcem.table.read import SUFFIXES, notes, plain_types, read_batches, read_header
+
+LOOKED_AT = 30_000  # rows, about
+FIRST = 8  # rows that are shown
+EXAMPLES = 3
+LONGEST = 40  # characters of a cell that are shown
+MOST_VALUES = 60  # of a column whose values are asked for one by one
+
+Find = TypeVar("Find", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -85,3 +101,93 @@ def choices(path: Path) -> dict[str, str]:
 def takes_sql(path: Path) -> bool:
     """Whether rows can be asked for in SQL."""
     return path.suffix.lower() in DATABASES
+
+
+def once(most: int) -> Callable[[Find], Find]:
+    """Remember what is found of the latest `most` tables, for as long as these do not change."""
+
+    def remembering(find: Any) -> Any:
+        found = lru_cache(maxsize=most)(lambda stamp, place, *more: find(place, *more))
+        return wraps(find)(lambda place, *more: found(place.stamp, place, *more))
+
+    return remembering
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One column, by the first rows."""
+
+    name: str
+    kind: str
+    missing: float
+    distinct: int
+    examples: tuple[str, ...]
+    note: str
+
+
+@dataclass(frozen=True)
+class Look:
+    """A table, by its first rows.
+
+    Attributes
+    ----------
+    columns, rows
+        Every column; the cells of a few rows as text, missing ones empty.
+    looked_at, whole
+        How many rows were looked at, and whether these are all.
+    notes
+        What a person should know about how the file is laid out.
+    """
+
+    columns: tuple[Seen, ...]
+    rows: tuple[tuple[str, ...], ...]
+    looked_at: int
+    whole: bool
+    notes: tuple[str, ...]
+
+
+@once(8)
+def look(place: Place) -> Look:
+    """Look at a table."""
+    names = place.header()
+    first, whole = place.first_rows(LOOKED_AT)
+    table = plain_types(first)
+    columns = tuple(_seen(name, table.column(name)) for name in names)
+    head = table.slice(0, FIRST).to_pydict()
+    rows = tuple(
+        tuple(_cut(head[name][row]) for name in names) for row in range(min(FIRST, table.num_rows))
+    )
+    return Look(columns, rows, table.num_rows, whole, place.notes())
+
+
+def _seen(name: str, column: pa.ChunkedArray) -> Seen:
+    found = guess(name, column)
+    examples: list[str] = []
+    for value in column.slice(0, 1000).to_pylist():
+        text = _cut(value)
+        if text and text not in examples:
+            examples.append(text)
+        if len(examples) == EXAMPLES:
+            break
+    return Seen(name, found.kind, found.missing, found.distinct, tuple(examples), found.note)
+
+
+def _cut(value: object) -> str:
+    text = "" if value is None else str(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+@once(32)
+def values_of(place: Place, column: str) -> tuple[tuple[str, int], ...]:
+    """The distinct values of a column in all rows with their counts, the most frequent first.
+
+    Empty if there are too many to be asked for one by one.
+    """
+    counts: dict[str, int] = {}
+    for batch in place.batches([column]):
+        text = values.coded(pa.chunked_array([batch.column(0)]))
+        for value, count in zip(text.values, text.counts().tolist(), strict=True):
+            counts[value] = counts.get(value, 0) + count
+        if len(counts) > MOST_VALUES:
+            return ()
+    return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))

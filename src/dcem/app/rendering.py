@@ -10,7 +10,6 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
-from dcem.app.results import doing
 from dcem.app.roles_form import CLICKED, TYPED
 from dcem.report.to_html import prose, style_sheet, template
 from dcem.table.read import SUFFIXES
@@ -30,7 +29,7 @@ def environment() -> jinja2.Environment:
     made.globals["SUFFIXES"] = SUFFIXES
     made.filters["prose"] = lambda text: Markup(prose(in_buttons(text)))
     made.filters |= {"name": column_name, "path": from_home}
-    made.filters |= {"count": count, "percent": percent, "duration": duration, "doing": doing}
+    made.filters |= {"count": count, "percent": percent, "duration": duration}
     return made
 
 

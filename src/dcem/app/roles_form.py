@@ -6,14 +6,12 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from dcem.app.forms import Posted
-from dcem.app.look import values_of
-from dcem.app.places import Place
+from dcem.app.places import Place, once, values_of
 from dcem.table.design import list_given
 from dcem.table.load import UserTable, read_table
 from dcem.table.messages import DataWarning, InputError, listed, naming
@@ -47,13 +45,9 @@ TYPED = {  # lists that can be typed, too
 }
 
 
+@once(8)
 def proposal(place: Place) -> Proposal:
-    """What the table's columns seem to be; looked at once."""
-    return _proposal(place, place.stamp)
-
-
-@lru_cache(maxsize=8)
-def _proposal(place: Place, stamp: tuple[int, int]) -> Proposal:
+    """What the table's columns seem to be."""
     return propose_roles(place.path, place.query)
 
 
@@ -116,15 +110,8 @@ def clicked(form: Posted, place: Place) -> dict[str, Any]:
         typed = [line.strip() for line in form.get(name).splitlines() if line.strip()]
         if typed:
             roles[name] = [*roles.get(name, []), *typed]
-    for name in (
-        "reference_group",
-        "testing_probability",
-        "prevalence",
-        "until",
-        *Roles.named("rate"),
-    ):
-        if form.get(name):
-            roles[name] = form.get(name)
+    entered = ("reference_group", "testing_probability", "prevalence", "until")
+    roles |= {name: form.get(name) for name in (*entered, *Roles.named("rate")) if form.get(name)}
     roles |= {name: True for name in ("positives_only", "group_as_feature") if form.get(name)}
     if roles.get("label") and roles["label"] == form.get("values_of"):
         roles |= _meanings(form, place, roles)
@@ -203,13 +190,9 @@ class Tried:
         return dict(Counter(column.role for column in self.table.columns).most_common())
 
 
+@once(4)
 def tried(place: Place, roles: Roles) -> Tried:
     """Read the table, or the first rows of a long one, with these roles."""
-    return _tried(place, roles, place.stamp)
-
-
-@lru_cache(maxsize=4)
-def _tried(place: Place, roles: Roles, stamp: tuple[int, int]) -> Tried:
     rows, whole = place.first_rows(TRIED)
     if not whole and list_given(roles, place.header()):
         roles = replace(roles, testing_probability=None)  # the list is about all rows

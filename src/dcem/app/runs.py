@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,7 +27,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dcem.app.places import Place, look
 from dcem.files import write_text
+from dcem.text import remaining
 
 try:
     import fcntl
@@ -36,11 +39,12 @@ except ImportError:  # elsewhere than on Linux and macOS: the end of the app is 
 PATIENCE = 3.0  # seconds that a process has to end by itself
 INTERNAL = ("job.json", "ended.json", "progress", "process")
 SHOWN = 16_000  # characters of the end of a log
+NUMBER = re.compile(r"-?\d*\.\d{4,}(e-?\d+)?")
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run, read from its folder."""
+    """One run, and what it found, read from its folder."""
 
     folder: Path
 
@@ -52,7 +56,7 @@ class Run:
     @property
     def job(self) -> dict[str, Any]:
         """What was asked for."""
-        return _read(self.folder / "job.json")
+        return _json(self.folder / "job.json")
 
     @property
     def result(self) -> Path:
@@ -62,7 +66,7 @@ class Run:
     @property
     def ended(self) -> dict[str, Any]:
         """How it ended: `code`, `cancelled`; empty if it goes on or nobody saw it end."""
-        return _read(self.folder / "ended.json")
+        return _json(self.folder / "ended.json")
 
     @property
     def state(self) -> str:
@@ -92,9 +96,34 @@ class Run:
         return {"doing": said[-1] if said else "starting", "share": None, "left": None}
 
     @property
+    def doing(self) -> str:
+        """What it is doing, and how long the rest will take, if that is known."""
+        told = self.progress
+        return str(told["doing"]) + remaining(told.get("left"))
+
+    @property
     def log(self) -> str:
         """The end of what it said."""
         return _tail(self.folder / "log.txt")
+
+    @property
+    def verdict(self) -> dict[str, Any] | None:
+        """The answer of its report, if that is what it wrote."""
+        return _json(self.result).get("verdict") if self.result.suffix == ".json" else None
+
+    @property
+    def first_rows(self) -> tuple[list[str], list[list[str]]] | None:
+        """The names of columns and the first rows of its list of people, if it wrote one."""
+        if self.result.suffix != ".csv":
+            return None
+        seen = look(Place(self.result))
+        return [one.name for one in seen.columns], [list(map(_rounded, row)) for row in seen.rows]
+
+    @property
+    def model(self) -> dict[str, str] | None:
+        """The method of its model, and why it was taken, if it fitted one."""
+        told = _json(self.result / "model.json")
+        return {"method": told["model"]["method"], "why": told["table"]["why"]} if told else None
 
     def files(self) -> list[Path]:
         """What it wrote, relative to its folder; its log, roles and Python too, and no links."""
@@ -200,7 +229,12 @@ def _end(number: int, how: int) -> None:
             os.kill(number, how)
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _rounded(cell: str) -> str:
+    """A number with the digits that anybody reads."""
+    return f"{float(cell):.3g}" if NUMBER.fullmatch(cell) else cell
+
+
+def _json(file: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):

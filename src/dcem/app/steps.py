@@ -9,7 +9,7 @@ from dcem import methods
 from dcem.app import commands
 from dcem.app.commands import Recipe
 from dcem.app.forms import Posted
-from dcem.app.runs import next_folder, runs
+from dcem.app.runs import Run, next_folder, runs
 from dcem.app.work import Study
 from dcem.compare.fitting import default_methods
 from dcem.compare.found import usual_methods
@@ -39,13 +39,13 @@ def recipe(study: Study, step: str, form: Posted) -> Recipe:
         chosen = [name for name in form.fields.get("method", ()) if name in comparable(study)]
         if form.fields and not chosen:
             raise InputError("No method was chosen. Choose one or more to compare.")
-        how = {
-            "folds": form.whole("folds", FOLDS, 2, 50),
-            "max_rows": form.whole("max_rows", ROWS, 100, MOST),
-            "planted": form.whole("planted", PLANTED, 0, 100),
+        ranges = {
+            "folds": (FOLDS, 2, 50),
+            "max_rows": (ROWS, 100, MOST),
+            "planted": (PLANTED, 0, 100),
         }
-        usual = {"folds": FOLDS, "max_rows": ROWS, "planted": PLANTED}
-        changed = {name: value for name, value in how.items() if value != usual[name]}
+        how = {name: form.whole(name, *of) for name, of in ranges.items()}
+        changed = {name: value for name, value in how.items() if value != ranges[name][0]}
         named = [] if set(chosen) == set(usual_of(study)) else chosen
         return commands.compared(study, out, named, **changed, bounds=form.strength())
     if step == "fit":
@@ -134,12 +134,15 @@ def written(work: Path, step: str) -> dict[str, Path]:
     return {f"{run.folder.parent.name}/{run.name}": run.result for run in done}
 
 
+def recipe_of(run: Run) -> Recipe:
+    """What a run did, as it was started."""
+    same = run.folder / "same.py"
+    python = same.read_text(encoding="utf-8") if same.is_file() else ""
+    return Recipe(tuple(run.job["command"]), python.rstrip())
+
+
 def script(study: Study) -> str:
     """All commands that were run to an end, in their order."""
-    done = sorted((run for run in runs(study.folder) if run.state == "done"), key=_begun)
-    lines = [Recipe(tuple(run.job["command"]), "").shell for run in done]
-    return "\n\n".join(["#!/bin/sh", *lines, ""])
-
-
-def _begun(run: Any) -> float:
-    return float(run.job["time"])
+    done = [run for run in runs(study.folder) if run.state == "done"]
+    in_order = sorted(done, key=lambda run: float(run.job["time"]))
+    return "\n\n".join(["#!/bin/sh", *(recipe_of(run).shell for run in in_order), ""])
