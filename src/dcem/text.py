@@ -68,6 +68,12 @@ def count(value: float) -> str:
     return decimal(value, 0)
 
 
+def counted(number: int, noun: str) -> str:
+    """How many of something: `1 row`, `2,000 people`."""
+    plural = "people" if noun == "person" else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
 def p_value(p: float) -> str:
     """`p = .031`, `p < .001`."""
     return f"p {MISSING}" if isnan(p) else "p < .001" if p < 0.001 else f"p = {number(p)}"

@@ -30,8 +30,12 @@ def table(tmp_path_factory):
 
 
 def test_roles_leaks_overlap_and_times(table, inside) -> None:
-    done = inside("check", table, "--label", "outcome", "--tested", "tested", "--group", "race")
+    roles = ("--label", "outcome", "--tested", "tested", "--group", "race")
+    done = inside("check", table, *roles, "--words", "credit")
     assert done.returncode == 0
+    assert "defaulted of approved" in done.stdout
+    assert "Who is approved can be predicted" in done.stdout
+    assert "--tested tested" in done.stdout  # what is to be typed stays
     assert "'titre' may have been recorded" in done.stdout
     assert "AUC of" in done.stdout
     assert "race" in done.stdout

@@ -76,7 +76,7 @@ def test_fit_predict_next_tests(path):
 
     people.assign(ward="hospice").to_csv(folder / "odd.csv", index=False)
     result = run("predict", folder / "model", folder / "odd.csv", "-o", folder / "new" / "s.csv")
-    assert "warning: ward: 100 % of the values were never seen in training" in result.output
+    assert "warning: ward: 100 % of the values were rare or never seen" in result.output
 
     who = folder / "who.csv"
     result = run("next-tests", folder / "model", path, "--budget=40", "-o", who, "--draw-seed=1")

@@ -45,4 +45,9 @@ def test_decisions_are_written_printed_and_recorded(tmp_path, inside) -> None:
     (tmp_path / "dcem.toml").unlink()
     limits = inside("predict", "m", "a.csv", "--out", "b.csv", "--bounds", "2", cwd=tmp_path)
     assert limits.returncode == 0, limits.stderr
+    pd.DataFrame({"x": [99.0]}).to_csv(tmp_path / "one.csv", index=False)
+    lone = inside("predict", "m", "one.csv", "--out", "1.csv", "--words", "credit", cwd=tmp_path)
+    said = " ".join(lone.stdout.split())
+    assert "Scored 1 row in" in said
+    assert "It is unlike anybody approved (`like_tested` is false)" in said
     assert {"risk_low", "risk_high", "outcome_set"} <= set(pd.read_csv(tmp_path / "b.csv"))

@@ -19,7 +19,7 @@ from dcem.monitor.baseline import design
 from dcem.monitor.run import _pearson, holm, stability
 from dcem.report.from_json import read_result
 from dcem.report.to_markdown import to_markdown
-from dcem.scoring import TableModel, monitor_model
+from dcem.scoring import TableModel, fit_table, monitor_model
 from dcem.table import Roles, read_table
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import DataWarning, InputError
@@ -265,6 +265,28 @@ def test_before_results_are_in_it_is_told_who_comes(model, results):
     assert "who-comes" in keys(found)
     with pytest.raises(InputError, match="tested"):
         read_table(frame, ROLES)
+
+
+def test_tested_rows_without_a_result_count_as_tested_and_in_no_other_number(model):
+    whole = table(2500, 1)
+    late = (whole["tested"] == 1) & (np.arange(2500) % 3 == 0)
+    frames = (
+        whole.assign(y=whole["y"].mask(late)),
+        whole.assign(y=whole["y"].mask(late), tested=whole["tested"].mask(late, 0)),
+    )
+    with pytest.warns(DataWarning, match="not in yet"):
+        waiting = read_table(frames[0], model.roles_of_new, encoder=model.encoder)
+    untested = read_table(frames[1], model.roles_of_new, encoder=model.encoder)
+    found, other = monitor_model(model, waiting), monitor_model(model, untested)
+    assert found.about("tested")[0].now.value == pytest.approx(whole["tested"].mean())
+    assert "who-is-tested" not in keys(found)
+    assert "who-is-tested" in keys(other)
+    assert found.about("auc") == other.about("auc")
+    assert str(late.sum()) in found.configuration["results not in yet"]
+    with pytest.raises(InputError, match="until"):
+        read_table(frames[0], ROLES)
+    with pytest.raises(InputError, match="without a result"):
+        fit_table(waiting, start=model)
 
 
 def test_rows_of_one_day_may_be_looked_at(model):

@@ -168,6 +168,35 @@ def test_empty_labels_mean_untested_and_no_tested_column_is_needed(draw):
     assert "tested" not in roles
 
 
+@pytest.mark.parametrize("mark", ["n/a", "Not applicable", "."])
+def test_a_label_of_nobody_looked(draw, mark):
+    label = pd.Series(draw.choice(["yes", "no"], N)).where(draw.random(N) < 0.5, mark)
+    frame = pd.DataFrame({"x": draw.normal(size=N), "sepsis": label, "sex": draw.choice([1, 2], N)})
+    roles = propose_roles(frame).roles
+    assert (roles["label"], roles["untested_value"]) == ("sepsis", [mark])
+    read = read_table(frame, Roles(**roles))
+    assert read.problem.tested.tolist() == (label != mark).tolist()
+
+
+def test_who_decides(draw):
+    label = pd.Series(draw.choice(["yes", "no"], N)).where(draw.random(N) < 0.5)
+    frame = pd.DataFrame(
+        {
+            "x": draw.normal(size=N),
+            "sepsis": label,
+            "sex": draw.choice([1, 2], N),
+            "clinic": draw.choice(["north", "south"], N),
+        }
+    )
+    asked = propose_roles(frame)
+    assert "decider" not in asked.roles  # a place may be a feature
+    assert any("'clinic'" in doubt and "`decider`" in doubt for doubt in asked.doubts)
+    named = frame.rename(columns={"clinic": "judge_id"})
+    assert propose_roles(named).roles["decider"] == "judge_id"
+    few = named.assign(judge_id=[f"j{i}" for i in range(N)])
+    assert "decider" not in propose_roles(few).roles
+
+
 def test_everybody_tested_is_a_doubt(draw):
     frame = pd.DataFrame({"x": draw.normal(size=N), "class": draw.integers(0, 2, N)})
     proposal = propose_roles(frame)

@@ -202,8 +202,11 @@ def suspicious(table: UserTable) -> dict[str, str]:
     return {column.name: column.flag for column in table.columns if column.flag}
 
 
-def show_columns(table: UserTable, console: Any) -> None:
-    """Print how each column was understood, before anything is computed from it."""
+def show_columns(table: UserTable, console: Any, say: Callable[[str], str] = str) -> None:
+    """Print how each column was understood, before anything is computed from it.
+
+    `say` puts sentences into the words of a field.
+    """
     from rich.markup import escape
     from rich.table import Table as Grid
 
@@ -228,9 +231,10 @@ def show_columns(table: UserTable, console: Any) -> None:
     for column in table.columns:
         if column.flag:
             console.print(
-                f"[yellow]note:[/yellow] column {escape(repr(column.name))} may have been recorded "
-                f"after the decision to test: {escape(column.flag)}. If so, leave it out: "
-                f"--exclude {escape(shlex.quote(column.name))}"
+                f"[yellow]note:[/yellow] column {escape(repr(column.name))} "
+                f"{say('may have been recorded after the decision to test')}: "
+                f"{escape(column.flag)}. If so, leave it out: --exclude "
+                f"{escape(shlex.quote(column.name))}"
             )
 
 

@@ -55,6 +55,7 @@ def audit(
 
     from dcem.audit.run import audit_labels, audit_steps
     from dcem.report.audit import audit_document
+    from dcem.report.words import speak
     from dcem.table import read_table
 
     options.refuse_bounds(roles, bounds)
@@ -63,7 +64,7 @@ def audit(
     aside = Console(stderr=True, highlight=False)
     with aside.status("reading the table ..."):
         user_table = read_table(table, roles, query, most_rows=most_rows, random_state=seed)
-    options.show_columns(user_table, console)
+    options.show_columns(user_table, console, speak(words))
     if user_table.problem.positives_only:
         outputs.write(_of_found(user_table, max_rows, seed, show_small_cells, aside), console)
         return

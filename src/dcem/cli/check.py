@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ def check(
     table: options.Table,
     roles: dict[str, Any],
     query: options.Query = None,
+    words: options.Words = "general",
 ) -> None:
     """Is the table ready? Roles, leaks, overlap, and how long each step will take, in seconds.
 
@@ -37,12 +39,13 @@ def check(
     from dcem.app.commands import as_options
     from dcem.cli.init import show
     from dcem.compare.first_look import first_look
+    from dcem.report.words import speak
     from dcem.table import Roles, propose_roles, read_table
     from dcem.table.messages import InputError
     from dcem.table.settings import find_settings
 
     console, aside = Console(highlight=False), Console(stderr=True, highlight=False)
-    proposed = "label" not in roles
+    say, proposed = speak(words), "label" not in roles
     if proposed:
         with aside.status(f"looking at {table} ..."):
             proposal = propose_roles(table, query, **roles)
@@ -54,16 +57,17 @@ def check(
         console.print()
     with aside.status("reading the table ..."):
         read = read_table(table, Roles(**roles), query)
-    options.show_columns(read, console)
+    options.show_columns(read, console, say)
     if not read.leaks:
         after = "somebody was found" if read.problem.positives_only else "the decision to test"
-        console.print(f"No feature looks as if it had been recorded after {after}.")
+        console.print(say(f"No feature looks as if it had been recorded after {after}."))
     console.print()
-    console.print(read.problem.summary(small_cells=False), markup=False)
+    say = speak(words, read.problem.group_names)
+    console.print(read.problem.summary(small_cells=False, say=say), markup=False)
     with aside.status("looking at a few thousand rows ..."):
         look = first_look(read.problem)
     if not read.problem.positives_only:
-        _show_overlap(look, console)
+        _show_overlap(look, console, say)
     config = context.params.get("config")
     given = {**roles, "query": query}
     if not proposed and (config or find_settings(table)):
@@ -71,32 +75,35 @@ def check(
     _show_times(look, shlex.join(as_options(given)), table, console)
 
 
-def _show_overlap(look: FirstLook, console: Any) -> None:
+def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> None:
     from rich.markup import escape
 
     from dcem.text import number, percent
 
     console.print()
     if not look.overlap:
-        console.print("Everybody is tested, or nobody: there is no overlap to look at.")
+        console.print(say("Everybody is tested, or nobody: there is no overlap to look at."))
         return
     console.print(
-        f"Who is tested can be predicted with an AUC of {number(look.predictable, 2)} "
-        f"(a quick model of {look.rows:,} rows; .5: by chance alone)."
+        say(
+            f"Who is tested can be predicted with an AUC of {number(look.predictable, 2)} "
+            f"(a quick model of {look.rows:,} rows; .5: by chance alone)."
+        )
     )
     for name, one in look.overlap.items():
         if name in look.too_few:
             continue
         if one.reason:
-            console.print(f"[yellow]overlap, {escape(name)}:[/yellow] {escape(one.reason)}")
+            console.print(f"[yellow]overlap, {escape(name)}:[/yellow] {escape(say(one.reason))}")
         elif not one.complete:
-            console.print(
-                f"[yellow]overlap, {escape(name)}:[/yellow] the tests speak for "
-                f"{percent(one.reach)} of the people; the others are like nobody tested."
+            reach = (
+                f"the tests speak for {percent(one.reach)} of the people; the others are like "
+                "nobody tested."
             )
+            console.print(f"[yellow]overlap, {escape(name)}:[/yellow] {say(reach)}")
     asked = [one for name, one in look.overlap.items() if name not in look.too_few]
     if all(one.complete for one in asked):
-        console.print("Overlap: the tested seem to speak for everybody.")
+        console.print(say("Overlap: the tested seem to speak for everybody."))
     if look.too_few:
         few = ", ".join(look.too_few)
         console.print(f"Too few of them among these rows to say more: {escape(few)}.")

@@ -83,6 +83,7 @@ def compare(
     from dcem.methods.registry import require_libraries
     from dcem.report.compare import compare_document
     from dcem.report.found_comparison import found_comparison_document
+    from dcem.report.words import speak
     from dcem.table import read_table
     from dcem.table.write import csv_text
 
@@ -105,9 +106,10 @@ def compare(
         be_ready(table)
     with console.status(f"reading {table} ..."):
         read = read_table(table, roles, query, most_rows=most_rows, random_state=seed)
-    options.show_columns(read, console)
+    say = speak(words, read.problem.group_names)
+    options.show_columns(read, console, say)
     console.print()
-    console.print(read.problem.summary(small_cells=False), markup=False)
+    console.print(read.problem.summary(small_cells=False, say=say), markup=False)
     console.print()
     used = min(len(read.problem), max_rows or len(read.problem))
     aside = Console(stderr=True, highlight=False)

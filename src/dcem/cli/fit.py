@@ -106,10 +106,10 @@ def fit(
     from dcem.scoring.model import AUTO
     from dcem.table import read_table
     from dcem.table.messages import InputError
-    from dcem.text import duration
+    from dcem.text import counted, duration
 
     console = Console(highlight=False)
-    speak(words)  # refuses words it does not know
+    say = speak(words)  # refuses words it does not know
     options.refuse_bounds(roles, bounds)
     if bounds is not None:
         check_strength(bounds)
@@ -133,9 +133,10 @@ def fit(
         )
     if bounds is not None:
         require_learnable(read.problem)
-    options.show_columns(read, console)
+    options.show_columns(read, console, say)
     console.print()
-    console.print(read.problem.summary(small_cells=False), markup=False)
+    named = speak(words, read.problem.group_names)
+    console.print(read.problem.summary(small_cells=False, say=named), markup=False)
     console.print()
     started = time.perf_counter()
     place = find_comparison(read, comparison, table.parent, out.parent)
@@ -145,7 +146,8 @@ def fit(
         console.print(f"Starting from {start_from}, a model of {start.source.name}.")
         if (chance := read.problem.testing_probability) is not None:
             new = int((read.problem.tested & (chance < 1)).sum())
-            console.print(f"Tests that it has not seen, drawn with known probabilities: {new:,}.")
+            new_tests = "Tests that it has not seen, drawn with known probabilities"
+            console.print(f"{say(new_tests)}: {new:,}.")
     elif method == AUTO:
         chosen = choice_for(read, place)
         method = chosen.method
@@ -154,7 +156,7 @@ def fit(
         require_no_record(method)
     parts = ""
     if "n_members" in METHODS[method].__dataclass_fields__:
-        parts = ", 1 member" if members == 1 else f", {members} members"
+        parts = f", {counted(members, 'member')}"
     if replaces:
         console.print(f"{out} holds a model already: the new one will replace it.", soft_wrap=True)
     console.print(f"Fitting {method}{parts}, {len(read.problem.feature_names)} features.")
@@ -166,14 +168,14 @@ def fit(
             model = fit_all_rows(table, read, method, learner=learner, query=query, **how)
         else:
             model = fit_table(read, chosen, learner=learner, start=start, **how)
-    with console.status("asking what drives its score, and testing ..."):
+    with console.status(say("asking what drives its score, and testing ...")):
         model = model.explained(read, seed)
     if bounds is not None:
-        with console.status("learning the limits of each person's risk ..."):
+        with console.status(say("learning the limits of each person's risk ...")):
             model = with_bounds(model, read, bounds, seed)
     judged = _saved(place) if place else None
     if judge and not (judged and model.judged_by(judged)):
-        console.print(f"Judging {model.name} on people that it is not fitted to.")
+        console.print(f"Judging {model.name} {say('on people that it is not fitted to')}.")
         how = {"members": members, "random_state": seed, "data": options.describe(read)}
         rows = min(len(read.problem), MAX_ROWS)
         if read.problem.positives_only:
@@ -188,7 +190,7 @@ def fit(
     console.print(f"Fitted in {duration(time.perf_counter() - started)}. {where}:")
     console.print(f"  {out}", style="bold", soft_wrap=True)
     console.print(f"  read {out / 'MODEL_CARD.html'}", soft_wrap=True)
-    console.print(f"  score people with: dcem predict {out} TABLE", soft_wrap=True)
+    console.print(f"  {say('score people with')}: dcem predict {out} TABLE", soft_wrap=True)
     if not (judged and model.judged_by(judged)):
         console.print(
             "  Its card says nothing of how good it is: add --judge, or first run: "

@@ -33,6 +33,7 @@ def next_tests(
         ),
     ] = None,
     query: options.Query = None,
+    words: options.Words = "general",
 ) -> None:
     """Give everybody untested a probability of being tested next, and say why.
 
@@ -45,10 +46,11 @@ def next_tests(
     from rich.markup import escape
     from rich.table import Table
 
+    from dcem.report.words import speak
     from dcem.scoring import TableModel, next_tests
     from dcem.table.write import require_output, write_frame
 
-    console = Console(highlight=False)
+    console, say = Console(highlight=False), speak(words)
     require_output(out, table)
     fitted = TableModel.load(model)
     with console.status("reading ...") as status:
@@ -65,14 +67,16 @@ def next_tests(
     write_frame(people, out)
     for note in found.notes:
         console.print("[yellow]note:[/yellow]", escape(note), soft_wrap=True)
+    chance = people["probability"]
     console.print(
-        f"{len(people):,} of {found.rows:,} rows are untested; {people['probability'].sum():,.0f} "
-        f"tests, probabilities from {people['probability'].min():.2g} to "
-        f"{people['probability'].max():.2g}."
+        say(
+            f"{len(people):,} of {found.rows:,} rows are untested; {chance.sum():,.0f} tests, "
+            f"probabilities from {chance.min():.2g} to {chance.max():.2g}."
+        )
     )
     grid = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("group", "untested", "expected tests", "of them"):
-        grid.add_column(heading, justify="left" if heading == "group" else "right")
+        grid.add_column(say(heading), justify="left" if heading == "group" else "right")
     for name, (untested, expected) in zip(
         found.by_group.index, found.by_group.to_numpy(), strict=True
     ):

@@ -11,7 +11,7 @@ import typer
 from dcem.cli import _table_options as options
 from dcem.cli._progress import counting
 from dcem.table.roles import LIST, WILDCARDS, spelled_out
-from dcem.text import percent
+from dcem.text import counted, percent
 
 
 def predict(
@@ -48,6 +48,7 @@ def predict(
     ] = None,
     bounds: options.Bounds = None,
     query: options.Query = None,
+    words: options.Words = "general",
     backend: Annotated[
         str, typer.Option(help="Where a folder of Parquet files is scored: local or ray.")
     ] = "local",
@@ -69,12 +70,13 @@ def predict(
     from rich.markup import escape
 
     from dcem.files import write_text
+    from dcem.report.words import speak
     from dcem.scoring import TableModel, predict_file, predict_folder
     from dcem.scoring.decisions import Rule
     from dcem.table import read_header
     from dcem.table.messages import InputError
 
-    console = Console(highlight=False)
+    console, say = Console(highlight=False), speak(words)
     rule = None
     if threshold is not None or capacity is not None:
         rule = Rule(threshold, capacity)
@@ -101,22 +103,24 @@ def predict(
     seconds = time.perf_counter() - started
     rows, unlike = done.rows, done.unlike_tested
     console.print(
-        f"Scored {rows:,} rows in {seconds:.1f} seconds ({rows / seconds:,.0f} per second)."
+        f"Scored {counted(rows, 'row')} in {seconds:.1f} seconds "
+        f"({rows / seconds:,.0f} per second)."
     )
     for note in done.notes:
         console.print("[yellow]warning:[/yellow]", escape(note), soft_wrap=True)
     whom = "it was fitted to" if fitted.roles.no_record else "tested"
     if unlike:
+        some = f"{unlike:,} of them ({percent(unlike / rows)}) are" if rows > 1 else "It is"
+        theirs = "their scores are" if rows > 1 else "its score is"
         console.print(
-            f"{unlike:,} of them ({percent(unlike / rows)}) are unlike anybody {whom} "
-            "(`like_tested` is false): their scores are extrapolation."
+            say(f"{some} unlike anybody {whom} (`like_tested` is false): {theirs} extrapolation.")
         )
     if fitted.roles.no_record:
-        console.print(
+        ranks = (
             f"`{fitted.score_name}` ranks people by risk; it is not a probability of the outcome: "
-            "nobody recorded who was tested.",
-            soft_wrap=True,
+            "nobody recorded who was tested."
         )
+        console.print(say(ranks), soft_wrap=True)
     console.print(f"  {out}", style="bold", soft_wrap=True)
     if done.decisions is not None:
         told: dict[str, Any] = {"table": table.name, "score": fitted.score_name}

@@ -60,12 +60,12 @@ def late_results(problem: SelectiveLabels) -> LateResults | None:
     twenty periods and in none before them. It may as well be that testing stopped: the table cannot
     tell, and whoever knows how long results take can.
     """
-    if problem.time is None or problem.tested.all():
+    if problem.time is None or problem.sent.all():
         return None
     code, starts = periods(problem, FINE, LEAST_FINE)
     if len(starts) < FINE // 2:
         return None
-    people, tested = People.of(problem), problem.tested.astype(float)
+    people, tested = People.of(problem), problem.sent.astype(float)
     rate = np.bincount(code, tested) / np.bincount(code)
     best = None
     for last in range(1, min(LAST, len(starts) // 3) + 1):

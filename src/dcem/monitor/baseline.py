@@ -204,7 +204,7 @@ def rates(problem: SelectiveLabels, evaluator: Evaluator) -> dict[str, dict[str,
         # a share with its interval tells how many it is of, and what is left for a small group
         few = any(of_groups) if group else bool(of_all)
         for rate, yes, of in (
-            ("tested", problem.tested, mine),
+            ("tested", problem.sent, mine),
             ("positive", problem.y_obs == 1, mine & problem.tested),
         ):
             found[rate][name] = WITHHELD if few else people.proportion(yes, of)

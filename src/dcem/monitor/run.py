@@ -157,13 +157,23 @@ def watch(
             "fitted to": f"{then.rows:,} rows"
             + (f", {then.period[0]} to {then.period[1]}" if then.period else ""),
             "seed": str(random_state),
-        },
+        }
+        | _awaited(new.problem),
         data=dict(data or {}),
     )
     stated = frozenset(one.group or EVERYBODY for one in problem.known_prevalence)
     if then.stated != said(problem.known_prevalence):
         stated = frozenset()
     return conclude(found, then, judge.lacking(target), stated)
+
+
+def _awaited(problem: SelectiveLabels) -> dict[str, str]:
+    """What the page says of tests whose results are not in yet."""
+    if problem.awaited is None or not problem.awaited.any():
+        return {}
+    rows = int(problem.awaited.sum())
+    some = f"fewer than {THRESHOLD}" if rows < THRESHOLD else f"{rows:,}"
+    return {"results not in yet": f"{some} rows, which count as tested and in no other number"}
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
@@ -252,7 +262,7 @@ def _tested(then: Baseline, new: NewRows, now: Mapping[str, Estimate]) -> list[C
         mine = np.ones(len(problem)) if name == EVERYBODY else _members(problem, name)
         if name != EVERYBODY and name not in then.groups:
             continue
-        change = people.mean(problem.tested - expected, mine)
+        change = people.mean(problem.sent - expected, mine)
         slope = np.average(slopes, axis=0, weights=people.weight * mine)
         doubt = np.sqrt(max(float(slope @ then.covariance @ slope), 0.0))
         difference = people.interval(change.plus([doubt]))

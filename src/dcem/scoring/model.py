@@ -40,7 +40,7 @@ from dcem.saving.folder import (
 from dcem.table import Encoder, Roles, Source, UserTable
 from dcem.table.checks import InputError, notice
 from dcem.table.encoder import OTHER
-from dcem.text import percent
+from dcem.text import counted, percent
 
 AUTO = "auto"  # the method by the rule of `dcem.methods.choosing`
 EXPLAINED_ROWS = 50_000  # rows that a model is explained by and remembers
@@ -188,11 +188,14 @@ class TableModel:
             counts.append(max(0, int(gap) - strange))
         return np.array(counts)
 
-    def strange_columns(self, unread: np.ndarray, empty: np.ndarray, rows: int) -> tuple[str, ...]:
+    def strange_columns(
+        self, unread: np.ndarray, empty: np.ndarray, rows: int, *, singly: bool = False
+    ) -> tuple[str, ...]:
         """A sentence for each column with many cells that are empty or could not be told.
 
         `unread [columns]` and `empty [columns]` are such cells among `rows`. What counts is how
-        many more there are now than in training, where rare levels were `(other)` too.
+        many more there are now than in training, where rare levels were `(other)` too; a category
+        that has no such place is also told of `singly`, however few of its values are unknown.
         """
         usual = dict(
             zip(self.encoder.feature_names, self.estimator.preprocessor_.mean, strict=True)
@@ -216,12 +219,15 @@ class TableModel:
                     notes.append(
                         f"{encoding.name}: {cells:,} cells are {problem}, counted as missing."
                     )
-            elif encoding.levels and share - usual.get(f"{encoding.name}={OTHER}", 0.0) > STRANGE:
-                seen = "rare or never seen" if encoding.other else "never seen"
-                counted = "other" if encoding.other else "none of the known levels"
+                continue
+            much = share - usual.get(f"{encoding.name}={OTHER}", 0.0) > STRANGE
+            if encoding.levels and (much or (singly and cells and not encoding.other)):
+                many = f"{percent(share)} of the values were"
+                if not much:
+                    many = f"{counted(cells, 'value')} {'was' if cells == 1 else 'were'}"
+                as_what = "other" if encoding.other else "none of the known levels"
                 notes.append(
-                    f"{encoding.name}: {percent(share)} of the values were {seen} in training, "
-                    f"counted as {counted}."
+                    f"{encoding.name}: {many} rare or never seen in training, counted as {as_what}."
                 )
         return tuple(notes)
 
@@ -403,6 +409,12 @@ def fit_table(
     """
     usual = missing_shares(table)
     if start is not None:
+        waiting = table.problem.awaited
+        if waiting is not None and waiting.any():
+            raise InputError(
+                f"{counted(int(waiting.sum()), 'row')} tested, without a result yet. To learn from "
+                "a table, fill results in, or leave these rows out (`until`)."
+            )
         for note in start.strange_cells(table):
             notice(note)
         estimator = start.estimator.refit(

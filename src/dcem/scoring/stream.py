@@ -146,7 +146,7 @@ class Tally:
 
     def told(self, model: TableModel) -> Predicted:
         """The same in words."""
-        notes = model.strange_columns(self.cells[0], self.cells[1], self.rows)
+        notes = model.strange_columns(self.cells[0], self.cells[1], self.rows, singly=True)
         if self.unscored:
             notes += (
                 f"{self.unscored:,} rows (the first in row {self.first:,}, counted from 0) have no "

@@ -47,6 +47,14 @@ GROUPS = {  # in this order
     "disability": re.compile(r"(^|_)(disab\w+|behinderung)"),
     "age": re.compile(r"(^|_)(age(_?(group|band|cat\w*|bracket|class))?|alter(sgruppe)?)(_|$)"),
 }
+DECIDER = re.compile(  # somebody who decides
+    r"(^|_)(decider|officer|judge|physician|clinician|doctor|examiner|inspector|underwriter|provider"
+    r"|prescriber|caseworker|reviewer|arzt|ärztin|richter|richterin|sachbearbeiter)(_|$)"
+)
+PLACE = re.compile(  # where it may be decided
+    r"(^|_)(clinic|hospital|site|cent(er|re)|branch|precinct|station|court|department|facility"
+    r"|klinik|krankenhaus|filiale|standort)(_|$)"
+)
 PERSON = re.compile(
     r"(^|_)(patient(en|in)?|person(en)?|subject|participant|member|client|customer|applicant|individual"
     r"|resident|defendant|driver|student|borrower|mrn|seqn|pat|pt|pid|nhs)(_|$)|^id$"
@@ -167,7 +175,9 @@ def _value_where_not(column: Seen, yes_no: Sequence[Seen]) -> str | None:
 def _as_label(column: Seen, in_place: str | None = None) -> Candidate | None:
     """The column as a label, rated by its name and its values; one may stand for no test."""
     untested = tuple(
-        v for v in column.text.values if v == in_place or v.casefold() in outcome.NOT_DONE
+        v
+        for v in column.text.values
+        if v == in_place or v.casefold() in outcome.NOT_DONE | outcome.NULL
     )
     results = [v for v in column.text.values if v not in untested]
     looked = column.text.take(np.array([v not in untested for v in column.text.values]), False)

@@ -274,11 +274,13 @@ def resolve_tested(
     label_name: str = "y",
     tested_name: str = "tested",
     labels: pd.Index | None = None,
+    waiting: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels [n] with NaN where nobody looked, and who was tested [n].
 
     Without `tested`, a missing label means that nobody looked. With it, an untested row may hold
-    NaN or an imputed 0, both of which become NaN; a 1 there contradicts itself.
+    NaN or an imputed 0, both of which become NaN; a 1 there contradicts itself. A tested row needs
+    its result; if it may be `waiting` for it, it counts as untested until then.
     """
     y = check_binary(y, label_name, labels=labels, missing="missing where nobody tested")
     if tested is None:
@@ -300,12 +302,20 @@ def resolve_tested(
             "tested; if the label is the truth from elsewhere, keep it apart from the table."
         )
     absent = looked & np.isnan(y)
-    if absent.any():
+    if absent.any() and not waiting:
         raise InputError(
             f"Label {label_name!r} is missing although {tested_name!r} is 1 in "
             f"{rows_text(absent, labels)}. A tested row needs its result, 0 or 1. Fill it in, or "
-            f"set {tested_name!r} to 0 where no result exists."
+            f"set {tested_name!r} to 0 where no result exists; if results are not in yet, leave "
+            "out the rows since then (`until`)."
         )
+    if absent.any():
+        notice(
+            f"Label {label_name!r} is missing although {tested_name!r} is 1 in "
+            f"{rows_text(absent, labels)}: results that are not in yet. These rows count as tested "
+            "where it is asked who is tested, and as untested in all else."
+        )
+        looked = looked & ~absent
     if looked.all():
         notice(
             f"Everybody is tested ({tested_name!r} is 1 in all {len(y)} rows): no label is "

@@ -7,7 +7,7 @@ of `dcem.tasks`) that only evaluation and the oracle receive: what is not here c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ _COLUMNS: dict[str, Any] = {
     "row": np.int64,
     **dict.fromkeys(_PARTS),
     "decider": np.int64,
+    "awaited": bool,
 }
 
 
@@ -95,6 +96,9 @@ class SelectiveLabels:
         Features that drive who is tested and have nothing to do with the outcome.
     time
         When it was decided whether to test [n], `datetime64` or numbers; or None.
+    awaited
+        Rows that were tested and whose result is not in yet [n], or None; not among `tested`. Only
+        where a model is watched.
     """
 
     X: np.ndarray
@@ -115,6 +119,7 @@ class SelectiveLabels:
     positives_only: bool = False
     testing_only: tuple[str, ...] = ()
     time: np.ndarray | None = None
+    awaited: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         for name in ("feature_names", "group_names", "decider_names"):
@@ -204,7 +209,8 @@ class SelectiveLabels:
         testing_only
             Features that drive who is tested and have nothing to do with the outcome.
         to_learn
-            Whether both classes must have been seen; not needed where a model is only watched.
+            Whether both classes must have been seen, and all results be in; not needed where a
+            model is only watched.
         feature_names
             If `X` has no column names of its own.
         group_names
@@ -229,8 +235,16 @@ class SelectiveLabels:
             y_obs, looked = resolve_found(y, others, label_name=called["label"], labels=labels)
         else:
             y_obs, looked = checks.resolve_tested(
-                y, tested, label_name=called["label"], tested_name=called["tested"], labels=labels
+                y,
+                tested,
+                label_name=called["label"],
+                tested_name=called["tested"],
+                labels=labels,
+                waiting=not to_learn,
             )
+        awaited = None
+        if not (to_learn or tested is None or positives_only):
+            awaited = checks.check_binary(tested, called["tested"]).astype(bool) & ~looked
         levels: tuple[str, ...] = ("all",)
         codes = np.zeros(len(table), np.int64)
         if group is not None:
@@ -263,6 +277,7 @@ class SelectiveLabels:
             X=table,
             y_obs=y_obs,
             tested=looked,
+            awaited=awaited,
             group=codes,
             feature_names=feature_names,
             group_names=levels,
@@ -367,6 +382,11 @@ class SelectiveLabels:
         return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     @property
+    def sent(self) -> np.ndarray:
+        """Who was tested [n], with those whose result is not in yet."""
+        return self.tested if self.awaited is None else self.tested | self.awaited
+
+    @property
     def n_groups(self) -> int:
         """Number of group levels, empty ones included."""
         return len(self.group_names)
@@ -436,9 +456,14 @@ class SelectiveLabels:
         found = summary.counts(self)
         return found if small_cells else summary.without_small_cells(self, found).iloc[:-1]
 
-    def summary(self, most: int = 20, *, small_cells: bool = True) -> str:
-        """Sizes, who is tested, what was found; at most `most` groups, or without small cells."""
-        return summary.of(self, most, small_cells=small_cells)
+    def summary(
+        self, most: int = 20, *, small_cells: bool = True, say: Callable[[str], str] = str
+    ) -> str:
+        """Sizes, who is tested, what was found; at most `most` groups, or without small cells.
+
+        `say` puts a phrase into the words of a field (`dcem.report.words.speak`).
+        """
+        return summary.of(self, most, small_cells=small_cells, say=say)
 
     def __repr__(self) -> str:
         return summary.in_short(self)

@@ -196,9 +196,13 @@ def _read(
         label = np.where(label == 1, 1.0, 0.0)
     with warnings.catch_warnings():  # what there is to say is said by the problem below
         warnings.simplefilter("ignore", DataWarning)
-        looked = checks.resolve_tested(label, tested, label_name=roles.label, tested_name=decision)[
-            1
-        ]
+        _, looked = checks.resolve_tested(
+            label,
+            tested,
+            label_name=roles.label,
+            tested_name=decision,
+            waiting=known is not None,
+        )
     chance = _numbers(table, roles.testing_probability, roles)
     if listed is not None:
         chance = design.probabilities(listed, table, roles, looked)

@@ -19,7 +19,7 @@ from dcem.table.roles import Roles, split_where_known
 
 # Values that often mean "nobody looked", for a hint.
 NOT_DONE = {
-    *("none", "not done", "not tested", "untested", "unknown", "not measured"),
+    *("none", "not done", "not tested", "untested", "unknown", "not measured", "not applicable"),
     *("not ordered", "not performed", "not searched", "not screened", "not approved"),
     *("nicht gemessen", "nicht getestet", "nicht durchgeführt", "nicht untersucht"),
 }

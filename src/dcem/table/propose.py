@@ -20,11 +20,13 @@ from dcem.table import values
 from dcem.table.addresses import located
 from dcem.table.candidates import (
     AFTER,
+    DECIDER,
     FEW,
     GROUPS,
     MARKS,
     PERHAPS_AFTER,
     PERSON,
+    PLACE,
     ROW,
     TESTED,
     WEIGHT,
@@ -40,6 +42,7 @@ from dcem.table.roles import Roles, spelled_out
 SAMPLE_ROWS = 50_000
 MOST_GROUPS = 20
 SHOWN = 6  # names in a doubt
+ENOUGH_ROWS = 30  # of a decider, to be compared with others
 
 
 @dataclass(frozen=True)
@@ -307,8 +310,37 @@ def _named(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Suggest
             found.append(Suggestion("testing_probability", column.name, reason))
         elif WEIGHT.search(column.words):
             found.append(Suggestion("weight", column.name, "Named like the weight of a row."))
-    once = {one.role: one for one in reversed(found)}
-    return list(once.values()), []
+    deciders, doubts = _deciders(seen, known)
+    once = {one.role: one for one in reversed(found + deciders)}
+    return list(once.values()), doubts
+
+
+def _deciders(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Suggestion], list[str]]:
+    """Who decided: somebody by name is proposed, a place may as well be a feature."""
+    if "decider" in known:
+        return [], []
+    who, where = (
+        [c for c in seen if pattern.search(c.words) and _comes_again(c)]
+        for pattern in (DECIDER, PLACE)
+    )
+    found = [
+        Suggestion(
+            "decider", c.name, f"Named like who decides; {len(c.text.values):,} of them come again."
+        )
+        for c in who[:1]
+    ]
+    asked = [*who[1:], *where]
+    if not asked:
+        return found, []
+    return found, [
+        f"Is it decided by {_names(asked)} who is tested? If chance says to whom people come, name "
+        "it as `decider`; otherwise it is a feature."
+    ]
+
+
+def _comes_again(column: Seen) -> bool:
+    """Whether at least two of its values have enough rows to be compared."""
+    return bool((column.text.counts() >= ENOUGH_ROWS).sum() > 1)
 
 
 def _left_out(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from dcem.table.disclosure import few_people, hide_groups
-from dcem.text import percent
+from dcem.text import counted, percent
 
 if TYPE_CHECKING:
     from dcem.table.labels import SelectiveLabels
@@ -30,33 +31,38 @@ def counts(problem: SelectiveLabels) -> pd.DataFrame:
     )
 
 
-def of(problem: SelectiveLabels, most: int, *, small_cells: bool) -> str:
+def of(
+    problem: SelectiveLabels, most: int, *, small_cells: bool, say: Callable[[str], str] = str
+) -> str:
     """A line on all, and one per group, at most `most`; or without small cells."""
-    people = "" if problem.id is None else f" of {_count(len(np.unique(problem.person)), 'person')}"
+    people = (
+        "" if problem.id is None else f" of {counted(len(np.unique(problem.person)), 'person')}"
+    )
     gaps = int(np.isnan(problem.X).any(axis=0).sum())
     lines = [
-        f"{_count(len(problem), 'row')}{people}, {_count(len(problem.feature_names), 'feature')}"
+        say(f"{counted(len(problem), 'row')}{people}, ")
+        + counted(len(problem.feature_names), "feature")
         + (f" ({gaps} with missing values)" if gaps else "")
         + (", weighted" if problem.weight is not None else "")
     ]
-    counted = counts(problem)
-    shown = pd.concat([counted, counted.sum().to_frame("all").T])
+    each = counts(problem)
+    shown = pd.concat([each, each.sum().to_frame("all").T])
     if not small_cells:
-        shown = without_small_cells(problem, counted)
+        shown = without_small_cells(problem, each)
     first = range(min(most, problem.n_groups)) if problem.n_groups > 1 else ()
     shown = shown.iloc[[*first, -1]]
     width = max(len("group"), *(len(str(name)) for name in shown.index))
-    rows = [("group", "rows", "tested", "positive of tested")]
-    if problem.positives_only:
-        rows = [("group", "rows", "found positive", "")]
+    heads = ("found positive", "") if problem.positives_only else ("tested", "positive of tested")
+    rows = [("group", "rows", *map(say, heads))]
+    wide = max(18, *map(len, rows[0]))
     for name, n, tested, positive in shown.itertuples():
         of_tested = "" if problem.positives_only else _part(positive, tested)
         rows.append((name, _number(n), _part(tested, n), of_tested))
-    lines += [f"{a:<{width}}  {b:>10}  {c:>18}  {d:>18}".rstrip() for a, b, c, d in rows]
+    lines += [f"{a:<{width}}  {b:>10}  {c:>{wide}}  {d:>{wide}}".rstrip() for a, b, c, d in rows]
     if problem.n_groups > most:
         lines.insert(-1, f"... and {problem.n_groups - most} more groups")
     if problem.positives_only:
-        lines.append("There is no record of testing: of everybody not found nothing is known.")
+        lines.append(say("There is no record of testing: of everybody not found nothing is known."))
     return "\n".join(lines)
 
 
@@ -68,8 +74,8 @@ def in_short(problem: SelectiveLabels) -> str:
     if problem.positives_only:
         known = f"found positive {_part(positive, len(problem))}, no record of testing"
     return (
-        f"SelectiveLabels({_count(len(problem), 'row')}, "
-        f"{_count(len(problem.feature_names), 'feature')}, {known}, groups: {groups})"
+        f"SelectiveLabels({counted(len(problem), 'row')}, "
+        f"{counted(len(problem.feature_names), 'feature')}, {known}, groups: {groups})"
     )
 
 
@@ -88,8 +94,3 @@ def _part(some: int | str, whole: int | str) -> str:
 
 def _number(count: int | str) -> str:
     return count if isinstance(count, str) else f"{count:,}"
-
-
-def _count(number: int, noun: str) -> str:
-    plural = "people" if noun == "person" else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
