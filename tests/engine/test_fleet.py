@@ -18,7 +18,12 @@ def make_rows(n: int, networks: int | None, dtype=torch.float64) -> Rows:
     noise = torch.rand(*shape, generator=generator, dtype=torch.float64)
     target = (noise < torch.sigmoid(2 * X[..., 0] - X[..., 1] ** 2)).double()
     weight = torch.rand(*shape, generator=generator, dtype=torch.float64)
-    return Rows(X, {"target": target, "weight": weight}).to("cpu", dtype)
+    return on("cpu", Rows(X, {"target": target, "weight": weight}), dtype)
+
+
+def on(device: str, rows: Rows, dtype=torch.float64) -> Rows:
+    columns = {name: column.to(device, dtype) for name, column in rows.columns.items()}
+    return Rows(rows.X.to(device, dtype), columns)
 
 
 def row_of(rows: Rows, m: int) -> Rows:
@@ -122,7 +127,8 @@ def test_a_captured_graph_trains_like_the_cpu():
     architecture = MLP(4, (8, 8))
     fleet = Fleet.initial(architecture, SEEDS, device="cuda", dtype=torch.float64)
     objective = supervised(architecture, cross_entropy)
-    trainer = Trainer(fleet, rows.to("cuda"), objective, Adam(3e-3), batch_size=64, seeds=SEEDS)
+    on_cuda = on("cuda", rows)
+    trainer = Trainer(fleet, on_cuda, objective, Adam(3e-3), batch_size=64, seeds=SEEDS)
     trainer.run(STEPS)
     assert trainer.steps_done == STEPS
     torch.testing.assert_close(fleet.flat.cpu(), on_cpu.flat, rtol=0, atol=1e-9)

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from dcem.engine import MLP, fused
-from dcem.engine.mlp import BLOCK_ROWS, _Blocked
+from dcem.engine.architectures import BLOCK_ROWS, _Blocked
 
 
 def plain_module(sizes: tuple[int, ...]) -> nn.Sequential:

@@ -23,7 +23,7 @@ from dcem.engine import (
     resolve_device,
     supervised,
 )
-from dcem.engine.losses import weighted_mean
+from dcem.engine.fleet import weighted_mean
 
 SEEDS = [1, 2]
 
@@ -125,16 +125,17 @@ def test_cross_entropy_is_torchs_and_so_is_its_gradient():
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, MemoryError])
 def test_a_fleet_too_large_is_split_and_says_so(error):
-    sizes = []
+    sizes, trained = [], []
 
     def run(items):
         sizes.append(len(items))
         if len(items) > 3:
             raise error("no room")
-        return [item * 10 for item in items]
+        trained.extend(items)
 
     with pytest.warns(RuntimeWarning, match="networks does not fit") as said:
-        assert in_chunks(run, list(range(11))) == [i * 10 for i in range(11)]
+        in_chunks(run, list(range(11)))
+    assert trained == list(range(11))
     assert [str(one.message).split()[3] for one in said] == ["11", "6", "5"]
     assert sum(size for size in sizes if size <= 3) == 11
 
@@ -159,10 +160,11 @@ def test_what_does_not_fit_alone_raises_and_other_errors_do_at_once():
 
 
 def test_a_limit_cuts_without_a_warning():
+    sizes = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        cut = in_chunks(lambda items: [len(items)] * len(items), list(range(7)), limit=3)
-    assert cut == [3, 3, 3, 3, 3, 3, 1]
+        in_chunks(lambda items: sizes.append(len(items)), list(range(7)), limit=3)
+    assert sizes == [3, 3, 1]
 
 
 # -- checkpoints ------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from dcem import load_model, methods
-from dcem.methods.published_choices import PropensitySettings
+from dcem.methods.registry import PropensitySettings
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import DataWarning
 

@@ -19,8 +19,8 @@ from dcem import methods
 from dcem.estimation import SelectiveKFold, scorer
 from dcem.learners import LEARNERS
 from dcem.methods.fitting import prepare
-from dcem.methods.learning import propensities
 from dcem.methods.registry import takes_learners
+from dcem.methods.weighting import propensities
 from dcem.saving import ModelFileError, load_model
 from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels

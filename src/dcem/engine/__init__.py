@@ -16,12 +16,9 @@ The engine knows rows, weights and losses. What the rows mean is for `dcem.metho
     fleet.predict(X)          # [3, N], the probability of class 1
 """
 
-from dcem.engine.architectures import FromModule
-from dcem.engine.fit import Patience, Replay, Trainer, supervised, train
-from dcem.engine.fleet import Fleet, Rows, in_chunks, resolve_device
-from dcem.engine.losses import cross_entropy
-from dcem.engine.mlp import MLP
-from dcem.engine.optimizers import SGD, Adam
+from dcem.engine.architectures import MLP, FromModule
+from dcem.engine.fit import SGD, Adam, Patience, Replay, Trainer, supervised, train
+from dcem.engine.fleet import Fleet, Rows, cross_entropy, in_chunks, resolve_device
 
 __all__ = [
     "MLP",

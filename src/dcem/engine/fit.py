@@ -1,4 +1,4 @@
-"""The training loop of a fleet: one step for all networks, repeated; batches; early stopping.
+"""The training loop of a fleet: one step for all networks; batches; optimisers; early stopping.
 
 An *objective* maps parameters `[M, P]` and rows to one loss per network `[M]`. The sum of the
 losses is differentiated once: since network m appears in loss m alone, that gives every network its
@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from dcem.engine.fleet import Architecture, Fleet, Rows
-from dcem.engine.optimizers import Optimizer
 
 Objective = Callable[[Tensor, Rows], Tensor]
 Loss = Callable[[Tensor, Rows], Tensor]
@@ -77,6 +76,92 @@ class Batches:
             self._generators, state["batches.generators"].cpu(), strict=True
         ):
             generator.set_state(saved.clone())  # a view into the stack would crash torch
+
+
+class Optimizer:
+    """Moves stacked parameters `[M, P]` in place: `bind` once, then `update` step by step.
+
+    The updates are those of `torch.optim` (weight decay is an L2 term in the gradient, as in Adam,
+    not AdamW). State lives in tensors that never move, so that a captured CUDA graph can replay the
+    step; `reset` starts anew without moving them.
+    """
+
+    state: dict[str, Tensor]
+
+    def __init__(self, learning_rate: float = 1e-3, *, weight_decay: float = 0.0):
+        self.learning_rate, self.weight_decay = learning_rate, weight_decay
+
+    def bind(self, flat: Tensor) -> None:
+        """Make the state for these parameters."""
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """Forget the past, in place."""
+        for name, tensor in self.state.items():
+            tensor.fill_(1.0 if name.startswith("power") else 0.0)
+
+    def update(self, flat: Tensor, grad: Tensor) -> None:
+        """One step, in place."""
+        raise NotImplementedError
+
+    def _decayed(self, flat: Tensor, grad: Tensor) -> Tensor:
+        return grad + self.weight_decay * flat if self.weight_decay else grad
+
+
+class Adam(Optimizer):
+    """Adam with bias correction."""
+
+    BETAS, EPSILON = (0.9, 0.999), 1e-8
+
+    def bind(self, flat: Tensor) -> None:
+        """Make the state for these parameters."""
+        self.state = {
+            "mean": torch.zeros_like(flat),
+            "square": torch.zeros_like(flat),
+            # beta to the power of the step, for bias correction; float64 as it decays slowly
+            "power1": torch.ones((), dtype=torch.float64, device=flat.device),
+            "power2": torch.ones((), dtype=torch.float64, device=flat.device),
+        }
+
+    def update(self, flat: Tensor, grad: Tensor) -> None:
+        """One step, in place."""
+        grad = self._decayed(flat, grad)
+        mean, square = self.state["mean"], self.state["square"]
+        beta1, beta2 = self.BETAS
+        power1 = self.state["power1"].mul_(beta1)
+        power2 = self.state["power2"].mul_(beta2)
+        mean.lerp_(grad, 1 - beta1)
+        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        denominator = square.sqrt().div_((1 - power2).sqrt().to(flat.dtype)).add_(self.EPSILON)
+        step = (mean / denominator).mul_((1 / (1 - power1)).to(flat.dtype))
+        flat.sub_(step.mul_(self.learning_rate))
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent with (Nesterov) momentum."""
+
+    def __init__(
+        self,
+        learning_rate: float,
+        *,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+    ):
+        super().__init__(learning_rate, weight_decay=weight_decay)
+        self.momentum, self.nesterov = momentum, nesterov
+
+    def bind(self, flat: Tensor) -> None:
+        """Make the state for these parameters."""
+        self.state = {"momentum": torch.zeros_like(flat)}
+
+    def update(self, flat: Tensor, grad: Tensor) -> None:
+        """One step, in place. From a zero buffer this is torch's rule, which starts at the
+        first gradient: 0 times the momentum plus the gradient."""
+        grad = self._decayed(flat, grad)
+        buffer = self.state["momentum"].mul_(self.momentum).add_(grad)
+        direction = grad + self.momentum * buffer if self.nesterov else buffer
+        flat.sub_(direction * self.learning_rate)
 
 
 class Patience:
@@ -192,17 +277,17 @@ class Trainer:
     ):
         self.fleet, self.rows, self.objective, self.optimizer = fleet, rows, objective, optimizer
         optimizer.bind(fleet.flat)
-        self.losses = torch.full((len(fleet),), torch.nan, device=fleet.flat.device)
-        self.losses = self.losses.to(fleet.flat.dtype)
+        self.losses = fleet.flat.new_full((len(fleet),), torch.nan)
         self.steps_done = 0
         self._stopping: Patience | None = None
-        self._replay_step, self._replay_check = self._replays()
+        device = fleet.flat.device
+        self._replay_step, self._replay_check = Replay(device), Replay(device)
         self._batches: Batches | None = None
         if batch_size is not None and batch_size < len(rows):
             if seeds is None:
                 raise ValueError("minibatches need seeds: one for each network of the fleet")
             n_rows = rows.lengths or len(rows)
-            self._batches = Batches(n_rows, batch_size, seeds, fleet.flat.device)
+            self._batches = Batches(n_rows, batch_size, seeds, device)
 
     def run(
         self,
@@ -217,10 +302,11 @@ class Trainer:
 
         Best weights are not put back here: `stopping.restore` does that, for those who want it.
         """
+        device = self.fleet.flat.device
         if stopping is not self._stopping:
             self._stopping = stopping
-            self._replay_step, self._replay_check = self._replays()
-        ask_every = ASK_EVERY if self.fleet.flat.is_cuda else 1
+            self._replay_step, self._replay_check = Replay(device), Replay(device)
+        ask_every = ASK_EVERY if device.type == "cuda" else 1
         for done in range(1, steps + 1):
             if self._batches is not None:
                 self._batches.advance()
@@ -250,9 +336,6 @@ class Trainer:
         assert self._stopping is not None
         with torch.no_grad():
             self._stopping.update(self.objective(self.fleet.flat, rows), self.fleet.flat)
-
-    def _replays(self) -> tuple[Replay, Replay]:
-        return Replay(self.fleet.flat.device), Replay(self.fleet.flat.device)
 
     def state(self) -> dict[str, Any]:
         """Everything a later process needs to go on from here, as copies."""

@@ -1,18 +1,23 @@
-"""A fleet: M networks of one architecture, their parameters stacked; and the rows they see."""
+"""A fleet: M networks of one architecture, their parameters stacked; their rows; their losses.
+
+A loss goes from logits `[M, N, k]` and rows to one number per network, `[M]`: a weighted mean over
+rows, by their column `weight` where there is one (`[N]` or `[M, N]`), else all alike. Rows of
+weight 0 take no part, which is how tables of different lengths share one fleet.
+"""
 
 from __future__ import annotations
 
 import gc
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 # Rows scored at a time: activations of a block stay small however long the table is.
 PREDICT_ROWS = 65_536
@@ -22,11 +27,7 @@ class Architecture(Protocol):
     """What a fleet asks of an architecture: initial parameters, and logits from parameters."""
 
     n_parameters: int
-
-    @property
-    def n_outputs(self) -> int:
-        """The number of logits."""
-        ...
+    n_outputs: int  # logits
 
     def initial(self, seed: int) -> Tensor:
         """Initial parameters `[P]` of one network."""
@@ -77,15 +78,6 @@ class Rows:
         }
         return Rows(X, columns)
 
-    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Rows:
-        """The same rows on another device, floating-point columns in `dtype`."""
-
-        def move(tensor: Tensor) -> Tensor:
-            return tensor.to(device, dtype if tensor.is_floating_point() else None)
-
-        columns = {name: move(column) for name, column in self.columns.items()}
-        return Rows(move(self.X), columns, self.lengths)
-
 
 class Fleet:
     """M networks of one architecture; `flat [M, P]` holds all their parameters."""
@@ -111,9 +103,9 @@ class Fleet:
     def __len__(self) -> int:
         return self.flat.shape[0]
 
-    def __getitem__(self, members: slice | Sequence[int]) -> Fleet:
-        """Some of the networks, as a fleet of its own (a copy)."""
-        return Fleet(self.architecture, self.flat[members].clone())
+    def __getitem__(self, members: slice) -> Fleet:
+        """Some of the networks, as a fleet of its own: a copy on the CPU."""
+        return Fleet(self.architecture, self.flat[members].detach().cpu().clone())
 
     def clone(self) -> Fleet:
         """A copy that training the original leaves alone."""
@@ -123,32 +115,69 @@ class Fleet:
         """Overwrite the parameters in place: whatever points at them sees the new values."""
         self.flat.copy_(flat)
 
-    def _blocks(self, n_rows: int) -> Iterator[slice]:
-        step = max(1024, PREDICT_ROWS // max(1, len(self) // 8))
-        return (slice(start, start + step) for start in range(0, n_rows, step))
-
     @torch.no_grad()
     def logits(self, X: Tensor) -> Tensor:
-        """Logits `[M, N, k]`, computed block by block: memory does not grow with the rows."""
-        out = self.flat.new_empty(len(self), X.shape[-2], self.architecture.n_outputs)
-        for block in self._blocks(X.shape[-2]):
-            rows = X[..., block, :].to(self.flat.device, self.flat.dtype)
-            out[:, block] = self.architecture.logits(self.flat, rows)
+        """Logits `[M, N, k]`, computed block by block: activations do not grow with the rows."""
+        n_rows, step = X.shape[-2], max(1024, PREDICT_ROWS // max(1, len(self) // 8))
+        out = self.flat.new_empty(len(self), n_rows, self.architecture.n_outputs)
+        for start in range(0, n_rows, step):
+            rows = X[..., start : start + step, :].to(self.flat.device, self.flat.dtype)
+            out[:, start : start + step] = self.architecture.logits(self.flat, rows)
         return out
 
-    @torch.no_grad()
     def predict(self, X: Tensor) -> Tensor:
         """The probability of class 1, `[M, N]`: softmax of two logits, or sigmoid of one."""
-        out = self.flat.new_empty(len(self), X.shape[-2])
-        for block in self._blocks(X.shape[-2]):
-            rows = X[..., block, :].to(self.flat.device, self.flat.dtype)
-            out[:, block] = torch.sigmoid(margin(self.architecture.logits(self.flat, rows)))
-        return out
+        return torch.sigmoid(margin(self.logits(X)))
 
 
 def margin(logits: Tensor) -> Tensor:
     """The log-odds of class 1: the difference of two logits, or the one there is."""
     return logits[..., 1] - logits[..., 0] if logits.shape[-1] == 2 else logits[..., 0]
+
+
+def weighted_mean(values: Tensor, weight: Tensor | None) -> Tensor:
+    """The mean of `values [M, N]` over rows, weighted: `[M]`.
+
+    Where all weights are 0 (a minibatch without a tested row, say) the mean does not exist: NaN,
+    with gradient 0, so that the network stays what it is instead of turning into NaN itself.
+    """
+    if weight is None:
+        return values.mean(-1)
+    total = weight.expand_as(values).sum(-1)
+    mean = (values * weight).sum(-1) / total.clamp_min(torch.finfo(values.dtype).tiny)
+    return torch.where(total > 0, mean, torch.nan)
+
+
+def mean_or_zero(values: Tensor, weight: Tensor) -> Tensor:
+    """The same, for a part of the rows that may be empty: a mean over nothing is zero."""
+    total = weight.expand_as(values).sum(-1)
+    return (values * weight).sum(-1) / torch.where(total > 0, total, 1.0)
+
+
+class _SoftCrossEntropy(torch.autograd.Function):
+    """Cross-entropy `[M, N]` of log-odds `z` against probabilities `q`; its gradient is p - q."""
+
+    @staticmethod
+    def forward(ctx, z: Tensor, q: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(z, q)
+        return softplus(z) - q * z
+
+    @staticmethod
+    def backward(ctx, *grads: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
+        z, q = ctx.saved_tensors
+        return grads[0] * (torch.sigmoid(z) - q), None
+
+
+def cross_entropy_rows(logits: Tensor, target: Tensor) -> Tensor:
+    """Cross-entropy of each row, `[M, N]`, against a label or a probability in `target`."""
+    z = margin(logits)
+    result: Tensor = _SoftCrossEntropy.apply(z, target.expand_as(z))
+    return result
+
+
+def cross_entropy(logits: Tensor, rows: Rows) -> Tensor:
+    """Mean cross-entropy `[M]` against column `target`, a label or a probability."""
+    return weighted_mean(cross_entropy_rows(logits, rows["target"]), rows.get("weight"))
 
 
 def resolve_device(device: str | torch.device = "auto") -> torch.device:
@@ -171,19 +200,17 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 
 def in_chunks(
-    run: Callable[[Sequence[Item]], list[Result]],
-    items: Sequence[Item],
-    *,
-    limit: int | None = None,
-) -> list[Result]:
-    """`run(items)`, split in halves as often as memory demands; results in the order of `items`.
+    run: Callable[[Sequence[Item]], None], items: Sequence[Item], *, limit: int | None = None
+) -> None:
+    """`run(items)`, split in halves as often as memory demands, one after the other in order.
 
-    `run` trains one fleet and returns one result per item. `limit` is the most items a fleet may
-    have. An item that does not fit alone raises its error.
+    `run` trains one fleet. `limit` is the most items a fleet may have. An item that does not fit
+    alone raises its error.
     """
     if limit is not None and len(items) > limit:
-        parts = [items[start : start + limit] for start in range(0, len(items), limit)]
-        return [result for part in parts for result in in_chunks(run, part)]
+        for start in range(0, len(items), limit):
+            in_chunks(run, items[start : start + limit])
+        return
     try:
         return run(items)
     except Exception as error:
@@ -199,4 +226,5 @@ def in_chunks(
     gc.collect()  # outside `except`: the traceback no longer holds the failed fleet's tensors
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-    return in_chunks(run, items[:half]) + in_chunks(run, items[half:])
+    in_chunks(run, items[:half])
+    in_chunks(run, items[half:])

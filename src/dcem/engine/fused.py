@@ -9,8 +9,8 @@ in order keeps the result the same from run to run, which atomic additions would
 
 Used for two hidden layers of up to 128 units, float32, on CUDA with Triton installed, where a block
 of rows and the weights fit into the card's shared memory (tried once for each shape); everything
-else takes the stacked path of `dcem.engine.mlp`. Products run in tf32 on three terms, which is
-float32 accuracy, or in plain tf32 (`torch.backends.cuda.matmul.allow_tf32`, faster, 3e-4 relative).
+else takes the stacked path of `MLP`. Products run in tf32 on three terms, which is float32
+accuracy, or in plain tf32 (`torch.backends.cuda.matmul.allow_tf32`, faster, 3e-4 relative).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from dcem.engine.mlp import MLP
+    from dcem.engine.architectures import MLP
 
 MAX_WIDTH = 128
 

@@ -10,8 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dcem.extras import extra_needed
-from dcem.methods.published_choices import WITHOUT_NETWORKS
-from dcem.methods.registry import ENTRIES, make, names, published, renamed
+from dcem.methods.registry import ENTRIES, WITHOUT_NETWORKS, make, names, published, renamed
 
 if TYPE_CHECKING:
     from dcem.methods.base import SelectiveClassifier as SelectiveClassifier

@@ -3,8 +3,8 @@
 A method is an ordinary classifier whose `fit` takes, besides features and labels, who was tested
 and to which group a row belongs. `SelectiveClassifier` checks, holds rows out, keeps and saves; a
 method under it writes two functions: `_fit`, from prepared rows to fitted attributes, and
-`members`, from rows to the scores of its members. `NetworkClassifier` (`dcem.methods.network`)
-does both for neural networks, many of them at a time.
+`members`, from rows to the scores of its members, where these are not those of its `models_`.
+`NetworkClassifier` (`dcem.methods.network`) does both for neural networks, many of them at a time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dcem.hooks import above
 from dcem.learners.preprocess import Preprocessor
 from dcem.methods.fitting import Prepared, fit_many, prepare
-from dcem.methods.support import Support
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 from dcem.table.transformer import frame_encoder
@@ -34,9 +33,12 @@ if TYPE_CHECKING:
 SMALLEST = 1e-15  # probabilities are kept this far from 0 and 1 where their log-odds are asked for
 
 
+@dataclass_transform(kw_only_default=True, eq_default=False)
 @dataclass(kw_only=True, eq=False, repr=False)
 class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     """Base of all methods: a classifier of rows of which some were tested.
+
+    Every class under it is made a dataclass: its annotated attributes are its parameters.
 
     Parameters
     ----------
@@ -55,6 +57,8 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     name: ClassVar[str]
     in_short: ClassVar[str]  # what it does, in a few words that go after its name
     needs_group: ClassVar[bool] = False  # does prediction need `sensitive_features`?
+    uses_truth: ClassVar[bool] = False  # is it told the truth of every row, which no user has?
+    uses_validation: ClassVar[bool] = True  # does it look at held-out rows? If not, there are none
     needs_networks: ClassVar[bool] = False  # is the method made of networks, and of nothing else?
     members_alike: ClassVar[bool] = True  # are its members one model, trained again and again?
     calibrated: ClassVar[bool] = False  # are its scores risks, for the population?
@@ -77,15 +81,9 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         "decider": True,
     }
 
-    @property
-    def uses_truth(self) -> bool:
-        """Whether fitting needs the truth of every row, which no user has (oracles only)."""
-        return False
-
-    @property
-    def uses_validation(self) -> bool:
-        """Whether fitting looks at validation rows; if not, none are held out."""
-        return True
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        dataclass(kw_only=True, eq=False, repr=False)(cls)
 
     # -- fitting ----------------------------------------------------------------------------
 
@@ -247,7 +245,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         `rows` is `standardized(X)`; neither is checked. Where `exact` is not asked for, a method
         may save time by less precise arithmetic.
         """
-        raise NotImplementedError
+        return np.stack([model.predict_proba(X)[:, 1] for model in self.models_])
 
     def risks(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
         """`members`, moved to a known prevalence where one was stated in fitting."""
@@ -421,6 +419,3 @@ def _both(positive: np.ndarray) -> np.ndarray:
 
 def _log_odds(probabilities: np.ndarray) -> np.ndarray:
     return np.asarray(logit(np.clip(probabilities[:, 1], SMALLEST, 1 - SMALLEST)))
-
-
-__all__ = ["GroupPredictor", "Prepared", "SelectiveClassifier", "Support", "fit_many"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,8 +21,7 @@ from dcem.methods.propensity import (
     foreign_log_odds,
     log_odds,
 )
-from dcem.methods.published_choices import WIDE, PropensitySettings
-from dcem.methods.registry import renamed
+from dcem.methods.registry import WIDE, PropensitySettings, renamed
 from dcem.methods.stage import factored_cross_entropy, rows_of
 from dcem.methods.supervised import Lesson
 from dcem.methods.tables import Table
@@ -52,7 +51,6 @@ SEPSIS: dict[str, Any] = WIDE | {
 }
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DCEMClassifier(NetworkClassifier):
     """Pseudo-labels for the untested, held in check by who was likely to be tested.
 
@@ -253,15 +251,10 @@ class DCEMClassifier(NetworkClassifier):
         u_train, u_validation = (
             log_odds(model, part, data.n_groups) for part in (data.train, data.validation)
         )
-        kept = model.flat.cpu()
-        extra = [
-            {"propensity_model_": Fleet(model.architecture, kept[m : m + 1].clone())}
-            for m in range(len(model))
-        ]
+        extra = [{"propensity_model_": model[m : m + 1]} for m in range(len(model))]
         return u_train, u_validation, extra
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ImputationOnlyClassifier(DCEMClassifier):
     """DCEM cut down to a single imputation: fit to tested labels and pseudo-labels once.
 
@@ -304,7 +297,6 @@ class ImputationOnlyClassifier(DCEMClassifier):
         return "algorithm-1" if self.variant == "corrected" else "tested-only"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NoCausalRegularizationClassifier(DCEMClassifier):
     """DCEM without causal regularisation: EM on pseudo-labels alone.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -15,14 +14,12 @@ from torch.nn.functional import softplus
 
 from dcem.engine import Adam, Fleet, Replay, Rows, Trainer
 from dcem.engine.fit import Objective
-from dcem.engine.fleet import margin
-from dcem.engine.losses import mean_or_zero
+from dcem.engine.fleet import margin, mean_or_zero
 from dcem.methods.fleets import FleetData, Trained
 from dcem.methods.mixture import fit_two_normals
 from dcem.methods.network import NetworkClassifier
 from dcem.methods.noise import Noise, partners, slots_of
-from dcem.methods.published_choices import RELEASED, SLOW, WIDE
-from dcem.methods.registry import renamed
+from dcem.methods.registry import RELEASED, SLOW, WIDE, renamed
 
 # Settings of the mixture fits: scikit-learn's defaults, and those of DivideMix's authors.
 MIXTURES: dict[str, dict[str, Any]] = {
@@ -32,7 +29,6 @@ MIXTURES: dict[str, dict[str, Any]] = {
 MIXTURE_STREAM = 1  # of the random numbers; partners in mixing take stream 0
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DivideMixClassifier(NetworkClassifier):
     """Split the rows by their loss into clean and doubtful, and learn half-supervised.
 
@@ -102,15 +98,11 @@ class DivideMixClassifier(NetworkClassifier):
     name: ClassVar[str] = "dividemix"
     in_short: ClassVar[str] = "sorts labels into clean and doubtful"
     step_cost: ClassVar[float] = 8.0
+    uses_validation: ClassVar[bool] = False  # all steps are taken and the last weights kept
     as_published: ClassVar[Mapping[str, Any]] = {
         "sinusoid": RELEASED | {"unlabelled_weight": 50.0},
         "sepsis": WIDE | SLOW | {"weight_decay": 5e-4},
     }
-
-    @property
-    def uses_validation(self) -> bool:
-        """All steps are taken and the last weights kept."""
-        return False
 
     def _train(self, data: FleetData) -> Trained:
         if self.variant not in MIXTURES:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,13 +11,11 @@ from torch import Tensor
 
 from dcem.engine import MLP, Fleet, Rows, cross_entropy, supervised
 from dcem.engine.architectures import register
-from dcem.engine.fleet import margin
-from dcem.engine.losses import cross_entropy_rows, mean_or_zero, weighted_mean
+from dcem.engine.fleet import cross_entropy_rows, margin, mean_or_zero, weighted_mean
 from dcem.methods.base import GroupPredictor
 from dcem.methods.fleets import FleetData, Trained
 from dcem.methods.network import check_variant
-from dcem.methods.published_choices import RELEASED, SINGLE, SLOW
-from dcem.methods.registry import renamed
+from dcem.methods.registry import RELEASED, SINGLE, SLOW, renamed
 from dcem.methods.stage import train_stage
 from dcem.methods.supervised import SupervisedNetwork
 from dcem.table import checks
@@ -28,7 +25,6 @@ SLIP = 0.01 / 1.02  # what the release adds to them instead: p + .01 / 1.02 for 
 CLAMP = 1e-8
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
     """Subtract the effect of the group on testing from the prediction of the record.
 
@@ -114,7 +110,7 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
         )
         outcome, dragon = whole.outcome, whole.dragon
         fleet = data.fleet(outcome)
-        record = data.each(_record)
+        record = data.each(lambda part: self._rows(part, data))  # everybody, the untested negative
         loss = supervised(outcome, cross_entropy)
         steps = train_stage(self, data, fleet, loss, record.train, record.validation)
         effect = data.fleet(dragon)
@@ -212,11 +208,6 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
         return plain.predict(torch.from_numpy(self._prepare(X))).double().numpy()
 
 
-def _record(part: Rows) -> Rows:
-    """Everybody, the untested as negative."""
-    return Rows(part.X, {"target": part["y"], "weight": part["weight"]})
-
-
 # -- its networks as architectures of a fleet: flat parameters in, logits out ------------------
 
 
@@ -261,11 +252,7 @@ class Dragon:
             1,
         ]
         self.n_parameters = sum(self._lengths)
-
-    @property
-    def n_outputs(self) -> int:
-        """Logits of the groups, then the log-odds of each group's head."""
-        return 2 * self.n_groups
+        self.n_outputs = 2 * self.n_groups  # logits of the groups, then log-odds of each head
 
     def initial(self, seed: int) -> Tensor:
         """Parameters `[P]`; all heads start alike, as in the published runs."""
@@ -323,6 +310,8 @@ class Dragon:
 class CorrectedOutcome:
     """A network's probability less a dragon's effect, as two logits a softmax undoes."""
 
+    n_outputs = 2
+
     def __init__(self, dragon: Dragon):
         self.dragon, self.outcome = dragon, MLP(dragon.n_inputs, dragon.hidden)
         self.n_parameters = self.outcome.n_parameters + self.dragon.n_parameters
@@ -338,11 +327,6 @@ class CorrectedOutcome:
             "reference": dragon.reference,
             "released": dragon.released,
         }
-
-    @property
-    def n_outputs(self) -> int:
-        """The number of logits."""
-        return 2
 
     def initial(self, seed: int) -> Tensor:
         """Parameters `[P]` of both."""

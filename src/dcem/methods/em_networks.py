@@ -30,8 +30,7 @@ from torch import Tensor
 from dcem.engine import Adam, Fleet, Patience, Rows, Trainer
 from dcem.engine.checkpoint import Saves, State, nested, part
 from dcem.engine.fit import Progress
-from dcem.engine.fleet import margin
-from dcem.engine.losses import weighted_mean
+from dcem.engine.fleet import margin, weighted_mean
 from dcem.methods.em import History, alternate
 from dcem.methods.mstep import mstep_loss
 from dcem.methods.stage import result_rows

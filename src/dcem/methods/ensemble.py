@@ -100,11 +100,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     in_short: ClassVar[str] = "several models, weighed by held-out tests"
     corrects_tests: ClassVar[bool] = True
     members_alike: ClassVar[bool] = False
-
-    @property
-    def uses_validation(self) -> bool:
-        """No: every row is held out once, and rows given as `validation` are not needed."""
-        return False
+    uses_validation: ClassVar[bool] = False  # every row is held out once
 
     @property
     def calibrated(self) -> bool:  # type: ignore[override]

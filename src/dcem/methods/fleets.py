@@ -111,9 +111,9 @@ def fit_fleet(
         key = (n_columns, one.prepared.n_groups, one.pace, batches, alone)
         kinds.setdefault(key, []).append(one)
 
-    def run(fleet: Sequence[_Ready]) -> list[None]:
+    def run(fleet: Sequence[_Ready]) -> None:
         first = next(i for i, one in enumerate(ready) if one is fleet[0])
-        return _train_fleet(fleet, _part_of(checkpoint, first, len(fleet), len(ready)), progress)
+        _train_fleet(fleet, _part_of(checkpoint, first, len(fleet), len(ready)), progress)
 
     for kind in kinds.values():
         in_chunks(run, kind, limit=max_fleet)
@@ -139,10 +139,8 @@ def _ready(
 
 
 def _train_fleet(
-    ready: Sequence[_Ready],
-    checkpoint: Path | None = None,
-    progress: Progress | None = None,
-) -> list[None]:
+    ready: Sequence[_Ready], checkpoint: Path | None, progress: Progress | None
+) -> None:
     """Train one fleet and hand each estimator its share."""
     first = ready[0].estimator
     members = first.n_members
@@ -166,26 +164,23 @@ def _train_fleet(
     for number, one in enumerate(ready):
         share = slice(number * per_problem, (number + 1) * per_problem)
         # Double precision: the score of a row must not depend on the batch it comes in.
-        one.estimator.fleet_ = Fleet(
-            trained.fleet.architecture, trained.fleet.flat[share].detach().cpu().double().clone()
-        )
+        own = trained.fleet[share]
+        one.estimator.fleet_ = Fleet(own.architecture, own.flat.double())
         length = len(one.train)
         for name, value in _merge(trained.attributes[number * members : (number + 1) * members]):
             padded = isinstance(value, np.ndarray) and value.shape[-1:] == (len(train),)
             setattr(one.estimator, name, value[..., :length] if padded else value)
         one.prepared.finish()
-    return [None] * len(ready)
 
 
 def _train_members(estimator: NetworkClassifier, data: FleetData) -> Trained:
     """Train the networks of one problem, in parts where they do not fit into memory together."""
     parts: list[Trained] = []
 
-    def run(seeds: Sequence[int]) -> list[None]:
+    def run(seeds: Sequence[int]) -> None:
         first = sum(len(part.fleet) for part in parts)
         file = _part_of(data.checkpoint, first, len(seeds), len(data.seeds))
         parts.append(estimator._train(replace(data, seeds=list(seeds), checkpoint=file)))
-        return [None] * len(seeds)
 
     in_chunks(run, data.seeds)
     flat = torch.cat([part.fleet.flat for part in parts])

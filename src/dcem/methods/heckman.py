@@ -23,9 +23,9 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import chi2
 
-from dcem.methods.base import Prepared, SelectiveClassifier
-from dcem.methods.learning import lot
-from dcem.methods.tables import Table
+from dcem.methods.base import SelectiveClassifier
+from dcem.methods.fitting import Prepared
+from dcem.methods.tables import Table, by_lot
 from dcem.table import checks
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.messages import did_you_mean
@@ -37,7 +37,6 @@ SPREAD = 2.0  # prior standard deviation of atanh r: as good as none, but r stay
 WEAK = 10.0  # likelihood-ratio statistic under which an excluded variable hardly drives testing
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class HeckmanClassifier(SelectiveClassifier):
     """Model who is tested and the outcome together, with an unrecorded cause of both.
 
@@ -102,11 +101,7 @@ class HeckmanClassifier(SelectiveClassifier):
     name: ClassVar[str] = "heckman"
     in_short: ClassVar[str] = "models who is tested and an unrecorded cause of both"
     corrects_tests: ClassVar[bool] = True
-
-    @property
-    def uses_validation(self) -> bool:
-        """No: nothing is chosen by held-out rows."""
-        return False
+    uses_validation: ClassVar[bool] = False  # nothing is chosen by held-out rows
 
     def _fit(self, data: Prepared) -> None:
         if self.estimation not in ("likelihood", "two-step"):
@@ -116,14 +111,13 @@ class HeckmanClassifier(SelectiveClassifier):
         table = data.standard
         deciders = _deciders(data)
         Z = np.column_stack([np.ones(len(table)), table.X, deciders])
-        outcome = np.concatenate([[True], ~self._left_out(data), np.zeros(deciders.shape[1], bool)])
+        left_out = named_columns(self, data, self.excluded, data.problem.testing_only)
+        outcome = np.concatenate([[True], ~left_out, np.zeros(deciders.shape[1], bool)])
         features = 1 + table.X.shape[1]
-        found = []
-        for number, seed in enumerate(data.seeds):
-            weight = table.weight.astype(float)
-            if number:
-                weight = weight * lot(table.person, len(table), seed)
-            found.append(_estimate(Z, outcome, table, weight, self.penalty, self.estimation))
+        found = [
+            _estimate(Z, outcome, table, weight, self.penalty, self.estimation)
+            for _, weight in by_lot(table.weight.astype(float), table.person, data.seeds)
+        ]
         self.coefficients_ = np.stack([one.outcome[:features] for one in found])
         self.correlation_, self.p_value_ = found[0].correlation, found[0].p_value
         self.strength_ = float("nan")
@@ -158,10 +152,6 @@ class HeckmanClassifier(SelectiveClassifier):
             f"(correlation {decimal(self.correlation_)}{sure}), as told by {told_by}."
         )
         self.learnt_from_: str = f"{said} {getattr(self, 'learnt_from_', '')}".strip()
-
-    def _left_out(self, data: Prepared) -> np.ndarray:
-        """Which columns of the preprocessed features the outcome equation leaves out [d]."""
-        return named_columns(self, data, self.excluded, data.problem.testing_only)
 
     def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
         """The risk of everybody `[members, n]`, by each model."""
@@ -229,7 +219,7 @@ def _estimate(
     """Both equations, from rows with a leading 1 `[n, 1 + d]`; `outcome` says which columns the
     outcome equation has."""
     seen = table.tested > 0
-    rates = None if table.rates is None else table.rates[seen]
+    rates = table.rates_of(seen)
     testing, _ = _probit(Z, table.tested, weight, penalty)
     X, y = Z[:, outcome][seen], table.y[seen]
     whole = np.zeros(Z.shape[1])
@@ -276,9 +266,7 @@ def likelihood(
     `X` and results `y` are of the rows that were `seen`; each row counts by its `share`. Where a
     test errs, a result comes of either truth by its `rates`.
     """
-    sensitivity, specificity = (1.0, 1.0) if rates is None else rates.T
-    if_positive = np.where(y > 0, sensitivity, 1 - sensitivity)
-    if_negative = np.where(y > 0, 1 - specificity, specificity)
+    if_positive, if_negative = _chances(y, rates)
     n = X.shape[1]
 
     def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
@@ -326,9 +314,7 @@ def _probit(
 ) -> tuple[np.ndarray, float]:
     """Coefficients of a probit of `y` on `X [n, d]`, the first an intercept, and the mean loss."""
     share = weight / weight.sum()
-    sensitivity, specificity = (1.0, 1.0) if rates is None else rates.T
-    if_positive = np.where(y > 0, sensitivity, 1 - sensitivity)
-    if_negative = np.where(y > 0, 1 - specificity, specificity)
+    if_positive, if_negative = _chances(y, rates)
     ridge = np.full(X.shape[1], penalty)
     ridge[0] = 1e-9
 
@@ -342,6 +328,13 @@ def _probit(
     options = {"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-9}
     best = minimize(loss, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B", options=options)
     return np.asarray(best.x), float(best.fun)
+
+
+def _chances(y: np.ndarray, rates: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """How likely each result is of somebody positive and of somebody negative [n]."""
+    sensitivity, specificity = (1.0, 1.0) if rates is None else rates.T
+    positive = np.where(y > 0, sensitivity, 1 - sensitivity)
+    return positive, np.where(y > 0, 1 - specificity, specificity)
 
 
 def _density(z: np.ndarray) -> np.ndarray:

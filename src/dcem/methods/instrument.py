@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +11,9 @@ from dcem.estimation.instrument import Instrument, fit_instrument
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.outcomes import true_risk
 from dcem.learners import make_learner
-from dcem.methods.base import Prepared, SelectiveClassifier
-from dcem.methods.learning import lot
+from dcem.methods.base import SelectiveClassifier
+from dcem.methods.fitting import Prepared
+from dcem.methods.tables import by_lot
 from dcem.table import checks
 from dcem.text import percent
 
@@ -23,7 +23,6 @@ LITTLE = 0.003
 ASSUMPTION = "At equal features, who decides has nothing to do with the outcome."
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InstrumentClassifier(SelectiveClassifier):
     """Learn a risk from what deciders who test more find more (decider as an instrument).
 
@@ -78,11 +77,7 @@ class InstrumentClassifier(SelectiveClassifier):
     name: ClassVar[str] = "instrument"
     in_short: ClassVar[str] = "learns from how deciders differ"
     corrects_tests: ClassVar[bool] = True
-
-    @property
-    def uses_validation(self) -> bool:
-        """No: every row is held out once."""
-        return False
+    uses_validation: ClassVar[bool] = False  # every row is held out once
 
     def _fit(self, data: Prepared) -> None:
         if self.identification not in ("point", "partial"):
@@ -124,20 +119,12 @@ class InstrumentClassifier(SelectiveClassifier):
             np.clip(shown, low, high) if self.identification == "point" else (low + high) / 2
         )
         weight = np.ones(len(problem)) if problem.weight is None else problem.weight
-        person = None if problem.id is None else problem.person
         self.models_ = [
             make_learner(self.learner, one, squared=True).fit(
-                problem.X,
-                self.risk_,
-                weight * lot(person, len(weight), one) if number else weight,
-                person=person,
+                problem.X, self.risk_, counts, person=problem.person
             )
-            for number, one in enumerate(data.seeds)
+            for one, counts in by_lot(weight, problem.person, data.seeds)
         ]
-
-    def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
-        """Scores `[members, n]`, a model each."""
-        return np.stack([model.predict_proba(X)[:, 1] for model in self.models_])
 
 
 def found_by_more_tests(instrument: Instrument, shown: np.ndarray) -> np.ndarray:

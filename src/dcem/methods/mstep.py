@@ -24,8 +24,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid, softplus
 
-from dcem.engine.fleet import Rows, margin
-from dcem.engine.losses import weighted_mean
+from dcem.engine.fleet import Rows, margin, weighted_mean
 
 
 class _MStep(torch.autograd.Function):

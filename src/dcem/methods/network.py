@@ -7,7 +7,6 @@ case M = 1. Torch is loaded when a network is fitted or asked, not before.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from dcem.extras import extra_needed
 from dcem.learners.preprocess import Preprocessor
 from dcem.methods.base import SelectiveClassifier
-from dcem.methods.published_choices import WITHOUT_NETWORKS
+from dcem.methods.registry import WITHOUT_NETWORKS
 from dcem.methods.tables import Table
 from dcem.table.labels import SelectiveLabels
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 VARIANTS = ("corrected", "published")
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NetworkClassifier(SelectiveClassifier):
     """Base of the methods that are networks: multilayer perceptrons on selectively labelled rows.
 

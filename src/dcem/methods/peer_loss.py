@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from dcem.engine import Rows
-from dcem.engine.fleet import margin
-from dcem.engine.losses import cross_entropy_rows, weighted_mean
+from dcem.engine.fleet import cross_entropy_rows, margin, weighted_mean
 from dcem.methods.fleets import FleetData, Trained
 from dcem.methods.network import check_variant
-from dcem.methods.published_choices import RELEASED, SINGLE, SLOW, WIDE
-from dcem.methods.registry import renamed
+from dcem.methods.registry import RELEASED, SINGLE, SLOW, WIDE, renamed
 from dcem.methods.supervised import SupervisedNetwork, TestedOnlyClassifier
 from dcem.table import checks
 
@@ -23,7 +21,6 @@ from dcem.table import checks
 FLOOR = 1e-8
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class _PeerNetwork(SupervisedNetwork):
     """What the two peer losses share; `by_group` tells them apart."""
 
@@ -36,7 +33,7 @@ class _PeerNetwork(SupervisedNetwork):
     }
 
     @property
-    def uses_truth(self) -> bool:
+    def uses_truth(self) -> bool:  # type: ignore[override]
         """The released code computes noise rates from the truth."""
         return self.variant == "published"
 
@@ -126,7 +123,6 @@ class _PeerNetwork(SupervisedNetwork):
         return (1 - seen / expected.clamp_min(FLOOR)).clamp(0, 1 - FLOOR)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class PeerLossClassifier(_PeerNetwork):
     """Cross-entropy minus what a model could earn by guessing from label frequencies alone.
 
@@ -183,7 +179,6 @@ class PeerLossClassifier(_PeerNetwork):
         return None if self.noise_rate is None else [self.noise_rate]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class GroupPeerLossClassifier(_PeerNetwork):
     """Peer loss with a noise rate for each group, and more weight for the group observed worse.
 

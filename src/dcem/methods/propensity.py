@@ -19,7 +19,7 @@ from torch.nn.functional import one_hot
 
 from dcem.engine import MLP, Adam, Fleet, Rows, cross_entropy, train
 from dcem.engine.fleet import margin
-from dcem.methods.published_choices import PropensitySettings
+from dcem.methods.registry import PropensitySettings
 from dcem.methods.support import positive_probability, with_group
 from dcem.table.checks import notice
 

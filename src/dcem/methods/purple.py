@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dcem.estimation.folds import person_folds
 from dcem.estimation.found import fit_found
-from dcem.methods.supervised import LearnerClassifier, Lesson
+from dcem.methods.supervised import LearnerClassifier
 from dcem.table.disclosure import few_people
 from dcem.table.found import recorded
 from dcem.table.labels import SelectiveLabels
@@ -19,7 +18,6 @@ from dcem.text import number
 FOLDS = 5  # of people to choose the penalty of the rates by, where there are many features
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class PurpleClassifier(LearnerClassifier):
     """Learn from found positives, allowing for groups in which fewer of them are found.
 
@@ -99,6 +97,3 @@ class PurpleClassifier(LearnerClassifier):
         mean = float(rates.mean())  # a group that validation alone has is refused later
         theirs = np.array([named.get(name, mean) for name in validation.group_names])
         return recorded(problem, rates), recorded(validation, theirs)
-
-    def _lesson(self, rows: Any, n_groups: int) -> Lesson:
-        return Lesson(rows["y"])

@@ -20,9 +20,9 @@ from dcem.estimation import measures
 from dcem.estimation.outcomes import Masses
 from dcem.learners import LEARNERS, make_learner
 from dcem.learners.learner import Rows
-from dcem.methods.base import Prepared, SelectiveClassifier
-from dcem.methods.learning import lot
-from dcem.methods.tables import Table
+from dcem.methods.base import SelectiveClassifier
+from dcem.methods.fitting import Prepared
+from dcem.methods.tables import Table, by_lot
 from dcem.table import checks
 from dcem.table.imperfect import unbiased
 
@@ -51,12 +51,6 @@ class Applicants:
         """Positions of the untested rows."""
         return np.flatnonzero(self.table.tested <= 0)
 
-    @property
-    def person(self) -> np.ndarray:
-        """Whose row each is [n]."""
-        table = self.table
-        return np.arange(len(table)) if table.person is None else table.person
-
     def learn(self, inferred: Inferred | None = None) -> Any:
         """A model of the tested, and of untested rows with inferred labels."""
         table, rows = self.table, self.approved
@@ -65,16 +59,15 @@ class Applicants:
             more, label, share = inferred
             rows = np.append(rows, more)
             y, weight = np.append(y, label), np.append(weight, self.weight[more] * share)
-        rates = None if table.rates is None else table.rates[rows]  # 1 of the untested
+        rates = table.rates_of(rows)  # 1 of the untested
         model = make_learner(self.learner, self.seed)
-        return model.fit(table.X[rows], y, weight, self.held, self.person[rows], rates)
+        return model.fit(table.X[rows], y, weight, self.held, table.people[rows], rates)
 
     def risk(self, model: Any, rows: np.ndarray) -> np.ndarray:
         """What a model says of some rows."""
         return np.asarray(model.predict_proba(self.table.X[rows])[:, 1])
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class RejectInferenceClassifier(SelectiveClassifier):
     """Base of the methods that label the untested by a model of the tested, and learn again.
 
@@ -107,13 +100,9 @@ class RejectInferenceClassifier(SelectiveClassifier):
         train, watched = data.tables(raw=True)
         held = None
         if watched is not None and (seen := watched.tested > 0).any():
-            rates = None if watched.rates is None else watched.rates[seen]
-            held = watched.X[seen], watched.y[seen], watched.weight[seen], rates
+            held = watched.X[seen], watched.y[seen], watched.weight[seen], watched.rates_of(seen)
         self.models_ = []
-        for number, seed in enumerate(data.seeds):
-            weight = train.weight
-            if number:
-                weight = weight * lot(train.person, len(train), seed)
+        for seed, weight in by_lot(train.weight, train.person, data.seeds):
             people = Applicants(train, data.standard.X, weight, held, watched, self.learner, seed)
             first = people.learn()
             if len(people.declined):
@@ -124,12 +113,7 @@ class RejectInferenceClassifier(SelectiveClassifier):
     def _check(self) -> None:
         """Refuse parameters that cannot be meant."""
 
-    def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
-        """Scores `[members, n]`, a model each."""
-        return np.stack([model.predict_proba(X)[:, 1] for model in self.models_])
 
-
-@dataclass(kw_only=True, eq=False, repr=False)
 class FuzzyAugmentationClassifier(RejectInferenceClassifier):
     """Count every untested row twice: as positive by its predicted risk, as negative by the rest.
 
@@ -160,7 +144,6 @@ class FuzzyAugmentationClassifier(RejectInferenceClassifier):
         return np.tile(rows, 2), both, np.concatenate([p, 1 - p])
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ParcellingClassifier(RejectInferenceClassifier):
     """Give the untested of a score band the band's rate of positives, times a factor.
 
@@ -245,7 +228,6 @@ def parcelled(
     return label
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class BiasAwareSelfLearningClassifier(RejectInferenceClassifier):
     """Label only those untested rows of which a weak model is sure, more of them positive.
 

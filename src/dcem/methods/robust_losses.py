@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -18,16 +17,13 @@ from torch.nn.functional import logsigmoid, softplus
 
 from dcem.engine import Rows
 from dcem.engine.fit import Objective
-from dcem.engine.fleet import Architecture, margin
-from dcem.engine.losses import weighted_mean
+from dcem.engine.fleet import Architecture, margin, weighted_mean
 from dcem.methods.fleets import FleetData
 from dcem.methods.noise import Noise
-from dcem.methods.published_choices import SINGLE, SLOW, WIDE
-from dcem.methods.registry import renamed
+from dcem.methods.registry import SINGLE, SLOW, WIDE, renamed
 from dcem.methods.supervised import SupervisedNetwork
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class TruncatedLqClassifier(SupervisedNetwork):
     """The truncated L_q loss: rows whose label the model finds improbable are left out.
 
@@ -79,7 +75,6 @@ class TruncatedLqClassifier(SupervisedNetwork):
         )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class GeneralizedJensenShannonClassifier(SupervisedNetwork):
     """The Jensen-Shannon divergence between label and predictions: bounded, and self-consistent.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -11,12 +10,11 @@ from torch import Tensor
 
 from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, supervised
 from dcem.engine.checkpoint import State, nested, part
-from dcem.engine.losses import cross_entropy_rows, weighted_mean
+from dcem.engine.fleet import cross_entropy_rows, weighted_mean
 from dcem.methods.em import History, alternate
 from dcem.methods.fleets import FleetData, Trained, saves_of
 from dcem.methods.network import NetworkClassifier, check_variant
-from dcem.methods.published_choices import RELEASED, SLOW
-from dcem.methods.registry import renamed
+from dcem.methods.registry import RELEASED, SLOW, renamed
 from dcem.methods.support import with_group
 from dcem.table import checks
 
@@ -24,7 +22,6 @@ CLAMP = 1e-6  # a classifier's probabilities stay this far from 0 and 1 in the E
 LOSSES = ("classifier_loss", "propensity_loss")
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class SarEMClassifier(NetworkClassifier):
     """Positives that were found, and a mixture of the rest: EM over who else is positive.
 
@@ -97,7 +94,7 @@ class SarEMClassifier(NetworkClassifier):
     }
 
     @property
-    def uses_truth(self) -> bool:
+    def uses_truth(self) -> bool:  # type: ignore[override]
         """The published stopping rule looks at the truth of validation rows."""
         return self.variant == "published"
 
@@ -225,9 +222,7 @@ class _Networks:
             | {
                 "pseudo_labels_": labels[m],
                 "propensity_": probability[m],
-                "propensity_model_": Fleet(
-                    finder.architecture, finder.flat[m : m + 1].cpu().clone()
-                ),
+                "propensity_model_": finder[m : m + 1],
             }
             for m, one in enumerate(endings)
         ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,16 +11,14 @@ from torch import Tensor
 
 from dcem.engine import SGD, Fleet, Rows, Trainer
 from dcem.engine.checkpoint import State
-from dcem.engine.losses import cross_entropy_rows, mean_or_zero
+from dcem.engine.fleet import cross_entropy_rows, mean_or_zero
 from dcem.methods.fleets import FleetData, Trained, saves_of
 from dcem.methods.network import NetworkClassifier, check_variant
 from dcem.methods.noise import Noise
-from dcem.methods.published_choices import RELEASED, WIDE
-from dcem.methods.registry import renamed
+from dcem.methods.registry import RELEASED, WIDE, renamed
 from dcem.metrics import auc
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class SelfEnsembleClassifier(NetworkClassifier):
     """Self-ensemble label filtering: keep the labels that a moving ensemble agrees with.
 

@@ -13,8 +13,7 @@ from torch.nn.functional import softplus
 
 from dcem.engine import Adam, Fleet, Rows, train
 from dcem.engine.fit import Objective
-from dcem.engine.fleet import margin
-from dcem.engine.losses import cross_entropy_rows, weighted_mean
+from dcem.engine.fleet import cross_entropy_rows, margin, weighted_mean
 from dcem.methods.fleets import FleetData, Trained, select
 
 if TYPE_CHECKING:

@@ -1,23 +1,27 @@
 """Plain supervised learning: which rows and which labels it takes is all that tells methods apart.
 
-All take cross-entropy as their loss. The learner is a network unless another is asked for. With
-`patience` a network is checked on validation rows every ten steps and keeps its best weights; with
-`patience=None` it takes all steps and keeps the last, as the published runs do.
+All take cross-entropy as their loss. The learner is a network unless another is asked for; a method
+says once, in its *lesson*, what either learns from. With `patience` a network is checked on
+validation rows every ten steps and keeps its best weights; with `patience=None` it takes all steps
+and keeps the last, as the published runs do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dcem.methods.base import GroupPredictor, Prepared, SelectiveClassifier
+from dcem.learners import make_learner
+from dcem.learners.learner import Rows as HeldRows
+from dcem.learners.learner import Sample
+from dcem.methods.base import GroupPredictor, SelectiveClassifier
+from dcem.methods.fitting import Prepared
 from dcem.methods.network import NetworkClassifier
-from dcem.methods.published_choices import SINGLE, SLOW, WIDE
-from dcem.methods.registry import renamed
+from dcem.methods.registry import SINGLE, SLOW, WIDE, renamed
 from dcem.methods.support import with_group
+from dcem.methods.tables import Table, by_lot
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
 
@@ -29,8 +33,22 @@ if TYPE_CHECKING:
     from dcem.engine.fleet import Architecture
     from dcem.methods.fleets import FleetData, Trained
 
+Columns = dict[str, np.ndarray]
 
-@dataclass(kw_only=True, eq=False, repr=False)
+
+class Lesson(NamedTuple):
+    """What a method has its learner learn, of rows in their roles.
+
+    Arrays of one problem `[n]`, or tensors of a fleet `[M, n]`: written once for both.
+    """
+
+    target: Any
+    keep: Any = None  # which rows; None is all of them
+    factor: Any = None  # by how much a row counts besides its weight
+    mean_one: bool = False  # whether factors are brought to mean 1 among the rows kept
+    known: bool = False  # whether targets are the truth, though tests err
+
+
 class SupervisedNetwork(NetworkClassifier):
     """Base of the methods that train one network once.
 
@@ -51,21 +69,25 @@ class SupervisedNetwork(NetworkClassifier):
     as_published: ClassVar[Mapping[str, Any]] = {"sinusoid": SINGLE, "sepsis": WIDE | SLOW}
 
     @property
-    def uses_validation(self) -> bool:
+    def uses_validation(self) -> bool:  # type: ignore[override]
         """Only stopping looks at validation rows."""
         return self.patience is not None
 
-    def _rows(self, part: Rows, data: FleetData) -> Rows:
-        """Features, `target` and `weight` of one split: everybody, the untested as negative."""
-        from dcem.engine import Rows
+    def _lesson(self, rows: Any, n_groups: int) -> Lesson:
+        """Which rows, labels and factors, of columns by name: everybody, the untested negative."""
+        return Lesson(rows["y"])
 
-        return Rows(part.X, {"target": part["y"], "weight": part["weight"]})
+    def _rows(self, part: Rows, data: FleetData) -> Rows:
+        """Features, `target` and `weight` of one split."""
+        from dcem.methods.stage import rows_of
+
+        return rows_of(part, self._lesson(part, data.n_groups))
 
     def _loss(self, logits: Tensor, rows: Rows) -> Tensor:
         """The loss of each network, `[M]`."""
-        from dcem.engine import cross_entropy
+        from dcem.methods.stage import factored_cross_entropy
 
-        return cross_entropy(logits, rows)
+        return factored_cross_entropy(logits, rows)
 
     def _objective(self, architecture: Architecture, data: FleetData) -> Objective:
         """From parameters and rows to the loss; overridden where rows pass the network in
@@ -80,20 +102,6 @@ class SupervisedNetwork(NetworkClassifier):
         return train_supervised(self, data)
 
 
-class Lesson(NamedTuple):
-    """What a method has its learner learn, of rows in their roles.
-
-    Arrays of one problem `[n]`, or tensors of a fleet `[M, n]`: written once for both.
-    """
-
-    target: Any
-    keep: Any = None  # which rows; None is all of them
-    factor: Any = None  # by how much a row counts besides its weight
-    mean_one: bool = False  # whether factors are brought to mean 1 among the rows kept
-    known: bool = False  # whether targets are the truth, though tests err
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
 class LearnerClassifier(SupervisedNetwork):
     """Base of the methods whose idea is a choice of rows, labels and weights, for any learner.
 
@@ -113,57 +121,78 @@ class LearnerClassifier(SupervisedNetwork):
     needs_networks: ClassVar[bool] = False
     corrects_tests: ClassVar[bool] = True
 
-    def _lesson(self, rows: Any, n_groups: int) -> Lesson:
-        """Which rows, labels and factors; `rows` has columns by name and `X`."""
-        raise NotImplementedError
-
     def _inputs(self, table: Any, n_groups: int) -> np.ndarray:
         """What a learner that is not a network reads of a table with features as they are."""
         return table.X
 
     @property
-    def _is_network(self) -> bool:
-        return isinstance(self.learner, str) and self.learner == "network"
+    def _base(self) -> type[SelectiveClassifier]:
+        """How a learner of this kind is fitted: networks in a fleet, others one by one."""
+        is_network = isinstance(self.learner, str) and self.learner == "network"
+        return NetworkClassifier if is_network else SelectiveClassifier
 
     @property
-    def uses_validation(self) -> bool:
+    def uses_validation(self) -> bool:  # type: ignore[override]
         """Other learners choose their penalty or their number of trees on validation rows."""
-        return self.patience is not None if self._is_network else True
+        return self.patience is not None or self._base is SelectiveClassifier
 
     def _fit_each(self, *given: Any, **options: Any) -> None:
         for one in given[0]:  # what an earlier fit with another learner left
             for name in ("models_", "fleet_"):
                 vars(one).pop(name, None)
-        base = NetworkClassifier if self._is_network else SelectiveClassifier
-        base._fit_each(self, *given, **options)
+        self._base._fit_each(self, *given, **options)
 
     def _fit(self, data: Prepared) -> None:
-        from dcem.methods.learning import fit_members
-
         self.models_ = fit_members(self, data)
 
     def _preprocessor(self, problem: SelectiveLabels, rows: np.ndarray) -> Any:
-        base = NetworkClassifier if self._is_network else SelectiveClassifier
-        return base._preprocessor(self, problem, rows)
+        return self._base._preprocessor(self, problem, rows)
 
     def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
         """Scores `[members, n]`, a model each."""
-        if hasattr(self, "models_"):
-            return np.stack([model.predict_proba(X)[:, 1] for model in self.models_])
-        return super().members(X, rows, exact=exact)
-
-    def _rows(self, part: Rows, data: FleetData) -> Rows:
-        from dcem.methods.stage import rows_of
-
-        return rows_of(part, self._lesson(part, data.n_groups))
-
-    def _loss(self, logits: Tensor, rows: Rows) -> Tensor:
-        from dcem.methods.stage import factored_cross_entropy
-
-        return factored_cross_entropy(logits, rows)
+        base = SelectiveClassifier if hasattr(self, "models_") else NetworkClassifier
+        return base.members(self, X, rows, exact=exact)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+def fit_members(method: LearnerClassifier, data: Prepared, *more: Columns | None) -> list[Any]:
+    """One model per member, of the method's lesson; `more` as in `lessons`."""
+    (X, y, weight, person, rates), held = lessons(method, data, *more)
+    return [
+        make_learner(method.learner, seed).fit(X, y, counts, held, person, rates)
+        for seed, counts in by_lot(weight, person, data.seeds)
+    ]
+
+
+def lessons(
+    method: LearnerClassifier,
+    data: Prepared,
+    more: Columns | None = None,
+    watched_more: Columns | None = None,
+) -> tuple[Sample, HeldRows | None]:
+    """What a learner that is not a network learns from, and what it chooses by.
+
+    `more` and `watched_more` are columns that the lesson needs besides those of the tables.
+    """
+
+    def taught(table: Table, more: Columns | None) -> Sample:
+        lesson = method._lesson(table.columns() | (more or {}), data.n_groups)
+        kept = np.ones(len(table), bool) if lesson.keep is None else np.asarray(lesson.keep) > 0
+        weight = table.weight if lesson.factor is None else table.weight * lesson.factor
+        return Sample(
+            method._inputs(table, data.n_groups)[kept],
+            lesson.target[kept],
+            weight[kept],
+            None if table.person is None else table.person[kept],
+            None if lesson.known else table.rates_of(kept),
+        )
+
+    train, watched = data.tables(raw=True)
+    held = None if watched is None else taught(watched, watched_more)
+    if held is not None and (held.weight > 0).any():
+        return taught(train, more), (held.X, held.y, held.weight, held.rates)
+    return taught(train, more), None
+
+
 class ObservedLabelsClassifier(LearnerClassifier):
     """Count the untested as negative, and train on everybody.
 
@@ -187,11 +216,7 @@ class ObservedLabelsClassifier(LearnerClassifier):
     row_by_row: ClassVar[bool] = True
     batches_together: ClassVar[bool] = True
 
-    def _lesson(self, rows: Any, n_groups: int) -> Lesson:
-        return Lesson(rows["y"])
 
-
-@dataclass(kw_only=True, eq=False, repr=False)
 class OracleClassifier(LearnerClassifier):
     """Train on the truth of everybody, tested or not.
 
@@ -213,11 +238,7 @@ class OracleClassifier(LearnerClassifier):
 
     name: ClassVar[str] = "y-model"
     in_short: ClassVar[str] = "learns from the truth"
-
-    @property
-    def uses_truth(self) -> bool:
-        """It is an oracle."""
-        return True
+    uses_truth: ClassVar[bool] = True
 
     def _lesson(self, rows: Any, n_groups: int) -> Lesson:
         truth = rows.get("truth")
@@ -229,7 +250,6 @@ class OracleClassifier(LearnerClassifier):
         return Lesson(truth, known=True)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class GroupOnlyClassifier(LearnerClassifier):
     """Count the untested as negative, train on one group, and apply to everybody.
 
@@ -273,7 +293,6 @@ class GroupOnlyClassifier(LearnerClassifier):
         return Lesson(rows["y"], keep=member)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class TestedOnlyClassifier(LearnerClassifier):
     """Train on tested people only, and apply to everybody.
 
@@ -303,7 +322,6 @@ class TestedOnlyClassifier(LearnerClassifier):
         return Lesson(rows["y"], keep=rows["tested"])
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class TestedOnlyPlusGroupClassifier(GroupPredictor, TestedOnlyClassifier):
     """Tested-only with the group as an input: a model that knows to whom a row belongs.
 

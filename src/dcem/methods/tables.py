@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,6 +90,30 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def people(self) -> np.ndarray:
+        """Whose row each is `[n]`, in codes from 0."""
+        return np.arange(len(self)) if self.person is None else self.person
+
+    def rates_of(self, rows: np.ndarray) -> np.ndarray | None:
+        """Rates of the test behind some rows; None where it does not err."""
+        return None if self.rates is None else self.rates[rows]
+
+
+def by_lot(
+    weight: np.ndarray, person: np.ndarray | None, seeds: Sequence[int]
+) -> Iterator[tuple[int, np.ndarray]]:
+    """The seed of each member, and how much each row counts for it `[n]`.
+
+    The first sees the rows as they are. For the others each person counts by a random number of
+    mean 1 (the Bayesian bootstrap), so that members disagree where little is known.
+    """
+    yield seeds[0], weight
+    person = np.arange(len(weight)) if person is None else person
+    for seed in seeds[1:]:
+        lot = np.random.default_rng(seed).exponential(size=int(person.max()) + 1)
+        yield seed, weight * lot[person]
 
 
 def hold_out(problem: SelectiveLabels, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -13,14 +13,14 @@ and intervals from the curvature there (Laplace): no sampler is needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import ndtr
 
-from dcem.methods.base import Prepared, SelectiveClassifier
+from dcem.methods.base import SelectiveClassifier
+from dcem.methods.fitting import Prepared
 from dcem.methods.heckman import likelihood, named_columns
 from dcem.methods.support import with_group
 from dcem.table import checks
@@ -33,7 +33,6 @@ STEP = 1e-4  # of parameters, for the curvature
 Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnmeasuredCauseClassifier(SelectiveClassifier):
     """An unmeasured cause of testing and outcome, identified by a known prevalence and exclusions.
 
@@ -87,11 +86,7 @@ class UnmeasuredCauseClassifier(SelectiveClassifier):
     name: ClassVar[str] = "unmeasured-cause"
     in_short: ClassVar[str] = "an unmeasured cause, held by a known prevalence"
     corrects_tests: ClassVar[bool] = True
-
-    @property
-    def uses_validation(self) -> bool:
-        """No: nothing is chosen by held-out rows."""
-        return False
+    uses_validation: ClassVar[bool] = False  # nothing is chosen by held-out rows
 
     def _fit(self, data: Prepared) -> None:
         table, problem = data.standard, data.problem
@@ -101,22 +96,15 @@ class UnmeasuredCauseClassifier(SelectiveClassifier):
         grouped = with_group(table.X, table.group, data.n_groups, interactions=False)
         rows = np.column_stack([ones, table.X])
         of_outcome = np.append(True, for_outcome)
-        tested_by = np.column_stack([ones, grouped])
-        tested_by = tested_by[
-            :, np.concatenate([[True], for_testing, np.ones(data.n_groups - 1) > 0])
-        ]
+        of_testing = np.concatenate([[True], for_testing, np.ones(data.n_groups - 1, bool)])
+        tested_by = np.column_stack([ones, grouped])[:, of_testing]
         seen, share = table.tested > 0, table.weight.astype(float) / table.weight.sum()
         X = rows[:, of_outcome]
-        rates = None if table.rates is None else table.rates[seen]
-        loss = posterior(
-            likelihood(tested_by, X[seen], table.y[seen], seen, share, rates),
-            [*known_means(problem, X, share)],
-            np.concatenate(
-                [_prior(X.shape[1], self.prior), _prior(tested_by.shape[1], self.prior),
-                 [self.cause_prior]]
-            ),
-            len(table),
-        )  # fmt: skip
+        # prior standard deviations: none of the intercepts, and that of the cause
+        prior = np.full(X.shape[1] + tested_by.shape[1] + 1, self.prior)
+        prior[[0, X.shape[1]]], prior[-1] = np.inf, self.cause_prior
+        told = likelihood(tested_by, X[seen], table.y[seen], seen, share, table.rates_of(seen))
+        loss = posterior(told, known_means(problem, X, share), prior, len(table))
         best = _lowest(loss, X.shape[1] + tested_by.shape[1])
         spread = np.linalg.pinv(_curvature(loss, best) * len(table), hermitian=True)
         at, own = np.flatnonzero(of_outcome), X.shape[1]
@@ -191,11 +179,6 @@ def known_means(
         sampled = one.value * (1 - one.value) * float(part @ part)
         found.append((X[mine], part, one.value, float(np.sqrt(one.error**2 + sampled))))
     return found
-
-
-def _prior(n: int, spread: float) -> np.ndarray:
-    """Prior standard deviations of an equation's coefficients, the intercept's without end."""
-    return np.append(np.inf, np.full(n - 1, spread))
 
 
 def _lowest(loss: Loss, n: int) -> np.ndarray:

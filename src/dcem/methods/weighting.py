@@ -9,26 +9,27 @@ positive chance of a test everywhere. Sharp testing rules break that, and the we
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dcem.estimation.folds import best_rows, in_turn
-from dcem.methods.base import Prepared
+from dcem.learners import make_learner
+from dcem.methods.fitting import Prepared
 from dcem.methods.network import check_variant
-from dcem.methods.published_choices import RELEASED, SINGLE, SLOW, WIDE, PropensitySettings
-from dcem.methods.registry import renamed
-from dcem.methods.supervised import LearnerClassifier, Lesson
+from dcem.methods.registry import RELEASED, SINGLE, SLOW, WIDE, PropensitySettings, renamed
+from dcem.methods.supervised import LearnerClassifier, Lesson, fit_members
+from dcem.methods.support import with_group
+from dcem.methods.tables import Table
 from dcem.table import checks
 
 if TYPE_CHECKING:
     from dcem.methods.fleets import FleetData, Trained
 
+FOLDS = 5  # of a cross-fitted model of testing
 SMALLEST = 1e-30  # an unclipped weight stays finite: infinity times a weight of 0 is not a number
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InversePropensityClassifier(LearnerClassifier):
     """Tested-only, each row weighted by one over its probability of being tested.
 
@@ -93,14 +94,12 @@ class InversePropensityClassifier(LearnerClassifier):
         return train_ipw(self, data, super()._train)
 
     def _fit(self, data: Prepared) -> None:
-        from dcem.methods.learning import fit_members, propensities
-
         self._check()
         if self.variant == "published":
             raise ValueError("The published ipw is a network: leave learner alone.")
-        e, watched, self.propensity_model_ = propensities(self, data)
-        self.propensity_ = e
-        self.models_ = fit_members(self, data, {"e": e}, {} if watched is None else {"e": watched})
+        self.propensity_, watched, self.propensity_model_ = propensities(self, data)
+        more = [None if e is None else {"e": e} for e in (self.propensity_, watched)]
+        self.models_ = fit_members(self, data, *more)
 
     def _check(self) -> None:
         check_variant(self.variant)
@@ -117,7 +116,6 @@ class InversePropensityClassifier(LearnerClassifier):
         return Lesson(rows["y"], keep=rows["tested"], factor=1 / e, mean_one=not published)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DoublyRobustClassifier(LearnerClassifier):
     """Regress a pseudo-outcome that is right if either of two models is (DR-learner).
 
@@ -173,10 +171,68 @@ class DoublyRobustClassifier(LearnerClassifier):
         return train_doubly_robust(self, data)
 
     def _fit(self, data: Prepared) -> None:
-        from dcem.methods.learning import fit_doubly_robust
+        """Nuisances of either half, pseudo-outcomes of the other, and a model of each.
 
+        `models_` holds two models per member; `propensity_model_` is of the first half.
+        """
         _check_clip(self.clip)
-        fit_doubly_robust(self, data)
+        parts = [part for part in data.tables(raw=True) if part is not None]
+        of_testing = [
+            with_group(part.X, part.group, data.n_groups)
+            for part in data.tables()
+            if part is not None
+        ]
+        train, person = parts[0], parts[0].people
+        self.models_ = []
+        for number, seed in enumerate(data.seeds):
+            half = halves(train.tested, train.y, train.weight, person, seed)
+            outcome, chance = np.empty(len(train)), np.empty(len(train))
+            for side in (0, 1):
+                learns, rest = half == side, half != side
+                testing = self._nuisance("tested", parts, of_testing, learns, seed)
+                known = learns & (train.tested > 0)
+                risk = self._nuisance("y", parts, [part.X for part in parts], known, seed)
+                e = [
+                    testing.predict_proba(X)[:, 1] if part.chance is None else part.chance
+                    for part, X in zip(parts, of_testing, strict=True)
+                ]
+                phi = [
+                    self._pseudo_outcome(part, chance_of, risk.predict_proba(part.X)[:, 1])
+                    for part, chance_of in zip(parts, e, strict=True)
+                ]
+                held = (parts[1].X, phi[1], parts[1].weight) if len(parts) > 1 else None
+                final = make_learner(self.learner, seed, squared=True).fit(
+                    train.X[rest], phi[0][rest], train.weight[rest], held, person[rest]
+                )
+                self.models_.append(final)
+                outcome[rest], chance[rest] = phi[0][rest], e[0][rest]
+                if number == side == 0:
+                    self.propensity_model_ = testing
+            if number == 0:
+                self.pseudo_outcome_, self.propensity_ = outcome, chance
+
+    def _nuisance(
+        self,
+        target: str,
+        parts: list[Table],
+        inputs: list[np.ndarray],
+        learns: np.ndarray,
+        seed: int,
+    ) -> Any:
+        """A model of a column, of some rows of the first part; it chooses by the second, if any."""
+
+        def some(number: int, rows: np.ndarray) -> tuple[Any, ...]:
+            part = parts[number]
+            rates = part.rates_of(rows) if target == "y" else None
+            return inputs[number][rows], part[target][rows], part.weight[rows], rates
+
+        held = None
+        if len(parts) > 1:
+            seen = (parts[1].tested > 0) | (target != "y")
+            held = some(1, seen) if seen.any() else None
+        X, y, weight, rates = some(0, learns)
+        model = make_learner(self.learner, seed)
+        return model.fit(X, y, weight, held, parts[0].people[learns], rates)
 
     def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
         """Scores `[members, n]`, each the mean of the models of two halves."""
@@ -191,15 +247,51 @@ class DoublyRobustClassifier(LearnerClassifier):
         return m + rows["tested"] * ((rows["y"] if y is None else y) - m) / e.clip(min=self.clip)
 
 
+def propensities(
+    method: LearnerClassifier, data: Prepared
+) -> tuple[np.ndarray, np.ndarray | None, Any]:
+    """P(tested | x, a) of the rows to learn from and to watch, and the model behind it.
+
+    The first comes out of fold: nobody's number is of a model that saw whether she was tested. The
+    model, which scores all others, is of all rows.
+    """
+    train, watched = data.tables()
+    seed = data.seeds[0]
+    person = train.people
+    fold = np.random.default_rng(seed).permutation(int(person.max()) + 1)[person] % FOLDS
+    X = with_group(train.X, train.group, data.n_groups)
+    held = None
+    if watched is not None:
+        held_X = with_group(watched.X, watched.group, data.n_groups)
+        held = held_X, watched.tested, watched.weight
+
+    def fitted(rows: np.ndarray) -> Any:
+        return make_learner(method.learner, seed).fit(
+            X[rows], train.tested[rows], train.weight[rows], held, person[rows]
+        )
+
+    e = np.empty(len(train))
+    for number in np.unique(fold):
+        out = fold == number
+        if not out.all():
+            e[out] = fitted(~out).predict_proba(X[out])[:, 1]
+    whole = fitted(np.ones(len(train), bool))
+    if len(np.unique(fold)) == 1:
+        e = whole.predict_proba(X)[:, 1]
+    e_held = None if held is None else whole.predict_proba(held[0])[:, 1]
+    if train.chance is not None:  # tests were drawn by a known design
+        e, e_held = train.chance, None if watched is None else watched.chance
+    return e, e_held, whole
+
+
 def halves(
-    tested: np.ndarray, y: np.ndarray, weight: np.ndarray, person: np.ndarray | None, seed: int
+    tested: np.ndarray, y: np.ndarray, weight: np.ndarray, person: np.ndarray, seed: int
 ) -> np.ndarray:
     """0 or 1 for each row `[n]`: equal halves that share out tested positives, tested negatives and
     untested rows alike, a person's rows in one of them.
 
     Rows of weight 0 (padding) come last in the order, so that no other row's half depends on them.
     """
-    person = np.arange(len(y)) if person is None else person
     of_row = np.where(weight > 0, 1 + np.where(tested > 0, 1 + y, 0), 0).astype(np.int64)
     of_person = best_rows(of_row, person)
     if (of_person > 1).sum() < 2:

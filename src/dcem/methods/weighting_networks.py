@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from dcem.engine import Fleet, Rows, supervised
-from dcem.engine.fleet import margin
-from dcem.engine.losses import weighted_mean
+from dcem.engine.fleet import margin, weighted_mean
 from dcem.methods.dcem import SCHEDULES
 from dcem.methods.fleets import FleetData, Trained, select
 from dcem.methods.propensity import fit_propensity, log_odds
@@ -58,7 +57,7 @@ def train_ipw(
     e = np.atleast_2d(train["e"].cpu().numpy())
     size = len(both.seeds) // len(data.seeds)
     for m, attributes in enumerate(trained.attributes):
-        own = _one(model, slice(size * m, size * (m + 1)))
+        own = model[size * m : size * (m + 1)]
         attributes |= {"propensity_": e[m], "propensity_model_": own}
     return trained
 
@@ -92,7 +91,7 @@ def train_doubly_robust(method: DoublyRobustClassifier, data: FleetData) -> Trai
             "n_iter_": max(kept[2 * number : 2 * number + 2]),
             "pseudo_outcome_": unseen[0][number],
             "propensity_": unseen[1][number],
-            "propensity_model_": _one(propensity, slice(2 * number, 2 * number + 2)),
+            "propensity_model_": propensity[2 * number : 2 * number + 2],
         }
         for number in range(len(data.seeds))
     ]
@@ -188,7 +187,3 @@ def _halves(data: FleetData) -> Tensor:
         for m, seed in enumerate(data.seeds)
     ]
     return torch.from_numpy(np.stack(half)).to(data.device)
-
-
-def _one(fleet: Fleet, members: slice) -> Fleet:
-    return Fleet(fleet.architecture, fleet.flat[members].cpu().clone())

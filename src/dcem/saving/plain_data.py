@@ -21,8 +21,7 @@ from dcem import learners
 from dcem.extras import extra_needed
 from dcem.learners.preprocess import Preprocessor
 from dcem.methods.base import SelectiveClassifier
-from dcem.methods.published_choices import PropensitySettings
-from dcem.methods.registry import METHODS, current_name
+from dcem.methods.registry import METHODS, PropensitySettings, current_name
 from dcem.methods.support import Support
 from dcem.saving.card import shown_counts
 from dcem.table.encoder import Encoder

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from dcem.learners.learner import Batch, class_of
 from dcem.methods.fitting import Prepared, describe_features, prepare
-from dcem.methods.learning import lessons
 from dcem.methods.registry import delivered
+from dcem.methods.supervised import lessons
 from dcem.methods.tables import MAX_VALIDATION
 from dcem.scoring.model import TableModel, missing_shares, require_method
 from dcem.scoring.stream import in_order, numbered
