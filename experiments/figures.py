@@ -210,11 +210,26 @@ HELD: dict[str, tuple[str, dict[str, str], list[tuple[str, str, bool]]]] = {
             ("a hidden cause, told 1.5", "world == 'a hidden cause' and rows == 6000", True),
             ("a rare outcome, told 2", "world == 'a rare outcome' and rows == 6000", True),
             (
+                "twice the odds, prevalence stated, told 1",
+                "world == 'twice the odds, prevalence stated' and rows == 6000",
+                True,
+            ),
+            (
+                "a test that errs, rates stated, told 1",
+                "world.str.startswith('a test that errs') and told == 1 and rows == 6000",
+                True,
+            ),
+            (
                 "five times the odds, told 1.5",
                 "world == 'stronger than told' and rows == 6000",
                 False,
             ),
             ("the same, 1,500 people", "world == 'stronger than told' and rows == 1500", False),
+            (
+                "prevalence stated a third too high, told 1",
+                "world.str.endswith('a third too high') and rows == 6000",
+                False,
+            ),
             (
                 "true, but the risk is hard to learn",
                 "world.str.startswith('bends') and rows == 6000",
