@@ -172,8 +172,10 @@ def shuffled(
         waiting = [queue[size:] for queue in waiting]
 
 
-def _log_odds(networks: Sequence[Perceptron], X: np.ndarray, exact: bool) -> np.ndarray:
-    """Log-odds `[M, n]` of networks whose inputs are scaled alike.
+def _log_odds(
+    networks: Sequence[Perceptron], X: np.ndarray, exact: bool, *, scaled: bool = False
+) -> np.ndarray:
+    """Log-odds `[M, n]` of networks whose inputs are scaled alike; of inputs, if `scaled`.
 
     Blocks are filled up to one size: what a product adds up in which order depends on its shape.
     """
@@ -181,7 +183,8 @@ def _log_odds(networks: Sequence[Perceptron], X: np.ndarray, exact: bool) -> np.
     flat = np.concatenate([one.stack.flat for one in networks]).astype(kind)
     stack, z = Stack(networks[0].stack.sizes, flat), np.empty((len(networks), len(X)))
     for start in range(0, len(X), BLOCK):
-        rows = networks[0].scaling(X[start : start + BLOCK])
+        rows = X[start : start + BLOCK]
+        rows = rows if scaled else networks[0].scaling(rows)
         inputs = np.zeros((BLOCK, rows.shape[1]), kind)
         inputs[: len(rows)] = rows
         z[:, start : start + BLOCK] = stack.log_odds(inputs[None])[:, : len(rows)]
@@ -249,6 +252,10 @@ class Perceptron(LearnerBase):
     def predict_logit(self, X: np.ndarray) -> np.ndarray:
         """See `Learner`; in float64, where the score of a row does not depend on its company."""
         return _log_odds([self], X, exact=True)[0]
+
+    def predict_scaled(self, inputs: np.ndarray) -> np.ndarray:
+        """`predict_logit` of rows that are inputs already, as `scaling` makes them."""
+        return _log_odds([self], inputs, exact=True, scaled=True)[0]
 
     @classmethod
     def predict_logits(cls, networks: Sequence[Self], X: np.ndarray, *, exact: bool) -> np.ndarray:

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from multiprocessing import current_process
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from joblib import cpu_count
@@ -31,9 +31,8 @@ from threadpoolctl import threadpool_limits
 from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import FEWEST_PEOPLE
 from dcem.learners import make_learner
-from dcem.learners.perceptron import Perceptron
 from dcem.learners.preprocess import Scaling
-from dcem.methods.minibatches import Rows, Start, be_ready, fit_networks
+from dcem.methods.minibatches import Rows, Scored, Start, be_ready, fit_networks
 from dcem.methods.support import with_group
 from dcem.methods.tables import Table
 from dcem.table.labels import SelectiveLabels
@@ -157,14 +156,12 @@ def fit_parts(
     cores = n_jobs or cpu_count()
     spare = max(1, cores // (2 * len(numbers)))  # threads of a forest, which takes longest
 
-    def learner(name: str, k: int) -> _Scored:
+    def learner(name: str, k: int) -> Scored:
         learns, held = ~inside[k] & tested, inside[k] & tested
         fitted = _fitted(name, table.X, table.y, table, learns, held, seed + k, spare)
         tally.add(other_work)
-        return scored(fitted, k)
-
-    def scored(model: Any, k: int) -> _Scored:
-        return _Scored(model, *(model.predict_logit(table.X[rows]) for rows in (places[k], asked)))
+        z = [fitted.predict_logit(table.X[rows]) for rows in (places[k], asked)]
+        return Scored(fitted, *z)
 
     def inputs() -> tuple[Scaling, np.ndarray]:
         scaling = start.networks[0].scaling if start else Scaling.fit(table.X, table.person)
@@ -181,7 +178,7 @@ def fit_parts(
         ThreadPoolExecutor(max(1, min(cores, 4 * len(numbers)))) as workers,
     ):
         of_testing = [workers.submit(testing, k) for k in range(len(numbers))]
-        pending: dict[str, list[Future[_Scored]]] = {}
+        pending: dict[str, list[Future[Scored]]] = {}
 
         def begin(part: str) -> None:
             pending[part] = [workers.submit(learner, part, k) for k in range(len(numbers))]
@@ -194,29 +191,25 @@ def fit_parts(
         policies, z_tested = [one.result() for one in of_testing], np.empty(len(table))
         for rows, (_, z) in zip(places, policies, strict=True):
             z_tested[rows] = z
-        networks: list[Future[list[Perceptron]]] = []
+        networks: list[Future[list[Scored]]] = []
         if scaled is not None:
             scaling, made = scaled.result()
             given = scaling, Rows.of(table, made, z_tested)
+            each = range(len(numbers))
+            fit: Callable[..., list[Scored]] = fit_networks
             if apart is None:
-                task = workers.submit(fit_networks, *given, inside, seed, steps, start, tally.add)
-                networks = [task]
-            else:
-                networks = [
-                    apart.submit(
-                        fit_networks,
-                        *(*given, [inside[k]], seed + k, steps, start.of(k) if start else None),
-                    )
-                    for k in range(len(numbers))
-                ]
+                fit = partial(fit_networks, tell=tally.add)
+            for stack in [each] if apart is None else [[k] for k in each]:
+                own = [inside[k] for k in stack], [places[k] for k in stack], asked
+                how = seed + stack[0], steps, start.of(stack) if start else None
+                networks.append((apart or workers).submit(fit, *given, *own, *how))
         for part in others[len(early) :]:
             begin(part)
         workers.submit(beside)
-        if networks:  # one task was a whole stack, or each is one of them
-            trained = [network for task in networks for network in task.result()]
+        found = {name: [one.result() for one in of_part] for name, of_part in pending.items()}
+        if networks:
+            found["network"] = [one for task in networks for one in task.result()]
             tally.add(0 if apart is None else steps)
-            pending["network"] = [workers.submit(scored, *one[::-1]) for one in enumerate(trained)]
-        found = {name: [one.result() for one in pending[name]] for name in names}
     log_odds = {name: np.empty(len(table)) for name in names}
     for name, of_part in found.items():
         for rows, one in zip(places, of_part, strict=True):
@@ -229,14 +222,6 @@ def fit_parts(
         asked,
         {name: np.stack([one.asked for one in of_part]) for name, of_part in found.items()},
     )
-
-
-class _Scored(NamedTuple):
-    """A model, and its log-odds of the rows it did not see and of those all are asked about."""
-
-    model: Any
-    held: np.ndarray
-    asked: np.ndarray
 
 
 @lru_cache

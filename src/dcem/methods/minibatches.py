@@ -6,9 +6,9 @@ imports this file and what it needs, which is little, and so begins soon.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -51,6 +51,14 @@ class Rows(NamedTuple):
         )
 
 
+class Scored(NamedTuple):
+    """A model, and its log-odds of the rows it did not see and of those all are asked about."""
+
+    model: Any
+    held: np.ndarray
+    asked: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class Start:
     """Earlier networks, and the rows whose tests they never saw `[n]`: only these may judge."""
@@ -58,21 +66,23 @@ class Start:
     networks: list[Perceptron]
     unseen: np.ndarray
 
-    def of(self, k: int) -> Start:
-        """Where the network of fold `k` begins."""
-        return Start([self.networks[k % len(self.networks)]], self.unseen)
+    def of(self, folds: Sequence[int]) -> Start:
+        """Where the networks of these folds begin."""
+        return Start([self.networks[k % len(self.networks)] for k in folds], self.unseen)
 
 
 def fit_networks(
     scaling: Scaling,
     rows: Rows,
     inside: list[np.ndarray],
+    places: list[np.ndarray],
+    asked: np.ndarray,
     seed: int,
     steps: int,
     start: Start | None = None,
     tell: Callable[[int], None] = lambda steps: None,
-) -> list[Perceptron]:
-    """One network per fold, which does not learn from the rows inside it.
+) -> list[Scored]:
+    """One network per fold, which does not learn from the rows inside it, and scores its `places`.
 
     Pseudo-labels are renewed every few steps, as in `dcem`; batches are drawn so that at least
     half of their rows are tested, and weights undo that. Held-out tested rows say when to stop; for
@@ -84,8 +94,7 @@ def fit_networks(
     seeds = [seed + k for k in range(len(inside))]
     stack = Stack.initial((inputs.shape[1], *HIDDEN, 1), seeds)
     if start:
-        for k in range(len(inside)):
-            stack.flat[k] = start.of(k).networks[0].stack.flat[0]
+        stack.flat[:] = [one.stack.flat[0] for one in start.networks]
     teacher = Stack(stack.sizes, stack.flat.copy())
     schedule = Schedule(steps=steps, patience=Schedule.patience // (2 if start else 1))
     share = float(np.average(tested, weights=weight))
@@ -119,7 +128,11 @@ def fit_networks(
         return mstep_loss(z, y[at], u[at], weight[at])
 
     train(stack, inputs, batches, slope, [inputs[at] for at in held], watch, schedule)
-    return Perceptron.of(scaling, stack, len(scaling.preprocessor.median))
+    networks = Perceptron.of(scaling, stack, len(scaling.preprocessor.median))
+    return [
+        Scored(one, *(one.predict_scaled(inputs[at]) for at in (place, asked)))
+        for one, place in zip(networks, places, strict=True)
+    ]
 
 
 def be_ready() -> None:
