@@ -12,18 +12,15 @@ value, how often it lies above and below it, and the mean estimate.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import expit, logit
 from scipy.stats import norm
 
-from _record import RESULTS, record
+from _record import command, record, recorded, show_tables
 from dcem.metrics import Estimate, bootstrap
 
 REPLICATES = 100
@@ -97,8 +94,7 @@ CELLS: dict[str, Sample] = {
 
 def run(repetitions: int, out: Path) -> None:
     begin = time.perf_counter()
-    path = out / "area_coverage.csv"
-    rows: list[dict[str, Any]] = pd.read_csv(path).to_dict("records") if path.exists() else []
+    rows = recorded("area_coverage", out)
     for name, sample in CELLS.items():
         if name in {row["cell"] for row in rows}:
             continue
@@ -116,16 +112,5 @@ def run(repetitions: int, out: Path) -> None:
         record("area_coverage", rows, out, time.perf_counter() - begin, resamples=REPLICATES)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("action", choices=["run", "show"])
-    parser.add_argument("--repetitions", type=int, default=200)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    options = parser.parse_args()
-    if options.action == "run":
-        run(options.repetitions, options.out)
-    print(pd.read_csv(options.out / "area_coverage.csv").round(3).to_string(index=False))
-
-
 if __name__ == "__main__":
-    main()
+    command(__doc__, run, show_tables("area_coverage"), repetitions=200)

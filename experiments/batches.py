@@ -9,7 +9,6 @@ all rows in every step (five members), on tables and policies of `experiments/de
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import os
 import time
@@ -19,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 import default
-from _record import RESULTS, record
+from _record import CORES, command, record
 
 METHODS = ("dcem", "tested-only", "ipw", "y-obs")
 TABLES = ("credit default", "prediabetes", "readmission", "clusters 1")
@@ -81,13 +80,4 @@ def show(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["run", "show"])
-    parser.add_argument("--data", type=Path, default=Path("."))
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    given = parser.parse_args()
-    if given.what == "run":
-        run(given.data, given.out, given.workers)
-    else:
-        show(given.out)
+    command(__doc__, run, show, data=Path("."), workers=CORES)

@@ -23,18 +23,15 @@ outcome.
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import expit, logit
 
-from _record import RESULTS, finished, record, show_tables
+from _record import CORES, command, means, record_means, show_tables
 
 NEW = 4_000  # people whom the limits are held against
 NHANES = (1.0, 1 / 0.7, 2.0)
@@ -236,51 +233,22 @@ def _cell(y: np.ndarray, low: np.ndarray, high: np.ndarray, here: np.ndarray) ->
     return ends[0] <= share <= ends[1], ends[0] - error <= share <= ends[1] + error
 
 
-def means(rows: list[dict[str, Any]], keys: list[str]) -> list[dict[str, Any]]:
-    """Means over repetitions of what names a row."""
-    grouped = pd.DataFrame(rows).groupby(keys, sort=True)
-    found = grouped.mean()
-    found.insert(0, "repetitions", grouped.size())
-    return [dict(row) for row in found.reset_index().to_dict("records")]
-
-
 def run(
     out: Path, repetitions: int, jobs: int, only: str, seconds: float, data: Path | None
 ) -> None:
-    os.environ["OMP_NUM_THREADS"] = "1"  # read by the workers: one core each
-    begin = time.perf_counter()
     if data is not None:
         tasks = [(nhanes, data, o, part) for o in ("prediabetes", "diabetes") for part in range(5)]
-        found = list(finished(tasks, jobs, begin + seconds))
-        told = means(found, ["outcome", "told", "of"])
-        record("bounds_nhanes", told, out, time.perf_counter() - begin, workers=jobs)
+        table = {"bounds_nhanes": (tasks, 1.0)}
+        record_means(table, out, jobs, seconds, lambda rows: means(rows, ("outcome", "told", "of")))
     worlds = [i for i, world in enumerate(WORLDS) if only in world.name]
     tasks = [
         (judged, i, n, seed) for seed in range(repetitions) for i in worlds for n in WORLDS[i].rows
     ]
-    found = list(finished(tasks, jobs, begin + seconds))
-    told = means(found, ["world", "rows", "told"])
-    record("bounds", told, out, time.perf_counter() - begin, workers=jobs)
-
-
-def show(out: Path) -> None:
-    show_tables(("bounds", "bounds_nhanes"), out)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("action", choices=["run", "show"])
-    parser.add_argument("--repetitions", type=int, default=100)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--only", default="", help="only worlds whose name contains this")
-    parser.add_argument("--seconds", type=float, default=3600, help="stop after so many")
-    parser.add_argument("--data", type=Path, default=None, help="NHANES, to judge by it too")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    if given.action == "run":
-        run(given.out, given.repetitions, given.jobs, given.only, given.seconds, given.data)
-    show(given.out)
+    keys = ("world", "rows", "told")
+    record_means({"bounds": (tasks, 1.0)}, out, jobs, seconds, lambda rows: means(rows, keys))
 
 
 if __name__ == "__main__":
-    main()
+    show = show_tables("bounds", "bounds_nhanes")
+    options = {"repetitions": 100, "jobs": CORES, "only": "", "seconds": 3600.0}
+    command(__doc__, run, show, data=None, **options)

@@ -10,14 +10,13 @@ two. The truth is known, so that every method can be scored on everybody.
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from _record import RESULTS, kept, record
+from _record import command, kept, record
 
 
 def run(data: Path, out: Path, only: list[str]) -> None:
@@ -87,17 +86,5 @@ def show(out: Path) -> None:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("action", choices=["run", "show"])
-    parser.add_argument("--data", type=Path, help="diabetes130.csv.gz (UCI, CC BY 4.0)")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--only", action="append", default=[], help="run just this model again")
-    options = parser.parse_args()
-    if options.action == "run":
-        run(options.data, options.out, options.only)
-    show(options.out)
-
-
 if __name__ == "__main__":
-    main()
+    command(__doc__, run, show, data=None, only=[])

@@ -25,7 +25,6 @@ are left out here. Products ran in tf32.
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 from dataclasses import replace
@@ -34,7 +33,7 @@ from typing import Any
 
 import pandas as pd
 
-from _record import RESULTS, record
+from _record import command, record
 
 SETTINGS = [
     (0.5, 0.5, 2.0), (0.5, 1.0, 3.0), (0.25, 2.0, 0.5), (1.0, 1.0, 2.0),
@@ -121,17 +120,5 @@ def show(out: Path) -> None:
     print(merit.round(3).to_string())
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("action", choices=["run", "show"])
-    parser.add_argument("--data", type=Path, help="diabetes130.csv.gz (UCI, CC BY 4.0)")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--phases", type=int, default=12)
-    options = parser.parse_args()
-    if options.action == "run":
-        run(options.data, options.out, options.phases)
-    show(options.out)
-
-
 if __name__ == "__main__":
-    main()
+    command(__doc__, run, show, data=None, phases=12)

@@ -23,21 +23,18 @@ cells named "cross-validated" it is fitted anew in every repetition, fold by fol
 
 from __future__ import annotations
 
-import argparse
-import os
+import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from _record import RESULTS, record
+from _record import CORES, command, growing, record
 
 ROWS = 4_000
 POPULATION = 400_000  # simulated people whose truth stands for the population
@@ -249,30 +246,18 @@ def repeat(cell: Cell, seed: int, path: str) -> list[dict[str, Any]]:
     return rows
 
 
-def run(
-    path: str, out: Path, repetitions: int, jobs: int, only: str, before: pd.DataFrame | None
-) -> None:
+def run(out: Path, diabetes: str, repetitions: int, jobs: int, only: str, resume: bool) -> None:
+    before = pd.read_csv(out / "coverage.csv") if resume else None
     cells = [cell for cell in CELLS if only in cell.table]
     first = 0 if before is None else int(before["repetitions"].min())
     # Samples in the outer loop: cells of different cost then fill all cores to the end.
-    tasks = [(cell, seed, path) for seed in range(first, repetitions) for cell in cells]
+    tasks = [(cell, seed, diabetes) for seed in range(first, repetitions) for cell in cells]
     begin = time.perf_counter()
-    rows: list[dict[str, Any]] = []
-    os.environ["OMP_NUM_THREADS"] = "1"  # read by the workers: one core each
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
-        for number, found in enumerate(workers.map(repeat, *zip(*tasks, strict=True)), start=1):
-            rows += found
-            if number % (20 * len(cells)) == 0 or number == len(tasks):
-                # written as it goes: what a time limit ends is a run with fewer repetitions
-                record(
-                    "coverage",
-                    together(before, summarise(pd.DataFrame(rows))).to_dict("records"),
-                    out,
-                    time.perf_counter() - begin,
-                    rows_a_repetition=ROWS,
-                    workers=jobs,
-                    first_repetition=first,
-                )
+    for found in growing(repeat, tasks, jobs, 20 * len(cells)):
+        rows = pd.DataFrame([row for one in found for row in one])
+        told = together(before, summarise(rows)).to_dict("records")
+        about = {"rows_a_repetition": ROWS, "workers": jobs, "first_repetition": first}
+        record("coverage", told, out, time.perf_counter() - begin, **about)
 
 
 def together(before: pd.DataFrame | None, after: pd.DataFrame) -> pd.DataFrame:
@@ -346,15 +331,11 @@ def bound() -> None:
     """What no estimator can undercut by much: widths with known models, over full truth."""
     from dcem.estimation.evaluator import Evaluator
     from dcem.estimation.nuisances import Nuisances
-    from dcem.tasks import make_sinusoid
 
     for cell in CELLS:
         if cell.table != "simulated" or cell.overlap == "no" or cell.scores != "fixed":
             continue
-        task = make_sinusoid(
-            k=cell.tested / 0.25, testing_slope=cell.slope, stream="independent",
-            random_state=1, n_train=2, n_validation=2, n_test=100_000,
-        )  # fmt: skip
+        task = simulation(cell, 1, 100_000)
         problem, score = task.test, fixed_score(cell, "")[0](task.test.X)
         known = Nuisances(
             task.process.testing_probability(problem.X, problem.group),
@@ -374,24 +355,9 @@ def bound() -> None:
               f" difference {ratios[1]} times")  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("action", choices=["run", "show", "bound"])
-    parser.add_argument("--diabetes", default="", help="diabetes130.csv.gz (UCI, CC BY 4.0)")
-    parser.add_argument("--repetitions", type=int, default=200)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--only", default="", help="only tables whose name contains this")
-    parser.add_argument("--resume", action="store_true", help="go on after the recorded ones")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    options = parser.parse_args()
-    if options.action == "bound":
-        bound()
-        return
-    if options.action == "run":
-        before = pd.read_csv(options.out / "coverage.csv") if options.resume else None
-        run(options.diabetes, options.out, options.repetitions, options.jobs, options.only, before)
-    show(options.out)
-
-
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["bound"]:
+        bound()
+    else:
+        options = {"repetitions": 200, "jobs": CORES, "only": "", "resume": False}
+        command(__doc__, run, show, diabetes="", **options)

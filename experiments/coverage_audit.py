@@ -16,12 +16,8 @@ and how often nothing is estimated.
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +25,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from _record import RESULTS, record
+from _record import CORES, command, growing, record
 
 
 @dataclass(frozen=True)
@@ -147,27 +143,16 @@ def together(summaries: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def run(
-    out: Path, repetitions: int, jobs: int, only: str, most_rows: int, before: list[pd.DataFrame]
-) -> None:
+def run(out: Path, repetitions: int, jobs: int, only: str, most_rows: int, resume: bool) -> None:
+    before = [pd.read_csv(out / "coverage_audit.csv")] if resume else []
     worlds = [world for world in WORLDS if only in world.name and world.rows <= most_rows]
     first = int(before[0]["repetitions"].min()) if before else 0
     tasks = [(world, seed) for seed in range(first, repetitions) for world in worlds]
-    begin, rows = time.perf_counter(), []
-    os.environ["OMP_NUM_THREADS"] = "1"  # read by the workers: one core each
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
-        for number, found in enumerate(workers.map(repeat, *zip(*tasks, strict=True)), start=1):
-            rows.append(found)
-            if number % (5 * len(worlds)) == 0 or number == len(tasks):
-                # written as it goes: what a time limit ends is a run with fewer repetitions
-                record(
-                    "coverage_audit",
-                    together([*before, summarise(rows)]).to_dict("records"),
-                    out,
-                    time.perf_counter() - begin,
-                    workers=jobs,
-                    first_repetition=first,
-                )
+    begin = time.perf_counter()
+    for rows in growing(repeat, tasks, jobs, 5 * len(worlds)):
+        told = together([*before, summarise(rows)]).to_dict("records")
+        about = {"workers": jobs, "first_repetition": first}
+        record("coverage_audit", told, out, time.perf_counter() - begin, **about)
 
 
 def show(out: Path) -> None:
@@ -175,28 +160,6 @@ def show(out: Path) -> None:
     print(table.drop(columns=["seconds"], errors="ignore").round(3).to_string(index=False))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("action", choices=["run", "show"])
-    parser.add_argument("--repetitions", type=int, default=200)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--only", default="", help="only worlds whose name contains this")
-    parser.add_argument("--most-rows", type=int, default=40_000, help="only worlds of so many rows")
-    parser.add_argument("--resume", action="store_true", help="go on after the recorded ones")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    options = parser.parse_args()
-    if options.action == "run":
-        before = [pd.read_csv(options.out / "coverage_audit.csv")] if options.resume else []
-        run(
-            options.out,
-            options.repetitions,
-            options.jobs,
-            options.only,
-            options.most_rows,
-            before,
-        )
-    show(options.out)
-
-
 if __name__ == "__main__":
-    main()
+    options = {"repetitions": 200, "jobs": CORES, "only": "", "most_rows": 40_000, "resume": False}
+    command(__doc__, run, show, **options)

@@ -20,7 +20,6 @@ and with an unrecorded cause, where they should not.
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 import warnings
@@ -33,7 +32,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from _record import RESULTS, finished, record, show_tables
+from _record import CORES, command, means, record_means, show_tables
 
 ROWS, TEST = 4_000, 20_000
 METHODS = (
@@ -264,61 +263,26 @@ def judged(number: int, seed: int) -> list[dict[str, Any]]:
     return [row]
 
 
-def means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Means over repetitions of what names a row."""
-    table = pd.DataFrame(rows)
-    keys = [name for name in ("world", "setting", "method") if name in table]
-    table = table.astype(dict.fromkeys(table.columns.drop(keys), float))
-    grouped = table.groupby(keys, sort=False)
-    found = grouped.mean()
-    found.insert(0, "repetitions", grouped.size())
-    order = {name: i for i, name in enumerate([*(w.name for w in WORLDS), *METHODS])}
-    order |= {setting.name: i for i, setting in enumerate(SETTINGS)}
-    found = found.reset_index()
-    return found.sort_values(keys, key=lambda names: names.map(order)).to_dict("records")
+def averaged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Means over repetitions, in the order of the lists above."""
+    order = [*(world.name for world in WORLDS), *METHODS, *(one.name for one in SETTINGS)]
+    return means(rows, ("world", "setting", "method"), order)
 
 
 def run(
     out: Path, data: str, repetitions: int, fits: int, jobs: int, only: str, seconds: float
 ) -> None:
-    os.environ |= {"OMP_NUM_THREADS": "1", "DCEM_DATA": data}  # read by the workers
+    os.environ["DCEM_DATA"] = data  # read by the workers
     worlds = [i for i, w in enumerate(WORLDS) if only in w.name and (data or not w.slope)]
     training = [
         (trained, i, name, seed) for seed in range(fits) for i in worlds for name in METHODS
     ]
     judging = [(judged, i, seed) for seed in range(repetitions) for i in range(len(SETTINGS))]
-    begin = time.perf_counter()
-    for name, tasks, until in (
-        ("credit", training, 0.5 * seconds),
-        ("credit_coverage", judging, seconds),
-    ):
-        rows = list(finished(tasks, jobs, begin + until))
-        if rows:
-            record(name, means(rows), out, time.perf_counter() - begin, workers=jobs)
-
-
-def show(out: Path) -> None:
-    show_tables(("credit", "credit_coverage"), out)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("action", choices=["run", "show"])
-    parser.add_argument("--data", default="", help="folder with credit-default.csv.gz")
-    parser.add_argument("--repetitions", type=int, default=250)
-    parser.add_argument("--fits", type=int, default=12, help="repetitions of training")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--only", default="", help="only worlds whose name contains this")
-    parser.add_argument("--seconds", type=float, default=3600, help="stop after so many")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    if given.action == "run":
-        run(
-            given.out, given.data, given.repetitions, given.fits, given.jobs, given.only,
-            given.seconds,
-        )  # fmt: skip
-    show(given.out)
+    tables = {"credit": (training, 0.5), "credit_coverage": (judging, 1.0)}
+    record_means(tables, out, jobs, seconds, averaged)
 
 
 if __name__ == "__main__":
-    main()
+    show = show_tables("credit", "credit_coverage")
+    options = {"repetitions": 250, "fits": 12, "jobs": CORES, "only": "", "seconds": 3600.0}
+    command(__doc__, run, show, data="", **options)

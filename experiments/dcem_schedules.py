@@ -9,7 +9,6 @@ on others, but after a first choice had failed at one of these; docs/fast-schedu
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 from pathlib import Path
@@ -18,33 +17,33 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from _record import RESULTS, kept, record
+from _record import command, kept, record
 
 SETTINGS = [(0.5, 1.0, 0.5), (0.5, 1.0, 1.0), (0.5, 1.0, 2.0), (0.5, 2.0, 2.0), (0.25, 1.0, 3.0)]
 MAIN = (0.5, 1.0, 2.0)
 
 
-def run(
-    out: Path, phases: int, settings: list[tuple[float, float, float]], only: list[str]
-) -> None:
+def run(out: Path, phases: int, settings: int, only: list[str]) -> None:
+    """`settings`: the first so many; `only`: run just these models again."""
     from dcem.methods import fit_many, make, published
     from dcem.tasks import make_sinusoid
 
-    cells = [(s, 360 / phases * p) for s in settings for p in range(phases)]
+    chosen_settings = SETTINGS[:settings]
+    cells = [(s, 360 / phases * p) for s in chosen_settings for p in range(phases)]
     tasks = {
         (s, phase): make_sinusoid(q_y=s[0], k=s[1], q_t=s[2], phase=math.radians(phase))
         for s, phase in cells
     }
     models = {
-        "published": (published("dcem"), settings),
-        "fast": (make("dcem", random_state=42), settings),
+        "published": (published("dcem"), chosen_settings),
+        "fast": (make("dcem", random_state=42), chosen_settings),
         "published, Algorithm 1": (published("dcem").set_params(start="algorithm-1"), [MAIN]),
         "published, tested-only weights": (
             published("dcem").set_params(start="tested-only"),
             [MAIN],
         ),
-        "tested-only, published": (published("tested-only"), settings),
-        "tested-only, early stopping": (make("tested-only", random_state=42), settings),
+        "tested-only, published": (published("tested-only"), chosen_settings),
+        "tested-only, early stopping": (make("tested-only", random_state=42), chosen_settings),
     }
     models = {label: model for label, model in models.items() if not only or label in only}
     rows = kept("dcem_schedules", out, only)
@@ -112,18 +111,5 @@ def show(out: Path) -> None:
         print(f"  q_y {setting[0]}, k {setting[1]}, q_t {setting[2]}: " + "; ".join(line))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("action", choices=["run", "show"])
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--phases", type=int, default=12)
-    parser.add_argument("--settings", type=int, default=len(SETTINGS), help="the first so many")
-    parser.add_argument("--only", action="append", default=[], help="run just this model again")
-    options = parser.parse_args()
-    if options.action == "run":
-        run(options.out, options.phases, SETTINGS[: options.settings], options.only)
-    show(options.out)
-
-
 if __name__ == "__main__":
-    main()
+    command(__doc__, run, show, phases=12, settings=len(SETTINGS), only=[])

@@ -15,22 +15,17 @@ alarm. `deciders_training.csv`: methods fitted to such tables, on 20,000 new peo
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import expit
 from scipy.stats import norm
 
-from _record import RESULTS, finished, record, show_tables
+from _record import CORES, command, finished, means, record_means, scores_beside, show_tables
 
 FEW = (-2.0, 0.0, 2.5)  # how much three deciders test, in log-odds
 METHODS = (
@@ -129,7 +124,7 @@ def scores_of(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return X[:, 0] + 0.6 * X[:, 1], X[:, 0] - 0.2 * X[:, 2]
 
 
-def truths(number: int) -> dict[str, float]:
+def truths(number: int) -> list[dict[str, Any]]:
     """What the numbers are in truth, from 400,000 people."""
     from dcem.metrics import auc
 
@@ -146,7 +141,8 @@ def truths(number: int) -> dict[str, float]:
         "reached": y[acted].sum() / y.sum(),
         "precision": y[acted].mean(),
     }
-    return {name: float(value) for name, value in found.items()} | _of_deciders(world)
+    told = {name: float(value) for name, value in found.items()}
+    return [{"world": number} | told | _of_deciders(world)]
 
 
 def _of_deciders(world: World) -> dict[str, float]:
@@ -247,7 +243,6 @@ def judged(number: int, seed: int, known: dict[str, float]) -> list[dict[str, An
 def trained(number: int, name: str, seed: int) -> list[dict[str, Any]]:
     """One method fitted to one table, scored on new people."""
     from dcem import methods
-    from dcem.metrics import auc
 
     warnings.simplefilter("ignore")
     world, begin = WORLDS[number], time.perf_counter()
@@ -258,18 +253,9 @@ def trained(number: int, name: str, seed: int) -> list[dict[str, Any]]:
     model.fit_problem(_problem(draw(world, seed)))
     new = draw(world, seed + 10**7, 20_000)
     score = model.predict_proba(new.X)[:, 1]
-    return [
-        {
-            "world": world.name,
-            "method": name,
-            "auc": float(auc(new.y, score)),
-            "best_auc": float(auc(new.y, new.risk)),
-            "mean_score": float(score.mean()),
-            "mean_risk": float(new.y.mean()),
-            "off": float(np.abs(score - new.risk).mean()),
-            "seconds": time.perf_counter() - begin,
-        }
-    ]
+    row = {"world": world.name, "method": name}
+    row |= scores_beside(new.y, new.risk, score, begin)
+    return [row | {"mean_risk": float(new.y.mean())}]
 
 
 def _problem(one: Drawn) -> Any:
@@ -283,61 +269,21 @@ def _problem(one: Drawn) -> Any:
     )
 
 
-def means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Means over repetitions of what names a row; empty where there is nothing of that kind."""
-    table = pd.DataFrame(rows)
-    keys = [name for name in ("world", "method") if name in table]
-    table = table.astype(dict.fromkeys(table.columns.drop(keys), float))
-    grouped = table.groupby(keys, sort=False)
-    found = grouped.mean()
-    found.insert(0, "repetitions", grouped.size())
-    order = {world.name: place for place, world in enumerate(WORLDS)}
-    found = found.reset_index().sort_values("world", key=lambda c: c.map(order), kind="stable")
-    return found.to_dict("records")
+def averaged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Means over repetitions; empty where there is nothing of that kind."""
+    return means(rows, ("world", "method"), [*(world.name for world in WORLDS), *METHODS])
 
 
 def run(out: Path, repetitions: int, fits: int, jobs: int, only: str, seconds: float) -> None:
-    os.environ["OMP_NUM_THREADS"] = "1"  # read by the workers: one core each
     worlds = [i for i, world in enumerate(WORLDS) if only in world.name]
-    training = [
-        (trained, i, name, seed)
-        for seed in range(fits)
-        for i in worlds
-        if WORLDS[i].name in TRAINED
-        for name in METHODS
-    ]
-    begin = time.perf_counter()
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
-        known = dict(zip(worlds, workers.map(truths, worlds), strict=True))
+    some = [i for i in worlds if WORLDS[i].name in TRAINED]
+    training = [(trained, i, name, seed) for seed in range(fits) for i in some for name in METHODS]
+    known = {one.pop("world"): one for one in finished([(truths, i) for i in worlds], jobs, np.inf)}
     judging = [(judged, i, seed, known[i]) for seed in range(repetitions) for i in worlds]
-    for name, tasks, until in (
-        ("deciders_training", training, 0.35 * seconds),
-        ("deciders", judging, seconds),
-    ):
-        rows = list(finished(tasks, jobs, begin + until))
-        spent = time.perf_counter() - begin
-        if rows:
-            record(name, means(rows), out, spent, workers=jobs)
-
-
-def show(out: Path) -> None:
-    show_tables(("deciders", "deciders_training"), out)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("action", choices=["run", "show"])
-    parser.add_argument("--repetitions", type=int, default=200)
-    parser.add_argument("--fits", type=int, default=12, help="repetitions of training")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--only", default="", help="only worlds whose name contains this")
-    parser.add_argument("--seconds", type=float, default=3600, help="stop after so many")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    if given.action == "run":
-        run(given.out, given.repetitions, given.fits, given.jobs, given.only, given.seconds)
-    show(given.out)
+    tables = {"deciders_training": (training, 0.35), "deciders": (judging, 1.0)}
+    record_means(tables, out, jobs, seconds, averaged)
 
 
 if __name__ == "__main__":
-    main()
+    show = show_tables("deciders", "deciders_training")
+    command(__doc__, run, show, repetitions=200, fits=12, jobs=CORES, only="", seconds=3600.0)

@@ -12,7 +12,6 @@ to choose anything: the choosing is told in docs/default.md.
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import os
 import time
@@ -26,7 +25,7 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from _record import RESULTS, record
+from _record import CORES, command, record
 
 TABLES = (
     "credit default", "readmission", "long stay", "prediabetes", "diabetes", "digits",
@@ -357,15 +356,4 @@ def show(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["run", "show"])
-    parser.add_argument("--data", type=Path, default=Path("."))
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--again", action="store_true", help="keep the recorded networks")
-    given = parser.parse_args()
-    if given.what == "run":
-        run(given.data, given.out, given.workers, given.minutes, given.again)
-    else:
-        show(given.out)
+    command(__doc__, run, show, data=Path("."), workers=CORES, minutes=60.0, again=False)

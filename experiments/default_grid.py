@@ -16,9 +16,7 @@ median AUC, worst AUC, median ROC gap and worst ROC gap: in all four.
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
-import os
 import time
 from fractions import Fraction
 from pathlib import Path
@@ -27,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from _record import RESULTS, record
+from _record import CORES, RESULTS, command, record, recorded
 from default import fitted_parts
 from grid_summary import BETTER, QUESTIONS, SETTING
 
@@ -108,9 +106,7 @@ def dcem_again(specs: list[Setting], deadline: float) -> list[dict[str, Any]]:
 
 def run(out: Path, workers: int, minutes: float, least: float) -> None:
     """Fit what is not recorded yet, until the time is up."""
-    begun, rows = time.time(), []
-    if (out / "default_grid.csv").exists():
-        rows = pd.read_csv(out / "default_grid.csv").to_dict("records")
+    begun, rows = time.time(), recorded("default_grid", out)
     done = {tuple(row[key] for key in (*SETTING, "phase")) for row in rows}
     specs = [spec for spec in settings(least) if spec not in done]
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
@@ -176,14 +172,4 @@ def _by_k(table: pd.DataFrame) -> list[tuple[str, Any]]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["run", "show"])
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--minutes", type=float, default=120)
-    parser.add_argument("--least", type=float, default=0.0, help="smallest k")
-    given = parser.parse_args()
-    if given.what == "run":
-        run(given.out, given.workers, given.minutes, given.least)
-    else:
-        show(given.out)
+    command(__doc__, run, show, workers=CORES, minutes=120.0, least=0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -89,167 +90,138 @@ def rows() -> None:
     save(figure, "rows")
 
 
-# Picture -> recorded run, what is drawn of it (column: name), and its rows: what they are called,
-# which they are, and whether what was stated is true there.
-HELD: dict[str, tuple[str, dict[str, str], list[tuple[str, str, bool]]]] = {
-    "held-wrong-tests": (
+class Held(NamedTuple):
+    """What of a recorded run is drawn, and of which of its rows."""
+
+    run: str
+    by: list[str]  # columns that name a row
+    measures: dict[str, str]  # column -> its name in the picture
+    true: dict[str, Any]  # world in which what is stated is true -> its row
+    false: dict[str, Any]  # and in which it is not
+
+
+ONE_RATE = ("misses more in one group", "one sensitivity for both")
+HELD = {
+    "held-wrong-tests": Held(
         "wrong_tests.csv",
+        ["world", "told"],
         {"prevalence_holds": "prevalence", "auc_holds": "AUC", "gap_holds": "ROC gap"},
-        [
-            ("misses half", "world == 'misses half' and told == 'the rates'", True),
-            (
-                "the same, told an interval",
-                "world == 'misses half' and told == 'an interval'",
-                True,
+        {
+            "misses half": ("misses half", "the rates"),
+            "the same, told an interval": ("misses half", "an interval"),
+            "misses more in one group": ("misses more in one group", "the rates"),
+            "misses and false alarms": ("misses and false alarms", "the rates"),
+        },
+        {
+            "misses half, told nothing": ("misses half", "nothing"),
+            "misses half, told .1 too high": ("misses half", ".1 too high"),
+            "never errs, told .8": ("never errs", "sensitivity .8"),
+            "misses more in one group, told one rate": ONE_RATE,
+            "misses most where risk is low": (
+                "misses half, most where risk is low",
+                "the mean rate",
             ),
-            (
-                "misses more in one group",
-                "world == 'misses more in one group' and told == 'the rates'",
-                True,
-            ),
-            ("misses and false alarms", "world == 'misses and false alarms'", True),
-            ("misses half, told nothing", "world == 'misses half' and told == 'nothing'", False),
-            ("misses half, told .1 too high", "told == '.1 too high'", False),
-            ("never errs, told .8", "told == 'sensitivity .8'", False),
-            (
-                "misses more in one group, told one rate",
-                "told == 'one sensitivity for both'",
-                False,
-            ),
-            ("misses most where risk is low", "told == 'the mean rate'", False),
-        ],
+        },
     ),
-    "held-known-rates": (
+    "held-known-rates": Held(
         "known_rates.csv",
+        ["world", "told"],
         {"prevalence_holds": "prevalence, 2nd group", "auc_holds": "AUC", "gap_holds": "ROC gap"},
-        [
-            ("odds of the untested 2", "world == 'one ratio of 2' and told == 'the rate'", True),
-            ("2, told an interval", "world == 'one ratio of 2' and told == 'an interval'", True),
-            ("odds of .5", "world == 'one ratio of .5' and told == 'the rate'", True),
-            ("1,500 people", "world.str.contains('1,500') and told == 'the rate'", True),
-            ("12,000 people", "world.str.contains('12,000') and told == 'the rate'", True),
-            ("a rare outcome", "world.str.contains('rare') and told == 'the rate'", True),
-            ("odds of 1", "world == 'features explain testing' and told == 'the rate'", True),
-            ("odds of 2, told nothing", "world == 'one ratio of 2' and told == 'nothing'", False),
-            (
-                "odds of 2, told a third too much",
-                "world == 'one ratio of 2' and told == 'a third too high'",
-                False,
-            ),
-            (
-                "odds of 1, told a third too much",
-                "world == 'features explain testing' and told == 'a third too high'",
-                False,
-            ),
-            (
-                "groups differ, told one rate",
-                "world.str.startswith('2.5') and told == 'the rate'",
-                False,
-            ),
-            (
-                "an unmeasured cause, no one ratio",
-                "world == 'an unmeasured cause' and told == 'the rate'",
-                False,
-            ),
-        ],
+        {
+            "odds of the untested 2": ("one ratio of 2", "the rate"),
+            "2, told an interval": ("one ratio of 2", "an interval"),
+            "odds of .5": ("one ratio of .5", "the rate"),
+            "1,500 people": ("a ratio of 2, 1,500 people", "the rate"),
+            "12,000 people": ("a ratio of 2, 12,000 people", "the rate"),
+            "a rare outcome": ("a ratio of 2, rare outcome", "the rate"),
+            "odds of 1": ("features explain testing", "the rate"),
+        },
+        {
+            "odds of 2, told nothing": ("one ratio of 2", "nothing"),
+            "odds of 2, told a third too much": ("one ratio of 2", "a third too high"),
+            "odds of 1, told a third too much": ("features explain testing", "a third too high"),
+            "groups differ, told one rate": ("2.5 in one group, .6 in the other", "the rate"),
+            "an unmeasured cause, no one ratio": ("an unmeasured cause", "the rate"),
+        },
     ),
-    "held-no-record": (
+    "held-no-record": Held(
         "no_record.csv",
+        ["world"],
         {"holds": "ratio of prevalences", "rate_holds": "ratio of rates found"},
-        [
-            ("two groups", "world == 'two groups'", True),
-            ("1,000 people", "world == 'two groups, 1,000 rows'", True),
-            ("five unequal groups", "world == 'five unequal groups'", True),
-            ("a rare outcome", "world == 'rare: 3 %'", True),
-            ("three rows per person", "world == 'three rows per person'", True),
-            ("not logistic", "world == 'alike, and not logistic'", True),
-            ("a feature counts more in one group", "world.str.startswith('a feature')", False),
-            ("a group at higher risk at equal features", "world.str.startswith('a group')", False),
-            (
-                "found by a feature, in all groups",
-                "world.str.endswith('alike in all groups')",
-                False,
-            ),
-            (
-                "found by a feature, in one group",
-                "world.str.endswith('in one group') and alarm > .9 and ratio < 1.4",
-                False,
-            ),
-        ],
+        {
+            "two groups": "two groups",
+            "1,000 people": "two groups, 1,000 rows",
+            "five unequal groups": "five unequal groups",
+            "a rare outcome": "rare: 3 %",
+            "three rows per person": "three rows per person",
+            "not logistic": "alike, and not logistic",
+        },
+        {
+            "a feature counts more in one group": "a feature counts more in one group",
+            "a group at higher risk at equal features": "a group at higher risk at equal features",
+            "found by a feature, in all groups": "found by a feature, alike in all groups",
+            "found by a feature, in one group": "found by a feature, in one group",
+        },
     ),
-    "held-deciders": (
+    "held-deciders": Held(
         "deciders.csv",
+        ["world"],
         {"prevalence_holds": "bounds of the prevalence", "dr_holds": "doubly robust interval"},
-        [
-            ("deciders see more", "world == 'see more'", True),
-            ("1,500 people", "world == 'see more, 1,500 people'", True),
-            ("100 deciders", "world == 'see more, 100 deciders'", True),
-            ("three deciders", "world == 'see more, three deciders'", True),
-            ("little spread", "world == 'see more, little spread'", True),
-            ("features explain testing", "world == 'features explain testing'", True),
-            ("a feature says who decides", "world == 'people by features'", True),
-            ("sicker people to some deciders", "world == 'sicker people to some'", False),
-            ("sicker, the more a decider tests", "world.str.endswith('test more')", False),
-        ],
+        {
+            "deciders see more": "see more",
+            "1,500 people": "see more, 1,500 people",
+            "100 deciders": "see more, 100 deciders",
+            "three deciders": "see more, three deciders",
+            "little spread": "see more, little spread",
+            "features explain testing": "features explain testing",
+            "a feature says who decides": "people by features",
+        },
+        {
+            "sicker people to some deciders": "sicker people to some",
+            "sicker, the more a decider tests": "sicker people to those who test more",
+        },
     ),
-    "held-bounds": (
+    "held-bounds": Held(
         "bounds.csv",
+        ["world", "told", "rows"],
         {"held": "everybody", "held_highest_risk": "the tenth at highest risk"},
-        [
-            (
-                "like the tested, told 1",
-                "world == 'features explain testing' and told == 1 and rows == 6000",
-                True,
+        {
+            "like the tested, told 1": ("features explain testing", 1.0, 6000),
+            "twice the odds, told 2": ("untested at the upper end", 2.0, 6000),
+            "twice or half, told 2": ("up for some, down for others", 2.0, 6000),
+            "a hidden cause, told 1.5": ("a hidden cause", 1.5, 6000),
+            "a rare outcome, told 2": ("a rare outcome", 2.0, 6000),
+            "twice the odds, prevalence stated, told 1": (
+                "twice the odds, prevalence stated",
+                1.0,
+                6000,
             ),
-            (
-                "twice the odds, told 2",
-                "world == 'untested at the upper end' and rows == 6000",
-                True,
+            "a test that errs, rates stated, told 1": ("a test that errs, rates stated", 1.0, 6000),
+        },
+        {
+            "five times the odds, told 1.5": ("stronger than told", 1.5, 6000),
+            "the same, 1,500 people": ("stronger than told", 1.5, 1500),
+            "prevalence stated a third too high, told 1": (
+                "stated prevalence a third too high",
+                1.0,
+                6000,
             ),
-            ("twice or half, told 2", "world.str.startswith('up for') and rows == 6000", True),
-            ("a hidden cause, told 1.5", "world == 'a hidden cause' and rows == 6000", True),
-            ("a rare outcome, told 2", "world == 'a rare outcome' and rows == 6000", True),
-            (
-                "twice the odds, prevalence stated, told 1",
-                "world == 'twice the odds, prevalence stated' and rows == 6000",
-                True,
-            ),
-            (
-                "a test that errs, rates stated, told 1",
-                "world.str.startswith('a test that errs') and told == 1 and rows == 6000",
-                True,
-            ),
-            (
-                "five times the odds, told 1.5",
-                "world == 'stronger than told' and rows == 6000",
-                False,
-            ),
-            ("the same, 1,500 people", "world == 'stronger than told' and rows == 1500", False),
-            (
-                "prevalence stated a third too high, told 1",
-                "world.str.endswith('a third too high') and rows == 6000",
-                False,
-            ),
-            (
-                "true, but the risk is hard to learn",
-                "world.str.startswith('bends') and rows == 6000",
-                False,
-            ),
-        ],
+            "true, but the risk is hard to learn": ("bends that are hard to learn", 2.0, 6000),
+        },
     ),
 }
 
 
 def held() -> None:
     """How often intervals and bounds hold the truth where a statement is true, and where not."""
-    for name, (run, measures, worlds) in HELD.items():
-        table = pd.read_csv(RESULTS / run)
+    for name, (run, by, measures, true, false) in HELD.items():
+        table = pd.read_csv(RESULTS / run).set_index(by)
+        worlds, first_false = true | false, len(true)
         figure = new_figure(7.4, 1.3 + 0.3 * len(worlds))
         axes = figure.add_subplot()
-        first_false = sum(true for *_, true in worlds)
         places = [place + 0.8 * (place >= first_false) for place in range(len(worlds))]
         for number, (column, measure) in enumerate(measures.items()):
-            shares = [100 * table.query(which)[column].item() for _, which, _ in worlds]
+            shares = [100 * table[column].loc[row].item() for row in worlds.values()]
             offset = 0.14 * (number - (len(measures) - 1) / 2)
             axes.plot(
                 shares, np.array(places) + offset, "osD"[number], ms=6, clip_on=False,
@@ -259,14 +231,11 @@ def held() -> None:
         axes.axhline(places[first_false] - 0.9, color=FAINT, lw=1)
         for place, said in ((0, "what is stated is true"), (places[first_false], "it is not")):
             axes.text(1, place - 0.45, said, color=MUTED, fontsize=9, style="italic", va="center")
-        axes.set_yticks(places, [label for label, *_ in worlds])
+        axes.set_yticks(places, list(worlds))
         axes.set(xlim=(-2, 102), ylim=(places[-1] + 0.6, -0.9))
         axes.set_xticks(range(0, 101, 25), [f"{tick} %" for tick in range(0, 101, 25)])
-        of = (
-            "people whose risk lies within their limits"
-            if "bounds" in name
-            else "tables in which the truth is held"
-        )
+        of = "people whose risk lies within their limits"
+        of = of if "bounds" in name else "tables in which the truth is held"
         axes.set_xlabel(f"{of} (shaded: 90 to 98 %)")
         axes.grid(axis="y", color=GRID, lw=0.6)
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)

@@ -14,17 +14,17 @@ often the 95 % interval holds the true gap, how often it lies above it, and how 
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from _record import RESULTS, record
+from _record import command, record, recorded, show_tables
 from dcem.metrics.gap import GRID, Ranking, compare_curves
 
 LAYOUTS = {
@@ -135,48 +135,27 @@ def repeat(layout: str, curves: str, target: str, seed: int) -> dict[str, float]
 def run(repetitions: int, out: Path, only: str) -> None:
     begin = time.perf_counter()
     truth = {curves: true_gap(curves) for curves in CURVES}
-    path = out / "gap_coverage.csv"
-    rows: list[dict[str, Any]] = pd.read_csv(path).to_dict("records") if path.exists() else []
+    rows = recorded("gap_coverage", out)
     done = {(row["layout"], row["curves"], row["target"]) for row in rows}
-    for layout in LAYOUTS:
-        for curves in CURVES:
-            for target in TARGETS:
-                known = (layout, curves, target) in done
-                if known or only not in f"{layout} {curves} {target}":
-                    continue
-                found = pd.DataFrame(
-                    [repeat(layout, curves, target, seed) for seed in range(repetitions)]
-                )
-                gap = truth[curves]
-                rows.append(
-                    {
-                        "layout": layout, "curves": curves, "target": target,
-                        "repetitions": repetitions, "true_gap": gap,
-                        "mean_gap": found["value"].mean(),
-                        "coverage": found["low"].le(gap).mul(found["high"].ge(gap)).mean(),
-                        "above": found["low"].gt(gap).mean(),
-                        "width": (found["high"] - found["low"]).mean(),
-                        "called_clear": found["p_value"].lt(0.05).mean(),
-                    }
-                )  # fmt: skip
-                print(pd.DataFrame(rows[-1:]).round(3).to_string(header=len(rows) == 1), flush=True)
-                record(
-                    "gap_coverage", rows, out, time.perf_counter() - begin,
-                    resamples=REPLICATES, grid=len(GRID),
-                )  # fmt: skip
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("action", choices=["run", "show"])
-    parser.add_argument("--repetitions", type=int, default=250)
-    parser.add_argument("--only", default="", help="cells whose name contains this")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    options = parser.parse_args()
-    if options.action == "run":
-        run(options.repetitions, options.out, options.only)
-    print(pd.read_csv(options.out / "gap_coverage.csv").round(3).to_string(index=False))
+    for cell in product(LAYOUTS, CURVES, TARGETS):
+        if cell in done or only not in " ".join(cell):
+            continue
+        found = pd.DataFrame([repeat(*cell, seed) for seed in range(repetitions)])
+        gap = truth[cell[1]]
+        rows.append(
+            {
+                **dict(zip(("layout", "curves", "target"), cell, strict=True)),
+                "repetitions": repetitions, "true_gap": gap, "mean_gap": found["value"].mean(),
+                "coverage": found["low"].le(gap).mul(found["high"].ge(gap)).mean(),
+                "above": found["low"].gt(gap).mean(),
+                "width": (found["high"] - found["low"]).mean(),
+                "called_clear": found["p_value"].lt(0.05).mean(),
+            }
+        )  # fmt: skip
+        print(pd.DataFrame(rows[-1:]).round(3).to_string(header=len(rows) == 1), flush=True)
+        about = {"resamples": REPLICATES, "grid": len(GRID)}
+        record("gap_coverage", rows, out, time.perf_counter() - begin, **about)
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, run, show_tables("gap_coverage"), repetitions=250, only="")

@@ -18,23 +18,27 @@ prevalence: the odds ratio that it finds beside the measured one, and the defaul
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
 import warnings
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import expit, logit, ndtr
 
-from _record import RESULTS, record, show_tables
+from _record import (
+    CORES,
+    command,
+    finished,
+    means,
+    record,
+    record_means,
+    scores_beside,
+    show_tables,
+)
 
 UNSURE = 0.01  # standard error of a stated prevalence
 METHODS = ("tested-only:linear", "tested-only:boost", "dcem", "ensemble", "unmeasured-cause")
@@ -200,7 +204,6 @@ TRAINED = (
 def trained(number: int, name: str, seed: int) -> list[dict[str, Any]]:
     """One method fitted to one table, told different things, scored on new people."""
     from dcem import methods
-    from dcem.metrics import auc
     from dcem.table.labels import SelectiveLabels
 
     warnings.simplefilter("ignore")
@@ -213,17 +216,8 @@ def trained(number: int, name: str, seed: int) -> list[dict[str, Any]]:
         problem = SelectiveLabels.from_arrays(X, result, group=group.astype(str), prevalence=rate)
         model = methods.make(name, random_state=seed).fit_problem(problem)
         score = model.predict_proba(new)[:, 1]
-        row = {
-            "world": world.name,
-            "told": told,
-            "method": name,
-            "auc": float(auc(truth, score)),
-            "best_auc": float(auc(truth, risk)),
-            "mean_score": float(score.mean()),
-            "mean_risk": float(risk.mean()),
-            "off": float(np.abs(score - risk).mean()),
-            "seconds": time.perf_counter() - begin,
-        }
+        row: dict[str, Any] = {"world": world.name, "told": told, "method": name}
+        row |= scores_beside(truth, risk, score, begin)
         if name == "unmeasured-cause" and world.cause:
             low, high = model.correlation_interval_
             row["cause_holds"] = low <= world.cause <= high
@@ -251,17 +245,20 @@ def survey_problem(data: str, outcome: str, told: str) -> tuple[Any, np.ndarray,
     return replace(plain, known_prevalence=stated), truth, fold
 
 
-def survey_fold(data: str, outcome: str, told: str, k: int) -> np.ndarray:
+def survey_fold(data: str, outcome: str, told: str, k: int) -> list[dict[str, Any]]:
     """The default's scores of one fold."""
     from dcem.methods import make
 
     warnings.simplefilter("ignore")
     problem, _, fold = survey_problem(data, outcome, told)
     model = make("ensemble", n_jobs=1, random_state=k).fit_problem(problem.subset(fold != k))
-    return np.asarray(model.predict_proba(problem.X[fold == k])[:, 1])
+    score = model.predict_proba(problem.X[fold == k])[:, 1]
+    return [{"case": (data, outcome, told), "fold": k, "score": score}]
 
 
-def survey(data: str, outcome: str, told: str, folds: list[np.ndarray]) -> list[dict[str, Any]]:
+def survey(
+    data: str, outcome: str, told: str, folds: dict[int, np.ndarray]
+) -> list[dict[str, Any]]:
     """Numbers without truth, and the default's risks, beside the truth."""
     from dcem.audit.known import known_rates
     from dcem.estimation.evaluator import Evaluator
@@ -273,7 +270,7 @@ def survey(data: str, outcome: str, told: str, folds: list[np.ndarray]) -> list[
     problem, truth, fold = survey_problem(data, outcome, told)
     names = np.array(problem.group_names)[problem.group]
     score = np.empty(len(truth))
-    for k, one in enumerate(folds):
+    for k, one in folds.items():
         score[fold == k] = one
     judge = Evaluator(problem, truth=truth, fold=fold)
     rank = percentiles(score, fold)
@@ -309,80 +306,43 @@ def survey(data: str, outcome: str, told: str, folds: list[np.ndarray]) -> list[
     return rows
 
 
-def means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Means over repetitions of what names a row."""
-    table = pd.DataFrame(rows)
-    keys = [name for name in ("world", "told", "method") if name in table]
-    table = table.astype(dict.fromkeys(table.columns.drop(keys), float))
-    grouped = table.groupby(keys, sort=False)
-    found = grouped.mean()
-    found.insert(0, "repetitions", grouped.size())
-    return found.reset_index().sort_values(keys).round(5).to_dict("records")
-
-
-def run(given: argparse.Namespace) -> None:
-    os.environ["OMP_NUM_THREADS"] = "1"  # read by the workers: one core each
-    worlds = [i for i, world in enumerate(WORLDS) if given.only in world.name]
-    fits = [
+def run(
+    out: Path,
+    repetitions: int,
+    fits: int,
+    data: Path | None,
+    jobs: int,
+    only: str,
+    seconds: float,
+) -> None:
+    worlds = [i for i, world in enumerate(WORLDS) if only in world.name]
+    training = [
         (trained, i, name, seed)
-        for seed in range(given.fits)
+        for seed in range(fits)
         for i in range(len(TRAINED))
         for name in METHODS
     ]
-    judging = [(judged, i, seed) for seed in range(given.repetitions) for i in worlds]
+    judging = [(judged, i, seed) for seed in range(repetitions) for i in worlds]
+    tables = {"known_rates_training": (training, 0.5), "known_rates": (judging, 1.0)}
+    record_means(tables, out, jobs, seconds, lambda rows: means(rows, ("world", "told", "method")))
+    if data is None:
+        return
+    begin = time.perf_counter()
     asked = [
-        (str(given.data), outcome, told)
+        (str(data), outcome, told)
         for outcome in ("diabetes", "prediabetes")
         for told in ("nothing", "the rate", "by group")
-        if given.data
     ]
-    begin = time.perf_counter()
-    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as workers:
-        scores = [[workers.submit(survey_fold, *one, k) for k in range(FOLDS)] for one in asked]
-        for name, tasks, until in (
-            ("known_rates_training", fits, given.seconds / 2),
-            ("known_rates", judging, given.seconds),
-        ):
-            rows: list[dict[str, Any]] = []
-            waiting = [workers.submit(*task) for task in tasks]
-            for done in as_completed(waiting):
-                rows += done.result()
-                if time.perf_counter() - begin > until:  # a run with fewer repetitions
-                    for task in waiting:
-                        task.cancel()
-                    break
-            if rows:
-                spent = time.perf_counter() - begin
-                record(name, means(rows), given.out, spent, workers=given.jobs)
-        surveys = [
-            workers.submit(survey, *one, [fold.result() for fold in folds])
-            for one, folds in zip(asked, scores, strict=True)
-        ]
-        if surveys:
-            told = [row for one in surveys for row in one.result()]
-            spent = time.perf_counter() - begin
-            record("known_rates_nhanes", told, given.out, spent, workers=given.jobs)
-
-
-def show(out: Path) -> None:
-    show_tables(("known_rates", "known_rates_training", "known_rates_nhanes"), out)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("action", choices=["run", "show"])
-    parser.add_argument("--repetitions", type=int, default=150)
-    parser.add_argument("--fits", type=int, default=10, help="repetitions of training")
-    parser.add_argument("--data", type=Path, default=None, help="the survey NHANES, as one file")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--only", default="", help="only worlds whose name contains this")
-    parser.add_argument("--seconds", type=float, default=3600, help="stop after so many")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    if given.action == "run":
-        run(given)
-    show(given.out)
+    folds: dict[Any, dict[int, np.ndarray]] = {case: {} for case in asked}
+    fitting = [(survey_fold, *case, k) for case in asked for k in range(FOLDS)]
+    for one in finished(fitting, jobs, np.inf):
+        folds[one["case"]][one["fold"]] = one["score"]
+    rows = list(finished([(survey, *case, folds[case]) for case in asked], jobs, np.inf))
+    rows.sort(key=lambda row: asked.index((str(data), row["outcome"], row["told"])))
+    record("known_rates_nhanes", rows, out, time.perf_counter() - begin, workers=jobs)
 
 
 if __name__ == "__main__":
-    main()
+    show = show_tables("known_rates", "known_rates_training", "known_rates_nhanes")
+    options = {"repetitions": 150, "fits": 10, "jobs": CORES, "only": "", "seconds": 3600.0}
+    command(__doc__, run, show, data=None, **options)

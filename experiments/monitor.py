@@ -20,9 +20,6 @@ row and without it.
 
 from __future__ import annotations
 
-import argparse
-import os
-import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +29,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from _record import RESULTS, finished, record
+from _record import CORES, command, means, record_means, show_tables
 
 FITTED, NEW, MANY = 4_000, 1_000, 20_000
 PARTS = {"parts": ("linear",)}  # of the ensemble: quick, calibrated, and right but for a bend
@@ -188,51 +185,14 @@ def split(drift: float, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
-def means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Means over repetitions of what names a row."""
-    table = pd.DataFrame(rows)
-    keys = [name for name in ("change", "rows", "drift", "judged_by") if name in table]
-    table = table.astype(dict.fromkeys(table.columns.drop(keys), float))
-    grouped = table.groupby(keys, sort=False)
-    found = grouped.mean()
-    found.insert(0, "repetitions", grouped.size())
-    return found.reset_index().sort_values(keys).to_dict("records")
-
-
 def run(out: Path, repetitions: int, splits: int, jobs: int, seconds: float) -> None:
-    # read by the workers: one core each
-    os.environ |= {"OMP_NUM_THREADS": "1", "LOKY_MAX_CPU_COUNT": "1"}
-    tasks = {
-        "monitor_time": [(split, drift, seed) for seed in range(splits) for drift in (0.0, 1.5)],
-        "monitor": [(watched, several, seed) for seed in range(repetitions) for several in (1, 4)],
-    }
-    begin = time.perf_counter()
-    for name, until in (("monitor", 0.75 * seconds), ("monitor_time", seconds)):
-        rows = list(finished(tasks[name], jobs, begin + until))
-        if rows:
-            record(name, means(rows), out, time.perf_counter() - begin, workers=jobs)
-
-
-def show(out: Path) -> None:
-    for name in ("monitor", "monitor_time"):
-        if (out / f"{name}.csv").exists():
-            table = pd.read_csv(out / f"{name}.csv").round(3)
-            print(table.T.to_string(header=False), end="\n\n")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("action", choices=["run", "show"])
-    parser.add_argument("--repetitions", type=int, default=300)
-    parser.add_argument("--splits", type=int, default=150, help="repetitions of judging in time")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--seconds", type=float, default=3600, help="stop after so many")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    if given.action == "run":
-        run(given.out, given.repetitions, given.splits, given.jobs, given.seconds)
-    show(given.out)
+    watching = [(watched, several, seed) for seed in range(repetitions) for several in (1, 4)]
+    splitting = [(split, drift, seed) for seed in range(splits) for drift in (0.0, 1.5)]
+    tables = {"monitor": (watching, 0.75), "monitor_time": (splitting, 1.0)}
+    keys = ("change", "rows", "drift", "judged_by")
+    record_means(tables, out, jobs, seconds, lambda rows: means(rows, keys))
 
 
 if __name__ == "__main__":
-    main()
+    show = show_tables("monitor", "monitor_time", upright=True)
+    command(__doc__, run, show, repetitions=300, splits=150, jobs=CORES, seconds=3600.0)

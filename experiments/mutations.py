@@ -12,7 +12,6 @@ missing, or the change makes no difference (`docs/reliability.md` says which).
 
 from __future__ import annotations
 
-import argparse
 import ast
 import os
 import random
@@ -28,7 +27,7 @@ from typing import Any
 
 import pandas as pd
 
-from _record import RESULTS, record
+from _record import CORES, command, record
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("estimation", "metrics", "audit")
@@ -121,14 +120,14 @@ def try_one(spec: tuple[str, int | None]) -> dict[str, Any]:
     }
 
 
-def run(out: Path, rooms: list[str], sample: int, jobs: int, seed: int, minutes: float) -> None:
+def run(out: Path, room: list[str], sample: int, jobs: int, seed: int, minutes: float) -> None:
     """Try a sample of all changes, and record what was tried before the time was up."""
     began = time.perf_counter()
     source = ROOT / "src" / "dcem"
     specs = [
         (str(path.relative_to(source)), number)
-        for room in rooms
-        for path in sorted((source / room).glob("*.py"))
+        for one in room or ROOMS
+        for path in sorted((source / one).glob("*.py"))
         for number in range(len(list(places(ast.parse(path.read_text())))))
     ]
     random.Random(seed).shuffle(specs)
@@ -155,22 +154,6 @@ def show(out: Path) -> None:
         print(f"{row.file}:{row.line}  {row.before}  ->  {row.after}")
 
 
-def main() -> None:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
-    parser.add_argument("action", choices=["run", "show"])
-    parser.add_argument("--room", choices=ROOMS, action="append")
-    parser.add_argument("--sample", type=int, default=400)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    if given.action == "run":
-        rooms = given.room or list(ROOMS)
-        run(given.out, rooms, given.sample, given.jobs, given.seed, given.minutes)
-    show(given.out)
-
-
 if __name__ == "__main__":
-    main()
+    options = {"sample": 400, "jobs": CORES, "seed": 0, "minutes": 60.0}
+    command(__doc__, run, show, room=[], **options)

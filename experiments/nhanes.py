@@ -15,9 +15,7 @@ three ways, and the default is fitted anew and judged on the rest (`results/nhan
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
-import os
 import tempfile
 import time
 import warnings
@@ -27,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from _record import RESULTS, record
+from _record import CORES, command, record
 
 OUTCOMES = ("diabetes", "prediabetes")
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -260,14 +258,4 @@ def show(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["run", "show"])
-    parser.add_argument("--data", type=Path, default=Path("nhanes.csv.gz"))
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--again", default="", help="run this method, keep the others")
-    given = parser.parse_args()
-    if given.what == "run":
-        run(given.data, given.out, given.workers, given.again)
-    else:
-        show(given.out)
+    command(__doc__, run, show, data=Path("nhanes.csv.gz"), workers=CORES, again="")

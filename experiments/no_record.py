@@ -15,8 +15,6 @@ all and within groups, and AUC against the found within groups, which is all tha
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
 import warnings
 from dataclasses import dataclass
@@ -25,10 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import expit
 
-from _record import RESULTS, finished, record, show_tables
+from _record import CORES, command, means, record_means, show_tables
 
 METHODS = ("purple", "purple:boost", "purple:network", "y-obs:linear", "y-obs:boost", "y-obs",
            "sar-em")  # fmt: skip
@@ -186,55 +183,21 @@ def trained(number: int, name: str, seed: int) -> list[dict[str, Any]]:
     ]
 
 
-def means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Means over repetitions (and groups) of what names a row."""
-    table = pd.DataFrame(rows).drop(columns="group", errors="ignore")
-    keys = [name for name in ("world", "method") if name in table]
-    table = table.astype(dict.fromkeys(table.columns.drop(keys), float))
-    grouped = table.groupby(keys, sort=False)
-    found = grouped.mean()
-    found.insert(0, "estimates", grouped.size())
-    order = {world.name: place for place, world in enumerate(WORLDS)}
-    found = found.reset_index()
-    return found.sort_values(keys, key=lambda one: one.map(lambda v: order.get(v, v))).to_dict(
-        "records"
-    )
+def averaged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Means over repetitions and groups."""
+    rows = [{name: value for name, value in row.items() if name != "group"} for row in rows]
+    return means(rows, ("world", "method"), [world.name for world in WORLDS], "estimates")
 
 
 def run(out: Path, repetitions: int, fits: int, jobs: int, only: str, seconds: float) -> None:
-    os.environ["OMP_NUM_THREADS"] = "1"  # read by the workers: one core each
     worlds = [i for i, world in enumerate(WORLDS) if only in world.name]
     some = [i for i in worlds if WORLDS[i].name in TRAINED]
     training = [(trained, i, name, seed) for seed in range(fits) for i in some for name in METHODS]
     judging = [(judged, i, seed) for seed in range(repetitions) for i in worlds]
-    begin = time.perf_counter()
-    for name, tasks, until in (
-        ("no_record_training", training, 0.3 * seconds),
-        ("no_record", judging, seconds),
-    ):
-        rows = list(finished(tasks, jobs, begin + until))
-        if rows:
-            record(name, means(rows), out, time.perf_counter() - begin, workers=jobs)
-
-
-def show(out: Path) -> None:
-    show_tables(("no_record", "no_record_training"), out)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("action", choices=["run", "show"])
-    parser.add_argument("--repetitions", type=int, default=200)
-    parser.add_argument("--fits", type=int, default=15, help="repetitions of training")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--only", default="", help="only worlds whose name contains this")
-    parser.add_argument("--seconds", type=float, default=3600, help="stop after so many")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    if given.action == "run":
-        run(given.out, given.repetitions, given.fits, given.jobs, given.only, given.seconds)
-    show(given.out)
+    tables = {"no_record_training": (training, 0.3), "no_record": (judging, 1.0)}
+    record_means(tables, out, jobs, seconds, averaged)
 
 
 if __name__ == "__main__":
-    main()
+    show = show_tables("no_record", "no_record_training")
+    command(__doc__, run, show, repetitions=200, fits=15, jobs=CORES, only="", seconds=3600.0)

@@ -15,7 +15,6 @@ strength should be the whole difference that is seen.
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from _record import RESULTS, record
+from _record import command, record
 
 GAMMAS = (1 / 3, 1 / 2, 1.0, 2.0, 3.0)
 HIDDEN = (0.0, 0.3, 0.6, 0.9)
-REPETITIONS = 10
 ROWS = 6000
 
 
@@ -149,17 +147,5 @@ def show(out: Path) -> None:
     print(summary.round(3).to_string())
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=["run", "show"])
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
-    options = parser.parse_args()
-    if options.what == "run":
-        run(options.out, options.repetitions)
-    else:
-        show(options.out)
-
-
 if __name__ == "__main__":
-    main()
+    command(__doc__, run, show, repetitions=10)

@@ -11,7 +11,6 @@ in the table (tested-only start, 12 boundaries at q_y 1/2, k 1, q_t 2) is writte
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 from pathlib import Path
@@ -22,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, log_softmax, softmax
 
-from _record import RESULTS, record
+from _record import command, record
 from dcem import metrics, tasks
 from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, resolve_device
 from dcem.methods.propensity import PropensitySettings, fit_propensity, with_group
@@ -47,7 +46,14 @@ def regularised(o: Tensor, rows: Rows, clamp: Tensor) -> Tensor:
     return (q * (observed - log_f[..., 1]) - (1 - q) * log_f[..., 0]).mean(-1)
 
 
-def run(device: torch.device, steps: int, iterations: int) -> list[dict[str, object]]:
+def run(out: Path, device: str, steps: int, iterations: int) -> None:
+    """Each M-step takes so many steps, and there are so many iterations at most."""
+    started = time.monotonic()
+    cells = trained(resolve_device(device), steps, iterations)
+    record("temperature_clamp", cells, out, time.monotonic() - started)
+
+
+def trained(device: torch.device, steps: int, iterations: int) -> list[dict[str, object]]:
     """Twelve boundaries with either loss, 24 networks as one fleet."""
     problems = [tasks.make_sinusoid(q_y=0.5, k=1, q_t=2, phase=math.radians(p)) for p in PHASES]
     clamp = torch.tensor([loss == "clamped" for loss in LOSSES for _ in PHASES], device=device)
@@ -123,23 +129,12 @@ def run(device: torch.device, steps: int, iterations: int) -> list[dict[str, obj
     ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=["run", "show"])
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder to write into")
-    parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
-    parser.add_argument("--steps", type=int, default=1000, help="of each M-step")
-    parser.add_argument("--iterations", type=int, default=50, help="at most")
-    options = parser.parse_args()
-    if options.what == "run":
-        started = time.monotonic()
-        cells = run(resolve_device(options.device), options.steps, options.iterations)
-        record("temperature_clamp", cells, options.out, time.monotonic() - started)
-    table = pd.read_csv(options.out / "temperature_clamp.csv")
+def show(out: Path) -> None:
+    table = pd.read_csv(out / "temperature_clamp.csv")
     for phases, part in (("12 phases", table), ("without 0", table.query("phase > 0"))):
         print(phases)
         print(part.groupby("loss")[["auc", "roc_gap"]].agg(["median", "min", "max"]).round(3))
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, run, show, device="auto", steps=1000, iterations=50)

@@ -16,8 +16,6 @@ for the truth and mean distance from the true risk, on 20,000 new people.
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
 import warnings
 from collections.abc import Mapping
@@ -27,10 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import expit, logit
 
-from _record import RESULTS, finished, record, show_tables
+from _record import CORES, command, means, record_means, scores_beside, show_tables
 
 ROWS = 4_000
 UNSURE = 0.04  # standard error of a stated sensitivity
@@ -189,7 +186,6 @@ def judged(number: int, seed: int) -> list[dict[str, Any]]:
 def trained(number: int, name: str, seed: int) -> list[dict[str, Any]]:
     """One method fitted to one table, told different things, scored on new people."""
     from dcem import methods
-    from dcem.metrics import auc
 
     warnings.simplefilter("ignore")
     world, rows = WORLDS[number], []
@@ -200,68 +196,21 @@ def trained(number: int, name: str, seed: int) -> list[dict[str, Any]]:
         model = methods.make(name, random_state=seed)
         model.fit_problem(told_problem(world, told, seed, drawn))
         score = model.predict_proba(X)[:, 1]
-        rows.append(
-            {
-                "world": world.name,
-                "told": told,
-                "method": name,
-                "auc": float(auc(truth, score)),
-                "best_auc": float(auc(truth, risk)),
-                "mean_score": float(score.mean()),
-                "mean_risk": float(risk.mean()),
-                "off": float(np.abs(score - risk).mean()),
-                "seconds": time.perf_counter() - begin,
-            }
-        )
+        row = {"world": world.name, "told": told, "method": name}
+        rows.append(row | scores_beside(truth, risk, score, begin))
     return rows
 
 
-def means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Means over repetitions of what names a row."""
-    table = pd.DataFrame(rows)
-    keys = [name for name in ("world", "told", "method") if name in table]
-    table = table.astype(dict.fromkeys(table.columns.drop(keys), float))
-    grouped = table.groupby(keys, sort=False)
-    found = grouped.mean()
-    found.insert(0, "repetitions", grouped.size())
-    return found.reset_index().sort_values(keys).to_dict("records")
-
-
 def run(out: Path, repetitions: int, fits: int, jobs: int, only: str, seconds: float) -> None:
-    os.environ["OMP_NUM_THREADS"] = "1"  # read by the workers: one core each
     worlds = [i for i, world in enumerate(WORLDS) if only in world.name]
     training = [
         (trained, i, name, seed) for seed in range(fits) for i in worlds for name in METHODS
     ]
     judging = [(judged, i, seed) for seed in range(repetitions) for i in worlds]
-    begin = time.perf_counter()
-    for name, tasks, until in (
-        ("wrong_tests_training", training, 0.35 * seconds),
-        ("wrong_tests", judging, seconds),
-    ):
-        rows = list(finished(tasks, jobs, begin + until))
-        if rows:
-            record(name, means(rows), out, time.perf_counter() - begin, workers=jobs)
-
-
-def show(out: Path) -> None:
-    show_tables(("wrong_tests", "wrong_tests_training"), out)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("action", choices=["run", "show"])
-    parser.add_argument("--repetitions", type=int, default=150)
-    parser.add_argument("--fits", type=int, default=20, help="repetitions of training")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--only", default="", help="only worlds whose name contains this")
-    parser.add_argument("--seconds", type=float, default=3600, help="stop after so many")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    if given.action == "run":
-        run(given.out, given.repetitions, given.fits, given.jobs, given.only, given.seconds)
-    show(given.out)
+    tables = {"wrong_tests_training": (training, 0.35), "wrong_tests": (judging, 1.0)}
+    record_means(tables, out, jobs, seconds, lambda rows: means(rows, ("world", "told", "method")))
 
 
 if __name__ == "__main__":
-    main()
+    show = show_tables("wrong_tests", "wrong_tests_training")
+    command(__doc__, run, show, repetitions=150, fits=20, jobs=CORES, only="", seconds=3600.0)

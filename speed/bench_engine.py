@@ -10,12 +10,12 @@ plain stacked products, both as captured graphs. `--out FOLDER` writes the numbe
 from __future__ import annotations
 
 import argparse
-import csv
 import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import torch
 
 from dcem.engine import MLP, Adam, Fleet, Rows, Trainer
@@ -90,10 +90,7 @@ def cuda(out: Path | None) -> None:
         print(kind, [(row["networks"], row["ms_per_step"]) for row in rows if row["kind"] == kind])
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        with (out / "engine_steps.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0].keys())
-            writer.writeheader()
-            writer.writerows(rows)
+        pd.DataFrame(rows).to_csv(out / "engine_steps.csv", index=False)
 
 
 def main() -> None:

@@ -10,11 +10,12 @@ that is trained beforehand.
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import time
 import warnings
 from pathlib import Path
+
+import pandas as pd
 
 from dcem.methods import NetworkClassifier, fit_many, names, published
 from dcem.methods.propensity import PropensitySettings
@@ -66,10 +67,7 @@ def main() -> None:
         rows.append(row)
         print(f"{name:<26}{row['step']:>8.1f} a step {row['fit']:>8.1f} a fit", flush=True)
     if options.out is not None:
-        with (options.out / "method_times.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0].keys())
-            writer.writeheader()
-            writer.writerows(rows)
+        pd.DataFrame(rows).to_csv(options.out / "method_times.csv", index=False)
 
 
 def cut(model: NetworkClassifier) -> NetworkClassifier:

@@ -10,13 +10,14 @@ memory beyond the table itself (float64 as given, float32 as trained on) does no
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pandas as pd
 
 FEATURES = 20
 
@@ -78,10 +79,7 @@ def main() -> None:
             flush=True,
         )
     if options.out is not None:
-        with (options.out / "rows.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0].keys())
-            writer.writeheader()
-            writer.writerows(rows)
+        pd.DataFrame(rows).to_csv(options.out / "rows.csv", index=False)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ that is fast and wrong does not pass.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import shutil
@@ -21,6 +20,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import pandas as pd
 
 FULL_CHART_ROWS = 330_712_483
 DEMO_CHART_ROWS = 758_355
@@ -165,10 +166,7 @@ def main() -> None:
                 f"{layout}: the full release ({FULL_CHART_ROWS:,} rows) in about {minutes:.0f} min"
             )
     if given.csv:
-        with given.csv.open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
+        pd.DataFrame(rows).to_csv(given.csv, index=False)
     if given.plot:
         plot(rows, given.plot)
 

@@ -14,7 +14,6 @@ first files (`--few`), which their number of rows tells.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import platform
@@ -27,6 +26,8 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 FILE_ROWS = 1_000_000
 ROLES = ["--label", "result", "--group", "race", "--id", "person"]
@@ -190,10 +191,7 @@ def main() -> None:
         lines = [line for chain in pool.map(work, given.chains) for line in chain]
     if given.out:
         given.out.mkdir(parents=True, exist_ok=True)
-        with (given.out / "large_table.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(lines)
+        pd.DataFrame(lines).to_csv(given.out / "large_table.csv", index=False)
         about = {
             "command": f"python speed/large_table.py --rows {given.rows} --few {given.few} "
             "--folder FOLDER --out results",

@@ -6,6 +6,7 @@ import pandas as pd
 
 from dcem.methods.describe import Description, describe_all
 from dcem.methods.registry import METHODS
+from dcem.text import number
 
 PAGE = Path(__file__).resolve().parents[1] / "methods.md"
 RESULTS = PAGE.parent.parent / "results"
@@ -86,13 +87,9 @@ def repairs() -> str:
 def _spread(table: pd.DataFrame) -> str:
     if len(table) < 12:
         return "not recorded"
-
-    def three(value: float) -> str:
-        return f"{value:.3f}".lstrip("0")
-
-    return (
-        f"{three(table['auc'].median())} [{three(table['auc'].min())}], "
-        f"{three(table['roc_gap'].median())} [{three(table['roc_gap'].max())}]"
+    worst = {"auc": table["auc"].min(), "roc_gap": table["roc_gap"].max()}
+    return ", ".join(
+        f"{number(table[metric].median())} [{number(end)}]" for metric, end in worst.items()
     )
 
 

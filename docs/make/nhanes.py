@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from dcem.text import number
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "nhanes.md"
 METHODS = {
@@ -87,11 +89,6 @@ told of high blood pressure or cholesterol. Race and ethnicity is the group, and
 """
 
 
-def number(value: float, digits: int = 3) -> str:
-    """Without the zero before the point."""
-    return f"{value:.{digits}f}".replace("0.", ".", 1)
-
-
 def page() -> str:
     """The page."""
     found = pd.read_csv(ROOT / "results" / "nhanes.csv")
@@ -103,11 +100,8 @@ def page() -> str:
     weighted = found[found["weighted"]].set_index(["outcome", "method"])
     outcomes = ("diabetes", "prediabetes")
     shares = {one: plain.loc[one, "prevalence"].iloc[0] for one in outcomes}
-    lines = [
-        "| |"
-        + "".join(f" {o} ({_percent(shares[o])} %): AUC | calibration error |" for o in outcomes)
-    ]
-    lines.append("|---|" + "---|---|" * len(outcomes))
+    heads = (f" {o} ({_percent(shares[o])} %): AUC | calibration error |" for o in outcomes)
+    lines = ["| |" + "".join(heads), "|---|" + "---|---|" * len(outcomes)]
     best = {o: plain.loc[o].drop("truth of everybody, boost")["auc"].max() for o in outcomes}
     for method, words in METHODS.items():
         cells = []
@@ -123,16 +117,10 @@ def page() -> str:
         for target in ("dr", "tested")
     }
     ours = plain.xs("ensemble", level="method")
-    means, folds = (
-        tried.groupby(["outcome", "way"]).mean(numeric_only=True),
-        tried["fold"].nunique(),
-    )
-    further = [
-        "| | "
-        + " | ".join(f"{o}: found | AUC | prevalence among the untested" for o in outcomes)
-        + " |"
-    ]
-    further.append("|---|" + "---|---|---|" * len(outcomes))
+    means = tried.groupby(["outcome", "way"]).mean(numeric_only=True)
+    folds = tried["fold"].nunique()
+    heads = (f" {o}: found | AUC | prevalence among the untested |" for o in outcomes)
+    further = ["| |" + "".join(heads), "|---|" + "---|---|---|" * len(outcomes)]
     for way, words in WAYS.items():
         cells = []
         for outcome in outcomes:

@@ -21,7 +21,7 @@ import pandas as pd
 
 from dcem.paper.drawing import Picture, heading, look, tick
 from dcem.paper.exhibits.summary import published_settings, settings_of
-from dcem.paper.published import BETTER, METHOD_NAMES, METRIC_NAMES, METRICS, ORACLE
+from dcem.paper.published import BETTER, METHOD_NAMES, METRIC_NAMES, METRICS, ORACLE, at
 from dcem.paper.sources import Found
 from dcem.paper.spread import SETTING, complete, independent, our_rows
 from dcem.report.style import GRID, INK, MUTED, group_colour, new_figure
@@ -35,11 +35,11 @@ def spread_table(rows: pd.DataFrame) -> pd.DataFrame:
     """The paper's definition: median, worst case and range, for every setting and both sides."""
     found = []
     for side, settings in (("published", published_settings()), ("ours", settings_of(rows))):
-        for (q_y, k, q_t), spreads in settings.items():
+        for place, spreads in settings.items():
             for (method, metric), one in spreads.items():
-                place = {"side": side, "q_y": q_y, "k": k, "q_t": q_t, "method": method}
-                told = one.numbers(metric) | {"n": len(one.values)}
-                found.append(place | {"metric": metric} | told)
+                row: dict[str, Any] = {"side": side} | dict(zip(SETTING, place, strict=True))
+                row |= {"method": method, "metric": metric, "n": len(one.values)}
+                found.append(row | one.numbers(metric))
     columns = ["side", *SETTING, "method", "metric", "median", "worst", "range", "min", "max", "n"]
     return pd.DataFrame(found, columns=columns)
 
@@ -80,18 +80,15 @@ def _row(
     method: str, metric: str, place: tuple[Any, ...], mean: float, many: np.ndarray, n: int
 ) -> dict[str, Any]:
     low, high = np.quantile(many, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    better = BETTER[metric]
-    words = "unclear"
-    if min(low * better, high * better) > 0:
-        words = "better than DCEM"
-    elif max(low * better, high * better) < 0:
-        words = "worse than DCEM"
-    names = dict(zip(SETTING, place, strict=True))
-    return {"method": method, "metric": metric, **names, "n": n} | {
+    ends = sorted((low * BETTER[metric], high * BETTER[metric]))
+    words = "better" if ends[0] > 0 else "worse" if ends[1] < 0 else ""
+    names = {"method": method, "metric": metric, **dict(zip(SETTING, place, strict=True))}
+    return names | {
+        "n": n,
         "difference": float(mean),
         "low": float(low),
         "high": float(high),
-        "says": words,
+        "says": f"{words} than DCEM" if words else "unclear",
     }
 
 
@@ -101,14 +98,12 @@ def ranks(rows: pd.DataFrame) -> pd.DataFrame:
     The oracle is left out, and so are methods that are not recorded at every setting.
     """
     table = spread_table(rows)
-    table = table[(table["side"] == "ours") & (table["method"] != ORACLE)] if len(table) else table
+    table = table[(table["side"] == "ours") & (table["method"] != ORACLE)]
     found = []
-    for metric in METRICS if len(table) else ():
+    for metric in METRICS:
         part = table[table["metric"] == metric]
-        everywhere = part.groupby("method")["median"].transform("size") == len(
-            part.groupby(SETTING)
-        )
-        part = part[everywhere]
+        settings = len(part.groupby(SETTING))
+        part = part[part.groupby("method")["median"].transform("size") == settings]
         for statistic in ("median", "worst"):
             wide = part.pivot_table(index=SETTING, columns="method", values=statistic)
             order = (-BETTER[metric] * wide).rank(axis=1)
@@ -123,10 +118,8 @@ def ranks(rows: pd.DataFrame) -> pd.DataFrame:
 
 def over_seeds(rows: pd.DataFrame) -> pd.DataFrame:
     """Median over boundaries of every draw; mean over draws with interval, and against DCEM."""
-    from scipy import stats
-
     found = []
-    for place, part in rows.groupby(SETTING) if len(rows) else ():
+    for place, part in rows.groupby(SETTING):
         for metric in METRICS:
             medians = part.pivot_table(
                 index="seed", columns="method", values=metric, aggfunc="median"
@@ -135,15 +128,17 @@ def over_seeds(rows: pd.DataFrame) -> pd.DataFrame:
                 values = medians[method].dropna().to_numpy()
                 row: dict[str, Any] = dict(zip(SETTING, place, strict=True))
                 row |= {"method": method, "metric": metric, "seeds": len(values)}
-                row |= _t_interval("median", values, stats)
+                row |= _t_interval("median", values)
                 if "dcem" in medians and method != "dcem":
                     paired = (medians[method] - medians["dcem"]).dropna().to_numpy()
-                    row |= _t_interval("minus_dcem", paired, stats)
+                    row |= _t_interval("minus_dcem", paired)
                 found.append(row)
     return pd.DataFrame(found)
 
 
-def _t_interval(name: str, values: np.ndarray, stats: Any) -> dict[str, float]:
+def _t_interval(name: str, values: np.ndarray) -> dict[str, float]:
+    from scipy import stats
+
     mean, n = float(np.mean(values)), len(values)
     if n < 2:
         return {name: mean, f"{name}_low": np.nan, f"{name}_high": np.nan}
@@ -158,7 +153,7 @@ def robustness(shown: Found, seeds: Found) -> Picture:
     draws = over_seeds(independent(seeds.rows))
     figure = _draw(paired, order, draws)
     numbers = {"": spread_table(rows), "paired": paired, "ranks": order, "seeds": draws}
-    settings = 0 if rows.empty else len(rows.groupby(SETTING))
+    settings = len(rows.groupby(SETTING))
     caption = (
         f"Above: mean difference to DCEM over boundaries and {settings} settings, 95 % interval "
         "from resampled boundaries (hollow: it holds zero); on the right the mean rank by median, "
@@ -244,9 +239,7 @@ def _draw_seeds(
         _nothing(ax)
         return
     for place, setting in enumerate(reversed(settings)):
-        here = draws[
-            np.logical_and.reduce([draws[c] == v for c, v in zip(SETTING, setting, strict=True)])
-        ]
+        here = draws[at(draws, **dict(zip(SETTING, setting, strict=True)))]
         for offset, model in enumerate(models):
             colour, marker = look(model)
             y = place + 0.7 * (0.5 - (offset + 0.5) / len(models))

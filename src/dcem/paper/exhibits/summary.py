@@ -12,7 +12,7 @@ as a hit, so the paper gets the benefit of every doubt.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ import pandas as pd
 from dcem.paper import published
 from dcem.paper.drawing import Picture, heading
 from dcem.paper.exhibits.tradeoff import pooled
-from dcem.paper.published import BASELINES, BETTER, METRIC_NAMES, groups
+from dcem.paper.published import BASELINES, BETTER, METRIC_NAMES, each, groups
 from dcem.paper.sources import Found
 from dcem.paper.spread import (
     SETTING,
@@ -80,20 +80,17 @@ def check(sides: dict[str, dict[tuple[float, float, float], Spreads]]) -> pd.Dat
     """Every setting, metric, statistic and side: the verdict, and whether the summary has it."""
     rows = []
     for side, settings in sides.items():
-        for (q_y, k, q_t), spreads in settings.items():
-            for metric in ("auc", "roc_gap"):
-                for statistic in STATISTICS:
-                    found = judge(spreads, metric, statistic)
-                    if found is None:
-                        continue
-                    told = says(metric, q_y, k, q_t)
-                    holds = (found["verdict"] in told) if told else None
-                    rows.append(
-                        {"q_y": q_y, "k": k, "q_t": q_t, "metric": metric, "statistic": statistic}
-                        | {"side": side}
-                        | found
-                        | {"paper_says": " or ".join(told), "holds": holds}
-                    )
+        for place, metric, statistic in product(settings, ("auc", "roc_gap"), STATISTICS):
+            found = judge(settings[place], metric, statistic)
+            if found is None:
+                continue
+            told = says(metric, *place)
+            rows.append(
+                dict(zip(SETTING, place, strict=True))
+                | {"metric": metric, "statistic": statistic, "side": side, **found}
+                | {"paper_says": " or ".join(told)}
+                | {"holds": found["verdict"] in told if told else None}
+            )
     return pd.DataFrame(rows)
 
 
@@ -172,17 +169,17 @@ def _draw(checked: pd.DataFrame) -> Any:
         "similar": ("●○", MUTED),
         "worse": ("▼▽", group_colour(1)),
     }
-    for x, (metric, statistic, side) in enumerate(columns):
-        for y, (q_y, k, q_t) in enumerate(reversed(settings)):
-            for row in _rows_at(checked, q_y, k, q_t, metric, statistic, side):
-                marks, colour = looks[row["verdict"]]
-                mark = marks[row["holds"] is None]
-                ax.text(x, y, mark, color=colour, ha="center", va="center", fontsize=13)
-                if row["holds"] is False:
-                    ax.plot(
-                        [x - 0.42, x + 0.42, x + 0.42, x - 0.42, x - 0.42],
-                        [y - 0.4, y - 0.4, y + 0.4, y + 0.4, y - 0.4], color=WARN, lw=1.4,
-                    )  # fmt: skip
+    for row in each(checked):
+        x = columns.index((row.metric, row.statistic, row.side))
+        y = settings[::-1].index((row.q_y, row.k, row.q_t))
+        marks, colour = looks[row.verdict]
+        mark = marks[row.holds is None]
+        ax.text(x, y, mark, color=colour, ha="center", va="center", fontsize=13)
+        if row.holds is False:
+            ax.plot(
+                [x - 0.42, x + 0.42, x + 0.42, x - 0.42, x - 0.42],
+                [y - 0.4, y - 0.4, y + 0.4, y + 0.4, y - 0.4], color=WARN, lw=1.4,
+            )  # fmt: skip
     for edge in range(1, len(columns)):
         ax.axvline(edge - 0.5, color=MUTED if edge % 4 == 0 else GRID, lw=1)
     for height in range(len(settings) - 1):
@@ -206,9 +203,3 @@ def _draw(checked: pd.DataFrame) -> Any:
     )  # fmt: skip
     heading(figure, "When DCEM is best (q_y 1/2)", "large")
     return figure
-
-
-def _rows_at(checked: pd.DataFrame, *values: Any) -> Iterator[dict[Any, Any]]:
-    keys = [*SETTING, "metric", "statistic", "side"]
-    keep = np.logical_and.reduce([checked[k] == v for k, v in zip(keys, values, strict=True)])
-    yield from checked[keep].to_dict("records")
