@@ -182,9 +182,9 @@ def judged(place: int, rows: int, seed: int) -> list[dict[str, Any]]:
 def nhanes(data: Path, outcome: str, part: int) -> list[dict[str, Any]]:
     """One fifth of the people of NHANES, judged by limits learnt from the others."""
     from dcem.estimation import conformal
-    from dcem.estimation.bins import equal_mass
     from dcem.estimation.ends import learn_ends
     from dcem.estimation.folds import person_folds
+    from dcem.metrics.calibration import equal_mass
     from dcem.tasks.nhanes import nhanes_problem, read_nhanes
 
     problem, truth = nhanes_problem(read_nhanes(data), outcome, weights=False)

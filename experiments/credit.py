@@ -223,7 +223,7 @@ def truths(number: int) -> dict[str, float]:
 
 def judged(number: int, seed: int) -> list[dict[str, Any]]:
     """One table of a setting, and which intervals hold the truth."""
-    from dcem.audit.preference import preference
+    from dcem.audit.prevalence import preference
     from dcem.compare import lending
     from dcem.compare.judge import Scored
     from dcem.estimation.evaluator import Evaluator

@@ -148,7 +148,6 @@ def judged(number: int, seed: int) -> list[dict[str, Any]]:
     from dcem.compare import judge as judging
     from dcem.estimation.evaluator import Evaluator
     from dcem.estimation.folds import percentiles, person_folds
-    from dcem.estimation.influence import People
     from dcem.estimation.nuisances import fit_nuisances
 
     warnings.simplefilter("ignore")
@@ -174,7 +173,7 @@ def judged(number: int, seed: int) -> list[dict[str, Any]]:
             "gap": (gap, known["gap"]),
         }
         row: dict[str, Any] = {"world": world.name, "told": told, "reach": judge.reach.within.all()}
-        tests = known_rates(judge, People.of(problem), judge.unseen_alike)
+        tests = known_rates(judge, judge.unseen_alike)
         if tests:
             row["contradicted"] = any(one.disagrees for one in tests)
         for place, one in enumerate(tests):
@@ -263,7 +262,6 @@ def survey(
     from dcem.audit.known import known_rates
     from dcem.estimation.evaluator import Evaluator
     from dcem.estimation.folds import percentiles
-    from dcem.estimation.influence import People
     from dcem.metrics import auc, calibration_error
 
     warnings.simplefilter("ignore")
@@ -296,7 +294,7 @@ def survey(
             }
         )  # fmt: skip
     of = {row["of"]: row for row in rows}
-    for one in known_rates(judge, People.of(problem), judge.unseen_alike):
+    for one in known_rates(judge, judge.unseen_alike):
         ratio = one.odds_ratio
         of[one.group] |= {
             "odds_ratio": ratio.value, "odds_ratio_low": ratio.low, "odds_ratio_high": ratio.high,

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dcem.audit.findings import find
-from dcem.audit.results import Breakdown, Driver, Needed
+from dcem.audit.results import Driver, Needed
+from dcem.audit.sensitivity import Breakdown
 from dcem.audit.wording import TO_DO
 from dcem.estimation.findings import SEVERITIES
 from dcem.metrics.estimate import Estimate

@@ -9,6 +9,7 @@ from scipy.special import expit
 
 from dcem.audit import audit_labels, testing
 from dcem.audit.independence import check_independence
+from dcem.audit.model_checks import left_over
 from dcem.audit.unmeasured import _left, benchmark_bounds, measured_strength
 from dcem.audit.yields import yields
 from dcem.estimation import Evaluator
@@ -16,7 +17,6 @@ from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import People
 from dcem.estimation.nuisance_learners import SplineLogistic
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
-from dcem.estimation.residuals import left_over
 from dcem.estimation.results import EVERYBODY
 from dcem.table.labels import SelectiveLabels
 
@@ -127,9 +127,8 @@ def test_audit_and_comparison_say_the_same_of_one_table() -> None:
     judge = Evaluator(problem, fold=fold, nuisances=models)
     assert judge.overlap.reach == found.overlap[EVERYBODY].reach
     for item in found.prevalence:
-        group = None if item.group == EVERYBODY else item.group
-        assert judge.prevalence("dr", group).value == item.doubly_robust.value
-        assert judge.prevalence("ipw", group).value == item.weighted.value
+        assert judge.prevalence("dr", item.group).value == item.doubly_robust.value
+        assert judge.prevalence("ipw", item.group).value == item.weighted.value
 
 
 def test_known_probabilities_are_those_of_the_design() -> None:

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from dcem.estimation import conformal
-from dcem.estimation.coverage import measure_coverage
+from dcem.estimation.conformal import measure_coverage
 from dcem.estimation.ends import Ends, learn_ends
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError

@@ -8,7 +8,8 @@ from math import inf, isnan
 
 from dcem.audit.deciders import ASSUMPTION as DECIDED
 from dcem.audit.findings import find
-from dcem.audit.results import CLEAR, Assumption, Audit, Breakdown, MethodAdvice
+from dcem.audit.results import CLEAR, Assumption, Audit, MethodAdvice
+from dcem.audit.sensitivity import Breakdown
 from dcem.estimation.results import EVERYBODY
 from dcem.methods.choosing import DEFAULT
 from dcem.methods.registry import ENTRIES, names

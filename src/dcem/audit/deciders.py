@@ -41,7 +41,6 @@ NAMED = 4  # deciders at either end who are named on a page, if they are clearly
 
 def audit_deciders(
     judge: Evaluator,
-    people: People,
     risk: np.ndarray,
     rng: np.random.Generator,
     *,
@@ -50,7 +49,7 @@ def audit_deciders(
     progress: Callable[[str], None] = lambda text: None,
 ) -> Deciders:
     """How deciders differ, and what they bound; `risk` [n] is the score whose AUC is bounded."""
-    problem, nuisances = judge.problem, judge.nuisances
+    problem, people, nuisances = judge.problem, judge.people, judge.nuisances
     compared = compare_deciders(problem, people, nuisances.testing, nuisances.outcome)
     if compared is None:
         return Deciders(f"fewer than two deciders have decided on {FEWEST_PEOPLE} people or more")
@@ -68,7 +67,7 @@ def audit_deciders(
     masks = {
         name: mine for name, mine in parts(problem).items() if people.count(mine) >= FEWEST_PEOPLE
     }
-    beyond, p_value = _beyond(judge, people, instrument)
+    beyond, p_value = _beyond(judge, instrument)
     return Deciders(
         "",
         compared,
@@ -94,12 +93,12 @@ def _levels(instrument: Instrument, people: People) -> tuple[Level, ...]:
     return tuple(made)
 
 
-def _beyond(judge: Evaluator, people: People, instrument: Instrument) -> tuple[Estimate, float]:
+def _beyond(judge: Evaluator, instrument: Instrument) -> tuple[Estimate, float]:
     """By how much the doubly robust prevalence leaves the bounds, at the end that it is nearer to.
 
     Two ends are looked at: the p-value, of one side, counts twice.
     """
-    known = judge.problem.known_prevalence  # then the estimate rests on that
+    people, known = judge.people, judge.problem.known_prevalence  # then the estimate rests on that
     if judge.lacking("dr") or not judge.overlap.complete or known:
         return Estimate(nan, reason="what holds for everybody is not estimable"), nan
     found = judge.prevalence_of("dr", np.ones(len(judge.problem), bool))

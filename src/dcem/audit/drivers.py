@@ -17,14 +17,13 @@ of the sum of all rises.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from dcem.audit.results import Driver
-from dcem.estimation.cross_fitting import CrossFit, Features
+from dcem.estimation.cross_fitting import CrossFit, Features, draw_rows
 from dcem.estimation.influence import People, Z
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD
@@ -53,32 +52,31 @@ def find_drivers(
     It is judged on the rows `among` [n] whose target is known.
     """
     features = Features.of(problem)
-    rows = np.flatnonzero(among)
-    if len(rows) > ROWS:
-        rows = np.sort(rng.choice(rows, ROWS, replace=False))
-    asked = _Held(
-        model.models,
-        model.fold[rows],
-        features.take(rows),
-        target[rows].astype(bool),
-        people.weight[rows],
-    )
+    rows = draw_rows(np.flatnonzero(among), ROWS, rng)
+    asked = _Held(model, rows, features.take(rows), people.weight[rows])
+    seen = target[rows].astype(bool)
     names = list(sources) + [TIME] * (features.time is not None)
     names += [GROUP] * (features.n_groups if features.group is not None else 0)
     labels = [*problem.feature_names, *[TIME] * (TIME in names)]
     labels += problem.group_names if GROUP in names else ()
     part = People(people.weight[rows], None, len(rows))
-    base = asked.losses(asked.X)
+
+    def losses(X: np.ndarray) -> np.ndarray:
+        p = np.clip(model.chance(X, rows), 1e-6, 1 - 1e-6)
+        return -np.log(np.where(seen, p, 1 - p))
+
+    base = losses(asked.X)
     found = []
     for source in dict.fromkeys(names):
         columns = [number for number, name in enumerate(names) if name == source]
         shuffled = asked.X.copy()
         shuffled[:, columns] = asked.X[rng.permutation(len(rows))][:, columns]
-        rise = part.mean(asked.losses(shuffled) - base)
+        rise = part.mean(losses(shuffled) - base)
         found.append((source, columns, rise.value, Z * part.error(rise)))
     found.sort(key=lambda item: -item[2])
     everything = sum(max(rise, 0.0) for _, _, rise, _ in found)
-    few = asked.some(MOVED)
+    some = slice(None, None, -(-len(rows) // MOVED))  # evenly spaced
+    few = _Held(model, rows[some], asked.X[some], asked.weight[some])
     return tuple(
         Driver(
             column=source,
@@ -92,34 +90,13 @@ def find_drivers(
     )
 
 
-@dataclass(frozen=True)
-class _Held:
+class _Held(NamedTuple):
     """Held-out rows, each asked of the model that has not seen it."""
 
-    models: Mapping[int, Any]  # by fold
-    fold: np.ndarray
-    X: np.ndarray
-    target: np.ndarray
-    weight: np.ndarray
-
-    def some(self, most: int) -> _Held:
-        """Evenly spaced rows of these."""
-        step = slice(None, None, -(-len(self.X) // most))
-        return _Held(
-            self.models, self.fold[step], self.X[step], self.target[step], self.weight[step]
-        )
-
-    def probability(self, X: np.ndarray) -> np.ndarray:
-        found = np.empty(len(X))
-        for number, model in self.models.items():
-            rows = np.flatnonzero(self.fold == number)
-            if len(rows):
-                found[rows] = model.predict_proba(X[rows])[:, 1]
-        return found
-
-    def losses(self, X: np.ndarray) -> np.ndarray:
-        p = np.clip(self.probability(X), 1e-6, 1 - 1e-6)
-        return -np.log(np.where(self.target, p, 1 - p))
+    model: CrossFit
+    rows: np.ndarray  # [m] positions in the table
+    X: np.ndarray  # [m, d]
+    weight: np.ndarray  # [m]
 
 
 def _direction(asked: _Held, columns: list[int], labels: list[str], source: str) -> str:
@@ -128,7 +105,7 @@ def _direction(asked: _Held, columns: list[int], labels: list[str], source: str)
     def rate(values: np.ndarray) -> float:
         moved = asked.X.copy()
         moved[:, columns] = values
-        return float(np.average(asked.probability(moved), weights=asked.weight))
+        return float(np.average(asked.model.chance(moved, asked.rows), weights=asked.weight))
 
     block = asked.X[:, columns]
     filled = np.where(np.isnan(block), np.inf, block)  # to numpy, no two missing values are equal

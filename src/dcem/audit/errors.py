@@ -34,7 +34,7 @@ SENSITIVITIES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 SPECIFICITIES = (1.0, 0.99, 0.98, 0.95, 0.9)
 
 
-def test_errors(judge: Evaluator, people: People, risk: np.ndarray) -> TestErrors | None:
+def test_errors(judge: Evaluator, risk: np.ndarray) -> TestErrors | None:
     """What a test that errs means for this table; None if nothing is stated or estimable.
 
     `risk` [n] is the score whose AUC is told.
@@ -50,7 +50,7 @@ def test_errors(judge: Evaluator, people: People, risk: np.ndarray) -> TestError
         for name, mine in masks.items()
         if name != EVERYBODY and len(masks) > 2 and not known and not judge.lacking("dr", name)
     }
-    pair, p_value = _widest(people, usable)
+    pair, p_value = _widest(judge.people, usable)
     plain = judge.masses["dr"]
     if test is not None:
         plain = masses(

@@ -26,10 +26,9 @@ from dcem.audit.found_results import (
     FoundGroup,
 )
 from dcem.audit.found_sensitivity import found_sensitivity
-from dcem.audit.run import count_groups
+from dcem.audit.run import configuration, count_groups, model_steps
 from dcem.audit.testing import compared_people, equal_features
-from dcem.estimation.bins import equal_mass, rates
-from dcem.estimation.cross_fitting import ROW_BUDGET, Learners, modelling
+from dcem.estimation.cross_fitting import ROW_BUDGET, Learners
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.found import (
@@ -52,6 +51,7 @@ from dcem.estimation.influence import (
 )
 from dcem.estimation.nuisance_learners import candidates
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
+from dcem.estimation.overlap import rates_by_score
 from dcem.metrics.estimate import Estimate
 from dcem.table.found import recorded, with_weight
 from dcem.table.imperfect import SENSITIVITY, ImperfectTest
@@ -129,6 +129,10 @@ def audit_found(
         check = _check(problem, people, reference, model, predicted, fold, sources)
         assert nuisances is not None
         sensitivity = found_sensitivity(problem, people, model, nuisances, against, enough)
+    form = (
+        "maximum likelihood of P(found | features, group) = rate of the group times a logistic "
+        f"function of the features, ridge {model.ridge:g}"
+    )
     found = FoundAudit(
         counts=counts,
         total=total,
@@ -139,20 +143,14 @@ def audit_found(
         sensitivity=sensitivity,
         methods=(),
         findings=(),
-        learners={}
-        if nuisances is None
-        else {report.name: report.chosen for report in nuisances.reports},
-        configuration={
-            "rows": f"{len(problem):,}",
-            "people": f"{people.n_people:,}" + ("" if problem.id is not None else " (one per row)"),
-            "features": f"{problem.X.shape[1]}",
-            "weights": "as given" if problem.weight is not None else "all rows equal",
-            "model": "maximum likelihood of P(found | features, group) = rate of the group times a "
-            f"logistic function of the features, ridge {model.ridge:g}",
-            "intervals": "95 %, people as units",
-            "smallest group": f"{FEWEST_PEOPLE} people, {FEWEST_TESTED} of them found",
-            "seed": str(random_state) if isinstance(random_state, int) else "a generator",
-        },
+        learners={} if nuisances is None else nuisances.chosen,
+        configuration=configuration(
+            problem,
+            people,
+            {"model": form},
+            f"{FEWEST_PEOPLE} people, {FEWEST_TESTED} of them found",
+            random_state,
+        ),
         suspicious=dict(suspicious or {}),
         stated_rates="" if test is None else stated_words(test),
         at_odds={} if test is None else _at_odds(problem, people, against, enough, reference),
@@ -165,8 +163,7 @@ def found_steps(problem: SelectiveLabels) -> dict[str, float]:
     folds = usual_folds(problem)
     found = {FITTING: 1.0}
     if problem.n_groups > 1:
-        for name in ("who is found", "the group"):
-            found |= {modelling(name, number, folds): 1.0 for number in range(1, folds + 1)}
+        found |= model_steps(folds, {"who is found": 1.0, "the group": 1.0})
     return found | {ESTIMATING: 0.5}
 
 
@@ -197,7 +194,7 @@ def _groups(
         return people.mean(problem.y_imputed, (problem.group == code) * 1.0).log()
 
     family = [
-        together(people, {(str(code), ""): of[code] for code in enough})
+        together(people, {code: of[code] for code in enough})
         for of in (against.rate, against.prevalence)
     ]
     nothing = Statistic(0.0, np.zeros(len(problem)))
@@ -221,12 +218,12 @@ def _groups(
             crude = log_share(code) - log_share(reference)
             one = replace(
                 one,
-                crude=_ratio(people.interval(crude)),
-                rate=_ratio(people.interval(against.rate[code])),
-                prevalence=_ratio(people.interval(against.prevalence[code])),
+                crude=people.interval(crude).exp(),
+                rate=people.interval(against.rate[code]).exp(),
+                prevalence=people.interval(against.prevalence[code]).exp(),
                 without_form=_without_form(problem, people, nuisances, name, crude),
-                rate_p_value=family[0][str(code), ""].p_value,
-                prevalence_p_value=family[1][str(code), ""].p_value,
+                rate_p_value=family[0][code].p_value,
+                prevalence_p_value=family[1][code].p_value,
             )
         found.append(one)
     return tuple(found)
@@ -281,12 +278,6 @@ def _why_not(problem: SelectiveLabels, people: People, code: int, reference: int
     return f"fewer than {FEWEST_PEOPLE} people, or {FEWEST_TESTED} found or not, {who}"
 
 
-def _ratio(inner: Estimate) -> Estimate:
-    """From logarithms."""
-    value, low, high = np.exp([inner.value, inner.low, inner.high]).tolist()
-    return Estimate(value, low, high, inner.reason)
-
-
 def _without_form(
     problem: SelectiveLabels,
     people: People,
@@ -304,7 +295,7 @@ def _without_form(
     here, there = pair
     if not (here.value > 0 and there.value > 0):
         return Estimate(nan, reason="hardly anybody was found where features are shared")
-    return _ratio(people.interval(crude - (here.log() - there.log())))
+    return people.interval(crude - (here.log() - there.log())).exp()
 
 
 def _check(
@@ -336,15 +327,10 @@ def _check(
                 apart[out] = fit_found(rest, ridge=model.ridge).found(problem.subset(out))
     found = problem.y_imputed
     worse = people.mean(1000 * (log_loss(found, predicted) - log_loss(found, apart)))
-    part = equal_mass(predicted, people.weight, BINS)
-    curves = []
-    for code, name in enumerate(problem.group_names):
-        points = rates(people, problem.tested, predicted, problem.group == code, part)
-        if points.size:
-            curves.append(FoundCurve(name, *points))
+    curves = rates_by_score(problem, people, predicted, BINS)
     return FoundCheck(
         min((one.p_value for one in asked), default=nan),
         tuple(list(clearest.values())[:MOST_DEPARTURES]),
         people.interval(worse),
-        tuple(curves),
+        tuple(FoundCurve(name, *points) for name, points in curves.items()),
     )

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from dcem.audit.results import Breakdown, GroupCounts, MethodAdvice
+from dcem.audit.results import GroupCounts, MethodAdvice
+from dcem.audit.sensitivity import Breakdown
 from dcem.estimation.findings import Finding
 from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate

@@ -17,7 +17,7 @@ from math import inf
 import numpy as np
 
 from dcem.audit.found_results import FoundSensitivity
-from dcem.audit.results import Breakdown
+from dcem.audit.sensitivity import Breakdown
 from dcem.estimation.found import FoundModel, Ratios
 from dcem.estimation.influence import People, Z
 from dcem.estimation.nuisances import Nuisances

@@ -50,7 +50,7 @@ def check_independence(
     """
     found, p_value, reason = _check(problem, people, nuisances)
     each = {kind: _check(problem, people, one)[1] for kind, one in nuisances.each.items()}
-    shifts = {(name, ""): one for name, one in found.items() if isinstance(one, Statistic)}
+    shifts = {name: one for name, one in found.items() if isinstance(one, Statistic)}
     reach = critical_value(people, shifts) if len(shifts) > 2 else Z
     odds_ratio: dict[str, Estimate] = {}
     detectable: dict[str, float] = {}
@@ -59,8 +59,8 @@ def check_independence(
             odds_ratio[name], detectable[name] = Estimate(nan, reason=one), nan
             continue
         error = people.error(one)
-        value, low, high = (float(np.exp(one.value + k * error)) for k in (0, -reach, reach))
-        odds_ratio[name] = Estimate(value, low, high)
+        ends = one.value - reach * error, one.value + reach * error
+        odds_ratio[name] = Estimate(one.value, *ends).exp()
         detectable[name] = float(np.exp(POWER * error))
     return Independence(odds_ratio, detectable, p_value, reason, each)
 

@@ -37,20 +37,19 @@ from dcem.estimation.overlap import parts
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.table.known import ASSUMPTION
-from dcem.table.labels import SelectiveLabels
 from dcem.text import groups, p_value, percent, ratio
 
 NOTICED = 2.0  # an odds ratio that a known rate should have shown, for "fine" to be said
 
 
-def known_rates(judge: Evaluator, people: People, plain: Unseen | None) -> tuple[KnownRate, ...]:
+def known_rates(judge: Evaluator, plain: Unseen | None) -> tuple[KnownRate, ...]:
     """Each stated prevalence beside what the tests say; `plain` are outcomes at a ratio of 1."""
-    stated, masks = judge.problem.known_prevalence, parts(judge.problem)
+    stated, masks, people = judge.problem.known_prevalence, parts(judge.problem), judge.people
     found, off = {}, {}
     for place, one in enumerate(stated):
         name = one.group or EVERYBODY
         value = Estimate(one.value, *one.interval)
-        why = judge.lacking("dr", one.group or None)
+        why = judge.lacking("dr", name)
         within = judge.reach.within
         weight = people.weight * masks[name]
         if not why and weight @ ~within > MOST_BEYOND * weight.sum():
@@ -66,17 +65,17 @@ def known_rates(judge: Evaluator, people: People, plain: Unseen | None) -> tuple
         unsure = beyond_error(everybody.outcomes(1.0), weight / weight.sum(), within)
         errors = np.where(np.arange(len(stated)) == place, np.hypot(one.error, unsure), 0.0)
         difference = Statistic(guess.value - one.value, guess.influence).plus(errors)
-        off[name, ""] = difference
+        off[name] = difference
         found[name] = KnownRate(
             group=name,
             stated=value,
             estimated=guess.plus([unsure]).estimate(people.person, share=True),
             difference=people.interval(difference),
             p_value=nan,
-            odds_ratio=_ratio(judge, people, place),
+            odds_ratio=_ratio(judge, place),
             detectable=_detectable(everybody, weight, guess, people.error(difference)),
         )
-    for (name, _), compared in together(people, off).items():
+    for name, compared in together(people, off).items():
         found[name] = replace(found[name], p_value=compared.p_value)
     return tuple(found.values())
 
@@ -85,14 +84,13 @@ def _mean(people: People, unseen: Unseen, mine: np.ndarray) -> Statistic:
     return uncertain(lambda one: people.mean(one.outcomes(1.0), mine * 1.0), unseen)
 
 
-def _ratio(judge: Evaluator, people: People, place: int) -> Estimate:
+def _ratio(judge: Evaluator, place: int) -> Estimate:
     """The odds ratio that meets a rate, its interval made on the logarithmic scale."""
     known = judge.unseen.known
     assert known is not None
     if known.reasons[place]:
         return Estimate(nan, reason=known.reasons[place])
-    found = people.interval(known.statistic(place))
-    return Estimate(exp(found.value), exp(found.low), exp(found.high))
+    return judge.people.interval(known.statistic(place)).exp()
 
 
 def _detectable(
@@ -106,14 +104,13 @@ def _detectable(
     return found[0], found[1]
 
 
-def tightened(
-    problem: SelectiveLabels, people: People, found: tuple[Prevalence, ...]
-) -> tuple[Prevalence, ...]:
+def tightened(judge: Evaluator, found: tuple[Prevalence, ...]) -> tuple[Prevalence, ...]:
     """Bounds without any assumption, given what is known: of stated parts, and of the rest."""
+    problem = judge.problem
     if not problem.known_prevalence:
         return found
     masks = parts(problem)
-    share = {name: people.mean(mine * 1.0).value for name, mine in masks.items()}
+    share = {name: judge.people.mean(mine * 1.0).value for name, mine in masks.items()}
     limits = {item.group: item.bounds for item in found}
     groups = [name for name in masks if name != EVERYBODY]
     for one in problem.known_prevalence:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from math import inf, isnan
 from typing import Any
 
-from dcem.audit.results import CLEAR, FAR, Audit, Breakdown
+from dcem.audit.results import CLEAR, FAR, Audit
+from dcem.audit.sensitivity import Breakdown
 from dcem.audit.wording import each_named, points_of, sentence, share_of, told, within
 from dcem.estimation.bounds import starting_odds
 from dcem.estimation.findings import Finding

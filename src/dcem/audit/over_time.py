@@ -22,10 +22,10 @@ from dcem.audit.independence import check_independence
 from dcem.audit.results import CLEAR, FAR, Audit, OverTime, Period, TestingRate
 from dcem.audit.testing import testing_rates
 from dcem.audit.wording import each_named, points_of, told
-from dcem.estimation.cross_fitting import Learners
 from dcem.estimation.findings import Finding
 from dcem.estimation.influence import FEWEST_TESTED, People
-from dcem.estimation.nuisances import fit_nuisances
+from dcem.estimation.nuisances import Nuisances
+from dcem.estimation.overlap import parts
 from dcem.estimation.periods import late_results, periods
 from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.table.disclosure import few_people
@@ -34,19 +34,15 @@ from dcem.table.times import HISTORY, earlier_results, period, said
 from dcem.text import p_value, percent, ratio
 
 SHOWN, COMPARED = 12, 4  # periods that are shown, and compared at equal features
-TOLD = {"period": "the period", "history": "earlier results"}  # what is modelled, for `progress`
+PERIOD, EARLIER = "the period", "earlier results"  # what is modelled, for `progress`
 
 
-def over_time(
-    problem: SelectiveLabels,
-    people: People,
-    fold: np.ndarray,
-    rng: np.random.Generator,
-    learners: Learners,
-    row_budget: int,
-    progress: Callable[[str], None],
-) -> OverTime:
-    """All of it; small counts are left out from the start."""
+def over_time(problem: SelectiveLabels, people: People, fit: Callable[..., Nuisances]) -> OverTime:
+    """All of it; small counts are left out from the start.
+
+    `fit` makes the models of a table of the same rows, and says whether `outcomes` are modelled and
+    what it is `about`.
+    """
     assert problem.time is not None
     late = late_results(problem)
     code, starts = periods(problem, SHOWN)
@@ -69,23 +65,11 @@ def over_time(
             reference_group=None,
         )
 
-    def models(what: str, asked: SelectiveLabels, outcomes: bool) -> Any:
-        return fit_nuisances(
-            asked,
-            fold,
-            rng,
-            groups=True,
-            outcomes=outcomes,
-            learners=learners,
-            row_budget=row_budget,
-            progress=lambda text: progress(f"{TOLD[what]}: {text}"),
-        )
-
     code, starts = periods(problem, COMPARED)
     if len(starts) > 1:
         names = tuple(f"from {start}" for start in _begin(problem, starts))
         asked = replace(asked_of(code, names), time=None)
-        fitted = models("period", asked, True)
+        fitted = fit(asked, about=PERIOD)
         outcomes = problem.y_obs[problem.tested]
         enough = min((outcomes == 1).sum(), (outcomes == 0).sum()) >= FEWEST_TESTED
         found = replace(
@@ -98,7 +82,7 @@ def over_time(
         codes = np.where(known["last_result"].isna(), 0, 1 + known["last_result"].fillna(0))
         asked = asked_of(codes.astype(np.int64), HISTORY)
         if len(np.unique(codes)) > 1:
-            fitted = models("history", asked, False)
+            fitted = fit(asked, outcomes=False, about=EARLIER)
             told_by = testing_rates(asked, people, fitted)
             found = replace(found, earlier=_without_counts(told_by))
     return found
@@ -121,12 +105,9 @@ def _period(problem: SelectiveLabels, people: People, since: str, here: np.ndarr
     A share with its interval tells how many people it is of, and what is left for the others.
     """
     *of_groups, of_all = few_people(problem.subset(here))
-    whom = {EVERYBODY: (np.ones(len(problem), bool), bool(of_all))}
-    if problem.n_groups > 1:
-        for code, name in enumerate(problem.group_names):
-            whom[name] = problem.group == code, any(of_groups)
     found = []
-    for name, (mine, few) in whom.items():
+    for name, mine in parts(problem).items():
+        few = bool(of_all) if name == EVERYBODY else any(of_groups)
         among = here & mine
         tested, positive = (
             WITHHELD if few else people.proportion(yes, of * 1.0)

@@ -9,12 +9,22 @@ between two groups, as functions of the odds ratio of `dcem.audit.sensitivity`. 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from math import inf, nan
 
 import numpy as np
 
-from dcem.audit.results import Breakdown, OddsRatioCurve, PerformanceSensitivity, WorstCase
-from dcem.audit.sensitivity import GAMMAS, UNIT, curve, find_breakdown, inverse, pairs
+from dcem.audit.sensitivity import (
+    GAMMAS,
+    UNIT,
+    Breakdown,
+    OddsRatioCurve,
+    curve,
+    find_breakdown,
+    inverse,
+    pairs,
+)
 from dcem.estimation.influence import People, Statistic, critical_value
 from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.overlap import parts
@@ -26,6 +36,29 @@ from dcem.table.labels import SelectiveLabels
 STRENGTHS = np.exp(np.linspace(0, np.log(10), 11))
 
 
+@dataclass(frozen=True)
+class WorstCase:
+    """The range of a measure when each row may have its own odds ratio in [1/gamma, gamma]."""
+
+    low: np.ndarray  # [strengths]
+    high: np.ndarray
+
+
+@dataclass(frozen=True)
+class PerformanceSensitivity:
+    """AUC, and its difference between groups, under the same dependence."""
+
+    score: str  # what was scored
+    gamma: np.ndarray  # one odds ratio for all rows
+    auc: Mapping[str, OddsRatioCurve]
+    strength: np.ndarray  # >= 1: every row its own odds ratio within 1/strength and strength
+    auc_range: Mapping[str, WorstCase]
+    pair: tuple[str, str] | None
+    difference: OddsRatioCurve | None  # AUC of the first of `pair` minus that of the second
+    difference_range: WorstCase | None
+    breakdown: Breakdown
+
+
 def performance_sensitivity(
     problem: SelectiveLabels,
     unseen: Unseen,
@@ -35,7 +68,6 @@ def performance_sensitivity(
     name: str,
     centre: Unseen | None = None,
     gammas: np.ndarray = GAMMAS,
-    strengths: np.ndarray = STRENGTHS,
 ) -> PerformanceSensitivity:
     """AUC of a score [n] under dependence of outcome and testing given the features.
 
@@ -47,24 +79,24 @@ def performance_sensitivity(
     people = People.of(problem)
     ranked = RankedScore(score, people.weight)
     masks = parts(problem)
-    # A group without a usable doubly robust estimate has limits alone.
-    points: dict[str, list[Estimate]] = {part: [] for part in masks}
-    for gamma in gammas:
-        for part, mine in masks.items():
-            points[part].append(people.interval(_auc(ranked, unseen, float(gamma), mine)))
     ranges: dict[str, WorstCase] = {}
     limits: dict[str, tuple[float, float]] = {}
     for part, mine in masks.items():
         worst = [
-            _range(ranked, centre, mine, float(g), keep=part in fixed) for g in (*strengths, inf)
+            _range(ranked, centre, mine, float(g), keep=part in fixed) for g in (*STRENGTHS, inf)
         ]
         limits[part] = worst[-1]
-        low, high = (np.array([w[side] for w in worst[:-1]]) for side in (0, 1))
-        if overlap[part].reason:
-            low, high = np.full(len(strengths), nan), np.full(len(strengths), nan)
+        low, high = np.array(worst[:-1]).T
+        if overlap[part].reason:  # limits alone
+            low, high = np.full((2, len(STRENGTHS)), nan)
         ranges[part] = WorstCase(low, high)
+
+    def auc(gamma: float, mine: np.ndarray) -> Estimate:
+        return people.interval(_auc(ranked, unseen, gamma, mine)).clipped()
+
     curves = {
-        part: curve(points[part], limits[part], overlap[part].reason, len(gammas)) for part in masks
+        part: curve(partial(auc, mine=mine), gammas, limits[part], overlap[part].reason)
+        for part, mine in masks.items()
     }
     pair = _widest_pair(
         {
@@ -75,26 +107,21 @@ def performance_sensitivity(
     )
     difference, difference_range = None, None
     if pair is not None:
-        first, second = (masks[part] for part in pair)
-        gaps = []
-        for gamma in gammas:
-            each = (_auc(ranked, unseen, float(gamma), mine) for mine in (first, second))
-            gaps.append(people.interval(next(each) - next(each)))
-        (low_1, high_1), (low_2, high_2) = (limits[part] for part in pair)
-        difference = OddsRatioCurve(
-            value=np.array([gap.value for gap in gaps]),
-            low=np.array([gap.low for gap in gaps]),
-            high=np.array([gap.high for gap in gaps]),
-            limits=(low_1 - high_2, high_1 - low_2),
-        )
-        difference_range = WorstCase(
-            ranges[pair[0]].low - ranges[pair[1]].high, ranges[pair[0]].high - ranges[pair[1]].low
-        )
+        first, second = pair
+
+        def gap(gamma: float) -> Estimate:
+            ends = [_auc(ranked, unseen, gamma, masks[part]) for part in (first, second)]
+            return people.interval(ends[0] - ends[1])
+
+        (low, high), (lower, higher) = limits[first], limits[second]
+        difference = curve(gap, gammas, (low - higher, high - lower))
+        one, other = ranges[first], ranges[second]
+        difference_range = WorstCase(one.low - other.high, one.high - other.low)
     return PerformanceSensitivity(
         score=name,
         gamma=gammas,
         auc=curves,
-        strength=strengths,
+        strength=STRENGTHS,
         auc_range=ranges,
         pair=pair,
         difference=difference,

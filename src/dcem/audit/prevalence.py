@@ -15,6 +15,14 @@ reach, and limits: the doubly robust estimate there, and nothing assumed of the 
 Where tests err at stated rates, all but what is recorded is corrected for it, the limits too.
 
 What the record *hides* is the share of the doubly robust prevalence that it lacks.
+
+*Whom testing prefers.* A clinician tests those who seem ill; a lender approves those who seem safe.
+Both see outcomes of the tested alone, but counting the untested as negative errs in opposite
+directions. Where testing prefers *high* risk, most of the untested are negative, and a record that
+says so is a poor ranking. Where it prefers *low* risk the untested are the riskiest, and the record
+calls them safe: who learns it well ranks people the wrong way round. How far is told by the score
+that such a record teaches, P(tested and positive | x) = e(x) m(x), judged as every other score is.
+The rate of the untested is doubly robust: all outcomes, less those that were seen.
 """
 
 from __future__ import annotations
@@ -26,12 +34,14 @@ from math import ceil, nan
 import numpy as np
 from scipy.stats import norm
 
-from dcem.audit.results import HiddenGap, Needed, Prevalence
+from dcem.audit.results import HiddenGap, Needed, Preference, Prevalence
+from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, Z, together
-from dcem.estimation.outcomes import seen_outcomes
+from dcem.estimation.influence import FEWEST_TESTED, Statistic, Z, together
+from dcem.estimation.outcomes import seen_outcomes, true_risk
 from dcem.estimation.overlap import parts
 from dcem.estimation.results import EVERYBODY
+from dcem.estimation.swaps import untested_masses
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 from dcem.text import percent
@@ -39,29 +49,45 @@ from dcem.text import percent
 ONE_SIDED = float(norm.ppf(0.95))  # a limit errs on one side (Imbens and Manski 2004)
 
 
-def prevalences(judge: Evaluator, people: People) -> tuple[Prevalence, ...]:
-    """Everybody, then every group that has people."""
+def prevalences(judge: Evaluator) -> tuple[Prevalence, ...]:
+    """Everybody, then every group that has judge.people."""
     masks = parts(judge.problem)
-    return tuple(_prevalence(judge, people, name, mine) for name, mine in masks.items())
+    return tuple(_prevalence(judge, name, mine) for name, mine in masks.items())
 
 
-def hidden_share(judge: Evaluator, people: People, mine: np.ndarray) -> Statistic:
+def hidden_share(judge: Evaluator, mine: np.ndarray) -> Statistic:
     """log(recorded / doubly robust) of some people: the logarithm of what the record shows."""
-    recorded = people.mean(judge.problem.y_imputed, mine.astype(float))
+    recorded = judge.people.mean(judge.problem.y_imputed, mine.astype(float))
     return recorded.log() - judge.prevalence_of("dr", mine).log()
 
 
-def hidden_gap(judge: Evaluator, people: People, found: Sequence[Prevalence]) -> HiddenGap | None:
+def hidden_gap(judge: Evaluator, found: Sequence[Prevalence]) -> HiddenGap | None:
     """The groups in which the record hides most and least, held against all pairs."""
     hidden = {p.group: p.hidden.value for p in found if p.group != EVERYBODY and p.hidden.estimable}
     if len(hidden) < 2:
         return None
     masks = parts(judge.problem)
-    shown = {name: hidden_share(judge, people, masks[name]) for name in hidden}
+    shown = {name: hidden_share(judge, masks[name]) for name in hidden}
     most, least = max(hidden, key=hidden.__getitem__), min(hidden, key=hidden.__getitem__)
     differences = {(a, b): shown[a] - shown[b] for a, b in permutations(shown, 2) if a < b}
-    pair = together(people, differences)[min(most, least), max(most, least)]
+    pair = together(judge.people, differences)[min(most, least), max(most, least)]
     return HiddenGap((most, least), pair.p_value)
+
+
+def preference(judge: Evaluator) -> Preference | None:
+    """How often the tested and the untested are positive, and what the record teaches."""
+    if judge.lacking("dr"):
+        return None
+    tested = measures.prevalence(judge.masses["tested"])
+    untested = measures.prevalence(untested_masses(judge))
+    risk = true_risk(judge.problem, judge.nuisances.outcome)
+    return Preference(
+        tested=judge.told(tested, share=True),
+        untested=judge.told(untested, share=True),
+        difference=judge.told(tested - untested),
+        record_auc=judge.auc("dr", judge.nuisances.testing * risk),
+        risk_auc=judge.auc("dr", risk),
+    )
 
 
 def tests_needed(
@@ -87,35 +113,34 @@ def tests_needed(
     return tuple(needed)
 
 
-def _prevalence(judge: Evaluator, people: People, name: str, mine: np.ndarray) -> Prevalence:
+def _prevalence(judge: Evaluator, name: str, mine: np.ndarray) -> Prevalence:
     problem = judge.problem
     tested = problem.tested & mine
-    group = None if name == EVERYBODY else name
     untested = mine & ~problem.tested
-    recorded = people.proportion(problem.y_imputed, mine)
-    known = people.mean(seen_outcomes(problem), mine * 1.0).value
-    bounds = known, known + people.mean(untested * 1.0, mine * 1.0).value
+    recorded = judge.people.proportion(problem.y_imputed, mine)
+    known = judge.people.mean(seen_outcomes(problem), mine * 1.0).value
+    bounds = known, known + judge.people.mean(untested * 1.0, mine * 1.0).value
     if judge.corrected:
         bounds = max(bounds[0], 0.0), min(bounds[1], 1.0)
     few = Estimate(nan, reason=f"fewer than {FEWEST_TESTED} people of the group were tested")
     tested_only = few
     if tested.sum() >= FEWEST_TESTED:
-        tested_only = people.proportion(problem.y_imputed, tested)
+        tested_only = judge.people.proportion(problem.y_imputed, tested)
         if judge.corrected:
-            tested_only = judge.prevalence("tested", group)
+            tested_only = judge.prevalence("tested", name)
     if not untested.any():  # nobody is missing: all answers agree
         none = Estimate(nan, reason="nobody is untested")
         agreed = tested_only if judge.corrected else recorded
-        hidden = _hidden(judge, people, mine) if judge.corrected and agreed.estimable else none
+        hidden = _hidden(judge, mine) if judge.corrected and agreed.estimable else none
         return Prevalence(name, recorded, tested_only, agreed, agreed, hidden, bounds, none, bounds)
-    weighted, robust = (judge.prevalence(target, group) for target in ("ipw", "dr"))
+    weighted, robust = (judge.prevalence(target, name) for target in ("ipw", "dr"))
     within = Estimate(nan, reason="everybody is within reach")
     overlap = judge.reach.overlap[name]
     limits = bounds
     if robust.estimable and not overlap.complete:
         lost = f"{percent(1 - overlap.reach)} of people are out of reach of the tests"
         within, weighted = robust, Estimate(nan, reason=lost)
-        robust, limits = weighted, _limits(judge, people, mine, bounds)
+        robust, limits = weighted, _limits(judge, mine, bounds)
     elif robust.estimable:
         limits = robust.low, robust.high
     return Prevalence(
@@ -124,31 +149,30 @@ def _prevalence(judge: Evaluator, people: People, name: str, mine: np.ndarray) -
         tested_only=tested_only,
         weighted=weighted,
         doubly_robust=robust,
-        hidden=_hidden(judge, people, mine) if robust.estimable else robust,
+        hidden=_hidden(judge, mine) if robust.estimable else robust,
         bounds=bounds,
         within=within,
         limits=limits,
     )
 
 
-def _limits(
-    judge: Evaluator, people: People, mine: np.ndarray, bounds: tuple[float, float]
-) -> tuple[float, float]:
+def _limits(judge: Evaluator, mine: np.ndarray, bounds: tuple[float, float]) -> tuple[float, float]:
     """Doubly robust within reach; beyond it, all untested negative or all positive."""
     problem, within = judge.problem, judge.reach.within
-    expected = judge.masses["dr"].positive / np.where(people.weight > 0, people.weight, 1)
+    weight = judge.people.weight
+    expected = judge.masses["dr"].positive / np.where(weight > 0, weight, 1)
     ends = []
     for filled, side in ((0.0, -1), (1.0, 1)):
         beyond = np.where(problem.tested, seen_outcomes(problem), filled)
-        end = people.mean(np.where(within, expected, beyond), mine.astype(float))
-        ends.append(end.value + side * ONE_SIDED * people.error(end))
+        end = judge.people.mean(np.where(within, expected, beyond), mine.astype(float))
+        ends.append(end.value + side * ONE_SIDED * judge.people.error(end))
     return max(ends[0], bounds[0]), min(ends[1], bounds[1])
 
 
-def _hidden(judge: Evaluator, people: People, mine: np.ndarray) -> Estimate:
-    """1 - recorded / estimated; the interval knows that both come from the same people."""
+def _hidden(judge: Evaluator, mine: np.ndarray) -> Estimate:
+    """1 - recorded / estimated; the interval knows that both come from the same judge.people."""
     if not (judge.problem.y_imputed[mine] > 0).any():
         return Estimate(nan, reason="nothing is recorded")
-    shown = people.interval(hidden_share(judge, people, mine))
+    shown = judge.people.interval(hidden_share(judge, mine))
     low, value, high = (1 - float(np.exp(end)) for end in (shown.high, shown.value, shown.low))
     return Estimate(max(value, 0.0), max(low, 0.0), max(high, 0.0))

@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from dcem.audit.performance import PerformanceSensitivity
+from dcem.audit.sensitivity import Breakdown, PrevalenceSensitivity
 from dcem.estimation.bounds import Bounds
 from dcem.estimation.deciders import Compared
 from dcem.estimation.findings import Finding
@@ -153,17 +155,6 @@ class Independence:
 
 
 @dataclass(frozen=True)
-class Breakdown:
-    """The strength of the unseen at which a conclusion no longer follows."""
-
-    conclusion: str
-    value: float  # the estimate itself reaches the turning point; inf if nothing does
-    with_interval: float  # its interval does; at most `value`
-    unit: str
-    reason: str = ""
-
-
-@dataclass(frozen=True)
 class Benchmark:
     """How strong a measured column is, in the unit in which the unmeasured is judged."""
 
@@ -187,49 +178,6 @@ class TestingSensitivity:
     benchmarks: tuple[Benchmark, ...]
 
     __test__ = False
-
-
-@dataclass(frozen=True)
-class OddsRatioCurve:
-    """An estimate along the odds ratio between outcome and *not* being tested."""
-
-    value: np.ndarray  # [gammas]
-    low: np.ndarray
-    high: np.ndarray
-    limits: tuple[float, float]  # worst cases, nothing assumed
-    reason: str = ""  # why the curve is missing, if it is
-
-
-@dataclass(frozen=True)
-class PrevalenceSensitivity:
-    """Prevalence when untested people differ from tested ones with the same features."""
-
-    gamma: np.ndarray  # odds of the untested over those of the tested, at equal features
-    curves: Mapping[str, OddsRatioCurve]  # EVERYBODY, then groups
-    breakdown: Breakdown  # from where known rates put the untested
-
-
-@dataclass(frozen=True)
-class WorstCase:
-    """The range of a measure when each row may have its own odds ratio in [1/gamma, gamma]."""
-
-    low: np.ndarray  # [strengths]
-    high: np.ndarray
-
-
-@dataclass(frozen=True)
-class PerformanceSensitivity:
-    """AUC, and its difference between groups, under the same dependence."""
-
-    score: str  # what was scored
-    gamma: np.ndarray  # one odds ratio for all rows
-    auc: Mapping[str, OddsRatioCurve]
-    strength: np.ndarray  # >= 1: every row its own odds ratio within 1/strength and strength
-    auc_range: Mapping[str, WorstCase]
-    pair: tuple[str, str] | None
-    difference: OddsRatioCurve | None  # AUC of the first of `pair` minus that of the second
-    difference_range: WorstCase | None
-    breakdown: Breakdown
 
 
 @dataclass(frozen=True)

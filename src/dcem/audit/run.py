@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dcem.audit.advice import conclude
 from dcem.audit.bounds import find_bounds
-from dcem.audit.calibration import calibrate
 from dcem.audit.deciders import audit_deciders, decider_steps
 from dcem.audit.drivers import find_drivers
 from dcem.audit.errors import test_errors
 from dcem.audit.independence import check_independence, no_test
 from dcem.audit.known import known_rates, tightened
-from dcem.audit.over_time import TOLD, over_time
+from dcem.audit.model_checks import calibrate, models_leave
+from dcem.audit.over_time import EARLIER, PERIOD, over_time
 from dcem.audit.performance import performance_sensitivity
-from dcem.audit.preference import preference
-from dcem.audit.prevalence import hidden_gap, prevalences, tests_needed
-from dcem.audit.results import Audit, GroupCounts, TestingRate
+from dcem.audit.prevalence import hidden_gap, preference, prevalences, tests_needed
+from dcem.audit.results import Audit, Driver, GroupCounts
 from dcem.audit.sensitivity import prevalence_sensitivity
 from dcem.audit.testing import missing_by_testing, risk_curves, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
 from dcem.audit.yields import yields
 from dcem.estimation.bounds import check_strength
-from dcem.estimation.cross_fitting import ROW_BUDGET, Features, Learners, modelling
+from dcem.estimation.cross_fitting import ROW_BUDGET, Learners, modelling
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
 from dcem.estimation.nuisance_learners import candidates
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import true_risk
-from dcem.estimation.overlap import BIN_EDGES
-from dcem.estimation.residuals import left_over
+from dcem.estimation.overlap import BIN_EDGES, members
 from dcem.estimation.results import EVERYBODY
-from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import few_people
 from dcem.table.found import require_record
 from dcem.table.known import said
@@ -99,150 +95,141 @@ def audit_labels(
         check_strength(bounds)
     require_record(problem)
     rng = np.random.default_rng(random_state)
-    people = People.of(problem)
     sources = list(problem.feature_names if sources is None else sources)
-    counts, total = count_groups(problem, people)
     tested = problem.tested
     varies = bool(tested.any() and not tested.all())
-    grouped = len(counts) > 1
-    n_folds = usual_folds(problem)
-    fold = person_folds(problem, n_folds, rng)
-    nuisances = fit_nuisances(
-        problem,
-        fold,
-        rng,
-        groups=grouped,
-        learners=learners,
-        row_budget=row_budget,
-        progress=progress,
-    )
     outcomes = problem.y_obs[tested]
     enough = min((outcomes == 1).sum(), (outcomes == 0).sum()) >= FEWEST_TESTED
-    independence, unseen = None, None
+    n_folds = usual_folds(problem)
+    fold = person_folds(problem, n_folds, rng)
+
+    def fit(
+        problem: SelectiveLabels, *, groups: bool = True, outcomes: bool = True, about: str = ""
+    ) -> Nuisances:
+        return fit_nuisances(
+            problem,
+            fold,
+            rng,
+            groups=groups,
+            outcomes=outcomes,
+            learners=learners,
+            row_budget=row_budget,
+            progress=(lambda text: progress(f"{about}: {text}")) if about else progress,
+        )
+
+    grouped = len(members(problem)) > 1
+    nuisances = fit(problem, groups=grouped)
+    judge = Evaluator(problem, fold=fold, nuisances=nuisances)
+    people = judge.people
+    counts, total = count_groups(problem, people)
+    progress("estimating")
+    independence = None
     if grouped and enough:
         independence = check_independence(problem, people, nuisances)
     elif grouped:
         independence = no_test(problem, "too few positives or negatives among the tested")
-
-    progress("estimating")
-    probability = nuisances.testing if varies else None
-    judge = Evaluator(problem, fold=fold, nuisances=nuisances)
     overlap = judge.reach.overlap if varies else {}
     # What is scored and drawn is the risk that the features show; the group may differ in it.
     risk = nuisances.outcome_alone
     if risk is None:
         risk = true_risk(problem, nuisances.outcome)
-    if varies and enough:
-        unseen = judge.unseen_alike
-    errors = test_errors(judge, people, risk)
     rates = testing_rates(problem, people, nuisances if varies else None)
-    prevalence = tightened(problem, people, prevalences(judge, people))
-    found = Audit(
-        extent="some" if varies else "everybody" if tested.all() else "nobody",
-        counts=counts,
-        total=total,
-        testing=rates,
-        risk_curves=risk_curves(problem, people, risk) if varies and enough else (),
-        drivers=(),
-        bin_edges=BIN_EDGES,
-        overlap=overlap,
-        calibration=None if probability is None else calibrate(problem, people, probability),
-        yields=yields(problem, people, probability),
-        prevalence=prevalence,
-        independence=independence,
-        testing_sensitivity=None,
-        prevalence_sensitivity=None,
-        performance_sensitivity=None,
-        learners={report.name: report.chosen for report in nuisances.reports},
-        configuration=_configuration(problem, people, row_budget, n_folds, random_state),
-        least_difference=min(least_difference, 0.1 * float(tested.mean())),
-        left_over=_left_over(problem, people, nuisances, fold, enough, rng) if varies else {},
-        missing=missing_by_testing(problem, people, sources) if varies else {},
-        needed=tests_needed(problem, prevalence, precision),
-        hidden_gap=hidden_gap(judge, people, prevalence),
-        by_attribute={
-            name: _of_attribute(name, alone, fold, rng, learners, row_budget, progress)
-            for name, alone in (attributes or {}).items()
-            if varies
-        },
-        suspicious=dict(suspicious or {}),
-        reference=problem.reference_group or "",
-        test_errors=errors,
-        preference=preference(judge) if varies and enough else None,
-        testing_only=tuple(
-            dict.fromkeys(
-                source
-                for name, source in zip(problem.feature_names, sources, strict=True)
-                if name in problem.testing_only
-            )
-        ),
-        known=known_rates(judge, people, unseen),
-    )
-    if problem.time is not None:
-        told = over_time(problem, people, fold, rng, learners, row_budget, progress)
-        found = replace(found, over_time=told)
+    prevalence = tightened(judge, prevalences(judge))
+    left = models_leave(judge, enough, rng) if varies else {}
+    by_attribute = {
+        name: testing_rates(alone, People.of(alone), fit(alone, outcomes=False, about=name))
+        for name, alone in (attributes or {}).items()
+        if varies
+    }
+    told_over_time = over_time(problem, people, fit) if problem.time is not None else None
+    deciders = None
     if problem.decider is not None and varies and enough:
-        found = replace(
-            found,
-            deciders=audit_deciders(
-                judge,
-                people,
-                risk,
-                rng,
-                learners=learners,
-                row_budget=row_budget,
-                progress=progress,
-            ),
+        deciders = audit_deciders(
+            judge, risk, rng, learners=learners, row_budget=row_budget, progress=progress
         )
+    drivers: tuple[Driver, ...] = ()
     if nuisances.testing_model is not None:
         progress("asking what drives testing")
-        found = replace(
-            found,
-            drivers=find_drivers(
-                problem,
-                people,
-                nuisances.testing_model,
-                tested,
-                np.ones(len(problem), bool),
-                sources,
-                rng,
-            ),
+        everybody = np.ones(len(problem), bool)
+        drivers = find_drivers(
+            problem, people, nuisances.testing_model, tested, everybody, sources, rng
         )
     progress("trying what nobody measured")
+    of_testing = of_prevalence = of_performance = limits = None
     if nuisances.membership is not None and varies:
-        found = replace(
-            found,
-            testing_sensitivity=testing_sensitivity(
-                problem, people, rates, nuisances, sources, rng
-            ),
-        )
+        of_testing = testing_sensitivity(problem, people, rates, nuisances, sources, rng)
+    unseen = judge.unseen_alike if varies and enough else None
     if unseen is not None:
-        found = replace(
-            found,
-            prevalence_sensitivity=prevalence_sensitivity(
-                problem, people, unseen, overlap, prevalence, judge.unseen
-            ),
-            performance_sensitivity=performance_sensitivity(
-                problem,
-                unseen,
-                risk,
-                overlap,
-                name="the model of what a test would show",
-                centre=judge.unseen,
-            ),
+        of_prevalence = prevalence_sensitivity(
+            problem, people, unseen, overlap, prevalence, judge.unseen
+        )
+        name = "the model of what a test would show"
+        of_performance = performance_sensitivity(
+            problem, unseen, risk, overlap, name=name, centre=judge.unseen
         )
         if bounds is not None and not overlap[EVERYBODY].reason:
-            found = replace(found, bounds=find_bounds(judge, sources, bounds, threshold))
+            limits = find_bounds(judge, sources, bounds, threshold)
+    outcome_drivers: tuple[Driver, ...] = ()
     if nuisances.outcome_model is not None and enough:
-        drivers = find_drivers(
+        outcome_drivers = find_drivers(
             problem, people, nuisances.outcome_model, problem.y_imputed, tested, sources, rng
         )
-        found = replace(found, outcome_drivers=drivers)
-    if bounds is not None and found.bounds is None:
-        lacking = {"everybody": "everybody is tested", "nobody": "nobody is tested"}
-        why = lacking.get(found.extent) or judge.lacking("dr") or "too few were tested"
-        found = replace(found, bounds_lacking=why)
-    return conclude(found)
+    extent = "some" if varies else "everybody" if tested.all() else "nobody"
+    no_limits = ""
+    if bounds is not None and limits is None:
+        no_limits = "" if varies else f"{extent} is tested"
+        no_limits = no_limits or judge.lacking("dr") or "too few were tested"
+    models = (
+        f"cross-fitted on {n_folds} parts of the people, each fitted to at most {row_budget:,} "
+        "rows; every row predicted by a model that has not seen its person"
+    )
+    said_to_drive = zip(problem.feature_names, sources, strict=True)
+    return conclude(
+        Audit(
+            extent=extent,
+            counts=counts,
+            total=total,
+            testing=rates,
+            risk_curves=risk_curves(problem, people, risk) if varies and enough else (),
+            drivers=drivers,
+            bin_edges=BIN_EDGES,
+            overlap=overlap,
+            calibration=calibrate(problem, people, nuisances.testing) if varies else None,
+            yields=yields(problem, people, nuisances.testing if varies else None),
+            prevalence=prevalence,
+            independence=independence,
+            testing_sensitivity=of_testing,
+            prevalence_sensitivity=of_prevalence,
+            performance_sensitivity=of_performance,
+            learners=nuisances.chosen,
+            configuration=configuration(
+                problem,
+                people,
+                {"models": models},
+                f"{FEWEST_PEOPLE} people for model-based numbers",
+                random_state,
+            ),
+            least_difference=min(least_difference, 0.1 * float(tested.mean())),
+            outcome_drivers=outcome_drivers,
+            left_over=left,
+            missing=missing_by_testing(problem, people, sources) if varies else {},
+            needed=tests_needed(problem, prevalence, precision),
+            hidden_gap=hidden_gap(judge, prevalence),
+            by_attribute=by_attribute,
+            suspicious=dict(suspicious or {}),
+            reference=problem.reference_group or "",
+            test_errors=test_errors(judge, risk),
+            preference=preference(judge) if varies and enough else None,
+            testing_only=tuple(
+                dict.fromkeys(of for name, of in said_to_drive if name in problem.testing_only)
+            ),
+            over_time=told_over_time,
+            known=known_rates(judge, unseen),
+            bounds=limits,
+            bounds_lacking=no_limits,
+            deciders=deciders,
+        )
+    )
 
 
 def audit_steps(
@@ -252,25 +239,21 @@ def audit_steps(
 
     Models cost as much as they have rows; all else is a part of that.
     """
-    rates = problem.tested.mean()
-    folds = usual_folds(problem)
-    found = _models(folds, {"who is tested": 1.0, "what a test would show": 0.2 + 0.8 * rates})
-    if problem.n_groups > 1:
-        found |= _models(folds, {"the group": 1.0})
+    folds, rate = usual_folds(problem), problem.tested.mean()
+    tests = {"who is tested": 1.0}
+    compared = tests | {"the group": 1.0}
+    parts = tests | {"what a test would show": 0.2 + 0.8 * rate}
+    found = model_steps(folds, parts | (compared if problem.n_groups > 1 else {}))
     found["estimating"] = 0.5 * folds
-    for name in attributes or {}:
-        both = _models(folds, {"who is tested": 1.0, "the group": 1.0})
-        found |= {f"{name}: {step}": part for step, part in both.items()}
-    if problem.time is not None:
-        for name in TOLD.values():
-            both = _models(folds, {"who is tested": 1.0, "the group": 1.0})
-            found |= {f"{name}: {step}": part for step, part in both.items()}
-    found |= _models(folds, decider_steps(problem))
+    for name in (*(attributes or {}), *([] if problem.time is None else [PERIOD, EARLIER])):
+        found |= {f"{name}: {step}": part for step, part in model_steps(folds, compared).items()}
+    found |= model_steps(folds, decider_steps(problem))
     last = ("asking what drives testing", "trying what nobody measured")
     return found | dict.fromkeys(last, 0.5 * folds)
 
 
-def _models(folds: int, parts: Mapping[str, float]) -> dict[str, float]:
+def model_steps(folds: int, parts: Mapping[str, float]) -> dict[str, float]:
+    """What is said of models of these, and what each fold of them costs."""
     return {
         modelling(name, number, folds): part
         for name, part in parts.items()
@@ -284,83 +267,38 @@ def count_groups(
     """Of each group with people, and of everybody."""
     few = few_people(problem)
 
-    def of(name: str, mine: np.ndarray, code: int) -> GroupCounts:
+    def of(name: str, mine: np.ndarray) -> GroupCounts:
         return GroupCounts(
             name,
             int(mine.sum()),
             people.count(mine),
             int(problem.tested[mine].sum()),
             int((problem.y_obs[mine] == 1).sum()),
-            few[code],
+            few[-1 if name == EVERYBODY else problem.group_names.index(name)],
         )
 
-    groups = tuple(
-        of(name, problem.group == code, code)
-        for code, name in enumerate(problem.group_names)
-        if (problem.group == code).any()
-    )
-    return groups, of(EVERYBODY, np.ones(len(problem), bool), -1)
+    groups = tuple(of(name, mine) for name, mine in members(problem).items())
+    return groups, of(EVERYBODY, np.ones(len(problem), bool))
 
 
-def _of_attribute(
-    name: str,
-    problem: SelectiveLabels,
-    fold: np.ndarray,
-    rng: np.random.Generator,
-    learners: Learners,
-    row_budget: int,
-    progress: Callable[[str], None],
-) -> tuple[TestingRate, ...]:
-    """Who is tested, by one sensitive attribute alone."""
-    models = fit_nuisances(
-        problem,
-        fold,
-        rng,
-        groups=True,
-        outcomes=False,
-        learners=learners,
-        row_budget=row_budget,
-        progress=lambda text: progress(f"{name}: {text}"),
-    )
-    return testing_rates(problem, People.of(problem), models)
-
-
-def _left_over(
+def configuration(
     problem: SelectiveLabels,
     people: People,
-    nuisances: Nuisances,
-    fold: np.ndarray,
-    enough: bool,
-    rng: np.random.Generator,
-) -> dict[str, Estimate]:
-    """What the residuals of each model still know."""
-    everybody = np.arange(len(problem))
-    X = Features.of(problem).take(everybody)
-    asked = {"who is tested": problem.tested - nuisances.testing}
-    if enough:
-        asked["what a test would show"] = problem.y_obs - nuisances.outcome
-    if nuisances.membership is not None:
-        largest = int(np.bincount(problem.group).argmax())
-        asked["the group"] = (problem.group == largest) - nuisances.membership[:, largest]
-    return {
-        name: left_over(problem.X if name == "the group" else X, residual, fold, people, rng)
-        for name, residual in asked.items()
-    }
-
-
-def _configuration(
-    problem: SelectiveLabels, people: People, row_budget: int, n_folds: int, random_state: Any
+    models: Mapping[str, str],
+    smallest: str,
+    random_state: Any,
 ) -> dict[str, str]:
+    """How an audit was made, for its last page."""
+    test = None if problem.positives_only else problem.imperfect_test
     return {
         "rows": f"{len(problem):,}",
         "people": f"{people.n_people:,}" + ("" if problem.id is not None else " (one per row)"),
         "features": f"{problem.X.shape[1]}",
         "weights": "as given" if problem.weight is not None else "all rows equal",
-        "models": f"cross-fitted on {n_folds} parts of the people, each fitted to at most "
-        f"{row_budget:,} rows; every row predicted by a model that has not seen its person",
+        **models,
         "intervals": "95 %, people as units",
-        **({} if problem.imperfect_test is None else {"test": problem.imperfect_test.words}),
+        **({} if test is None else {"test": test.words}),
         **({"known": said(problem.known_prevalence)} if problem.known_prevalence else {}),
-        "smallest group": f"{FEWEST_PEOPLE} people for model-based numbers",
+        "smallest group": smallest,
         "seed": str(random_state) if isinstance(random_state, int) else "a generator",
     }

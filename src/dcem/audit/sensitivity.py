@@ -26,12 +26,14 @@ can only have less if the other has more.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from math import inf, isinf, log, nan
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dcem.audit.results import Breakdown, OddsRatioCurve, Prevalence, PrevalenceSensitivity
 from dcem.estimation.influence import People, Statistic, Z, critical_value
 from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.overlap import parts
@@ -39,9 +41,43 @@ from dcem.estimation.results import EVERYBODY, Overlap
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
+if TYPE_CHECKING:
+    from dcem.audit.results import Prevalence
+
 GAMMAS = np.exp(np.linspace(-np.log(10), np.log(10), 21))
 LARGEST = 1000.0  # no breakdown value is looked for beyond; the limit is tried instead
 UNIT = "odds ratio"
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The strength of the unseen at which a conclusion no longer follows."""
+
+    conclusion: str
+    value: float  # the estimate itself reaches the turning point; inf if nothing does
+    with_interval: float  # its interval does; at most `value`
+    unit: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class OddsRatioCurve:
+    """An estimate along the odds ratio between outcome and *not* being tested."""
+
+    value: np.ndarray  # [gammas]
+    low: np.ndarray
+    high: np.ndarray
+    limits: tuple[float, float]  # worst cases, nothing assumed
+    reason: str = ""  # why the curve is missing, if it is
+
+
+@dataclass(frozen=True)
+class PrevalenceSensitivity:
+    """Prevalence when untested people differ from tested ones with the same features."""
+
+    gamma: np.ndarray  # odds of the untested over those of the tested, at equal features
+    curves: Mapping[str, OddsRatioCurve]  # EVERYBODY, then groups
+    breakdown: Breakdown  # from where known rates put the untested
 
 
 def prevalence_sensitivity(
@@ -61,12 +97,17 @@ def prevalence_sensitivity(
     fixed = centre.known.met if centre.known is not None else frozenset()
     masks = parts(problem)
     limits = {item.group: item.bounds for item in prevalence}
-    points: dict[str, list[Estimate]] = {name: [] for name in masks}
-    for gamma in gammas:
-        for name, mine in masks.items():
-            points[name].append(_share(_prevalence(people, unseen, float(gamma), mine), people))
+
+    def at(gamma: float, mine: np.ndarray) -> Estimate:
+        # with the interval that the same number has elsewhere; beyond 0 and 1 it is cut off
+        found = _prevalence(people, unseen, gamma, mine)
+        return found.estimate(
+            people.person, share=True, corrected=not 0 < found.value < 1
+        ).clipped()
+
     curves = {
-        name: curve(points[name], limits[name], overlap[name].reason, len(gammas)) for name in masks
+        name: curve(partial(at, mine=mine), gammas, limits[name], overlap[name].reason)
+        for name, mine in masks.items()
     }
     usable = [p for p in prevalence if p.group != EVERYBODY and p.doubly_robust.estimable]
     if len(usable) >= 2:
@@ -110,11 +151,6 @@ def _prevalence(people: People, unseen: Unseen, gamma: float, mine: np.ndarray) 
     return uncertain(lambda one: people.mean(one.outcomes(gamma), mine), unseen)
 
 
-def _share(found: Statistic, people: People) -> Estimate:
-    """With the interval that the same number has elsewhere; beyond 0 and 1 it is cut off."""
-    return found.estimate(people.person, share=True, corrected=not 0 < found.value < 1)
-
-
 def _against_tested(people: People, unseen: Unseen, reason: str, *, fixed: bool) -> Breakdown:
     """Without groups to order: are the untested positive less often than the tested?
 
@@ -146,15 +182,17 @@ def _against_tested(people: People, unseen: Unseen, reason: str, *, fixed: bool)
 
 
 def curve(
-    points: list[Estimate], limits: tuple[float, float], reason: str, n: int
+    at: Callable[[float], Estimate],
+    gammas: np.ndarray,
+    limits: tuple[float, float],
+    reason: str = "",
 ) -> OddsRatioCurve:
     """Estimates along gamma as arrays; NaN with the reason where there are none."""
     if reason:
-        nothing = np.full(n, nan)
+        nothing = np.full(len(gammas), nan)
         return OddsRatioCurve(nothing, nothing, nothing, limits, reason)
-    value, low, high = (
-        np.clip([getattr(p, part) for p in points], 0, 1) for part in ("value", "low", "high")
-    )
+    points = [at(float(gamma)) for gamma in gammas]
+    value, low, high = np.array([(one.value, one.low, one.high) for one in points]).T
     return OddsRatioCurve(value, low, high, limits)
 
 

@@ -35,7 +35,6 @@ from math import nan
 import numpy as np
 
 from dcem.audit.results import RiskCurve, TestingRate
-from dcem.estimation.bins import equal_mass, rates
 from dcem.estimation.influence import (
     FEWEST_PEOPLE,
     FEWEST_TESTED,
@@ -46,6 +45,7 @@ from dcem.estimation.influence import (
     together,
 )
 from dcem.estimation.nuisances import Nuisances
+from dcem.estimation.overlap import members, rates_by_score
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -56,11 +56,7 @@ def testing_rates(
     problem: SelectiveLabels, people: People, nuisances: Nuisances | None
 ) -> tuple[TestingRate, ...]:
     """The rates of every group that has people; without models where testing does not vary."""
-    masks = {
-        name: problem.group == code
-        for code, name in enumerate(problem.group_names)
-        if (problem.group == code).any()
-    }
+    masks = members(problem)
     pairs: dict[str, tuple[Statistic, Statistic]] = {}
     reasons: dict[str, str] = {}
     for name, mine in masks.items():
@@ -88,8 +84,8 @@ def testing_rates(
             TestingRate(
                 group=name,
                 crude=crude,
-                equal=_rate(people.interval(here)),
-                others=_rate(people.interval(there)),
+                equal=people.interval(here).clipped(),
+                others=people.interval(there).clipped(),
                 difference=compared[name].value,
                 ratio=people.ratio(here, there),
                 p_value=compared[name].p_value,
@@ -166,25 +162,18 @@ def missing_by_testing(
         cells = 2 * problem.tested + missing.astype(int)
         # a share would give a count away
         few = any(0 < people.count(cells == cell) < FEWEST_TESTED for cell in range(4))
-        if missing.any() and not few and (source, "") not in gaps:
-            gaps[source, ""] = people.mean(missing, problem.tested * 1.0) - people.mean(
-                missing, ~problem.tested * 1.0
-            )
-    found = together(people, gaps)
-    return {source: one.together for (source, _), one in found.items()}
+        if missing.any() and not few and source not in gaps:
+            among = people.mean(missing, problem.tested), people.mean(missing, ~problem.tested)
+            gaps[source] = among[0] - among[1]
+    return {source: one.together for source, one in together(people, gaps).items()}
 
 
 def risk_curves(
     problem: SelectiveLabels, people: People, risk: np.ndarray, n_bins: int = 10
 ) -> tuple[RiskCurve, ...]:
     """Share tested in parts of equal size by predicted risk, each group."""
-    part = equal_mass(risk, people.weight, n_bins)
-    curves = []
-    for code, name in enumerate(problem.group_names):
-        points = rates(people, problem.tested, risk, problem.group == code, part)
-        if points.size:
-            curves.append(RiskCurve(name, *points))
-    return tuple(curves)
+    found = rates_by_score(problem, people, risk, n_bins)
+    return tuple(RiskCurve(name, *points) for name, points in found.items())
 
 
 def others(problem: SelectiveLabels, mine: np.ndarray) -> np.ndarray:
@@ -205,9 +194,3 @@ def _why_not(problem: SelectiveLabels, people: People, name: str, mine: np.ndarr
         if number < FEWEST_PEOPLE:
             return f"fewer than {FEWEST_PEOPLE} people {who}"
     return ""
-
-
-def _rate(estimate: Estimate) -> Estimate:
-    """A rate with its interval cut at 0 and 1."""
-    low, high = max(estimate.low, 0.0), min(estimate.high, 1.0)
-    return Estimate(min(max(estimate.value, 0.0), 1.0), low, high)

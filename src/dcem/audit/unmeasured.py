@@ -20,15 +20,17 @@ testing as a measured column is (Cinelli and Hazlett's benchmark bounds, from li
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import nan, sqrt
+from math import isnan, nan, sqrt
 
 import numpy as np
 
-from dcem.audit.results import Benchmark, Breakdown, TestingRate, TestingSensitivity
+from dcem.audit.results import Benchmark, TestingRate, TestingSensitivity
+from dcem.audit.sensitivity import Breakdown
 from dcem.audit.testing import compared_people
+from dcem.estimation.bounds import standardized
+from dcem.estimation.cross_fitting import draw_rows
 from dcem.estimation.influence import People
 from dcem.estimation.nuisances import Nuisances
-from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
 ROWS = 50_000  # at most so many rows tell how strong the measured columns are
@@ -66,17 +68,11 @@ def testing_sensitivity(
         breakdown=Breakdown(
             f"group {rate.group} is tested {less} often than {others} with the same features",
             robustness_value(abs(rate.difference.value) / scale),
-            robustness_value(_nearest_to(rate.difference, 0.0) / scale),
+            robustness_value(max(rate.difference.low, -rate.difference.high, 0.0) / scale),
             "partial R²",
         ),
-        e_value=_e_value(ratio.value) if ratio.estimable else nan,
-        e_value_of_interval=(
-            nan
-            if not ratio.estimable
-            else _e_value(_end_near_one(ratio))
-            if ratio.excludes(1)
-            else 1.0
-        ),
+        e_value=_e_value(ratio.value),
+        e_value_of_interval=_e_value(min(max(1.0, ratio.low), ratio.high)),
         benchmarks=measured_strength(problem, some, mine, sources, rng),
     )
 
@@ -103,16 +99,9 @@ def robustness_value(f: float) -> float:
     return (sqrt(f**4 + 4 * f**2) - f**2) / 2
 
 
-def _nearest_to(estimate: Estimate, number: float) -> float:
-    """How far the interval stays away from a number; 0 if it holds it."""
-    return max(estimate.low - number, number - estimate.high, 0.0)
-
-
-def _end_near_one(ratio: Estimate) -> float:
-    return ratio.low if ratio.low > 1 else ratio.high
-
-
 def _e_value(ratio: float) -> float:
+    if isnan(ratio):
+        return nan
     up = max(ratio, 1 / ratio)
     return up + sqrt(up * (up - 1))
 
@@ -127,17 +116,8 @@ def measured_strength(
 ) -> tuple[Benchmark, ...]:
     """Partial R² of each raw column with the group (given the rest) and with testing (given the
     rest and the group), by least squares; the strongest by their product."""
-    rows = np.arange(len(problem))
-    if len(rows) > ROWS:
-        rows = np.sort(rng.choice(rows, ROWS, replace=False))
-    X = problem.X[rows]
-    middle = np.zeros(X.shape[1])
-    for column in range(X.shape[1]):  # one at a time: a column may hold no number at all
-        present = X[~np.isnan(X[:, column]), column]
-        middle[column] = present.mean() if len(present) else 0.0
-    X = np.where(np.isnan(X), middle, X)
-    spread = X.std(axis=0)
-    X = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    rows = draw_rows(np.arange(len(problem)), ROWS, rng)
+    X = standardized(problem.X[rows])
     weight = np.sqrt(people.weight[rows])[:, None]
     columns = [np.ones((len(rows), 1)), X, mine[rows, None], problem.tested[rows, None]]
     joined = np.concatenate(columns, axis=1) * weight

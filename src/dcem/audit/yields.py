@@ -34,6 +34,7 @@ from dcem.audit.results import Yield
 from dcem.audit.testing import REFERENCE, others
 from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, against_others
 from dcem.estimation.outcomes import seen_outcomes
+from dcem.estimation.overlap import members
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -49,11 +50,7 @@ def yields(
     plain: dict[str, Statistic] = {}
     equal: dict[str, Statistic] = {}
     reasons: dict[str, str] = {}
-    masks = {
-        name: problem.group == code
-        for code, name in enumerate(problem.group_names)
-        if (problem.group == code).any()
-    }
+    masks = members(problem)
     for name, mine in masks.items():
         here, there = mine & tested, others(problem, mine) & tested
         if name == problem.reference_group:

@@ -82,7 +82,7 @@ def compare(
     from dcem.files import require_folder_place
     from dcem.methods.registry import require_libraries
     from dcem.report.compare import compare_document
-    from dcem.report.found import found_comparison_document
+    from dcem.report.found_comparison import found_comparison_document
     from dcem.report.words import speak
     from dcem.table import read_table
     from dcem.table.write import csv_text

@@ -131,9 +131,9 @@ class FoundComparison(ShowsItself):
 class _WithinGroups(Evaluator):
     """An evaluator whose AUC of everybody is the mean of those of the groups, by their found."""
 
-    def auc_of(self, target: str, score: np.ndarray, group: str | None = None) -> Statistic:
+    def auc_of(self, target: str, score: np.ndarray, group: str = EVERYBODY) -> Statistic:
         """AUC with its influences."""
-        if group is not None:
+        if group != EVERYBODY:
             return super().auc_of(target, score, group)
         positive = self.masses[target].positive
         found = Statistic(0.0, np.zeros(len(score)))
@@ -143,10 +143,10 @@ class _WithinGroups(Evaluator):
             found = found + super().auc_of(target, score, name) * share
         return found
 
-    def lacking(self, target: str, group: str | None = None) -> str:
+    def lacking(self, target: str, group: str = EVERYBODY) -> str:
         """Why nothing is estimable, or an empty text."""
         why = super().lacking(target, group)
-        if not why and group is None and not self._known_groups(target):
+        if not why and group == EVERYBODY and not self._known_groups(target):
             return "in no group were enough people found"
         return why
 
@@ -161,7 +161,7 @@ class _AcrossGroups(Evaluator):
     rates: np.ndarray  # c_g [groups]
     moved: Mapping[int, Statistic]  # log c_g against the reference
 
-    def auc_of(self, target: str, score: np.ndarray, group: str | None = None) -> Statistic:
+    def auc_of(self, target: str, score: np.ndarray, group: str = EVERYBODY) -> Statistic:
         """AUC with its influences, those on the rates included; against the truth as it is."""
         if target == "truth":
             return Evaluator.auc_of(self, target, score, group)
@@ -298,7 +298,7 @@ def compare_found(
         standings={} if standing is None else {TARGET if test is None else "tested": standing},
         across=ranks_across.standing(names, floor) if problem.n_groups > 1 else None,
         rates={
-            problem.group_names[code]: _ratio(people.interval(one))
+            problem.group_names[code]: people.interval(one).exp()
             for code, one in against.rate.items()
             if problem.group_names[code] in known
         },
@@ -340,11 +340,6 @@ def _for_outcome(area: Estimate, share: float, most: float) -> tuple[float, floa
     widest = (1 - share) / max(1 - most, 1e-9)
     ends = [0.5 + (end - 0.5) * factor for end in (area.low, area.high) for factor in (1, widest)]
     return max(min(ends), 0.0), min(max(ends), 1.0)
-
-
-def _ratio(inner: Estimate) -> Estimate:
-    value, low, high = np.exp([inner.value, inner.low, inner.high]).tolist()
-    return Estimate(value, low, high)
 
 
 def _shown_counts(problem: SelectiveLabels) -> dict[str, tuple[Any, Any]]:

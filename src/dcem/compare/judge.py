@@ -27,13 +27,13 @@ from dcem.compare.results import (
     TestingByScore,
 )
 from dcem.estimation import measures
-from dcem.estimation.bins import equal_mass, rates
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles
 from dcem.estimation.influence import FEWEST_TESTED, People, together
 from dcem.estimation.outcomes import POPULATION, Masses
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics import absolute
+from dcem.metrics.calibration import equal_mass
 from dcem.metrics.estimate import Estimate, GapEstimate
 from dcem.metrics.gap import GRID, Gaps, Ranking, compare_curves
 
@@ -188,7 +188,7 @@ def judge(
     gap, gaps = _gap(evaluator, target, scored, n_resamples, random_state)
     why = evaluator.lacking(target)
     known = [name for name in names if not evaluator.lacking(target, name)]
-    drawn = {} if why else {EVERYBODY: None, **{name: name for name in known if several}}
+    drawn = [] if why else [EVERYBODY, *(known if several else ())]
     areas = {g: group_auc(evaluator, target, scored, g) for g in names}
     present = [g for g in names if evaluator.rows_of(g).any()]
     rank = scored.rank
@@ -224,12 +224,10 @@ def judge(
         auc_gain=None if name == reference else ranks.gain(name, reference),
         roc_curves={g: _curve(evaluator, target, rank, evaluator.rows_of(g)) for g in known},
         calibration_curves={
-            label: _calibration_points(evaluator, target, scored.score, evaluator.rows_of(of))
-            for label, of in drawn.items()
+            name: _calibration_points(evaluator, target, scored.score, evaluator.rows_of(name))
+            for name in drawn
         },
-        decision_curves={
-            label: _decisions(evaluator, target, scored.score, of) for label, of in drawn.items()
-        },
+        decision_curves={name: _decisions(evaluator, target, scored.score, name) for name in drawn},
     )
 
 
@@ -405,9 +403,7 @@ def _large_enough(
 # -- decisions and testing ---------------------------------------------------------------------
 
 
-def _decisions(
-    evaluator: Evaluator, target: str, score: np.ndarray, group: str | None
-) -> DecisionCurve:
+def _decisions(evaluator: Evaluator, target: str, score: np.ndarray, group: str) -> DecisionCurve:
     found, everybody = (
         [evaluator.net_benefit(target, acted_on, float(at), group) for at in DECISIONS]
         for acted_on in (score, np.ones(len(score)))
@@ -435,6 +431,6 @@ def testing_by_score(evaluator: Evaluator, score: np.ndarray) -> dict[str, Testi
         n_bins = int(np.clip(rows.sum() // 100, 2, BINS))
         part = np.zeros(len(score), np.intp)
         part[rows] = equal_mass(score[rows], np.ones(int(rows.sum())), n_bins)
-        points = rates(People.of(problem), problem.tested, score, rows, part)
+        points = evaluator.people.rates(problem.tested, score, rows, part)
         curves[name] = TestingByScore(*points)
     return curves

@@ -66,7 +66,7 @@ def _ks(evaluator: Evaluator, target: str, rank: np.ndarray, half: np.ndarray) -
 def _kickout(evaluator: Evaluator, target: str, scored: Scored, reference: Scored) -> Estimate:
     """As many as were approved are selected: by the reference, among the people of the target."""
     problem = evaluator.problem
-    weight = np.ones(len(problem)) if problem.weight is None else problem.weight
+    weight = problem.weights
     share = float(weight @ problem.tested / weight.sum())
     among = problem.tested if target == "tested" else np.ones(len(problem), bool)
     first = among & safest(np.where(among, reference.rank, np.inf), weight * among, share)

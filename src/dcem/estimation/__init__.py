@@ -5,10 +5,10 @@ comes from four steps, a file each:
 
 * **who stands for whom** (`outcomes`): the tested for themselves, weighted for everybody, or
   together with predictions (doubly robust); where untested people may differ, at an odds ratio;
-* with the help of **models** (`nuisances`, `candidates`, checked by `residuals`) that predict
+* with the help of **models** (`nuisances`, `nuisance_learners`) that predict
   everybody out of fold (`folds`);
 * for those **within reach** of the tests (`overlap`);
-* **measured** (`measures`, `ranking`, `bins`) with intervals, and comparisons corrected for their
+* **measured** (`measures`, `ranking`) with intervals, and comparisons corrected for their
   number (`influence`).
 
 `Evaluator` does all four for a table. `scorer` and `SelectiveKFold` bring them to scikit-learn's

@@ -42,12 +42,12 @@ from math import isfinite, nan
 import numpy as np
 from scipy.special import logit
 
-from dcem.estimation.bins import equal_mass
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import FEWEST_PEOPLE, People, Statistic
 from dcem.estimation.outcomes import Unseen, tilted, uncertain
 from dcem.estimation.overlap import parts
 from dcem.estimation.ranking import RankedScore, least_lead
+from dcem.metrics.calibration import equal_mass
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD, in_tens
 from dcem.table.labels import SelectiveLabels
@@ -302,9 +302,7 @@ def strengths_of_columns(
     `sources` names the raw column of each feature of `X` [n, d], whose gaps count as the mean.
     """
     names = np.array(list(sources))
-    filled = np.where(np.isnan(X), 0.0, X - np.nan_to_num(_mean(X)))
-    scale = filled.std(axis=0)
-    filled = filled / np.where(scale > 0, scale, 1.0)
+    filled = standardized(X)
     covariance = filled.T @ filled / len(X) + 1e-6 * np.eye(X.shape[1])
     logits = [logit(np.clip(one, 1e-4, 1 - 1e-4)) for one in (risk, testing)]
     slopes = np.linalg.solve(
@@ -319,7 +317,10 @@ def strengths_of_columns(
     return found
 
 
-def _mean(X: np.ndarray) -> np.ndarray:
+def standardized(X: np.ndarray) -> np.ndarray:
+    """Columns with mean 0 and standard deviation 1 [n, d]; gaps are at the mean."""
     known = ~np.isnan(X)
-    total: np.ndarray = np.where(known, X, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    return total
+    mean = np.where(known, X, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    filled = np.where(known, X - mean, 0.0)
+    scale = filled.std(axis=0)
+    return np.asarray(filled / np.where(scale > 0, scale, 1.0))

@@ -30,9 +30,17 @@ of the Royal Statistical Society B 2024.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import nan
+
 import numpy as np
 
-from dcem.estimation.outcomes import tilted
+from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
+from dcem.estimation.outcomes import Unseen, tilted
+from dcem.estimation.overlap import parts
+from dcem.metrics.estimate import Estimate
+from dcem.table.labels import SelectiveLabels
 
 LEVEL = 0.9
 SETS = ("neither", "negative", "positive", "either")  # by 1 * negative + 2 * positive
@@ -116,3 +124,92 @@ def sets(predicted: np.ndarray, at: np.ndarray) -> np.ndarray:
 def covered(y: np.ndarray | int, found: np.ndarray) -> np.ndarray:
     """Whether a set holds the label [n], or this one."""
     return np.asarray(found & np.where(np.equal(y, 1), 2, 1) > 0)
+
+
+# -- on a table --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OutOfPart:
+    """What models that have not seen them say of the people learnt from; all arrays are [n]."""
+
+    problem: SelectiveLabels
+    part: np.ndarray
+    testing: np.ndarray  # P(tested), kept away from 0 where it is divided by
+    outcome: np.ndarray  # P(outcome | tested)
+    predicted: np.ndarray  # risk at a strength of 1, corrected
+    unseen: Unseen  # outcomes, as stated rates have them
+
+
+def cuts_of(seen: OutOfPart, among: np.ndarray, strengths: Iterable[float]) -> np.ndarray:
+    """The cuts of sets from these tested rows (a mask) [1 + groups, 1 + strengths, 2].
+
+    Of all people together, then of each group, where there are several; for the tested, then for
+    everybody at each strength.
+    """
+    problem = seen.problem
+    gammas = [float(one) for one in strengths]
+    groups = range(problem.n_groups if problem.n_groups > 1 else 0)
+    tilt = seen.unseen.tilt + np.zeros(len(problem))
+    columns = seen.unseen.y, seen.predicted, seen.testing, seen.outcome, problem.weights, tilt
+    found = []
+    for mine in (among, *(among & (problem.group == code) for code in groups)):
+        y, predicted, e, m, w, own = (one[mine] for one in columns)
+        rows = [cuts(y, predicted, np.ones(len(y)), m, 1.0, w, own)]
+        rows += [cuts(y, predicted, e, m, gamma, w, own) for gamma in gammas]
+        found.append(np.stack(rows))
+    # rounded outwards: no person's probability is kept
+    return np.minimum(np.ceil(1000 * np.stack(found)) / 1000, 1.0)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Shares of people whose set holds their outcome, and of sets that say nothing."""
+
+    group: str
+    tested: Estimate  # sets made for the tested, among the tested
+    everybody: Estimate  # sets made for everybody, tested people standing for others
+    positives: Estimate  # the same among those with the outcome
+    either: float  # sets for everybody that hold both outcomes
+
+
+def measure_coverage(seen: OutOfPart) -> tuple[Coverage, ...]:
+    """Coverage at a strength of 1, of everybody and of each group.
+
+    The sets of one part of the people are made from the tested of the others.
+    """
+    problem = seen.problem
+    people, y, tested = People.of(problem), seen.unseen.y, problem.tested
+    found = np.zeros((2, len(problem)), np.int64)
+    for number in np.unique(seen.part):
+        here = seen.part == number
+        at = cuts_of(seen, tested & ~here, (1.0,))
+        own = problem.group[here] + 1 if len(at) > 1 else np.zeros(here.sum(), np.int64)
+        for row in (0, 1):
+            found[row, here] = sets(seen.predicted[here], at[own, row].T)
+    # a result of a test that errs is so much of a positive, and the rest of a negative
+    among_tested = y * covered(1, found[0]) + (1 - y) * covered(0, found[0])
+    positive, negative = replace(seen.unseen, inverse=tested / seen.testing).weighted()
+    with_it = positive * covered(1, found[1])
+    without = negative * covered(0, found[1])
+
+    def share(kept: np.ndarray, of: np.ndarray, plain: bool = False) -> Estimate:
+        behind = people.count(of > 0)
+        missed = people.count((of > 0) & (kept < 0.5))
+        if behind < FEWEST_PEOPLE:
+            return Estimate(nan, reason=f"fewer than {FEWEST_PEOPLE} people stand behind it")
+        if plain and 0 < missed < FEWEST_TESTED:
+            return Estimate(nan, reason="withheld: it would show a small count")
+        found = people.quotient(kept, of)
+        return found.estimate(people.person, share=True, behind=behind)
+
+    return tuple(
+        Coverage(
+            name,
+            share(among_tested * (tested & mine), (tested & mine) * 1.0, plain=True),
+            share((with_it + without) * mine, (positive + negative) * mine),
+            share(with_it * mine, positive * mine),
+            float(np.mean(found[1][mine] == 3)) if mine.sum() >= FEWEST_PEOPLE else nan,
+        )
+        for name, mine in parts(problem).items()
+    )

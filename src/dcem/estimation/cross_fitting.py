@@ -116,6 +116,15 @@ class CrossFit:
             found[MIXED] = np.asarray(mixed)
         return found
 
+    def chance(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Out-of-fold P(1) of rows (positions) of the table, were their columns `X` [rows, d]."""
+        found, fold = np.empty(len(X)), self.fold[rows]
+        for number, mixture in self.models.items():
+            here = np.flatnonzero(fold == number)
+            if len(here):
+                found[here] = mixture.predict_proba(X[here])[:, 1]
+        return found
+
     @property
     def unused(self) -> tuple[str, ...]:
         """Kinds of models without a share of the mixture."""
@@ -185,12 +194,12 @@ def cross_fit(
             continue
         progress(modelling(name, count, len(folds)))
         seed = int(rng.integers(2**31))
-        rows = _in_random_order(np.flatnonzero(seen & (fold != number)), person, most, rng)
+        rows = in_random_order(np.flatnonzero(seen & (fold != number)), person, rng, most)
         X, y, w = features.take(rows), target[rows], weight[rows]
         fitted[int(number)] = {
             kind: fit(model, X, y, w) for kind, model in learners(n_classes, seed).items()
         }
-        judged = _some(np.flatnonzero(seen & (fold == number)), JUDGED, rng)
+        judged = draw_rows(np.flatnonzero(seen & (fold == number)), JUDGED, rng)
         X = features.take(judged)
         own[int(number)] = (
             judged,
@@ -302,8 +311,8 @@ def _report(
     )
 
 
-def _in_random_order(
-    rows: np.ndarray, person: np.ndarray, most: int, rng: np.random.Generator
+def in_random_order(
+    rows: np.ndarray, person: np.ndarray, rng: np.random.Generator, most: int | None = None
 ) -> np.ndarray:
     """At most `most` of the rows, people in random order, a person's rows together."""
     if not len(rows):
@@ -312,5 +321,6 @@ def _in_random_order(
     return rows[np.argsort(place, kind="stable")][:most]
 
 
-def _some(rows: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+def draw_rows(rows: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    """At most `most` of the rows, in their order."""
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))

@@ -28,7 +28,7 @@ from math import floor, log10
 
 import numpy as np
 
-from dcem.estimation.cross_fitting import CrossFit, Features
+from dcem.estimation.cross_fitting import CrossFit, Features, draw_rows
 from dcem.estimation.results import Effect
 from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.encoder import MISSING, OTHER, Encoder, Encoding
@@ -96,18 +96,15 @@ class Questions:
             else tuple(Encoding(name, "number") for name in problem.feature_names)
         )
         most = int(np.clip(ASKED // (3 * len(encodings)), FEWEST, ROWS))
-        rows = np.arange(len(problem))
-        if len(rows) > most:
-            rows = np.sort(rng.choice(rows, most, replace=False))
+        rows = draw_rows(np.arange(len(problem)), most, rng)
         X, person = problem.X[rows], problem.person[rows]
         ends = np.cumsum([0, *(len(one.features) for one in encodings)])
         columns = tuple(
             _column(one, X, np.arange(first, last), person)
             for one, first, last in zip(encodings, ends[:-1], ends[1:], strict=True)
         )
-        weight = np.ones(len(rows)) if problem.weight is None else problem.weight[rows]
         donors = np.stack([rng.permutation(len(rows)) for _ in columns])
-        return cls(rows, X, weight, columns, donors)
+        return cls(rows, X, problem.weights[rows], columns, donors)
 
     def among(self, part: np.ndarray) -> Asked:
         """The same questions about those who are in a part of the table; `part [n]` is a mask."""
@@ -187,17 +184,11 @@ def effects_on_testing(
     """What each column does to who is tested, by models that have not seen the person."""
     if model is None:
         return ()
-    features, fold = Features.of(problem), model.fold[questions.rows]
-    own = features.take(questions.rows)[:, problem.X.shape[1] :]  # time and group
+    # time and group
+    own = Features.of(problem).take(questions.rows)[:, problem.X.shape[1] :]
 
     def predict(X: np.ndarray, at: np.ndarray) -> np.ndarray:
-        found = np.empty(len(X))
-        for number, mixture in model.models.items():
-            rows = np.flatnonzero(fold[at] == number)
-            if len(rows):
-                whole = np.concatenate([X[rows], own[at[rows]]], axis=1)
-                found[rows] = mixture.predict_proba(whole)[:, 1]
-        return found
+        return model.chance(np.concatenate([X, own[at]], axis=1), questions.rows[at])
 
     return questions.answer(questions.ask(predict))
 

@@ -50,7 +50,7 @@ from scipy.special import expit, logit
 from dcem import learners
 from dcem.estimation import conformal
 from dcem.estimation.bounds import LARGEST, risk_interval
-from dcem.estimation.cross_fitting import best_mixture
+from dcem.estimation.cross_fitting import best_mixture, in_random_order
 from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, Z, of_people
 from dcem.estimation.nuisances import FLOOR
@@ -236,18 +236,6 @@ class Ends:
         return made
 
 
-@dataclass(frozen=True)
-class OutOfPart:
-    """What models that have not seen them say of the people learnt from; all arrays are [n]."""
-
-    problem: SelectiveLabels
-    part: np.ndarray
-    testing: np.ndarray  # P(tested), kept away from 0 where it is divided by
-    outcome: np.ndarray  # P(outcome | tested)
-    predicted: np.ndarray  # risk at a strength of 1, corrected
-    unseen: Unseen  # outcomes, as stated rates have them
-
-
 def require_learnable(problem: SelectiveLabels) -> None:
     """Refuse a table from which no ends can be learnt."""
     sides = [len(np.unique(problem.person[problem.y_obs == side])) for side in (0, 1)]
@@ -258,7 +246,7 @@ def require_learnable(problem: SelectiveLabels) -> None:
         )
 
 
-def learn_ends(problem: SelectiveLabels, random_state: int = 0) -> tuple[Ends, OutOfPart]:
+def learn_ends(problem: SelectiveLabels, random_state: int = 0) -> tuple[Ends, conformal.OutOfPart]:
     """Learn the ends from a table, from features alone: the group is not asked of new people."""
     require_learnable(problem)
     rng = np.random.default_rng(random_state)
@@ -266,7 +254,7 @@ def learn_ends(problem: SelectiveLabels, random_state: int = 0) -> tuple[Ends, O
     tested, y = problem.tested, problem.y_imputed
     n_people = int(problem.person.max()) + 1
     part = person_folds(problem, FOLDS if n_people >= 100 else 2, rng)
-    weight = np.ones(len(problem)) if problem.weight is None else problem.weight
+    weight = problem.weights
     heads, found = [], []
     test = problem.imperfect_test
     for target, among, rates in (
@@ -312,8 +300,9 @@ def learn_ends(problem: SelectiveLabels, random_state: int = 0) -> tuple[Ends, O
         covariance=np.stack([V for _, V in fitted]),
     )
     predicted = expit(made._end(m, e, p, 0.0))
-    seen = OutOfPart(problem, part, testing, expit(m), predicted, unseen)
-    return replace(made, cuts=cuts_of(seen, tested, weight)), seen
+    seen = conformal.OutOfPart(problem, part, testing, expit(m), predicted, unseen)
+    cuts = conformal.cuts_of(seen, tested, np.exp(FROM_ONE))
+    return replace(made, cuts=cuts), seen
 
 
 def _learn_head(
@@ -337,8 +326,7 @@ def _learn_head(
     models = []
     p = np.empty((len(KINDS), len(problem)))
     for number in range(int(part.max()) + 1):
-        rows = np.flatnonzero(among & (part != number))
-        rows = rows[np.argsort(rng.permutation(int(person.max()) + 1)[person[rows]], kind="stable")]
+        rows = in_random_order(np.flatnonzero(among & (part != number)), person, rng)
         kept = int((1 - HELD_OUT) * len(rows))
         learn, held = rows[:kept], rows[kept:]
         seed = int(rng.integers(2**31))
@@ -422,26 +410,9 @@ def _correct(
     return b, inverse @ (scores.T @ scores) @ inverse
 
 
-def cuts_of(seen: OutOfPart, among: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The cuts of sets, as `Ends` has them, from these tested rows (a mask)."""
-    problem = seen.problem
-    groups = range(problem.n_groups if problem.n_groups > 1 else 0)
-    tilt = seen.unseen.tilt + np.zeros(len(problem))
-    columns = seen.unseen.y, seen.predicted, seen.testing, seen.outcome, weight, tilt
-    found = []
-    for mine in (among, *(among & (problem.group == code) for code in groups)):
-        y, predicted, e, m, w, own = (one[mine] for one in columns)
-        strengths = (float(np.exp(step)) for step in FROM_ONE)
-        rows = [conformal.cuts(y, predicted, np.ones(len(y)), m, 1.0, w, own)]
-        rows += [conformal.cuts(y, predicted, e, m, gamma, w, own) for gamma in strengths]
-        found.append(np.stack(rows))
-    # rounded outwards: no person's probability is kept
-    return np.minimum(np.ceil(1000 * np.stack(found)) / 1000, 1.0)
-
-
 def _drawn(person: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Rows of whole people, drawn at random up to `MOST_ROWS`."""
-    if len(person) <= MOST_ROWS:
-        return np.arange(len(person))
-    place = rng.permutation(int(person.max()) + 1)[person]
-    return np.sort(np.argsort(place, kind="stable")[:MOST_ROWS])
+    rows = np.arange(len(person))
+    if len(rows) <= MOST_ROWS:
+        return rows
+    return np.sort(in_random_order(rows, person, rng, MOST_ROWS))

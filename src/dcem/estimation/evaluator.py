@@ -33,11 +33,11 @@ import numpy as np
 
 from dcem.estimation import measures
 from dcem.estimation.folds import person_folds
-from dcem.estimation.influence import FEWEST_TESTED, Statistic
+from dcem.estimation.influence import FEWEST_TESTED, People, Statistic
 from dcem.estimation.known import Tilts
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import KNOWN, POPULATION, TARGETS, Masses, Unseen, masses
-from dcem.estimation.overlap import assess, too_few
+from dcem.estimation.overlap import assess, members, parts, too_few
 from dcem.estimation.results import EVERYBODY, Overlap, Target
 from dcem.metrics.estimate import Estimate
 from dcem.table import checks
@@ -85,7 +85,7 @@ class Evaluator:
         self.problem, self.level = problem, level
         self.fold = person_folds(problem, 5, random_state) if fold is None else np.asarray(fold)
         self.nuisances = nuisances or fit_nuisances(problem, self.fold, random_state)
-        self.person = problem.person
+        self.people, self.person = People.of(problem), problem.person
         self.truth = None if truth is None else np.asarray(truth)
         self.reach = assess(
             problem,
@@ -157,41 +157,40 @@ class Evaluator:
             described.append(Target(key, name, assumption, not why, why, reach))
         return tuple(described)
 
-    def rows_of(self, group: str | None) -> np.ndarray:
-        """Which rows belong to a group; all of them for None."""
-        if group is None:
+    def rows_of(self, group: str) -> np.ndarray:
+        """Which rows belong to a group."""
+        if group == EVERYBODY:
             return np.ones(len(self.problem), bool)
         rows: np.ndarray = self.problem.group == self.problem.group_names.index(group)
         return rows
 
-    def lacking(self, target: str, group: str | None = None) -> str:
+    def lacking(self, target: str, group: str = EVERYBODY) -> str:
         """Why nothing is estimable for a target (of a group), or an empty text."""
         key = target, group
         if key not in self._lacking:
             rows = self.rows_of(group)
             why = too_few(self.problem, rows, self.truth if target == "truth" else None)
             if not why and target in POPULATION and rows.any():
-                part = EVERYBODY if group is None or self.problem.n_groups == 1 else group
-                why = self.reach.overlap[part].reason
-            self._lacking[key] = f"in group {group}, {why}" if why and group else why
+                why = self.reach.overlap[group if self.problem.n_groups > 1 else EVERYBODY].reason
+            self._lacking[key] = f"in group {group}, {why}" if why and group != EVERYBODY else why
         return self._lacking[key]
 
     @cached_property
-    def _lacking(self) -> dict[tuple[str, str | None], str]:
+    def _lacking(self) -> dict[tuple[str, str], str]:
         return {}
 
     # -- single numbers --------------------------------------------------------------------
 
-    def auc_of(self, target: str, score: np.ndarray, group: str | None = None) -> Statistic:
+    def auc_of(self, target: str, score: np.ndarray, group: str = EVERYBODY) -> Statistic:
         """AUC with its influences, of everybody or of one group; nothing is refused here."""
         of = self.masses[target]
-        return measures.auc(score, of if group is None else of.among(self.rows_of(group)))
+        return measures.auc(score, of if group == EVERYBODY else of.among(self.rows_of(group)))
 
     def auc(
         self,
         target: str,
         score: np.ndarray,
-        group: str | None = None,
+        group: str = EVERYBODY,
         *,
         level: float | None = None,
     ) -> Estimate:
@@ -207,7 +206,7 @@ class Evaluator:
             corrected=self.corrected,
         )
 
-    def rarer(self, target: str, group: str | None = None) -> int:
+    def rarer(self, target: str, group: str = EVERYBODY) -> int:
         """How many people of the rarer class an AUC rests on."""
         return min(self._people(target, group, positive) for positive in (True, False))
 
@@ -218,17 +217,15 @@ class Evaluator:
 
     def auc_differences(self, target: str, score: np.ndarray) -> dict[tuple[str, str], Estimate]:
         """AUC of the first group minus that of the second, for every pair of groups with rows."""
-        names = [name for name in self.problem.group_names if self.rows_of(name).any()]
-        each = {name: self.auc(target, score, name) for name in names}
-        return {(a, b): each[a].minus(each[b]) for a, b in combinations(names, 2)}
+        each = {name: self.auc(target, score, name) for name in members(self.problem)}
+        return {(a, b): each[a].minus(each[b]) for a, b in combinations(each, 2)}
 
     def xauc(self, target: str, score: np.ndarray) -> dict[tuple[str, str], Estimate]:
         """P(a positive of the first group scores higher than a negative of the second)."""
-        names = [name for name in self.problem.group_names if self.rows_of(name).any()]
-        found = {}
-        for a, b in permutations(names, 2):
+        masks, found = members(self.problem), {}
+        for a, b in permutations(masks, 2):
             why = self.lacking(target, a) or self.lacking(target, b)
-            crossed = self.masses[target].among(self.rows_of(a), self.rows_of(b))
+            crossed = self.masses[target].among(masks[a], masks[b])
             behind = min(self._people(target, a, True), self._people(target, b, False))
             found[a, b] = self.told(measures.auc(score, crossed), why, share=True, behind=behind)
         return found
@@ -236,27 +233,24 @@ class Evaluator:
     def when_acting(self, target: str, acted: np.ndarray) -> dict[str, dict[str, Estimate]]:
         """What acting on people (a mask [n]) means: measure -> everybody, then each group."""
         found: dict[str, dict[str, Estimate]] = {key: {} for key in measures.WHEN_ACTING}
-        for name in (None, *self.problem.group_names):
-            rows = self.rows_of(name)
-            if not rows.any() or (name and self.problem.n_groups == 1):
-                continue
+        for name, rows in parts(self.problem).items():
             of, why = self.masses[target].among(rows), self.lacking(target, name)
             for key, measure in measures.WHEN_ACTING.items():
                 behind = self._behind(target, name, acted, measure.of)
                 few = why or ("" if behind else "nobody to estimate it from")
                 by = measure.of != "everybody"
                 few = few or self.too_few_on_a_side(target, acted, rows, by_outcome=by)
-                found[key][name or EVERYBODY] = self.told(
+                found[key][name] = self.told(
                     measure.value(acted, of), few, share=True, behind=behind
                 )
         return found
 
-    def _behind(self, target: str, group: str | None, acted: np.ndarray, of: str) -> int:
+    def _behind(self, target: str, group: str, acted: np.ndarray, of: str) -> int:
         """How many people a measure of acting rests on."""
         if of in ("positives", "negatives"):
             return self._people(target, group, of == "positives")
         among = self.rows_of(group) & (self.masses[target].total != 0)
-        return len(np.unique(self.person[among & acted if of == "acted on" else among]))
+        return self.people.count(among & acted if of == "acted on" else among)
 
     def calibration_in_the_large(self, target: str, score: np.ndarray) -> dict[str, Estimate]:
         """Mean score minus estimated share of positives: everybody, then each group."""
@@ -270,15 +264,13 @@ class Evaluator:
         self, measure: Callable[..., Statistic], target: str, score: np.ndarray
     ) -> dict[str, Estimate]:
         found = {}
-        for group in (None, *self.problem.group_names):
-            if not self.rows_of(group).any() or (group and self.problem.n_groups == 1):
-                continue
-            of = self.masses[target].among(self.rows_of(group))
-            found[group or EVERYBODY] = self.told(measure(score, of), self.lacking(target, group))
+        for name, rows in parts(self.problem).items():
+            value = measure(score, self.masses[target].among(rows))
+            found[name] = self.told(value, self.lacking(target, name))
         return found
 
     def net_benefit(
-        self, target: str, score: np.ndarray, threshold: float, group: str | None = None
+        self, target: str, score: np.ndarray, threshold: float, group: str = EVERYBODY
     ) -> Estimate:
         """Net benefit of acting on scores of at least `threshold`, per person (of a group)."""
         rows = self.rows_of(group)
@@ -291,7 +283,7 @@ class Evaluator:
     def precision_at_capacity(self, target: str, rank: np.ndarray, capacity: float) -> Estimate:
         """Share of positives among the `capacity` share of people ranked highest."""
         value = measures.precision_at_capacity(rank, self.masses[target], capacity)
-        behind = round(capacity * len(np.unique(self.person[self.masses[target].total > 0])))
+        behind = round(capacity * self.people.count(self.masses[target].total > 0))
         few = self.too_few_on_a_side(target, rank > 1 - capacity)
         return self.told(value, self.lacking(target) or few, share=True, behind=behind)
 
@@ -324,15 +316,15 @@ class Evaluator:
         """Share of positives among some rows (a mask), with its influences."""
         return measures.prevalence(self.masses[target].among(rows))
 
-    def prevalence(self, target: str, group: str | None = None) -> Estimate:
+    def prevalence(self, target: str, group: str = EVERYBODY) -> Estimate:
         """Share of positives."""
         value = self.prevalence_of(target, self.rows_of(group))
         return self.told(value, self.lacking(target, group), share=True)
 
-    def _people(self, target: str, group: str | None, positive: bool) -> int:
+    def _people(self, target: str, group: str, positive: bool) -> int:
         """How many people are known to be positive (or not) behind a target."""
         known = self._known(target)
-        return len(np.unique(self.person[self.rows_of(group) & (known == int(positive))]))
+        return self.people.count(self.rows_of(group) & (known == int(positive)))
 
     def _known(self, target: str) -> np.ndarray:
         """The outcomes behind a target [n], NaN where there are none."""

@@ -16,9 +16,10 @@ Econometrics Journal 2018).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan, sqrt
+from typing import TypeVar
 
 import numpy as np
 from scipy.special import expit, logit, stdtrit
@@ -32,6 +33,7 @@ LEVEL = 0.95
 Z = float(norm.ppf(0.5 + LEVEL / 2))
 FEWEST_PEOPLE = 30  # a model-based number about fewer people is not estimable
 FEWEST_TESTED = THRESHOLD  # people of a class: intervals, and the privacy of the few, need as many
+Key = TypeVar("Key", bound=Hashable)  # of a comparison: a group, or a pair of them
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,7 @@ class Statistic:
         if share and corrected:
             plain = self.estimate(person, level)
             if plain.low < plain.high and not (plain.low > 0 and plain.high < 1):
-                value, low, high = np.clip((plain.value, plain.low, plain.high), 0, 1).tolist()
-                return Estimate(value, low, high)
+                return plain.clipped()
         if share and (self.value <= 0 or self.value >= 1):
             value = float(np.clip(self.value, 0, 1))
             return Estimate(value, *wilson(value, max(behind, 1), level))
@@ -149,24 +150,6 @@ def _same_length(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.pad(one, (0, longest - len(one))), np.pad(other, (0, longest - len(other)))
 
 
-def survey_error(influence: np.ndarray, stratum: np.ndarray, unit: np.ndarray) -> float:
-    """The standard error of a number from a survey, given the influence of each row [n].
-
-    Sampling units were drawn within strata: their totals vary around the mean of their stratum.
-    A stratum with a single unit is compared with the mean of all (Taylor linearisation, with
-    replacement). `stratum` and `unit` are codes; units are unique over strata.
-    """
-    totals = np.bincount(unit, influence)
-    of_unit = np.zeros(len(totals), np.int64)
-    of_unit[unit] = stratum
-    counts = np.bincount(of_unit)
-    middle = np.where(
-        counts > 1, np.bincount(of_unit, totals) / np.maximum(counts, 1), totals.mean()
-    )
-    factor = np.where(counts > 1, counts / np.maximum(counts - 1, 1), 1.0)
-    return sqrt(float(factor[of_unit] @ (totals - middle[of_unit]) ** 2))
-
-
 @dataclass(frozen=True)
 class People:
     """Who the rows belong to and how much each counts."""
@@ -178,11 +161,10 @@ class People:
     @classmethod
     def of(cls, problem: SelectiveLabels) -> People:
         """The people of a table."""
-        weight = np.ones(len(problem)) if problem.weight is None else problem.weight
         if problem.id is None:
-            return cls(weight, None, len(problem))
+            return cls(problem.weights, None, len(problem))
         person = problem.person
-        return cls(weight, person, int(person.max()) + 1 if len(person) else 0)
+        return cls(problem.weights, person, int(person.max()) + 1 if len(person) else 0)
 
     def among(self, rows: np.ndarray) -> People:
         """The same people, rows outside (a mask) without weight."""
@@ -219,9 +201,7 @@ class People:
         """The ratio of two positive estimates, its interval made on the logarithmic scale."""
         if not (above.value > 0 and below.value > 0):
             return Estimate(nan, reason="a rate of zero has no ratio")
-        inner = self.interval(above.log() - below.log())
-        value, low, high = (float(np.exp(v)) for v in (inner.value, inner.low, inner.high))
-        return Estimate(value, low, high)
+        return self.interval(above.log() - below.log()).exp()
 
     def proportion(self, yes: np.ndarray, among: np.ndarray) -> Estimate:
         """A share with Wilson's interval, at its effective sample size.
@@ -237,6 +217,22 @@ class People:
         low, high = wilson(p, max(size, 1.0), LEVEL)
         return Estimate(p, min(low, p), max(high, p))
 
+    def rates(
+        self, yes: np.ndarray, score: np.ndarray, mine: np.ndarray, part: np.ndarray
+    ) -> np.ndarray:
+        """Mean score, share of `yes` and its interval in each part of the rows `mine`: [4, parts].
+
+        `part` [n] says which part a row is in. Parts in which fewer than ten people stand on a side
+        are left out: they would say something about single people, and little about anything else.
+        """
+        points = []
+        for number in np.unique(part[mine]):
+            here = mine & (part == number)
+            if min(self.count(here & yes), self.count(here & ~yes)) >= FEWEST_TESTED:
+                share = self.proportion(yes, here)
+                points.append((self.mean(score, here).value, share.value, share.low, share.high))
+        return np.array(points).reshape(-1, 4).T
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -249,11 +245,11 @@ class Comparison:
 
 def together(
     people: People,
-    statistics: Mapping[tuple[str, str], Statistic],
+    statistics: Mapping[Key, Statistic],
     *,
     level: float = LEVEL,
     draws: int = 20_000,
-) -> dict[tuple[str, str], Comparison]:
+) -> dict[Key, Comparison]:
     """Several differences of one table at once: intervals and p-values of the family.
 
     Of many comparisons some look large by chance, and the largest always does. The largest of the
@@ -288,17 +284,14 @@ def against_others(people: People, statistics: Mapping[str, Statistic]) -> dict[
 
     Of two groups one mirrors the other, and there is one comparison.
     """
-    families = [{(name, ""): one} for name, one in statistics.items()]
     if len(statistics) != 2:
-        families = [{(name, ""): one for name, one in statistics.items()}]
-    return {
-        name: found for family in families for (name, _), found in together(people, family).items()
-    }
+        return together(people, statistics)
+    return {name: together(people, {name: one})[name] for name, one in statistics.items()}
 
 
 def critical_value(
     people: People,
-    statistics: Mapping[tuple[str, str], Statistic],
+    statistics: Mapping[Key, Statistic],
     *,
     level: float = LEVEL,
     draws: int = 20_000,
@@ -310,9 +303,7 @@ def critical_value(
     return _quantile(_largest_by_chance(people, usable, draws), level)
 
 
-def _usable(
-    people: People, statistics: Mapping[tuple[str, str], Statistic]
-) -> dict[tuple[str, str], Statistic]:
+def _usable(people: People, statistics: Mapping[Key, Statistic]) -> dict[Key, Statistic]:
     return {
         key: one for key, one in statistics.items() if isfinite(one.value) and people.error(one) > 0
     }
@@ -324,7 +315,7 @@ def _quantile(largest: np.ndarray, level: float) -> float:
 
 
 def _largest_by_chance(
-    people: People, statistics: Mapping[tuple[str, str], Statistic], draws: int
+    people: People, statistics: Mapping[Key, Statistic], draws: int
 ) -> np.ndarray:
     """Draws of the largest |z| if no difference were real [draws]."""
     longest = max(len(one.influence) for one in statistics.values())

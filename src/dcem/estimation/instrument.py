@@ -233,7 +233,7 @@ def levels(
     if problem.decider is None:
         raise InputError("No column says who decided: name it as `decider`.")
     some = comparable(problem)
-    weight = np.ones(len(problem)) if problem.weight is None else problem.weight
+    weight = problem.weights
     left = weight * (problem.tested - testing)
     number = len(problem.decider_names)
     code = problem.decider
@@ -359,8 +359,5 @@ def _bounds(
     least: float = 0.0,
 ) -> Ends:
     """Both ends with intervals, cut off where the number cannot be: at `least` and 1."""
-    low, high = (
-        Estimate(*np.clip((one.value, one.low, one.high), least, 1).tolist())
-        for one in (people.interval(uncertain(end, instrument)) for end in ends)
-    )
+    low, high = (people.interval(uncertain(end, instrument)).clipped(least) for end in ends)
     return Ends(low, high)

@@ -106,7 +106,7 @@ def find_tilts(problem: SelectiveLabels, unseen: Unseen, within: np.ndarray | No
     stated, n = problem.known_prevalence, len(problem)
     log_ratio, slope, errors = np.full((3, len(stated)), nan)
     influence, source, reasons = np.zeros((len(stated), n)), np.full(n, -1), []
-    weight = np.ones(n) if problem.weight is None else problem.weight
+    weight = problem.weights
     if within is not None:
         unseen = alone_beyond(unseen, within)
     for place, one in enumerate(stated):

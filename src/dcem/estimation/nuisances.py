@@ -71,6 +71,11 @@ class Nuisances:
     known: bool = False  # whether `testing` are the probabilities of a design
 
     @property
+    def chosen(self) -> dict[str, str]:
+        """Model -> the kind of learner that won."""
+        return {report.name: report.chosen for report in self.reports}
+
+    @property
     def truncated_testing(self) -> np.ndarray:
         """P(tested | x, a), no less than `FLOOR` of its mean [n]: what is divided by."""
         return np.maximum(self.testing, FLOOR * self.testing.mean())

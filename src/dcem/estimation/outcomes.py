@@ -178,10 +178,6 @@ def behind(problem: SelectiveLabels, place: int) -> np.ndarray:
     return influence
 
 
-def _weight(problem: SelectiveLabels) -> np.ndarray:
-    return np.ones(len(problem)) if problem.weight is None else problem.weight
-
-
 def seen_outcomes(problem: SelectiveLabels) -> np.ndarray:
     """The outcome of each tested row [n], 0 of the untested: unbiased where tests err."""
     y = problem.y_imputed
@@ -254,12 +250,12 @@ def masses(
     """
     if target == "truth":
         assert truth is not None
-        weight = _weight(problem)
+        weight = problem.weights
         return Masses(weight * truth, weight * (1 - truth))
     if target == "tested":
 
         def tested(problem: SelectiveLabels) -> Masses:
-            y, weight = seen_outcomes(problem), _weight(problem)
+            y, weight = seen_outcomes(problem), problem.weights
             return Masses(weight * y, weight * (problem.tested - y))
 
         return replace(tested(problem), moved=at_other_rates(problem, tested))
@@ -267,7 +263,7 @@ def masses(
     if outcome is None:
         assert target == "ipw"
         outcome = np.full(len(problem), 0.5)  # of no consequence, unless a prevalence is known
-    weight = _weight(problem) * (1 if within is None else within)
+    weight = problem.weights * (1 if within is None else within)
     unseen = Unseen.of(problem, outcome, testing, within, steady=target == "dr")
 
     def at(one: Unseen) -> Masses:
@@ -363,7 +359,7 @@ def _unseen(
     """At the rates that are stated of a test, and an odds ratio of 1."""
     inverse = stand_for(problem, testing)
     if steady:
-        weight = _weight(problem) * (1 if within is None else within)
+        weight = problem.weights * (1 if within is None else within)
         size, stood_for = (
             np.bincount(problem.group, weight * one, minlength=problem.n_groups)
             for one in (np.ones(len(problem)), inverse)

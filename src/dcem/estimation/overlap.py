@@ -40,6 +40,7 @@ from scipy.stats import chi2
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People, kish
 from dcem.estimation.nuisances import FLOOR
 from dcem.estimation.results import EVERYBODY, Histogram, Overlap
+from dcem.metrics.calibration import equal_mass
 from dcem.table.disclosure import in_tens
 from dcem.table.labels import SelectiveLabels
 from dcem.text import percent
@@ -98,15 +99,16 @@ def assess(
     return Reach(overlap, ~lost)
 
 
+def members(problem: SelectiveLabels) -> dict[str, np.ndarray]:
+    """Each group that has people, as a mask [n]."""
+    masks = {name: problem.group == code for code, name in enumerate(problem.group_names)}
+    return {name: mine for name, mine in masks.items() if mine.any()}
+
+
 def parts(problem: SelectiveLabels) -> dict[str, np.ndarray]:
     """Everybody, then each group that has people, as masks [n]; one group is everybody."""
-    found = {EVERYBODY: np.ones(len(problem), bool)}
-    if problem.n_groups > 1:
-        for code, name in enumerate(problem.group_names):
-            mine = problem.group == code
-            if mine.any():
-                found[name] = mine
-    return found
+    everybody = {EVERYBODY: np.ones(len(problem), bool)}
+    return everybody | members(problem) if problem.n_groups > 1 else everybody
 
 
 def least_likely(testing: np.ndarray, tested: np.ndarray, mine: np.ndarray) -> np.ndarray:
@@ -185,9 +187,20 @@ def histogram(
     """Shares of the rows by a probability, group by group; counted in tens (`in_tens`)."""
     edges = np.linspace(0, 1, n_bins + 1)
     shares = {}
-    for code, name in enumerate(problem.group_names):
-        mine = values[rows & (problem.group == code)]
-        counts = np.histogram(mine, edges)[0]
+    for name, mine in members(problem).items():
+        counts = np.histogram(values[rows & mine], edges)[0]
         if counts.sum() >= FEWEST_TESTED:
             shares[name] = in_tens(counts) / counts.sum()
     return Histogram(edges, shares)
+
+
+def rates_by_score(
+    problem: SelectiveLabels, people: People, score: np.ndarray, n_bins: int
+) -> dict[str, np.ndarray]:
+    """Share tested in parts of equal size by a score, as `People.rates` has it: group by group."""
+    part = equal_mass(score, people.weight, n_bins)
+    found = {
+        name: people.rates(problem.tested, score, mine, part)
+        for name, mine in members(problem).items()
+    }
+    return {name: points for name, points in found.items() if points.size}

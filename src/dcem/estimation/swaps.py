@@ -24,7 +24,7 @@ from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import FEWEST_TESTED
 from dcem.estimation.outcomes import Masses
-from dcem.estimation.results import EVERYBODY
+from dcem.estimation.overlap import parts
 from dcem.metrics.estimate import Estimate
 
 NEAR = 0.05  # share of people on either side of a cut-off who tell of those at it
@@ -97,21 +97,12 @@ def swap_set(judge: Evaluator, rank: np.ndarray) -> SwapSet:
     """Whom the lowest scores would choose instead of the tested, as many as these are."""
     problem = judge.problem
     tested = problem.tested
-    weight = np.ones(len(tested)) if problem.weight is None else problem.weight
+    weight = problem.weights
     share = float(weight @ tested / weight.sum())
     chosen = safest(rank, weight, share)
-    masks = dict(
-        zip(
-            CELLS,
-            (tested & chosen, tested & ~chosen, ~tested & chosen, ~tested & ~chosen),
-            strict=True,
-        )
-    )
-    few = [
-        name
-        for name, mask in masks.items()
-        if 0 < len(np.unique(judge.person[mask])) < FEWEST_TESTED
-    ]
+    both = (tested & chosen, tested & ~chosen, ~tested & chosen, ~tested & ~chosen)
+    masks = dict(zip(CELLS, both, strict=True))
+    few = [name for name, mask in masks.items() if 0 < judge.people.count(mask) < FEWEST_TESTED]
     why = judge.lacking("dr")
     if few:
         why = f"fewer than {FEWEST_TESTED} people would be {few[0]}"
@@ -134,7 +125,7 @@ def swap_set(judge: Evaluator, rank: np.ndarray) -> SwapSet:
     def beyond(cell: str) -> str:
         """Why nothing is told of a cell to most of whom nobody tested is like."""
         here = masks[cell] & within
-        enough = len(np.unique(judge.person[here])) >= FEWEST_TESTED or not masks[cell].any()
+        enough = judge.people.count(here) >= FEWEST_TESTED or not masks[cell].any()
         if enough and weight @ here >= MOST * (weight @ masks[cell]):
             return ""
         return f"too few of the {cell} are within reach of the tests"
@@ -162,12 +153,9 @@ def _by_group(
 ) -> dict[str, tuple[float, float]]:
     """Share of each group that is tested, and that would be; of groups with few on a side, NaN."""
     problem, found = judge.problem, {}
-    for name in (EVERYBODY, *(problem.group_names if problem.n_groups > 1 else ())):
-        mine = judge.rows_of(None if name == EVERYBODY else name)
-        if not mine.any():
-            continue
+    for name, mine in parts(problem).items():
         sides = [
-            len(np.unique(judge.person[mine & (who == side)]))
+            judge.people.count(mine & (who == side))
             for who in (problem.tested, chosen)
             for side in (True, False)
         ]

@@ -172,7 +172,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         y, told = seen_outcomes(problem)[seen], None
         if problem.imperfect_test is not None:
             told = evidence(problem.y_obs[seen], problem.imperfect_test.rates[seen])
-        own = np.ones(len(y)) if problem.weight is None else problem.weight[seen]
+        own = problem.weights[seen]
         designed = problem.testing_probability  # where tests were drawn by a known design
         testing = np.maximum(fitted.testing, FLOOR) if designed is None else designed
         weight = own / testing[seen]

@@ -118,12 +118,11 @@ class InstrumentClassifier(SelectiveClassifier):
         self.risk_ = (
             np.clip(shown, low, high) if self.identification == "point" else (low + high) / 2
         )
-        weight = np.ones(len(problem)) if problem.weight is None else problem.weight
         self.models_ = [
             make_learner(self.learner, one, squared=True).fit(
                 problem.X, self.risk_, counts, person=problem.person
             )
-            for one, counts in by_lot(weight, problem.person, data.seeds)
+            for one, counts in by_lot(problem.weights, problem.person, data.seeds)
         ]
 
 

@@ -47,7 +47,7 @@ def shift_to_known(estimator: Any, problem: SelectiveLabels, seed: int = 0) -> d
         chosen = np.sort(rng.choice(len(problem), SCORED, replace=False))
         some, difference = problem.subset(chosen), difference[chosen]
     rows = estimator.standardized(some.X).astype(np.float64)
-    weight = np.ones(len(some)) if some.weight is None else some.weight
+    weight = some.weights
     line = {"intercept": 0.0, "slope": [0.0] * rows.shape[1], "low": 0.0, "high": 0.0, "shift": 0.0}
     entry = ENTRIES.get(estimator.name)
     if entry is not None and entry.kind in FOLLOWS and np.ptp(difference) > 0:
@@ -84,7 +84,7 @@ def _asked_for(problem: SelectiveLabels, seed: int) -> tuple[np.ndarray, float]:
     unseen = Unseen.of(problem, nuisances.outcome, nuisances.truncated_testing)
     testing, risk = np.clip(nuisances.testing, 0, 1), unseen.risk
     everybody = testing * risk + (1 - testing) * tilted(risk, unseen.tilt)
-    weight = np.ones(len(problem)) if problem.weight is None else problem.weight
+    weight = problem.weights
     outcome = unseen.outcomes(1.0)
     for one in problem.known_prevalence:  # met already, unless no odds ratio does
         mine = concerned(one, problem.group, problem.group_names)

@@ -12,8 +12,8 @@ import numpy as np
 
 from dcem.metrics._inputs import Groups, Rows, split_by_code
 from dcem.metrics._resampling import People
-from dcem.metrics._staircase import Staircase
 from dcem.metrics.calibration import bin_of
+from dcem.metrics.roc import Staircase
 
 Key = tuple[str, Any]  # name of the metric's function; the group, pair of groups or None
 

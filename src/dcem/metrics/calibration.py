@@ -143,20 +143,26 @@ def bin_of(rows: Rows, n_bins: int, strategy: Strategy) -> np.ndarray:
     if not (isinstance(n_bins, int | np.integer) and n_bins >= 1):
         raise InputError(f"n_bins must be a whole number of at least 1, not {n_bins!r}.")
     if strategy == "uniform":
-        place = rows.score * n_bins
-    elif strategy == "quantile":
-        values, inverse = np.unique(rows.score, return_inverse=True)
-        mass = np.bincount(inverse, rows.weight, minlength=len(values))
-        middle = np.cumsum(mass) - mass / 2
-        # everybody with the same prediction goes where the middle of their mass falls
-        place = (n_bins * middle / max(mass.sum(), np.finfo(float).tiny))[inverse]
-    else:
-        guess = nearest(strategy, ("quantile", "uniform")) or "quantile"
-        raise InputError(
-            f"strategy={strategy!r} is not known. Use 'quantile' or 'uniform' (did you mean "
-            f"{guess!r}?)."
-        )
-    return np.minimum(place.astype(np.intp), n_bins - 1)
+        return np.minimum((rows.score * n_bins).astype(np.intp), n_bins - 1)
+    if strategy == "quantile":
+        return equal_mass(rows.score, rows.weight, n_bins)
+    guess = nearest(strategy, ("quantile", "uniform")) or "quantile"
+    raise InputError(
+        f"strategy={strategy!r} is not known. Use 'quantile' or 'uniform' (did you mean "
+        f"{guess!r}?)."
+    )
+
+
+def equal_mass(score: np.ndarray, mass: np.ndarray | None, n_bins: int) -> np.ndarray:
+    """The bin of each row [n], 0 to `n_bins` - 1, so that all hold about as much mass [n].
+
+    Everybody with the same score goes where the middle of their mass falls.
+    """
+    values, place = np.unique(score, return_inverse=True)
+    at = np.bincount(place, mass, minlength=len(values))
+    middle = np.cumsum(at) - at / 2
+    found = (n_bins * middle / max(at.sum(), np.finfo(float).tiny)).astype(np.intp)
+    return np.clip(found, 0, n_bins - 1)[place]
 
 
 def curve_of(rows: Rows, n_bins: int, strategy: Strategy) -> CalibrationCurve:

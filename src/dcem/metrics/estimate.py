@@ -41,6 +41,16 @@ class Estimate:
         above = hypot(self.high - self.value, other.value - other.low)
         return Estimate(value, value - below, value + above)
 
+    def exp(self) -> Estimate:
+        """What this is the logarithm of."""
+        value, low, high = np.exp([self.value, self.low, self.high]).tolist()
+        return Estimate(value, low, high, self.reason)
+
+    def clipped(self, least: float = 0.0, most: float = 1.0) -> Estimate:
+        """Cut off where the number cannot be."""
+        value, low, high = np.clip([self.value, self.low, self.high], least, most).tolist()
+        return Estimate(value, low, high, self.reason)
+
     def __str__(self) -> str:
         if isnan(self.low):
             return f"{self.value:.3f} (no interval: {self.reason})"

@@ -34,8 +34,16 @@ from dcem.metrics._inputs import (
     read_rows,
     split_by_code,
 )
-from dcem.metrics._staircase import Ranked, Treads, area_between, rank, roc_treads
-from dcem.metrics.roc import RocCurve, auc_of, corners
+from dcem.metrics.roc import (
+    Ranked,
+    RocCurve,
+    Treads,
+    area_between,
+    auc_of,
+    corners,
+    rank,
+    roc_treads,
+)
 from dcem.table.checks import InputError, nearest, notice
 
 Pair = tuple[Label, Label]

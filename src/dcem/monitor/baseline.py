@@ -18,6 +18,7 @@ from scipy.special import expit
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import People, Z, of_people
+from dcem.estimation.overlap import parts
 from dcem.estimation.periods import latest
 from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
@@ -177,10 +178,9 @@ class Baseline:
 
 def counted_once(problem: SelectiveLabels) -> np.ndarray:
     """Weights of rows [n] that let every person count once, or by the weight of their rows."""
-    weight = np.ones(len(problem)) if problem.weight is None else problem.weight
     if problem.id is None:
-        return weight
-    return weight / np.bincount(problem.person)[problem.person]
+        return problem.weights
+    return problem.weights / np.bincount(problem.person)[problem.person]
 
 
 def rates(problem: SelectiveLabels, evaluator: Evaluator) -> dict[str, dict[str, Estimate]]:
@@ -188,27 +188,23 @@ def rates(problem: SelectiveLabels, evaluator: Evaluator) -> dict[str, dict[str,
 
     The latter is what tests show. A prevalence that was stated would be the same whatever they do.
     """
-    people, shown = People.of(problem), evaluator
+    people, shown = evaluator.people, evaluator
     if problem.known_prevalence:
         alike = replace(problem, known_prevalence=())
         shown = Evaluator(alike, fold=evaluator.fold, nuisances=evaluator.nuisances)
-    whom = {EVERYBODY: None} | {
-        name: name
-        for name in problem.group_names
-        if problem.n_groups > 1 and not evaluator.lacking("tested", name)
-    }
     found: dict[str, dict[str, Estimate]] = {"tested": {}, "positive": {}, "prevalence": {}}
     *of_groups, of_all = few_people(problem)
-    for name, group in whom.items():
-        mine = evaluator.rows_of(group)
+    for name, mine in parts(problem).items():
+        if name != EVERYBODY and evaluator.lacking("tested", name):
+            continue
         # a share with its interval tells how many it is of, and what is left for a small group
-        few = any(of_groups) if group else bool(of_all)
+        few = bool(of_all) if name == EVERYBODY else any(of_groups)
         for rate, yes, of in (
             ("tested", problem.sent, mine),
             ("positive", problem.y_obs == 1, mine & problem.tested),
         ):
             found[rate][name] = WITHHELD if few else people.proportion(yes, of)
-        found["prevalence"][name] = shown.prevalence("dr", group)
+        found["prevalence"][name] = shown.prevalence("dr", name)
     return found
 
 

@@ -32,6 +32,7 @@ from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.influence import People, Z, kish, two_sided
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.outcomes import POPULATION
+from dcem.estimation.overlap import parts
 from dcem.estimation.periods import late_results
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
@@ -255,11 +256,11 @@ def stability(before: np.ndarray, now: np.ndarray, n: float, m: float) -> float:
 def _tested(then: Baseline, new: NewRows, now: Mapping[str, Estimate]) -> list[Change]:
     """The share tested against what it would have been then."""
     problem = new.problem
-    people = People.of(problem)
+    people, masks = People.of(problem), parts(problem)
     expected, slopes = then.expected(new.standard, problem)
     found = []
     for name, share in now.items():
-        mine = np.ones(len(problem)) if name == EVERYBODY else _members(problem, name)
+        mine = masks[name]
         if name != EVERYBODY and name not in then.groups:
             continue
         change = people.mean(problem.sent - expected, mine)
@@ -286,13 +287,10 @@ def _holds(
     score, before = new.score, then.judged
     unknown = Estimate(nan, reason="nobody judged it then")
     found = []
-    for name in (None, *(judge.problem.group_names if judge.problem.n_groups > 1 else ())):
-        if not judge.rows_of(name).any():
-            continue
-        key = name or EVERYBODY
-        was = before.auc.get(key, unknown) if before else unknown
+    for name in parts(judge.problem):
+        was = before.auc.get(name, unknown) if before else unknown
         auc = judge.auc(target, score, name)
-        found.append(_change("auc", key, was, auc, auc.minus(was)))
+        found.append(_change("auc", name, was, auc, auc.minus(was)))
     if not calibrated:
         return found
     level = np.sqrt(OWN_LEVELS) * then.doubt["calibration"]
@@ -337,7 +335,3 @@ def _held(changes: list[Change]) -> list[Change]:
         )
         for one, p in zip(changes, p_values, strict=True)
     ]
-
-
-def _members(problem: SelectiveLabels, name: str) -> np.ndarray:
-    return (problem.group == problem.group_names.index(name)).astype(float)

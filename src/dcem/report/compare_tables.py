@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dcem.compare.results import MethodResult, TableComparison, estimates, shown_counts
+from dcem.compare.disclosure import shown_counts
+from dcem.compare.results import MethodResult, TableComparison, estimates
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.report.document import (
     NOTHING,

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from dcem.estimation import bounds, conformal
-from dcem.estimation.coverage import measure_coverage
 from dcem.estimation.ends import learn_ends
 from dcem.scoring.model import Read, Scores, TableModel
 from dcem.table import UserTable, group_codes
@@ -38,7 +37,7 @@ def with_bounds(
         gamma,
         known=bounds.counts_from_known(seen.unseen),
     )
-    return replace(model, ends=ends, bounds=told, coverage=measure_coverage(seen))
+    return replace(model, ends=ends, bounds=told, coverage=conformal.measure_coverage(seen))
 
 
 def require_bounds(model: TableModel, gamma: float, *, decide: bool = False) -> None:

@@ -15,7 +15,7 @@ from dcem.compare.found import FoundComparison
 from dcem.compare.results import TableComparison
 from dcem.compare.run import within_budget
 from dcem.estimation.bounds import Bounds
-from dcem.estimation.coverage import Coverage
+from dcem.estimation.conformal import Coverage
 from dcem.estimation.effects import Questions, effects_on_testing
 from dcem.estimation.ends import Ends
 from dcem.estimation.evaluator import Evaluator

@@ -404,6 +404,11 @@ class SelectiveLabels:
         return pd.factorize(self.id)[0]
 
     @property
+    def weights(self) -> np.ndarray:
+        """How much each row counts [n]: 1 where no weights were given."""
+        return np.ones(len(self)) if self.weight is None else self.weight
+
+    @property
     def moment(self) -> np.ndarray | None:
         """The time of each row as a number [n], dates in days; None if there are no times."""
         return None if self.time is None else numeric(self.time)

@@ -33,7 +33,6 @@ from dcem.report.style import (
     WARN,
     Drawing,
     in_style,
-    new_axes,
     new_figure,
     tell,
 )
@@ -56,7 +55,8 @@ def tested_by_risk(
     shown = {n: line for n, line in lines.items() if n in groups.look or len(groups.names) == 1}
     if not shown:
         return None
-    figure, ax = new_axes(8.2, 4.2)
+    figure = new_figure(8.2, 4.2)
+    ax = figure.subplots()
     for group, (risk, line) in shown.items():
         look = groups.look[group] if len(groups.names) > 1 else {"color": ACCENT}
         faint = 0.16 if len(shown) <= 3 else 0.08
@@ -162,7 +162,8 @@ def calibration(audit: Audit) -> Drawing | None:
     found = audit.calibration
     if found is None or not len(found.predicted):
         return None
-    figure, ax = new_axes(5.2, 4.4)
+    figure = new_figure(5.2, 4.4)
+    ax = figure.subplots()
     most = max(found.high.max(), found.predicted.max()) * 1.05
     diagonal(ax, most)
     ax.vlines(found.predicted, found.low, found.high, color=ACCENT, lw=2)
@@ -226,7 +227,8 @@ def prevalence(audit: Audit) -> Drawing | None:
     shown = [p for p in shown if p.recorded.estimable]
     if not shown:
         return None
-    figure, ax = new_axes(8.6, 1.1 + (0.78 if len(shown) <= 4 else 0.6) * len(shown))
+    figure = new_figure(8.6, 1.1 + (0.78 if len(shown) <= 4 else 0.6) * len(shown))
+    ax = figure.subplots()
     for row, item in enumerate(shown):
         height = len(shown) - 1 - row
         ax.hlines(height, *item.bounds, color=FAINT, lw=9, alpha=0.6)
@@ -292,7 +294,8 @@ def pseudo_labels(comparison: TableComparison) -> Drawing | None:
 @in_style
 def em_history(name: str, history: History) -> Drawing:
     """The losses of an EM fit by iteration, with the iteration that was kept."""
-    figure, ax = new_axes(7.2, 2.9)
+    figure = new_figure(7.2, 2.9)
+    ax = figure.subplots()
     for (split, loss), colour in zip(history.loss.items(), (INK, ACCENT, MUTED), strict=False):
         steps = np.arange(1, len(loss) + 1)
         marker = "o" if len(loss) <= 60 else None
