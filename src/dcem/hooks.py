@@ -42,9 +42,13 @@ class ShowsItself:
 
     _document: ClassVar[str]  # the hook that makes a document of it
 
+    def document(self, *about: Any, **how: Any) -> Any:
+        """The result as a document of values, which the writers of `dcem.report` write."""
+        return above(self._document)(self, *about, **how)
+
     def _repr_html_(self) -> str:
         with extra_needed("the report"):
-            return str(above("for_notebook")(above(self._document)(self)))
+            return str(above("for_notebook")(self.document()))
 
     def to_html(self, path: str | PathLike[str] | None = None, *, words: str = "general") -> str:
         """The report as one HTML page, written to `path` if one is given."""
@@ -64,7 +68,7 @@ class ShowsItself:
         from dcem.files import write_text
 
         with extra_needed("the report"):
-            text = str(above(writer)(above(self._document)(self), words))
+            text = str(above(writer)(self.document(), words))
         if path is not None:
             write_text(Path(path), text)
         return text

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from math import ceil, floor, inf, isnan
 
 MISSING = "–"
@@ -104,36 +105,16 @@ def remaining(seconds: float | None) -> str:
     return f", {long if seconds < 0.95 else f'about {long}'} left"
 
 
-def _percent_value(share: float) -> str:
-    return percent(share, 1)
-
-
-def _percent_end(share: float) -> str:
-    return decimal(100 * share, 1)
-
-
-def _points_value(difference: float) -> str:
-    return f"{points(difference)} points"
-
-
-def _signed(value: float) -> str:
-    return number(value, sign=True)
-
-
-def _fine(value: float) -> str:
-    return number(value, 4)
-
-
 # Form of a number -> how it is written, and how the ends of its interval are.
 FORMS: dict[str, tuple[Callable[[float], str], Callable[[float], str]]] = {
     "score": (number, number),
-    "gain": (_signed, _signed),
-    "fine score": (_fine, _fine),
-    "percent": (_percent_value, _percent_end),
-    "points": (_points_value, points),
+    "gain": (partial(number, sign=True), partial(number, sign=True)),
+    "fine score": (partial(number, digits=4), partial(number, digits=4)),
+    "percent": (partial(percent, digits=1), lambda share: decimal(100 * share, 1)),
+    "points": (lambda difference: f"{points(difference)} points", points),
     "ratio": (ratio, ratio),
     "count": (count, count),
-    "seconds": (lambda value: decimal(value, 1), lambda value: decimal(value, 1)),
+    "seconds": (partial(decimal, digits=1), partial(decimal, digits=1)),
 }
 
 

@@ -74,3 +74,10 @@ def test_small_counts_are_hidden_from_the_record() -> None:
 def test_rules_that_mean_nothing(rule) -> None:
     with pytest.raises(InputError):
         Rule(**rule)
+
+
+def test_what_all_rows_less_a_group_would_tell_is_withheld() -> None:
+    """75 rows are told; with the 66 of one group, that the others are 9."""
+    groups = {"a": (66, 0), "b": (4, 0), "c": (5, 0)}
+    shown = Decisions(0.5, 75, 0, groups).shown()
+    assert [one["rows"] for one in shown.values()] == ["withheld", "<10", "<10"]

@@ -259,6 +259,9 @@ def test_a_long_file_is_thinned_on_the_way(tmp_path, monkeypatch) -> None:
     rows, length, draw = read_some(tmp_path, 1000, "id")
     assert length == 9000
     assert draw.share == 1000 / 9000
+    called = tmp_path.rename(tmp_path.with_name("visits.db"))  # a folder whatever it is called
+    assert read_some(called, 1000, "id")[0].equals(rows)
+    called.rename(tmp_path)
     drawn = pd.Series(rows["id"].drop_null().to_pylist(), dtype="Int64").value_counts()
     whole = pd.read_parquet(tmp_path)["id"].value_counts()
     assert (drawn == whole[drawn.index]).all()

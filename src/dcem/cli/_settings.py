@@ -47,24 +47,35 @@ Remember = Annotated[
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """The function of a command with the options that come with the file."""
-    hints = get_type_hints(command, include_extras=True)
-    parameters = [
-        one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY)
-        for one in inspect.signature(command).parameters.values()
-    ]
-    more: dict[str, tuple[Any, Any]] = {"config": (Config, None)}
-    if "label" in hints:
-        more["remember"] = (Remember, False)
-    for name, (kind, default) in more.items():
-        parameters.append(
-            inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
-            )
-        )
+    parameters = parameters_of(command)
+    more = [parameter("config", Config, None)]
+    if any(one.name == "label" for one in parameters):
+        more.append(parameter("remember", Remember, False))
 
     def run(**given: Any) -> None:
-        command(**{name: value for name, value in given.items() if name not in more})
+        for one in more:
+            del given[one.name]
+        command(**given)
 
+    return in_place_of(command, run, [*parameters, *more])
+
+
+def parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    """A parameter of a command: an option, by its annotation."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def parameters_of(command: Callable[..., None]) -> list[inspect.Parameter]:
+    """The parameters of a command, with annotations as typer needs them."""
+    hints = get_type_hints(command, include_extras=True)
+    given = inspect.signature(command).parameters.values()
+    return [parameter(one.name, hints[one.name], one.default) for one in given]
+
+
+def in_place_of(
+    command: Callable[..., None], run: Callable[..., None], parameters: list[inspect.Parameter]
+) -> Callable[..., None]:
+    """`run`, which typer takes for the command, with these parameters."""
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}

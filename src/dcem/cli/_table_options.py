@@ -12,10 +12,11 @@ import shlex
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dcem.cli._settings import in_place_of, parameter, parameters_of
 from dcem.table.roles import Roles
 from dcem.text import percent
 
@@ -119,29 +120,18 @@ def takes_roles(
     shown = [role for role in fields(Roles) if role.metadata["help"] and role.name not in without]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(command, include_extras=True)
-        parameters = []
-        for parameter in inspect.signature(command).parameters.values():
-            if parameter.name != "roles":
-                parameters.append(
-                    parameter.replace(
-                        annotation=hints[parameter.name], kind=inspect.Parameter.KEYWORD_ONLY
-                    )
-                )
-                continue
-            for role in shown:
-                said = (helps or {}).get(role.name, role.metadata["help"])
-                parameters.append(_parameter(role, said, not partly))
+        told = {role.name: role.metadata["help"] for role in shown} | (helps or {})
+        options = [_option(role, told[role.name], not partly) for role in shown]
+        parameters = parameters_of(command)
+        place = [one.name for one in parameters].index("roles")
+        parameters[place : place + 1] = options
 
         def run(**given: Any) -> None:
-            told = {role.name: given.pop(role.name) for role in shown}
-            told = {name: value for name, value in told.items() if value not in (None, False, [])}
-            command(**given, roles=told if partly else Roles(**told))
+            roles = {role.name: given.pop(role.name) for role in shown}
+            roles = {name: value for name, value in roles.items() if value not in (None, False, [])}
+            command(**given, roles=roles if partly else Roles(**roles))
 
-        run.__name__, run.__doc__ = command.__name__, command.__doc__
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in parameters}
-        return run
+        return in_place_of(command, run, parameters)
 
     return decorate
 
@@ -162,22 +152,15 @@ def listed(given: list[str]) -> list[str]:
     return [piece.strip() for entry in given for piece in entry.split(",") if piece.strip()]
 
 
-def _parameter(role: Any, said: str, label_needed: bool) -> inspect.Parameter:
+def _option(role: Any, said: str, label_needed: bool) -> inspect.Parameter:
     kinds = {"columns": list[str] | None, "values": list[str] | None, "flag": bool}
-    required = label_needed and role.default is MISSING
-    kind: Any = str if required else kinds.get(role.metadata["kind"], str | None)
+    kind: Any = kinds.get(role.metadata["kind"], str | None)
     option = typer.Option(
         f"--{role.name.replace('_', '-')}", help=said, rich_help_panel=PANEL, show_default=False
     )
-    default: Any = inspect.Parameter.empty
-    if not required:
-        default = False if role.metadata["kind"] == "flag" else None
-    return inspect.Parameter(
-        role.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=default,
-        annotation=Annotated[kind, option],
-    )
+    if label_needed and role.default is MISSING:
+        return parameter(role.name, Annotated[str, option])
+    return parameter(role.name, Annotated[kind, option], False if kind is bool else None)
 
 
 def describe(table: UserTable) -> dict[str, str]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from dcem.cli import _table_options as options
 from dcem.cli._outputs import Outputs
 from dcem.cli._progress import telling
-
-if TYPE_CHECKING:
-    from dcem.report.document import Document
-    from dcem.table import UserTable
 
 
 @options.takes_roles(without=("group_as_feature",))
@@ -53,8 +49,8 @@ def audit(
     """
     from rich.console import Console
 
+    from dcem.audit.found import audit_found, found_steps
     from dcem.audit.run import audit_labels, audit_steps
-    from dcem.report.audit import audit_document
     from dcem.report.words import speak
     from dcem.table import read_table
 
@@ -63,52 +59,23 @@ def audit(
     outputs = Outputs.of_report(report, markdown, json, table, words)
     aside = Console(stderr=True, highlight=False)
     with aside.status("reading the table ..."):
-        user_table = read_table(table, roles, query, most_rows=most_rows, random_state=seed)
-    options.show_columns(user_table, console, speak(words))
-    if user_table.problem.positives_only:
-        outputs.write(_of_found(user_table, max_rows, seed, show_small_cells, aside), console)
-        return
-    attributes = user_table.by_attribute()
-    with telling(audit_steps(user_table.problem, attributes), aside) as progress:
-        found = audit_labels(
-            user_table.problem,
-            sources=user_table.encoder.sources,
-            suspicious=options.suspicious(user_table),
-            attributes=attributes,
-            bounds=bounds,
-            threshold=threshold,
-            row_budget=max_rows,
-            random_state=seed,
-            progress=progress,
-        )
-    document = audit_document(
-        found,
-        f"Audit of the labels in {user_table.source.name}",
-        options.describe(user_table),
-        small_cells=show_small_cells,
-    )
+        read = read_table(table, roles, query, most_rows=most_rows, random_state=seed)
+    options.show_columns(read, console, speak(words))
+    how: dict[str, Any] = {
+        "sources": read.encoder.sources,
+        "suspicious": options.suspicious(read),
+        "row_budget": max_rows,
+        "random_state": seed,
+    }
+    if read.problem.positives_only:
+        what = "found positives"
+        with telling(found_steps(read.problem), aside) as progress:
+            found: Any = audit_found(read.problem, **how, progress=progress)
+    else:
+        what = "the labels"
+        how |= {"attributes": read.by_attribute(), "bounds": bounds, "threshold": threshold}
+        with telling(audit_steps(read.problem, how["attributes"]), aside) as progress:
+            found = audit_labels(read.problem, **how, progress=progress)
+    title = f"Audit of {what} in {read.source.name}"
+    document = found.document(title, options.describe(read), small_cells=show_small_cells)
     outputs.write(document, console)
-
-
-def _of_found(
-    table: UserTable, max_rows: int, seed: int, small_cells: bool, aside: Any
-) -> Document:
-    """The audit of a table that knows only who was found positive."""
-    from dcem.audit.found import audit_found, found_steps
-    from dcem.report.found import found_document
-
-    with telling(found_steps(table.problem), aside) as progress:
-        found = audit_found(
-            table.problem,
-            sources=table.encoder.sources,
-            suspicious=options.suspicious(table),
-            row_budget=max_rows,
-            random_state=seed,
-            progress=progress,
-        )
-    return found_document(
-        found,
-        f"Audit of found positives in {table.source.name}",
-        options.describe(table),
-        small_cells=small_cells,
-    )

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dcem.cli import _table_options as options
 from dcem.cli._outputs import Outputs
 from dcem.cli._progress import telling
+
+if TYPE_CHECKING:
+    from dcem.compare.found import FoundComparison
+    from dcem.compare.results import TableComparison
+    from dcem.table import UserTable
 
 
 @options.takes_roles()
@@ -77,12 +83,9 @@ def compare(
     from rich.console import Console
 
     from dcem.compare.fitting import be_ready, check_methods, default_methods
-    from dcem.compare.found import compare_found, found_compare_steps, usual_methods
-    from dcem.compare.run import compare_methods, compare_steps
+    from dcem.compare.found import usual_methods
     from dcem.files import require_folder_place
     from dcem.methods.registry import require_libraries
-    from dcem.report.compare import compare_document
-    from dcem.report.found_comparison import found_comparison_document
     from dcem.report.words import speak
     from dcem.table import read_table
     from dcem.table.write import csv_text
@@ -111,40 +114,47 @@ def compare(
     console.print()
     console.print(read.problem.summary(small_cells=False, say=say), markup=False)
     console.print()
-    used = min(len(read.problem), max_rows or len(read.problem))
     aside = Console(stderr=True, highlight=False)
-    how: dict[str, Any] = {
-        "truth": read.truth,
-        "folds": folds,
-        "max_rows": max_rows or None,
-        "floor": floor,
-        "members": members,
-        "random_state": seed,
-        "data": options.describe(read),
-        "backend": backend,
-        "address": address,
-    }
-    comparison: Any
-    if read.problem.positives_only:
-        with telling(found_compare_steps(used, names, folds=folds), aside) as progress:
-            comparison = compare_found(read.problem, names, **how, progress=progress)
-        document = found_comparison_document(comparison)
-    else:
-        steps = compare_steps(used, names, folds=folds, planted=planted)
-        with telling(steps, aside) as progress:
-            comparison = compare_methods(
-                read.problem,
-                names,
-                **how,
-                planted=planted,
-                threshold=threshold,
-                capacity=capacity,
-                bounds=bounds,
-                encoder=read.encoder,
-                suspicious=options.suspicious(read),
-                progress=progress,
-                lending=words == "credit",
-            )
-        document = compare_document(comparison)
+    comparison = judged(
+        read,
+        names,
+        aside,
+        truth=read.truth,
+        folds=folds,
+        max_rows=max_rows or None,
+        floor=floor,
+        members=members,
+        random_state=seed,
+        data=options.describe(read),
+        backend=backend,
+        address=address,
+        of_tested={
+            "planted": planted,
+            "threshold": threshold,
+            "capacity": capacity,
+            "bounds": bounds,
+            "suspicious": options.suspicious(read),
+            "lending": words == "credit",
+        },
+    )
     table_of_all = {} if out is None else {out / "comparison.csv": csv_text(comparison.to_frame())}
-    outputs.write(document, console, table_of_all)
+    outputs.write(comparison.document(), console, table_of_all)
+
+
+def judged(
+    read: UserTable, names: Sequence[str], aside: Any, *, of_tested: dict[str, Any], **how: Any
+) -> TableComparison | FoundComparison:
+    """Methods compared on a table, progress shown; `of_tested` is for one that knows the tested."""
+    from dcem.compare.found import compare_found, found_compare_steps
+    from dcem.compare.run import MAX_ROWS, compare_methods, compare_steps
+
+    rows = min(len(read.problem), how.get("max_rows", MAX_ROWS) or len(read.problem))
+    folds = how.setdefault("folds", 5)
+    if read.problem.positives_only:
+        with telling(found_compare_steps(rows, names, folds=folds), aside) as progress:
+            return compare_found(read.problem, names, **how, progress=progress)
+    steps = compare_steps(rows, names, folds=folds, planted=of_tested["planted"])
+    with telling(steps, aside) as progress:
+        return compare_methods(
+            read.problem, names, **how, **of_tested, encoder=read.encoder, progress=progress
+        )

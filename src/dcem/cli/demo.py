@@ -43,7 +43,6 @@ def demo(
     """
     from rich.console import Console
 
-    from dcem.report.compare import compare_document
     from dcem.report.document import Figure
     from dcem.report.figures.task import draw_task
     from dcem.tasks import make_sinusoid
@@ -58,7 +57,7 @@ def demo(
         else make_sinusoid()
     )
     comparison = compare(task, seed, 100 if quick else 300, console)
-    document = compare_document(comparison, TITLE, LEAD, [Figure(lambda: draw_task(task))])
+    document = comparison.document(TITLE, LEAD, [Figure(lambda: draw_task(task))])
     outputs.write(
         document, console, {out / "comparison.csv": comparison.to_frame().to_csv(index=False)}
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcem.cli import _table_options as options
+from dcem.cli import compare
 from dcem.cli._progress import telling
 
 if TYPE_CHECKING:
@@ -90,8 +91,6 @@ def fit(
     """
     from rich.console import Console
 
-    from dcem.compare.found import compare_found, found_compare_steps
-    from dcem.compare.run import MAX_ROWS, compare_methods, compare_steps
     from dcem.estimation.bounds import check_strength
     from dcem.estimation.ends import require_learnable
     from dcem.methods.choosing import Choice, choose
@@ -177,14 +176,7 @@ def fit(
     if judge and not (judged and model.judged_by(judged)):
         console.print(f"Judging {model.name} {say('on people that it is not fitted to')}.")
         how = {"members": members, "random_state": seed, "data": options.describe(read)}
-        rows = min(len(read.problem), MAX_ROWS)
-        if read.problem.positives_only:
-            with telling(found_compare_steps(rows, [model.name]), aside) as progress:
-                judged = compare_found(read.problem, [model.name], **how, progress=progress)
-        else:
-            how |= {"planted": 0, "encoder": read.encoder}
-            with telling(compare_steps(rows, [model.name], planted=0), aside) as progress:
-                judged = compare_methods(read.problem, [model.name], **how, progress=progress)
+        judged = compare.judged(read, [model.name], aside, of_tested={"planted": 0}, **how)
     model.save(out, judged, words=words)
     where = "The model, in place of the older one" if replaces else "The model"
     console.print(f"Fitted in {duration(time.perf_counter() - started)}. {where}:")

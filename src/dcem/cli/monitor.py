@@ -37,7 +37,6 @@ def monitor(
     """
     from rich.console import Console
 
-    from dcem.report.monitor import monitor_document
     from dcem.scoring import TableModel, monitor_model
     from dcem.table import read_table
 
@@ -58,4 +57,4 @@ def monitor(
             data=about | options.describe(read),
             progress=progress,
         )
-    outputs.write(monitor_document(found), console)
+    outputs.write(found.document(), console)

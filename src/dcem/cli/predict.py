@@ -123,10 +123,13 @@ def predict(
         console.print(say(ranks), soft_wrap=True)
     console.print(f"  {out}", style="bold", soft_wrap=True)
     if done.decisions is not None:
-        told: dict[str, Any] = {"table": table.name, "score": fitted.score_name}
-        told |= {"fitted to": fitted.source.sha256}
-        told |= {"rule": {"threshold": threshold, "capacity": capacity}}
-        told |= {} if bounds is None else {"bounds": bounds}
+        told: dict[str, Any] = {
+            "table": table.name,
+            "score": fitted.score_name,
+            "fitted to": fitted.source.sha256,
+            "rule": {"threshold": threshold, "capacity": capacity},
+            **({} if bounds is None else {"bounds": bounds}),
+        }
         record = out.with_name(out.name + ".decisions.json")
         write_text(record, json.dumps(told | done.decisions.to_plain(), indent=1) + "\n")
         console.print(f"  {record}", style="bold", soft_wrap=True)

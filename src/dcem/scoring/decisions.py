@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from dcem.estimation.bounds import ACT, LEAVE, OPEN, decide
 from dcem.scoring.bounds import HIGH, LOW
-from dcem.table.disclosure import Shown, Sum, hide_small
+from dcem.table.disclosure import Shown, hide_groups
 from dcem.table.messages import InputError
 
 FLAGGED, DECISION = "flagged", "decision"
@@ -96,34 +96,26 @@ class Decisions:
         With limits of the risk also those of whom nothing can be said, and their share.
         """
         found: dict[str, dict[str, Shown | float | None]] = {}
-        for group, (rows, flagged, share) in _split(self.flagged, self.rows, self.by_group).items():
+        for group, (rows, flagged, share) in _split(self.by_group).items():
             found[group] = {"rows": rows, "flagged": flagged, "share": share}
         if self.undecided is not None:
-            split = _split(self.undecided, self.rows, self.undecided_by_group)
-            for group, (_, part, share) in split.items():
+            for group, (_, part, share) in _split(self.undecided_by_group).items():
                 known = share is not None and isinstance(found[group]["rows"], int)
                 found[group] |= {"cannot_say": part, "share_cannot_say": share if known else None}
         return found
 
 
-def _split(
-    part: int, rows: int, by_group: dict[str, tuple[int, int]]
-) -> dict[str, tuple[Shown, Shown, float | None]]:
-    """Rows, those of a part and their share, by group; small counts of the part and rest hidden."""
-    counts = {"rows": rows, "part": part, "others": rows - part}
-    sums: list[Sum] = [("rows", ("part", "others"))]
-    for place, (mine, own) in enumerate(by_group.values()):
-        each = {"rows": mine, "part": own, "others": mine - own}
-        counts |= {f"{place}:{name}": value for name, value in each.items()}
-        sums.append((f"{place}:rows", (f"{place}:part", f"{place}:others")))
-    for name in ("rows", "part", "others"):
-        sums.append((name, tuple(f"{place}:{name}" for place in range(len(by_group)))))
-    seen = hide_small(counts, sums if by_group else sums[:1])
+def _split(by_group: dict[str, tuple[int, int]]) -> dict[str, tuple[Shown, Shown, float | None]]:
+    """Rows, those of a part and their share, by group; all together are told elsewhere.
+
+    The part is hidden as the tested are in other tables.
+    """
+    counts = [{"rows": rows, "tested": part} for rows, part in by_group.values()]
     found: dict[str, tuple[Shown, Shown, float | None]] = {}
-    for place, group in enumerate(by_group):
-        whole, own_rows = seen[f"{place}:rows"], seen[f"{place}:part"]
-        known = isinstance(whole, int) and isinstance(own_rows, int)
-        found[group] = (whole, own_rows, int(own_rows) / int(whole) if known else None)
+    for group, seen in zip(by_group, hide_groups(counts) if counts else (), strict=False):
+        rows, part = seen["rows"], seen["tested"]
+        known = isinstance(rows, int) and isinstance(part, int)
+        found[group] = (rows, part, int(part) / int(rows) if known else None)
     return found
 
 

@@ -289,11 +289,6 @@ class TableModel:
         gap = np.full((1, len(self.encoder.feature_names)), np.nan)
         return len(self.estimator.members(gap, self.estimator.standardized(gap)))
 
-    @property
-    def propensity(self) -> Any:
-        """The model of who is tested, or None."""
-        return self.estimator.testing_model
-
     def save(
         self,
         folder: str | Path,

@@ -150,7 +150,7 @@ def next_tests(
     why: Any = ALL_TESTED
     if budget < len(untested):
         raised = probability >= RAISED * without_minimum
-        why = reasons(untested, raised, equal_features=model.propensity is not None)
+        why = reasons(untested, raised, equal_features=model.estimator.testing_model is not None)
     else:
         notes += (f"The budget covers all {len(untested):,} untested rows: everybody is tested.",)
     table = untested.assign(probability=probability, reason=why).rename(
@@ -194,7 +194,8 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "uncertainty": (doubt + disagreement) / 2,
-            "distance": _novelty(rows),
+            # 0 in the midst of the tested, a half at their edge, 1 from twice as far on
+            "distance": np.clip(rows["distance"].fillna(np.inf).to_numpy() / 2, 0, 1),
             "disparity": rows["shortfall"].to_numpy(),
         }
     )
@@ -238,11 +239,6 @@ def _disagreement(rows: pd.DataFrame) -> np.ndarray:
     score, spread = rows["score"].to_numpy(), rows["score_spread"].to_numpy()
     most = np.sqrt(np.maximum(score * (1 - score), 1e-12))
     return np.asarray(np.clip(2 * spread / most, 0, 1))
-
-
-def _novelty(rows: pd.DataFrame) -> np.ndarray:
-    """0 in the midst of the tested, a half at their edge, 1 from twice as far on."""
-    return np.asarray(np.clip(rows["distance"].fillna(np.inf).to_numpy() / 2, 0, 1))
 
 
 def _look(model: TableModel, batch: pa.RecordBatch) -> pd.DataFrame:
@@ -289,10 +285,10 @@ def _rates(
     known = {name: code for code, name in enumerate(model.estimator.group_names_)}
     own = np.array([known.get(name, -1) for name in names])[codes]
     support = model.estimator.support_
-    if model.propensity is None:
+    if model.estimator.testing_model is None:
         each = np.broadcast_to(_crude_rates(model), (len(own), len(known)))
     else:
-        each = support.testing_probability(rows, model.propensity)  # [n, G]
+        each = support.testing_probability(rows, model.estimator.testing_model)  # [n, G]
     mine = np.where(own >= 0, each[np.arange(len(own)), np.maximum(own, 0)], np.nan)
     return mine, each @ support.group_shares
 
@@ -317,7 +313,7 @@ def _notes(model: TableModel, header: list[str]) -> tuple[str, ...]:
         notes.append("The model was fitted without groups: disparity does not count.")
     elif absent:
         notes.append(f"The table has no column {absent[0]!r}: disparity does not count.")
-    elif model.propensity is None:
+    elif model.estimator.testing_model is None:
         notes.append(
             f"{model.estimator.name} has no model of who is tested: disparity compares the groups "
             "as a whole, not at equal features."

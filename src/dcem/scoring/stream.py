@@ -178,9 +178,8 @@ def score_part(
     tally = Tally()
     with writing(out) as write:
         decide = Decider(rule, model.score_name, write) if rule else None
-        for scored, strange, of in _scores(
-            model, batches, called, bool(groups), start, threads, bounds
-        ):
+        how: Any = {"grouped": bool(groups), "start": start, "threads": threads, "bounds": bounds}
+        for scored, strange, of in _scores(model, batches, called, **how):
             if decide:
                 decide(scored, of)
             else:
@@ -267,20 +266,32 @@ def _scores(
     model: TableModel,
     batches: Iterable[pa.RecordBatch],
     called: Mapping[str, str],
+    *,
     grouped: bool = False,
     start: int = 0,
     threads: int | None = None,
     bounds: float | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, np.ndarray, Any]]:
     """Scored batches in order, their unread and empty cells `[2, columns]`, and their groups."""
-    yield from in_order(
-        lambda item: (
-            *_scored(model, item[1], called, item[0], bounds),
-            group_codes(item[1], model.roles) if grouped else None,
-        ),
-        numbered(batches, start),
-        threads,
-    )
+
+    def scored(item: tuple[int, pa.RecordBatch]) -> tuple[pa.RecordBatch, np.ndarray, Any]:
+        first, batch = item
+        rows = model.read(batch)
+        scores = model.score_read(rows)
+        columns = {new: batch.column(name) for name, new in called.items()}
+        if not called:
+            columns["row"] = pa.array(np.arange(first, first + batch.num_rows))
+        numbers = [
+            pa.array(values.astype(np.float32), mask=~np.isfinite(values))
+            for values in (scores.score, scores.spread, scores.distance)
+        ]
+        columns |= dict(zip(added(model), [*numbers, pa.array(scores.like_tested)], strict=True))
+        if bounds is not None:
+            columns |= bound_columns(model, batch, rows, scores, bounds)
+        groups = group_codes(batch, model.roles) if grouped else None
+        return pa.RecordBatch.from_pydict(columns), np.stack([rows.unread, rows.empty]), groups
+
+    return in_order(scored, numbered(batches, start), threads)
 
 
 def own_name(identifier: str, added: Sequence[str]) -> str:
@@ -295,28 +306,6 @@ def numbered(
     for batch in batches:
         yield start, batch
         start += batch.num_rows
-
-
-def _scored(
-    model: TableModel,
-    batch: pa.RecordBatch,
-    called: Mapping[str, str],
-    start: int,
-    bounds: float | None = None,
-) -> tuple[pa.RecordBatch, np.ndarray]:
-    rows = model.read(batch)
-    scores = model.score_read(rows)
-    columns = {new: batch.column(name) for name, new in called.items()}
-    if not called:
-        columns["row"] = pa.array(np.arange(start, start + batch.num_rows))
-    numbers = [
-        pa.array(values.astype(np.float32), mask=~np.isfinite(values))
-        for values in (scores.score, scores.spread, scores.distance)
-    ]
-    columns |= dict(zip(added(model), [*numbers, pa.array(scores.like_tested)], strict=True))
-    if bounds is not None:
-        columns |= bound_columns(model, batch, rows, scores, bounds)
-    return pa.RecordBatch.from_pydict(columns), np.stack([rows.unread, rows.empty])
 
 
 def in_order(work: Callable[[T], R], items: Iterable[T], workers: int | None = None) -> Iterator[R]:

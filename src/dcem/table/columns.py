@@ -116,8 +116,11 @@ def guess(
     if found is not None:
         numbers = text.take(found[0], np.nan)
         return _guess_number(name, numbers, keep, lambda: text, person, found[1])
-    if _is_yes_no(text):
-        return _guess_boolean(name, text, counts)
+    said = values.yes_or_no(text.values)
+    if said is not None and len(set(said)) == 2:
+        n, absent = len(text.codes), len(text.codes) - int(counts.sum())
+        yes_no = Guess("boolean", absent / n, len(text.values), Encoding(name, "boolean"))
+        return _constant(n, absent, counts, text.values) or yes_no
     known = dates.date_format(text.values)
     if known is not None:
         note = dates.note(text.values, known)
@@ -159,11 +162,6 @@ def _is_prose(found: Sequence[str]) -> bool:
     return dates.date_format(few) is None
 
 
-def _is_yes_no(text: values.Coded) -> bool:
-    said = values.yes_or_no(text.values)
-    return said is not None and len(set(said)) == 2
-
-
 def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray, str] | None:
     """Numbers of the distinct values, if this is a column of numbers, and a note about the rest.
 
@@ -177,29 +175,25 @@ def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray,
     words = {v for v in bad if v.casefold() not in values.NOT_A_NUMBER}
     if len(bad) == len(text.values) or any(c.isdigit() for word in words for c in word):
         return None
-    limits = [v for v in text.values if values.LIMIT.match(v)]
     shares = {v.endswith("%") for v in text.values if v not in bad}
     if len(shares) > 1:  # is 0.45 the same as 45 %? Nobody knows
         return None
-    in_words, in_limits, said = (
-        sum(count for v, count in zip(text.values, counts.tolist(), strict=True) if counted(v))
-        for counted in (
-            lambda v: v in words,
-            lambda v: values.LIMIT.match(v),
-            lambda v: v.casefold() not in values.NOT_A_NUMBER,
-        )
-    )
-    if in_words > FEW_WORDS * said or in_limits > 0.5 * said:
+    in_words = [v in words for v in text.values]
+    in_limits = [values.LIMIT.match(v) is not None for v in text.values]
+    said = counts[[v.casefold() not in values.NOT_A_NUMBER for v in text.values]].sum()
+    if counts[in_words].sum() > FEW_WORDS * said or counts[in_limits].sum() > 0.5 * said:
         return None
-    shown = ", ".join(repr(v) for v in bad[:3]) + (", ..." if len(bad) > 3 else "")
-    note = f"{shown} counts as missing" if bad else ""
-    if limits:
-        note = "; ".join(filter(None, [note, f"{limits[0]!r} is read as its limit"]))
+    notes = []
+    if bad:
+        shown = ", ".join(repr(v) for v in bad[:3]) + (", ..." if len(bad) > 3 else "")
+        notes.append(f"{shown} counts as missing")
+    if any(in_limits):
+        notes.append(f"{text.values[in_limits.index(True)]!r} is read as its limit")
     marks = (values.THOUSANDS.match, values.UNIT.search)
     if grouped := next((v for v in text.values if any(mark(v) for mark in marks)), None):
         read = values.spell(float(values.limits_parsed([grouped])[0]))
-        note = "; ".join(filter(None, [note, f"{grouped!r} is read as {read}"]))
-    return numbers, note
+        notes.append(f"{grouped!r} is read as {read}")
+    return numbers, "; ".join(notes)
 
 
 def _guess_codes(name: str, text: values.Coded, person: np.ndarray | None) -> Guess:
@@ -224,7 +218,7 @@ def _guess_number(
     codes, found = pd.factorize(present)
     counts = np.bincount(codes, minlength=len(found))
     if (constant := _constant(n, int(absent.sum()), counts, found)) is not None:
-        return Guess("constant", share, len(found), None, constant)
+        return constant
     whole = bool((present == np.floor(present)).all())
     if whole and _are_dates(found):
         read = dates.days_of(text(), dates.COMPACT)[0]
@@ -299,27 +293,17 @@ def _names_rows(name: str, n: int, present: int, distinct: int) -> bool:
     return distinct == present == n >= SMALL_TABLE
 
 
-def _constant(n: int, absent: int, counts: np.ndarray, found: Any) -> str | None:
-    """Why a column tells no rows apart, or None if it does."""
-    if absent == n:
-        return "missing in every row"
-    most = int(counts.argmax())
-    differ = n - int(counts[most])
-    value = f"{found[most]:g}" if isinstance(found[most], float) else repr(found[most])
-    if differ == 0:
-        return f"{value} in every row"
-    if differ < THRESHOLD and n >= SMALL_TABLE:
-        return f"{value} in nearly all rows"
-    return None
-
-
-def _guess_boolean(name: str, text: values.Coded, counts: np.ndarray) -> Guess:
-    share = float((text.codes < 0).mean())
-    absent = len(text.codes) - int(counts.sum())
-    constant = _constant(len(text.codes), absent, counts, text.values)
-    if constant is not None:
-        return Guess("constant", share, len(text.values), None, constant)
-    return Guess("boolean", share, len(text.values), Encoding(name, "boolean"))
+def _constant(n: int, absent: int, counts: np.ndarray, found: Any) -> Guess | None:
+    """A column that tells no rows apart, and why; None if it does."""
+    note = "missing in every row"
+    if absent < n:
+        most = int(counts.argmax())
+        differ = n - int(counts[most])
+        if differ >= THRESHOLD or (differ and n < SMALL_TABLE):
+            return None
+        value = f"{found[most]:g}" if isinstance(found[most], float) else repr(found[most])
+        note = f"{value} in {'nearly all rows' if differ else 'every row'}"
+    return Guess("constant", absent / n if n else 0.0, len(found), None, note)
 
 
 def _guess_date(name: str, days: np.ndarray, known: str | None, note: str) -> Guess:
@@ -339,7 +323,7 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
     absent = n - present
     share = absent / n if n else 0.0
     if (constant := _constant(n, absent, counts, text.values)) is not None:
-        return Guess("constant", share, distinct, None, constant)
+        return constant
     if distinct > max(MOST_LEVELS, DISTINCT * present) and not keep:
         return Guess("identifier", share, distinct, None, _IDENTIFIER)
     frequent = np.flatnonzero(counts >= max(THRESHOLD, RARE * n)).tolist()

@@ -77,8 +77,9 @@ def numbered(names: Sequence[str]) -> list[str]:
 def in_batches(path: Path) -> bool:
     """Whether a file is read batch by batch; SQLite tells the types of columns at its end alone."""
     suffix = path.suffix.lower()
-    whole = suffix in (*BOOKS, *STATISTICS) or (suffix in DATABASES and not is_duckdb(path))
-    return path.is_dir() or not whole
+    if path.is_dir() or suffix not in (*BOOKS, *STATISTICS, *DATABASES):
+        return True
+    return suffix in DATABASES and is_duckdb(path)
 
 
 def stored(path: Path, query: str | None = None) -> Stored:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,34 +37,39 @@ def require_output(out: Path, source: Path | None = None) -> None:
         raise InputError(f"{out} is the table itself. Write the result to another file.")
 
 
+Write = Callable[[pa.RecordBatch], None]
+
+
 @contextmanager
-def writing(out: Path) -> Iterator[Callable[[pa.RecordBatch], None]]:
+def writing(out: Path) -> Iterator[Write]:
     """A function that appends batches to `out`, which appears when all is written, or not."""
     with whole_file(out) as partial, ExitStack() as opened:
-        writers: list[Any] = []
+        begun: list[Write] = []
 
         def write(batch: pa.RecordBatch) -> None:
-            if not writers:
-                writers.append(opened.enter_context(_writer(out, partial, batch.schema)))
-            writers[0].write_batch(batch)
+            if not begun:
+                begun.append(opened.enter_context(_writer(out, partial, batch.schema)))
+            begun[0](batch)
 
         yield write
 
 
-def _writer(out: Path, partial: Path, schema: pa.Schema) -> Any:
+@contextmanager
+def _writer(out: Path, partial: Path, schema: pa.Schema) -> Iterator[Write]:
     """What writes batches of the kind that the name `out` asks for to the file `partial`."""
     suffix = out.suffix.lower()
     if suffix == ".parquet":
         import pyarrow.parquet
 
-        return pyarrow.parquet.ParquetWriter(partial, schema)
-    if suffix in (".arrow", ".feather"):
-        return pa.ipc.new_file(str(partial), schema)
-    if suffix == ".xlsx":
-        return _Workbook(out, partial, schema)
-    if suffix in STATISTICS:
-        return _Statistics(out, partial, schema)
-    return _PlainCSV(partial, schema, "gzip" if suffix == ".gz" else None)
+        with pyarrow.parquet.ParquetWriter(partial, schema) as writer:
+            yield writer.write_batch
+    elif suffix in (".arrow", ".feather"):
+        with pa.ipc.new_file(str(partial), schema) as writer:
+            yield writer.write_batch
+    else:
+        kinds = {".xlsx": _workbook, **dict.fromkeys(STATISTICS, _statistics)}
+        with kinds.get(suffix, _csv)(out, partial, schema) as write:
+            yield write
 
 
 def write_frame(frame: pd.DataFrame, out: Path) -> None:
@@ -112,28 +117,16 @@ def _guarded_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
-class _PlainCSV:
+@contextmanager
+def _csv(out: Path, partial: Path, schema: pa.Schema) -> Iterator[Write]:
     """A CSV file whose text is quoted only where it must be, so that the identifier 7 is `7`.
 
     Arrow quotes all text or none, and refuses none where a value holds a comma, a quote or the end
     of a line: then that batch is quoted. Both are the same CSV to a reader.
     """
+    import pyarrow.csv
 
-    def __init__(self, partial: Path, schema: pa.Schema, packed: str | None) -> None:
-        self.file = pa.output_stream(partial, compression=packed)
-        header = io.StringIO()
-        csv.writer(header, lineterminator="\n").writerow(map(guarded, schema.names))
-        self.file.write(header.getvalue().encode())
-
-    def __enter__(self) -> _PlainCSV:
-        return self
-
-    def __exit__(self, *failed: object) -> None:
-        self.file.close()
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        import pyarrow.csv
-
+    def write(batch: pa.RecordBatch) -> None:
         rows = _guarded_batch(batch)
         for quoting in ("none", "needed"):
             buffer = pa.BufferOutputStream()  # a refused batch leaves nothing in the file
@@ -144,67 +137,53 @@ class _PlainCSV:
                 if quoting == "needed":
                     raise
             else:
-                self.file.write(buffer.getvalue())
+                file.write(buffer.getvalue())
                 return
 
+    packed = "gzip" if out.suffix.lower() == ".gz" else None
+    with pa.output_stream(partial, compression=packed) as file:
+        header = io.StringIO()
+        csv.writer(header, lineterminator="\n").writerow(map(guarded, schema.names))
+        file.write(header.getvalue().encode())
+        yield write
 
-class _Workbook:
+
+@contextmanager
+def _workbook(out: Path, partial: Path, schema: pa.Schema) -> Iterator[Write]:
     """An Excel workbook of one sheet, written row by row; no text in it is run."""
+    with extra_needed(out.name):
+        import xlsxwriter
+    as_text = dict.fromkeys(("strings_to_formulas", "strings_to_urls", "strings_to_numbers"), False)
+    how = {"constant_memory": True, "default_date_format": "yyyy-mm-dd hh:mm:ss", **as_text}
+    with closing(xlsxwriter.Workbook(str(partial), how)) as book:
+        sheet, rows = book.add_worksheet(), 0
+        sheet.write_row(0, 0, schema.names)
 
-    def __init__(self, out: Path, partial: Path, schema: pa.Schema) -> None:
-        with extra_needed(out.name):
-            import xlsxwriter
-        as_text = dict.fromkeys(
-            ("strings_to_formulas", "strings_to_urls", "strings_to_numbers"), False
-        )
-        self.out, self.rows = out, 0
-        self.book = xlsxwriter.Workbook(
-            str(partial),
-            {"constant_memory": True, "default_date_format": "yyyy-mm-dd hh:mm:ss", **as_text},
-        )
-        self.sheet = self.book.add_worksheet()
-        self.sheet.write_row(0, 0, schema.names)
+        def write(batch: pa.RecordBatch) -> None:
+            nonlocal rows
+            if rows + batch.num_rows > SHEET_ROWS:
+                raise InputError(
+                    f"{out}: a sheet holds {SHEET_ROWS:,} rows, and there are more. Write a "
+                    ".parquet or .csv file."
+                )
+            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                rows += 1
+                sheet.write_row(rows, 0, row)
 
-    def __enter__(self) -> _Workbook:
-        return self
-
-    def __exit__(self, *failed: object) -> None:
-        self.book.close()
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        if self.rows + batch.num_rows > SHEET_ROWS:
-            raise InputError(
-                f"{self.out}: a sheet holds {SHEET_ROWS:,} rows, and there are more. Write a "
-                ".parquet or .csv file."
-            )
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            self.rows += 1
-            self.sheet.write_row(self.rows, 0, row)
+        yield write
 
 
-class _Statistics:
+@contextmanager
+def _statistics(out: Path, partial: Path, schema: pa.Schema) -> Iterator[Write]:
     """A file of Stata, SPSS or SAS, which is written at the end, all at once."""
-
-    def __init__(self, out: Path, partial: Path, schema: pa.Schema) -> None:
-        with extra_needed(out.name):
-            import pyreadstat
-        self.out, self.partial, self.schema = out, partial, schema
-        self.write = getattr(pyreadstat, STATISTICS[out.suffix.lower()])
-        self.errors = (pyreadstat.PyreadstatError, pyreadstat.ReadstatError)
-        self.batches: list[pa.RecordBatch] = []
-
-    def __enter__(self) -> _Statistics:
-        return self
-
-    def __exit__(self, failed: object, *about: object) -> None:
-        if failed is not None:
-            return
-        frame = pa.Table.from_batches(self.batches, self.schema).to_pandas()
-        yes_no = frame.select_dtypes("bool").columns
-        try:
-            self.write(frame.astype(dict.fromkeys(yes_no, "int8")), str(self.partial))
-        except self.errors as error:
-            raise InputError(f"{self.out} cannot be written: {error}. Try .csv.") from None
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        self.batches.append(batch)
+    with extra_needed(out.name):
+        import pyreadstat
+    batches: list[pa.RecordBatch] = []
+    yield batches.append
+    frame = pa.Table.from_batches(batches, schema).to_pandas()
+    yes_no = frame.select_dtypes("bool").columns
+    try:
+        write = getattr(pyreadstat, STATISTICS[out.suffix.lower()])
+        write(frame.astype(dict.fromkeys(yes_no, "int8")), str(partial))
+    except (pyreadstat.PyreadstatError, pyreadstat.ReadstatError) as error:
+        raise InputError(f"{out} cannot be written: {error}. Try .csv.") from None
