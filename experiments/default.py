@@ -197,14 +197,12 @@ def fitted_parts(
     problem: Any, X_test: np.ndarray, wanted: Sequence[str] = ()
 ) -> tuple[dict[str, np.ndarray], float]:
     """Scores of the ensemble, its parts, what is left without each of them, a plain average, of its
-    *twin*, the same with a network of the tested for that of DCEM, and of weights by *tests alone*,
-    however the parts differ about the untested; and seconds of the fit.
+    *twin*, the same with a network of the tested for that of DCEM; and seconds of the fit.
     """
     import warnings
 
     warnings.simplefilter("ignore")
     from dcem.learners import make_learner
-    from dcem.methods import ensemble
     from dcem.methods import make as make_method
     from dcem.methods.ensemble_parts import PARTS, Parts, folds_of
 
@@ -237,11 +235,8 @@ def fitted_parts(
     )
     z["tested network"] = _mean_log_odds(networks, X_test)
 
-    usual = ensemble.USUAL
-
-    def scores(name: str, names: tuple[str, ...]) -> np.ndarray:
+    def scores(names: tuple[str, ...]) -> np.ndarray:
         model.parts = names
-        ensemble.USUAL = np.inf if name == "tests alone" else usual
         model._weigh(problem, parts, problem.tested, honest=True)
         mean = sum(model.weights_[part] * z[part] for part in names)
         line = model.calibration_
@@ -249,9 +244,8 @@ def fitted_parts(
 
     chosen = {"ensemble": PARTS} | {part: (part,) for part in PARTS}
     chosen |= {f"without {part}": tuple(p for p in PARTS if p != part) for part in PARTS}
-    chosen |= {"twin": ("tested network", *PARTS[1:]), "tests alone": PARTS}
-    found = {name: scores(name, of) for name, of in chosen.items() if not wanted or name in wanted}
-    ensemble.USUAL = usual
+    chosen |= {"twin": ("tested network", *PARTS[1:])}
+    found = {name: scores(of) for name, of in chosen.items() if not wanted or name in wanted}
     if not wanted:
         found["plain average"] = np.asarray(expit(sum(z[part] for part in PARTS) / len(PARTS)))
     return found, seconds

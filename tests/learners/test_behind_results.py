@@ -46,7 +46,9 @@ def test_linear_is_maximum_likelihood(world):
     assert model.intercept == pytest.approx(expected[0], abs=2e-3)
 
 
-@pytest.mark.parametrize("learner", ["linear", "boost", "forest", "perceptron", "sklearn"])
+@pytest.mark.parametrize(
+    "learner", ["linear", "boost", "forest", "smooth", "perceptron", "sklearn"]
+)
 def test_every_learner_learns_the_truth(learner, world):
     X, result, rates, truth, risk = world
     made = LogisticRegression() if learner == "sklearn" else learner
@@ -64,7 +66,7 @@ def test_every_learner_learns_the_truth(learner, world):
     assert auc(truth, told) > auc(truth, plain) - 0.02
 
 
-@pytest.mark.parametrize("learner", ["linear", "boost", "forest", "perceptron"])
+@pytest.mark.parametrize("learner", ["linear", "boost", "forest", "smooth", "perceptron"])
 def test_only_negative_results_still_say_something(learner):
     X = np.random.default_rng(0).normal(size=(60, 2))
     rates = np.tile([0.5, 0.9], (60, 1))

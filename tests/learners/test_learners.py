@@ -14,6 +14,7 @@ from dcem.learners import LEARNERS, from_plain, make_learner, to_plain
 from dcem.learners.learner import smallest_leaf
 from dcem.learners.preprocess import Preprocessor
 from dcem.learners.small_trees import SmallTreesScorer
+from dcem.learners.smooth import bumps
 from dcem.learners.trees import LargeTreesScorer, Scorer, Trees
 from dcem.table.checks import InputError
 
@@ -96,6 +97,26 @@ def test_the_linear_penalty_is_chosen_on_validation_rows(rows):
     mean_one = weight[:N] / weight[:N].mean()
     reference.fit(standard, y[:N], sample_weight=mean_one)
     assert np.allclose(reference.coef_[0], signal.coefficients, atol=1e-4)
+
+
+def test_a_smooth_model_bends_where_there_are_rows_and_returns_to_the_line_beyond():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(-2, 2, 3000), rng.normal(size=3000)])
+    y = (rng.random(3000) < expit(2 * X[:, 1] + 3 * np.sin(3 * X[:, 0]))).astype(float)
+    one = np.ones(2000)
+    seen = make_learner("smooth", 0).fit(X[:2000], y[:2000], one, (X[2000:], y[2000:], one[:1000]))
+    at = np.column_stack([np.linspace(-1.8, 1.8, 30), np.zeros(30)])
+    found, truth = seen.predict_logit(at), 3 * np.sin(3 * at[:, 0])
+    assert np.corrcoef(found, truth)[0, 1] > 0.97
+    bends = seen.coefficients[2:]
+    far = np.array([[40.0, 1.0], [40.0, -1.0]])  # drawn in, and yet beyond the bumps
+    assert np.abs(bumps(seen.scaling(far).astype(float), seen.centers, 0.5) @ bends).max() < 0.5
+    up, down = seen.predict_logit(far)
+    assert up > down + 1
+    assert (np.abs(seen.centers[:, None] - seen.scaling(X)).max(axis=2) > 1e-6).all()  # nobody's
+    crafted = seen.arrays() | {"centers": seen.centers[:, :1]}
+    with pytest.raises(ValueError, match="bumps"):
+        from_plain("smooth", crafted, 2)
 
 
 # -- nobody in particular ----------------------------------------------------------------------

@@ -12,11 +12,8 @@ from scipy.stats import rankdata
 import dcem
 from dcem.methods import ensemble_parts, make
 from dcem.methods.ensemble import (
-    ITS_SHARE,
     LEAST_SLOPE,
-    _differ_more,
     _errors_above_best,
-    _leaning,
     _noise,
     _recalibration,
     _stretched,
@@ -95,37 +92,6 @@ def test_standard_errors_above_the_best():
     assert rows[0] == pytest.approx(difference.mean() / (difference.std() / 20))
     twice = _errors_above_best(np.repeat(losses, 2, axis=1), np.ones(800), np.arange(800) // 2)
     assert twice[0] == pytest.approx(rows[0])  # a person seen twice is one person
-
-
-def test_parts_that_agree_about_the_tested_alone_differ_more_about_the_rest():
-    rng = np.random.default_rng(0)
-    tested = np.arange(4000) < 1000
-    common, noise = rng.normal(size=4000), rng.normal(size=(2, 4000))
-    alike = common + 0.5 * noise
-    shares = np.array([0.5, 0.5])
-    assert _differ_more(alike, tested, shares) == pytest.approx(1, abs=0.2)
-    apart = np.where(tested, common + 0.1 * noise, noise)  # correlations .99 and 0
-    assert _differ_more(apart, tested, shares) == pytest.approx(101, rel=0.1)
-    assert _differ_more(10 * apart + 3, tested, shares) == pytest.approx(
-        _differ_more(apart, tested, shares)
-    )
-    for nobody in (tested | True, tested & False):
-        assert _differ_more(apart, nobody, shares) == 1
-    assert _differ_more(np.ones((2, 4000)), tested, shares) == 1
-    assert _differ_more(apart, tested, np.array([1.0, 0.0])) == 1
-
-
-def test_shares_lean_to_a_part_where_tests_say_little():
-    shares = np.array([0.2, 0.6, 0.2])
-    np.testing.assert_array_equal(_leaning(shares, 0, 1.9), shares)
-    half = _leaning(shares, 0, 4.0)
-    assert half[0] == pytest.approx((0.2 + ITS_SHARE) / 2)
-    assert half[1] / half[2] == pytest.approx(3)
-    for ratio in (0.0, 4.0, np.inf):
-        assert _leaning(shares, 0, ratio).sum() == pytest.approx(1)
-    assert _leaning(shares, 0, np.inf)[0] == pytest.approx(ITS_SHARE)
-    np.testing.assert_array_equal(_leaning(np.array([0.9, 0.1]), 0, 50.0), [0.9, 0.1])
-    np.testing.assert_array_equal(_leaning(np.array([1.0]), 0, 50.0), [1.0])
 
 
 def test_recalibration_recovers_a_line():

@@ -14,11 +14,12 @@ from dcem.table.messages import InputError
 runtime = pytest.importorskip("onnxruntime")
 ROLES = Roles(label="y", missing=("-9", "unknown"))
 WHEN = "%d.%m.%Y %H:%M"
-PARTS = ("boost", "forest", "linear", "network")
+PARTS = ("boost", "forest", "linear", "smooth", "network")
 CASES = {
     "linear": ("tested-only", {"learner": "linear"}),
     "boost": ("dr-learner", {"learner": "boost"}),
     "forest": ("tested-only", {"learner": "forest"}),
+    "smooth": ("tested-only", {"learner": "smooth"}),
     "perceptron": ("tested-only", {"learner": "perceptron"}),
     "ensemble": ("ensemble", {"steps": 100, "parts": PARTS}),
     "network": ("tested-only", {"learner": "network", "steps": 20, "n_members": 2}),

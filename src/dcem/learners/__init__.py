@@ -1,4 +1,4 @@
-"""What can be fitted to weighted rows besides networks: linear models, boosted trees, forests.
+"""What can be fitted to weighted rows besides networks: lines, smooth curves, trees, forests.
 
 All learners are fitted alike (`LearnerBase`): features as they are (NaN where missing), a label per
 row, a weight per row, and rows held out to choose a penalty or a number of trees by. None needs

@@ -21,6 +21,7 @@ LEARNERS = {
     "linear": "dcem.learners.linear:Linear",
     "boost": "dcem.learners.boost:Boost",
     "forest": "dcem.learners.forest:Forest",
+    "smooth": "dcem.learners.smooth:Smooth",
     "perceptron": "dcem.learners.perceptron:Perceptron",
 }
 FEWEST = THRESHOLD  # people that a leaf, or whatever else is kept, must stand for

@@ -23,29 +23,25 @@ from dcem.table.labels import SelectiveLabels
 FLOOR = 0.05  # the smallest estimated probability of a test that a weight is made of
 RECENT, FEWEST_RECENT = 1 / 3, 50  # share of the tests, and positives and negatives among them
 LEAST_SLOPE = 0.05  # of the recalibration: ranks are kept
-# Where parts differ more than twice as much about the untested as about the tested, tests hardly
-# say who is right about the untested: the part made for them then counts up to three quarters.
-EXTRAPOLATES, ITS_SHARE, USUAL = "network", 0.75, 2.0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SelectiveEnsembleClassifier(SelectiveClassifier):
     """Models of the tested and DCEM, averaged by how well each predicts held-out tests.
 
-    *Idea.* Models of the tested alone (boosted trees, a forest, a penalised linear model) are right
-    where people like those tested are found again, and guess elsewhere. DCEM's networks learn from
-    the untested too and extrapolate better, at the price of a bias. Each of the four is fitted once
-    per fold; their mean log-odds is the score. A part counts exp(-z), where z is by how many
-    standard errors its loss on held-out tests lies above that of the best part: parts that are
-    about as good share, and one that is clearly worse hardly counts. In these losses a test counts
-    1/P(tested), for all who were unlikely to have it. Where parts agree about the tested and not
-    about the untested, tests say little of who is right there: the more they do so, the more DCEM
-    counts, up to three quarters. Last, log-odds are shifted and stretched so that held-out tests
-    come true as often as they should: scores are risks, and ranks are as before. The line is
-    halfway between that of weighted tests, which is right but unsteady, and that of tests as they
-    are (unless tests were drawn by a known design); and it is steeper by how much more one model
-    varies than the mean of all, since one is what held-out tests can judge.
-    Where rows have a time, the latest third of the tests decides on the shift.
+    *Idea.* Models of the tested alone (boosted trees, a forest, a penalised linear model, and a
+    smooth one: a line with bumps) are right where people like those tested are found again, and
+    guess elsewhere, each in its own way. DCEM's networks learn from the untested too, at the price
+    of a bias. Each of the five is fitted once per fold; their mean log-odds is the score. A part
+    counts exp(-z), where z is by how many standard errors its loss on held-out tests lies above
+    that of the best part: parts that are about as good share, and one that is clearly worse hardly
+    counts. In these losses a test counts 1/P(tested), for all who were unlikely to have it. Last,
+    log-odds are shifted and stretched so that held-out tests come true as often as they should:
+    scores are risks, and ranks are as before. The line is halfway between that of weighted tests,
+    which is right but unsteady, and that of tests as they are (unless tests were drawn by a known
+    design); and it is steeper by how much more one model varies than the mean of all, since one is
+    what held-out tests can judge. Where rows have a time, the latest third of the tests decides on
+    the shift.
 
     *Assumption.* Features and group explain who is tested; features explain the outcome; a test
     tells the truth, or errs at stated rates. The weights and the recalibration need overlap: people
@@ -59,7 +55,8 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     Parameters
     ----------
     parts
-        Some of "network", "boost", "forest", "linear"; a single one gives that part alone.
+        Some of "network", "boost", "forest", "linear", "smooth"; a single one gives that part
+        alone.
     n_folds
         Folds of people. Fewer are taken where too few were tested positive, or negative.
     steps
@@ -87,7 +84,9 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     ----------
     D. H. Wolpert, "Stacked generalization", Neural Networks 1992 (weights from held-out rows);
     J. Platt, "Probabilistic outputs for support vector machines", 1999 (the recalibration); of the
-    networks: T. Chang and J. Wiens, ICML 2024, as for `dcem`. Figures: docs/default.md.
+    networks: T. Chang and J. Wiens, ICML 2024, as for `dcem`; of the smooth part: C. E. Rasmussen
+    and C. K. I. Williams, "Gaussian Processes for Machine Learning", 2006. Figures:
+    docs/default.md.
     """
 
     parts: tuple[str, ...] = PARTS
@@ -182,10 +181,6 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         losses = np.stack([_losses(z_of, y, weight, told) for z_of in z])
         above = _errors_above_best(losses, weight, people) if honest else np.zeros(len(z))
         shares = np.exp(-above) / np.exp(-above).sum()
-        if honest and EXTRAPOLATES in self.parts:
-            everybody = np.stack([fitted.log_odds[part] for part in self.parts])  # [parts, n]
-            ratio = _differ_more(everybody, problem.tested, shares)
-            shares = _leaning(shares, self.parts.index(EXTRAPOLATES), ratio)
         line = (0.0, 1.0)
         if self.calibrated_:
             counted = (own, weight) if designed is None else (weight,)  # estimates are unsteady
@@ -257,29 +252,6 @@ def _errors_above_best(losses: np.ndarray, weight: np.ndarray, person: np.ndarra
             of_person = np.bincount(person, share * (difference - (means[part] - means[best])))
             above[part] = (means[part] - means[best]) / max(np.sqrt(of_person @ of_person), 1e-12)
     return above
-
-
-def _differ_more(z: np.ndarray, tested: np.ndarray, shares: np.ndarray) -> float:
-    """How many times as much parts `z [parts, n]` differ about the untested as about the tested.
-
-    Two parts differ by one minus their correlation; pairs count by the product of their shares.
-    """
-    pairs = np.outer(shares, shares) * (1 - np.eye(len(shares)))
-    if min(tested.sum(), (~tested).sum()) < FEWEST_PEOPLE:
-        return 1.0
-    with np.errstate(invalid="ignore"):  # a part that says the same of all correlates with none
-        here, beyond = (
-            (pairs * (1 - np.nan_to_num(np.corrcoef(z[:, rows])))).sum()
-            for rows in (tested, ~tested)
-        )
-    return float(beyond / here) if here > 0 else 1.0
-
-
-def _leaning(shares: np.ndarray, part: int, ratio: float) -> np.ndarray:
-    """The shares, leaning to a part by how much more the parts differ than is `USUAL`."""
-    lean = max(0.0, 1 - USUAL / max(ratio, USUAL)) * max(0.0, ITS_SHARE - shares[part])
-    rest = shares * (1 - lean / max(1 - shares[part], 1e-12))
-    return np.where(np.arange(len(shares)) == part, shares[part] + lean, rest)
 
 
 def _recalibration(

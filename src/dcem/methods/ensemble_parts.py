@@ -37,8 +37,8 @@ from dcem.methods.support import with_group
 from dcem.methods.tables import Table
 from dcem.table.labels import SelectiveLabels
 
-PARTS = ("network", "boost", "forest", "linear")
-LONGEST_FIRST = ("forest", "boost", "linear")
+PARTS = ("network", "boost", "forest", "linear", "smooth")
+LONGEST_FIRST = ("forest", "boost", "smooth", "linear")
 # One of several models, once per fold, can be smaller than a model that stands alone.
 OPTIONS: dict[str, dict[str, Any]] = {
     "boost": {"quick": True},

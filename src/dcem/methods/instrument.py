@@ -49,7 +49,7 @@ class InstrumentClassifier(SelectiveClassifier):
     identification
         "point" or "partial".
     learner
-        One of `dcem.learners.LEARNERS`: "linear", "boost", "forest", "perceptron".
+        One of `dcem.learners.LEARNERS`: "linear", "boost", "forest", "smooth", "perceptron".
     n_members
         Models, fitted to rows with random weights; their mean is the score.
 

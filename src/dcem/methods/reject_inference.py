@@ -75,8 +75,8 @@ class RejectInferenceClassifier(SelectiveClassifier):
     ----------
     learner
         One of `dcem.learners.LEARNERS`: "linear" (penalised logistic regression, a scorecard),
-        "boost" (boosted trees), "forest", "perceptron"; or a scikit-learn classifier, which is
-        cloned, and not saved.
+        "boost" (boosted trees), "forest", "smooth", "perceptron"; or a scikit-learn classifier,
+        which is cloned, and not saved.
     n_members
         Models whose mean is the score; all but the first see rows with random weights.
     """

@@ -110,10 +110,10 @@ class LearnerClassifier(SupervisedNetwork):
     learner
         "network"; one of `dcem.learners.LEARNERS`, which need no torch: "linear" (penalised
         logistic regression), "boost" (boosted trees, LightGBM), "forest" (extremely randomised
-        trees), "perceptron" (a small network in NumPy); or a scikit-learn classifier, which is
-        cloned, and not saved. What is said of networks (`hidden` to `dtype`, `steps` to
-        `patience`) is for networks alone; `n_members` of other learners are fitted to rows with
-        random weights, so that they disagree where the rows say little.
+        trees), "smooth" (a line with bumps), "perceptron" (a small network in NumPy); or a
+        scikit-learn classifier, which is cloned, and not saved. What is said of networks (`hidden`
+        to `dtype`, `steps` to `patience`) is for networks alone; `n_members` of other learners are
+        fitted to rows with random weights, so that they disagree where the rows say little.
     """
 
     learner: Any = "network"

@@ -157,9 +157,11 @@ class Graph:
     def raw(self, learner: Any) -> str:
         """What a learner computes `[n, 1]`: log-odds, or a probability where `is_counted`."""
         name = getattr(learner, "name", type(getattr(learner, "model", learner)).__name__)
-        if name == "linear":
-            scaling = getattr(learner, "scaling", None)
+        if name in ("linear", "smooth"):
+            scaling = learner.scaling
             rows = self.prepared(learner.preprocessor) if scaling is None else self.scaled(scaling)
+            if name == "smooth":
+                rows = self.node("Concat", rows, self._bumps(rows, learner), axis=1)
             return self._layer(rows, learner.coefficients[:, None], np.array(learner.intercept))
         if name == "boost":
             return self.trees(self._filled(learner), learner.trees, "float64")
@@ -177,7 +179,7 @@ class Graph:
             return self._layer(rows, weights[-1], biases[-1])
         raise InputError(
             f"A model with the learner {name} cannot be exported; linear, boost, forest, "
-            "perceptron and network can."
+            "smooth, perceptron and network can."
         )
 
     def probability(self, learner: Any) -> str:
@@ -214,6 +216,18 @@ class Graph:
         single = self.node("Erf", self.node("Cast", z, to=FLOAT))  # runtimes have no other
         mean = self.node("ReduceMean", self.node("Cast", single, to=DOUBLE), axes=[1], keepdims=1)
         return self._layer(mean, np.array([[0.5]]), np.array(0.5))
+
+    def _bumps(self, rows: str, learner: Any) -> str:
+        """See `dcem.learners.smooth.bumps`."""
+        centers = learner.centers
+        scale = -1 / (centers.shape[1] * (SPREAD * learner.width) ** 2)
+        own = self.node("Mul", rows, rows)
+        squares = self.node(
+            "Add",
+            self.node("MatMul", own, self.constant(np.ones((centers.shape[1], 1)))),
+            self._layer(rows, -2 * centers.T, (centers**2).sum(axis=1)),
+        )
+        return self.node("Exp", self.node("Mul", squares, self.constant(scale)))
 
     def _layer(self, rows: str, weight: np.ndarray, bias: np.ndarray) -> str:
         return self.node(

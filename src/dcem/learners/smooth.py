@@ -1,0 +1,175 @@
+"""A line, and smooth deviations from it: what is likely where hardly anybody was tested."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import expit
+
+from dcem.learners.learner import Rows, Sample, base_rate, true_labels
+from dcem.learners.linear import Linear
+from dcem.learners.preprocess import SPREAD, Scaling
+
+BUMPS = 100
+WIDTHS = (0.5, 1.0, 2.0, 4.0)  # in standard deviations; chosen on validation rows
+# Per row; chosen likewise. Smaller ones fit tests no better, and swing out where there are none.
+PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
+WIDTH, PENALTY = 1.0, 1e-3  # where there are no validation rows; widths are compared at the latter
+MOST_ROWS = 8_000  # to learn from; half as many to choose by, and while choosing
+OVERLAP = 1e-4  # so much of a bump is its own, however near others are
+MOST_STEPS, SMALL_STEP, LARGE_STEP = 100, 0.02, 4.0  # of Newton's method, in log-odds
+
+
+class Smooth(Linear):
+    """Log-odds that are a line plus bumps, penalised: a Gaussian process with a linear trend.
+
+    The bumps exp(-|x - c|^2 / (d width^2)) lie at random places c, drawn with the mean and the
+    covariance of the features: they are nobody's features. Their sum is penalised by how rough it
+    is, and returns to the line where nobody was tested. The width and the penalty are those with
+    the lowest loss on validation rows. (C. E. Rasmussen and C. K. I. Williams, "Gaussian Processes
+    for Machine Learning", 2006: trends in section 2.7, a few centres in 8.3.)
+    """
+
+    name = "smooth"
+    words = "a smooth model"
+
+    def __init__(self, seed: int = 0, squared: bool = False):
+        super().__init__(seed, squared, drawn_in=True)
+
+    def _learn(self, sample: Sample, validation: Rows | None) -> None:
+        rng = np.random.default_rng(self.seed)
+        scaling = self.scaling = Scaling.fit(sample.X, sample.person)
+        rows = _some((scaling(sample.X).astype(np.float64), *sample[1:]), MOST_ROWS, rng)
+        d = rows[0].shape[1]
+        root = np.linalg.cholesky(np.cov(rows[0].T).reshape(d, d) + 1e-3 * SPREAD**2 * np.eye(d))
+        self.centers = rows[0].mean(axis=0) + rng.normal(size=(BUMPS, d)) @ root.T
+        self.width, self.penalty, start = WIDTH, PENALTY, None
+        if validation is not None:
+            start = self._choose(
+                _some(rows, MOST_ROWS // 2, rng),
+                _some((scaling(validation[0]), *validation[1:]), MOST_ROWS // 2, rng),
+            )
+        design = Design(rows[0], self.centers, self.width)
+        at = _newton(design(rows[0]), Sample(*rows), self.penalty, self.squared, start)
+        self.coefficients, self.intercept = design.plain(at)
+
+    def _choose(self, rows: list[Any], held: list[Any]) -> np.ndarray:
+        """Set the width, then the penalty; the coefficients of some rows to begin with."""
+        found, columns = {}, {}
+        for width in WIDTHS:
+            design = Design(rows[0], self.centers, width)
+            columns[width] = design(rows[0]), design(held[0])
+            found[width, PENALTY] = self._tried(*columns[width], rows, held, PENALTY, None)
+        self.width = min(found, key=lambda tried: found[tried][0])[0]
+        start = found[self.width, PENALTY][1]
+        for penalty in PENALTIES:
+            made = self._tried(*columns[self.width], rows, held, penalty, start)
+            found[self.width, penalty] = made
+            start = made[1]
+        self.penalty = min(PENALTIES, key=lambda penalty: found[self.width, penalty][0])
+        return found[self.width, self.penalty][1]
+
+    def _tried(
+        self,
+        columns: np.ndarray,
+        columns_held: np.ndarray,
+        rows: list[Any],
+        held: list[Any],
+        penalty: float,
+        start: np.ndarray | None,
+    ) -> tuple[float, np.ndarray]:
+        """The loss on held-out rows, and the coefficients."""
+        at = _newton(columns, Sample(*rows), penalty, self.squared, start)
+        return self._loss(columns_held @ at, *held[1:]), at
+
+    def _say(self, log_odds: float) -> None:
+        super()._say(log_odds)
+        self.centers, self.width = np.zeros((0, self.preprocessor.n_outputs)), WIDTH
+
+    def _inputs(self, X: np.ndarray) -> np.ndarray:
+        z = super()._inputs(X)
+        return np.hstack([z, bumps(z, self.centers, self.width)])
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that was learnt."""
+        return {**super().arrays(), "centers": self.centers, "width": np.array([self.width])}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> Self:
+        """The inverse of `arrays`."""
+        centers, width, every = (arrays[name] for name in ("centers", "width", "coefficients"))
+        line = every[: len(every) - len(centers)]
+        made = super().from_arrays({**arrays, "coefficients": line}, n_features)
+        if centers.shape[1:] != line.shape or width.shape != (1,) or not width[0] > 0:
+            raise ValueError("the bumps do not fit the features")
+        made.centers, made.width, made.coefficients = centers, float(width[0]), every
+        return made
+
+
+def bumps(z: np.ndarray, centers: np.ndarray, width: float) -> np.ndarray:
+    """How near rows `[n, d]` are to each centre, from 0 to 1 `[n, centres]`."""
+    squares = (z**2).sum(axis=1)[:, None] + (centers**2).sum(axis=1) - 2 * z @ centers.T
+    return np.asarray(np.exp(-np.maximum(squares, 0) / (z.shape[1] * (SPREAD * width) ** 2)))
+
+
+class Design:
+    """Columns that are penalised alike: a constant, the line, and bumps made independent."""
+
+    def __init__(self, z: np.ndarray, centers: np.ndarray, width: float):
+        self.centers, self.width = centers, width
+        shared = bumps(centers, centers, width) + OVERLAP * np.eye(len(centers))
+        values, vectors = np.linalg.eigh(shared)
+        self.apart = vectors / np.sqrt(values) @ vectors.T
+        self.middle = bumps(z, centers, width).mean(axis=0)
+        self.unit = SPREAD * np.sqrt(z.shape[1])
+
+    def __call__(self, z: np.ndarray) -> np.ndarray:
+        """The columns of some rows `[n, 1 + d + centres]`."""
+        bent = (bumps(z, self.centers, self.width) - self.middle) @ self.apart
+        return np.hstack([np.ones((len(z), 1)), z / self.unit, bent]).astype(np.float32)
+
+    def plain(self, at: np.ndarray) -> tuple[np.ndarray, float]:
+        """Coefficients of the inputs and the bumps as they are, and the intercept."""
+        line, bent = np.split(at[1:], [len(at) - 1 - len(self.centers)])
+        bent = self.apart @ bent
+        return np.append(line / self.unit, bent), float(at[0] - self.middle @ bent)
+
+
+def _newton(
+    columns: np.ndarray, sample: Sample, penalty: float, squared: bool, start: np.ndarray | None
+) -> np.ndarray:
+    """Coefficients `[p]` of penalised regression, logistic or least squares; the first is free.
+
+    Where a test errs, of the truth behind its results. The gradient then is the exact one, and the
+    curvature that of known outcomes, which is larger: steps are shorter, and safe.
+    """
+    y, told, share = sample.y, sample.evidence, sample.weight / sample.weight.sum()
+    prior = np.append(1e-6, np.full(columns.shape[1] - 1, penalty))
+    at = start
+    if at is None:
+        at = np.zeros(columns.shape[1])
+        at[0] = 0.0 if squared else base_rate(true_labels(sample), sample.weight)
+    for _ in range(MOST_STEPS):
+        z = (columns @ at.astype(np.float32)).astype(np.float64)
+        p = z if squared else expit(z)
+        known = y if told is None else expit(z + told)
+        slope = (share * (p - known)).astype(np.float32) @ columns + prior * at
+        curvature = share * (1 if squared else np.maximum(p * (1 - p), 1e-5))
+        root = columns * np.sqrt(curvature).astype(np.float32)[:, None]
+        step = np.linalg.solve((root.T @ root).astype(np.float64) + np.diag(prior), slope)
+        change = float(np.abs(columns @ step.astype(np.float32)).max())
+        at = at - step * (1 if squared else min(1.0, LARGE_STEP / max(change, 1e-12)))
+        if change < SMALL_STEP or squared:
+            break
+    return at
+
+
+def _some(rows: Any, most: int, rng: np.random.Generator) -> list[Any]:
+    """At most so many of the rows, in their order, of several arrays alike."""
+    n = len(rows[1])
+    if n <= most:
+        return list(rows)
+    kept = np.sort(rng.permutation(n)[:most])
+    return [None if one is None else one[kept] for one in rows]
