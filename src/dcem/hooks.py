@@ -19,7 +19,7 @@ HOOKS = {
     "audit_document": "dcem.report.audit",
     "compare_document": "dcem.report.compare",
     "found_document": "dcem.report.found",
-    "found_comparison_document": "dcem.report.found_comparison",
+    "found_comparison_document": "dcem.report.found",
     "card_document": "dcem.report.card",
     "monitor_document": "dcem.report.monitor",
     "to_html": "dcem.report.to_html",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dcem.app.places import Place
-from dcem.app.work import Study, Work
+from dcem.app.work import Study
 from dcem.table.settings import NAME as SETTINGS
 
 WIDE = 76  # columns of a shown command before it is broken
@@ -91,17 +91,15 @@ def opened() -> Recipe:
     return Recipe(("app",), _proposed("'table.csv'"))
 
 
-def asked(work: Work, path: Path, query: str) -> Recipe:
-    """Which table of a file; as an example, with one of its queries."""
-    table = work.shown(path)
-    return Recipe(words("init", table, query=query), _proposed(f"{table!r}, {query!r}"))
+def asked(table: str, query: str | None) -> Recipe:
+    """Which table of a file, or the only one; what its columns seem to be."""
+    given = repr(table) if query is None else f"{table!r}, {query!r}"
+    return Recipe(words("init", table, query=query), _proposed(given))
 
 
 def looked(study: Study) -> Recipe:
     """The preview, and the proposal."""
-    table, query = study.shown(study.table), study.place.query
-    given = repr(table) if query is None else f"{table!r}, {query!r}"
-    return Recipe(words("init", table, query=query), _proposed(given))
+    return asked(study.shown(study.table), study.place.query)
 
 
 def _proposed(given: str) -> str:
@@ -126,7 +124,7 @@ def checked(study: Study) -> Recipe:
 def audited(study: Study, out: Path, bounds: float | None = None) -> Recipe:
     """The audit."""
     page, data = (study.shown(out / f"audit.{ending}") for ending in ("html", "json"))
-    found = study.roles is not None and study.roles.positives_only
+    found = study.positives_only
     audit = call(
         "dcem.audit_found" if found else "dcem.audit_labels",
         "table.problem",
@@ -143,7 +141,7 @@ def audited(study: Study, out: Path, bounds: float | None = None) -> Recipe:
 def compared(study: Study, out: Path, methods: Sequence[str], **how: Any) -> Recipe:
     """The comparison; `how` are options that were set."""
     page = study.shown(out / "comparison.html")
-    found = study.roles is not None and study.roles.positives_only
+    found = study.positives_only
     how = {name: value for name, value in how.items() if not (found and name == "planted")}
     comparison = call(
         "dcem.compare_found" if found else "dcem.compare_methods",
@@ -189,7 +187,7 @@ def fitted(
     if bounds is not None:
         lines.insert(0, "from dcem.scoring.bounds import with_bounds\n")
         lines.append(f"model = with_bounds(model, table, {bounds:g})")
-    if judge and study.roles is not None and study.roles.positives_only:
+    if judge and study.positives_only:
         lines.append("judged = dcem.compare_found(table.problem, [model.name])")
     elif judge:
         lines.append("judged = dcem.compare_methods(table.problem, [model.name], planted=0)")

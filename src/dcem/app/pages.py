@@ -179,7 +179,7 @@ class Pages:
             f"Which table of {path.name}?",
             path=path,
             choices=found,
-            recipe=commands.asked(self.work, path, next(iter(found.values()))),
+            recipe=commands.asked(self.work.shown(path), next(iter(found.values()))),
             sql=takes_sql(path),
             asked={name: asked.get(name, "") for name in ("study", "step")},
         )

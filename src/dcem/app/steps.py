@@ -91,7 +91,7 @@ def options(study: Study, step: str) -> dict[str, Any]:
 
 def usual_of(study: Study) -> tuple[str, ...]:
     """What is compared unless methods are named."""
-    if study.roles and study.roles.positives_only:
+    if study.roles and study.positives_only:
         return usual_methods(stated=not study.roles.no_record)
     return default_methods()
 

@@ -86,6 +86,11 @@ class Study:
         return Roles.from_plain(self.settings.roles) if self.settings.roles else None
 
     @property
+    def positives_only(self) -> bool:
+        """Whether nobody recorded who was tested."""
+        return self.roles is not None and self.roles.positives_only
+
+    @property
     def words(self) -> str:
         """The field whose words reports use."""
         return str(self.settings.shared.get("words", "general"))

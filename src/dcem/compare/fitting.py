@@ -241,12 +241,7 @@ def _cost(name: str) -> float:
 def _fits(
     name: str, model: Any, positions: Sequence[int], seeds: Sequence[int], *parts: Part
 ) -> list[tuple[str, int, Fitted]]:
-    """What one process does: fit a method to some of the parts."""
-    fitted = _fit_and_score(model, parts, seeds)
-    return [(name, position, one) for position, one in zip(positions, fitted, strict=True)]
-
-
-def _fit_and_score(model: Any, parts: Sequence[Part], seeds: Sequence[int]) -> list[Fitted]:
+    """What one process does: fit a method to some of the parts, and score their people."""
     begun = time.perf_counter()
     with warnings.catch_warnings(record=True) as heard:
         fitted = methods.fit_many(
@@ -261,7 +256,7 @@ def _fit_and_score(model: Any, parts: Sequence[Part], seeds: Sequence[int]) -> l
     for one in heard:
         if not issubclass(one.category, DataWarning):
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    return [
+    scored = [
         Fitted(
             _members(one, part.rows),
             hasattr(one, "pseudo_labels_"),
@@ -272,6 +267,7 @@ def _fit_and_score(model: Any, parts: Sequence[Part], seeds: Sequence[int]) -> l
         )
         for one, part in zip(fitted, parts, strict=True)
     ]
+    return [(name, position, one) for position, one in zip(positions, scored, strict=True)]
 
 
 def _answers(model: Any, part: Part) -> np.ndarray | None:

@@ -181,39 +181,33 @@ def _recovered(
     begun: float,
 ) -> Planted:
     """How near the scores of each method came, family by family."""
-    methods, repetitions = list(scores), len(tasks) // len(FAMILIES)
-    scores = {CEILING: [task.risk for task in tasks], **scores}
-    measured = {
-        name: np.array([_measure(task, s) for task, s in zip(tasks, of, strict=True)])
-        for name, of in scores.items()
-    }  # name -> [repetitions * families, 2]: AUC and ROC gap
-    results = []
+    repetitions = len(tasks) // len(FAMILIES)
+    measured = {  # name -> [repetitions, families, (AUC, ROC gap)]
+        name: np.reshape(
+            [_measure(*one) for one in zip(tasks, of, strict=True)], (repetitions, -1, 2)
+        )
+        for name, of in {CEILING: [task.risk for task in tasks], **scores}.items()
+    }
+    results, recovered, ceilings = [], {}, {}
     for number, family in enumerate(FAMILIES):
-        here = slice(number, None, len(FAMILIES))
-        base = measured[reference][here, 0]
-        for name, values in measured.items():
-            results.append(
-                PlantedScore(
-                    family.name,
-                    name,
-                    auc=over_repetitions(values[here, 0], level, bounds=(0, 1)),
-                    roc_gap=over_repetitions(values[here, 1], level, bounds=(0, 1)),
-                    auc_gain=over_repetitions(values[here, 0] - base, level),
-                )
+        auc = {name: values[:, number, 0] for name, values in measured.items()}
+        results += [
+            PlantedScore(
+                family.name,
+                name,
+                auc=over_repetitions(auc[name], level, bounds=(0, 1)),
+                roc_gap=over_repetitions(values[:, number, 1], level, bounds=(0, 1)),
+                auc_gain=over_repetitions(auc[name] - auc[reference], level),
             )
-    by_family = {
-        family.name: {name: measured[name][i :: len(FAMILIES), 0] for name in methods}
-        for i, family in enumerate(FAMILIES)
-    }
-    ceilings = {
-        family.name: over_repetitions(measured[CEILING][i :: len(FAMILIES), 0], level).value
-        for i, family in enumerate(FAMILIES)
-    }
+            for name, values in measured.items()
+        ]
+        recovered[family.name] = {name: auc[name] for name in scores}
+        ceilings[family.name] = over_repetitions(auc[CEILING], level).value
     return Planted(
         families=FAMILIES,
         scores=tuple(results),
         repetitions=repetitions,
-        findings=advise(FAMILIES, by_family, ceilings, level, plain=FAMILIES[0].name),
+        findings=advise(FAMILIES, recovered, ceilings, level, plain=FAMILIES[0].name),
         seconds=time.perf_counter() - begun,
     )
 
@@ -343,10 +337,7 @@ def _interactions(X: np.ndarray, rng: np.random.Generator, rules: int = 8) -> np
     return z
 
 
-_INDICES: dict[str, Callable[..., np.ndarray]] = {
-    "smooth": _smooth,
-    "interactions": _interactions,
-}
+_INDICES = {"smooth": _smooth, "interactions": _interactions}
 
 
 def _shift(log_odds: np.ndarray, rate: float) -> float:
@@ -357,13 +348,15 @@ def _shift(log_odds: np.ndarray, rate: float) -> float:
 def _measure(task: PlantedTask, score: np.ndarray) -> tuple[float, float]:
     gap = float("nan")
     # groups too small to have a curve are left out: they would make every gap not estimable
-    sizes = {
-        code: np.bincount(task.truth[task.test.group == code], minlength=2).min()
-        for code in np.unique(task.test.group)
-    }
-    large = np.isin(task.test.group, [code for code, n in sizes.items() if n >= THRESHOLD])
-    if len(np.unique(task.test.group[large])) > 1:
-        gap = metrics.roc_gap(task.truth[large], score[large], task.test.group[large])
+    group = task.test.group
+    enough = [
+        code
+        for code in np.unique(group)
+        if np.bincount(task.truth[group == code], minlength=2).min() >= THRESHOLD
+    ]
+    large = np.isin(group, enough)
+    if len(enough) > 1:
+        gap = metrics.roc_gap(task.truth[large], score[large], group[large])
     if not 0 < task.truth.sum() < len(task.truth):
         return float("nan"), gap
     return metrics.auc(task.truth, score), gap

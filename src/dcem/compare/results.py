@@ -2,13 +2,17 @@
 
 `compare_methods` fills these in; pages, tables and files are made from them alone. Nothing here
 describes a single person: curves and histograms are sums over at least ten people, and what would
-rest on fewer is left out. Only `GroupCounts` holds raw counts, for the writer to withhold.
+rest on fewer is left out. Only `GroupCounts` holds raw counts, for the writer to withhold by the
+rule of `dcem.table.disclosure`. Where one of a group is, the plain numbers about it (among the
+tested, and against the truth) are withheld too: shares and the steps of a curve are counts in other
+words. What rests on models of everybody stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import nan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +26,10 @@ from dcem.estimation.results import Effect, Histogram, Nuisance, Overlap, Target
 from dcem.estimation.swaps import SwapSet
 from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate
+from dcem.table.disclosure import THRESHOLD, Shown, hide_groups
+
+PLAIN = ("tested", "truth")  # targets whose numbers are ratios of counts
+WITHHELD = Estimate(nan, reason=f"withheld: it would show a count under {THRESHOLD}")
 
 
 @dataclass(frozen=True)
@@ -316,3 +324,62 @@ def estimates(judged: Judgement) -> Iterator[tuple[str, Any, Estimate]]:
 def _joined(metric: str, of: Any) -> str:
     joint = " over " if metric == "xauc" else " minus "
     return joint.join(of) if isinstance(of, tuple) else str(of)
+
+
+# -- what would give a small count away -----------------------------------------------------------
+
+
+def shown_counts(groups: Sequence[GroupCounts]) -> list[dict[str, Shown]]:
+    """Counts of every group, then of all together, small ones hidden."""
+    known = all(group.positives is not None for group in groups)
+    names = {"rows": "people", "tested": "tested", "positive": "positives_seen"}
+    names |= {"positive in truth": "positives"} if known else {}
+    together = frozenset.intersection(*(group.few for group in groups))
+    found = hide_groups(
+        [{cell: getattr(group, name) for cell, name in names.items()} for group in groups],
+        [*(group.few for group in groups), together],
+    )
+    return [{names[cell]: value for cell, value in one.items()} for one in found]
+
+
+def withheld_groups(groups: Sequence[GroupCounts]) -> frozenset[str]:
+    """Groups some of whose counts are hidden, though there is somebody to count."""
+    return frozenset(
+        group.name
+        for group, shown in zip(groups, shown_counts(groups)[:-1], strict=True)
+        if any(isinstance(value, str) and getattr(group, key) for key, value in shown.items())
+    )
+
+
+def without_small_cells(judged: Judgement, withheld: Collection[str]) -> Judgement:
+    """The same judgement without what would give away a count of these groups."""
+    if judged.target not in PLAIN or not withheld:
+        return judged
+
+    def about(key: Any) -> bool:
+        return not set(withheld).isdisjoint(key if isinstance(key, tuple) else (key,))
+
+    def lost(found: Mapping[Any, Estimate]) -> dict[Any, Estimate]:
+        return {k: WITHHELD if about(k) and e.estimable else e for k, e in found.items()}
+
+    def rounded(found: Mapping[Any, Estimate]) -> dict[Any, Estimate]:
+        return {k: _to_hundredths(e) if about(k) else e for k, e in found.items()}
+
+    return replace(
+        judged,
+        group_auc=rounded(judged.group_auc),
+        auc_differences=rounded(judged.auc_differences),
+        auc_against=rounded(judged.auc_against),
+        xauc=rounded(judged.xauc),
+        when_acting={name: lost(found) for name, found in judged.when_acting.items()},
+        calibration_in_the_large=lost(judged.calibration_in_the_large),
+        calibration_slope=lost(judged.calibration_slope),
+        roc_curves={k: v for k, v in judged.roc_curves.items() if not about(k)},
+        calibration_curves={k: v for k, v in judged.calibration_curves.items() if not about(k)},
+        decision_curves={k: v for k, v in judged.decision_curves.items() if not about(k)},
+    )
+
+
+def _to_hundredths(one: Estimate) -> Estimate:
+    """Finer, an AUC tells how many pairs it was counted from."""
+    return replace(one, value=round(one.value, 2), low=round(one.low, 2), high=round(one.high, 2))

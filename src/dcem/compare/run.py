@@ -27,7 +27,6 @@ from dcem.cluster import connection
 from dcem.compare import findings
 from dcem.compare.bounds import about_bounds, compare_bounds
 from dcem.compare.deciders import about_deciders, judge_by_deciders
-from dcem.compare.disclosure import withheld_groups, without_small_cells
 from dcem.compare.fitting import (
     Part,
     Progress,
@@ -48,7 +47,13 @@ from dcem.compare.lending import about_swaps, lent
 from dcem.compare.planted import DOING as PLANTING
 from dcem.compare.planted import FAMILIES, planting
 from dcem.compare.planted import MAX_ROWS as PLANTED_ROWS
-from dcem.compare.results import GroupCounts, MethodResult, TableComparison
+from dcem.compare.results import (
+    GroupCounts,
+    MethodResult,
+    TableComparison,
+    withheld_groups,
+    without_small_cells,
+)
 from dcem.estimation import overlap
 from dcem.estimation.bounds import check_strength
 from dcem.estimation.cross_fitting import modelling

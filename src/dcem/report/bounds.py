@@ -28,8 +28,16 @@ from dcem.report.document import (
     listing,
     whose,
 )
-from dcem.report.figures.panels import group_line, hover, key, line, share_marks, shortened
-from dcem.report.style import ACCENT, FAINT, INK, WARN, Drawing, in_style, new_figure
+from dcem.report.figures.panels import (
+    group_line,
+    hover,
+    key,
+    line,
+    log_marks,
+    share_marks,
+    shortened,
+)
+from dcem.report.style import ACCENT, FAINT, INK, WARN, Drawing, in_style, new_axes
 from dcem.text import number, percent
 
 COLUMNS_TOLD = 5
@@ -160,18 +168,12 @@ def undecided(found: Bounds) -> Drawing | None:
     looks = {name: group_line(i - 1) for i, name in enumerate(found.shares) if i}
     looks[EVERYBODY] = {"color": INK, "ls": "--" if grouped else "-"}
     drawn = [name for name in names if name == EVERYBODY or list(looks).index(name) < 8]
-    figure = new_figure(7.6, 3.8)
-    ax = figure.subplots()
+    figure, ax = new_axes(7.6, 3.8)
     for name in drawn:
         ax.plot(found.gammas, found.shares[name].open, lw=2, **looks[name])
     ax.axvline(found.stated, color=WARN, lw=1.2, ls="--")
-    ax.set_xscale("log")
-    marks = [1, 1.5, 2, 3, 5, 10]
-    ax.set_xticks(marks, [f"{mark:g}" for mark in marks])
-    ax.set_xticks([], minor=True)
-    ax.set_xlim(1, found.gammas[-1])
+    log_marks(ax, (1, 1.5, 2, 3, 5, 10), 1, found.gammas[-1])
     ax.set_ylim(0, 1)
-    ax.grid(axis="y")
     for name in drawn:
         share = found.shares[name].open
         texts = [
@@ -179,8 +181,10 @@ def undecided(found: Bounds) -> Drawing | None:
             for g, s in zip(found.gammas, share, strict=True)
         ]
         hover(ax, found.gammas, share, texts)
-    ax.set_xlabel("strength of the unmeasured: largest odds ratio")
-    ax.set_ylabel("people of whom one cannot say")
+    ax.set(
+        xlabel="strength of the unmeasured: largest odds ratio",
+        ylabel="people of whom one cannot say",
+    )
     share_marks(ax.yaxis)
     key([line(shortened(name), lw=2.2, **looks[name]) for name in drawn], figure)
     every = found.shares[EVERYBODY].open
@@ -198,24 +202,20 @@ def undecided(found: Bounds) -> Drawing | None:
 @in_style
 def bands(found: Bounds) -> Drawing | None:
     """The limits of the risk of people in the order of their risk."""
-    figure = new_figure(7.6, 3.8)
-    ax = figure.subplots()
+    figure, ax = new_axes(7.6, 3.8)
     wide, narrow = found.bands[found.stated], found.bands[1.0]
     place = (np.arange(len(wide.risk)) + 0.5) / len(wide.risk)
     ax.fill_between(place, wide.low, wide.high, color=ACCENT, alpha=0.18, lw=0, step="mid")
     ax.fill_between(place, narrow.low, narrow.high, color=ACCENT, alpha=0.3, lw=0, step="mid")
     ax.step(place, wide.risk, color=ACCENT, lw=2, where="mid")
     ax.axhline(found.cut, color=INK, lw=1)
-    ax.set_xlim(0, 1)
-    ax.set_ylim(0, None)
+    ax.set(xlim=(0, 1), ylim=(0, None), xlabel="people, in the order of their risk", ylabel="risk")
     ax.grid(axis="y", color=FAINT, alpha=0.4)
     texts = [
         f"risk {percent(r)}, between {percent(low)} and {percent(high)}"
         for r, low, high in zip(wide.risk, wide.low, wide.high, strict=True)
     ]
     hover(ax, place, wide.risk, texts)
-    ax.set_xlabel("people, in the order of their risk")
-    ax.set_ylabel("risk")
     share_marks(ax.xaxis, ax.yaxis)
     inner = "; darker, at 1" if (narrow.high > narrow.low).any() else ""
     return Drawing(

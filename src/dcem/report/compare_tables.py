@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dcem.compare.disclosure import shown_counts
-from dcem.compare.results import MethodResult, TableComparison, estimates
+from dcem.compare.results import MethodResult, TableComparison, estimates, shown_counts
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.report.document import (
     NOTHING,

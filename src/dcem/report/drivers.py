@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dcem.compare.findings import about_drivers
 from dcem.estimation.results import Effect
 from dcem.report.document import (
-    NOTHING,
     Block,
     DotRow,
     Dots,
@@ -22,6 +21,16 @@ from dcem.report.document import (
 
 MOST = 12  # columns side by side
 CURVES = 6  # columns whose effects are told
+SHARES = (
+    "Each column's share of the permutation importances: how far predictions move when people are "
+    "given each other's value of the column. Columns that say the same share their importance, and "
+    "prediction is not cause."
+)
+EFFECTS = (
+    "Accumulated local effects: by how many percentage points people with a value of the column "
+    "are above or below the average because of it, all else as it is for people like them. Each "
+    "value is that of at least ten people."
+)
 
 
 def side_by_side(
@@ -60,30 +69,12 @@ def drivers(
     if said:
         said += ["Such a column sends people to a test for another reason than the risk it shows."]
         yield Text((" ".join(said),))
-    inside: list[Block] = [
-        side_by_side(
-            shares,
-            own,
-            "the score",
-            "Each column's share of the permutation importances: how far predictions move when "
-            "people are given each other's value of the column. Columns that say the same share "
-            "their importance, and prediction is not cause.",
-        )
-    ]
+    inside: list[Block] = [side_by_side(shares, own, "the score", SHARES)]
     if others:
         inside.append(_of_every_method(own, others))
     views = tuple(_effects(testing, score))
     if views:
-        inside.append(
-            Text(
-                (
-                    "Accumulated local effects: by how many percentage points people with a value "
-                    "of the column are above or below the average because of it, all else as it is "
-                    "for people like them. Each value is that of at least ten people.",
-                )
-            )
-        )
-        inside.append(Views("effects", "Effect of a column", views))
+        inside += [Text((EFFECTS,)), Views("effects", "Effect of a column", views)]
     yield Fold("Columns by permutation importance, and what each does", tuple(inside))
 
 
@@ -93,10 +84,7 @@ def _of_every_method(own: Mapping[str, float], others: Mapping[str, Sequence[Eff
         "What the score of every method leans on",
         ("column", *(f"`{name}`" for name in by_method)),
         [
-            (
-                Name(column),
-                *(estimate(found.get(column), "percent") for found in by_method.values()),
-            )
+            (Name(column), *(estimate(of.get(column), "percent") for of in by_method.values()))
             for column in own
         ],
     )
@@ -105,30 +93,15 @@ def _of_every_method(own: Mapping[str, float], others: Mapping[str, Sequence[Eff
 def _effects(testing: Sequence[Effect], score: Sequence[Effect]) -> Iterator[View]:
     """One view per column: testing and score along its values."""
     on_testing = {one.column: one for one in testing}
-    told = sorted(score, key=lambda one: -max(one.share, _share(on_testing.get(one.column))))
+    shares = {one.column: one.share for one in testing}
+    told = sorted(score, key=lambda one: -max(one.share, shares.get(one.column, 0.0)))
     for effect in [one for one in told if len(one.at)][:CURVES]:
         other = on_testing.get(effect.column)
         known = dict(zip(other.at, other.value, strict=True)) if other is not None else {}
         rows = tuple(
-            DotRow(
-                Name(at),
-                (estimate(known[at], "points") if at in known else NOTHING, estimate(on, "points")),
-            )
+            DotRow(Name(at), (estimate(known.get(at), "points"), estimate(on, "points")))
             for at, on in zip(effect.at, effect.value, strict=True)
         )
-        yield View(
-            effect.column,
-            (
-                Dots(
-                    f"Along `{effect.column}`: the chance of a test, and the score",
-                    ("who is tested", "the score"),
-                    rows,
-                    "",
-                    one_axis=True,
-                ),
-            ),
-        )
-
-
-def _share(effect: Effect | None) -> float:
-    return 0.0 if effect is None else effect.share
+        title = f"Along `{effect.column}`: the chance of a test, and the score"
+        dots = Dots(title, ("who is tested", "the score"), rows, "", one_axis=True)
+        yield View(effect.column, (dots,))

@@ -54,8 +54,7 @@ def leaderboard(source: Path) -> str:
 
 def write_leaderboard(source: Path, output: Path) -> None:
     """Write the page, whole or not at all."""
-    text = leaderboard(source)
-    write_text(Path(output), text)
+    write_text(Path(output), leaderboard(source))
 
 
 def _benchmarks(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -78,9 +77,10 @@ def _board(name: str, about: str, frame: pd.DataFrame) -> dict[str, Any]:
         rows = []
         for method, cells in part.groupby(label, sort=False):
             numbers = {m: _spread(cells[m]) for m in SHOWN if m in cells}
-            how = _how(cells.iloc[0], usual)
+            first = cells.iloc[0]
+            how = _how(first, usual)
             rows.append({"method": str(method), "how": how, "n": len(cells), **numbers})
-            if _was_given_truth(cells):
+            if _uses_truth(str(first["method"]), str(first.get("variant", ""))):
                 rows[-1]["truth"] = True
         words = [_words(value) for value in values]
         text = ", ".join(map(" ".join, zip(varied, words, strict=True))) or "the only setting"
@@ -109,14 +109,9 @@ def _words(value: Any) -> str:
     return "default" if np.isnan(value) else fraction(value)
 
 
-def _was_given_truth(cells: pd.DataFrame) -> bool:
-    """Whether a method saw the truth of every row, as an oracle or by a published choice."""
-    first = cells.iloc[0]
-    return _uses_truth(str(first["method"]), str(first.get("variant", "")))
-
-
 @cache
 def _uses_truth(method: str, variant: str) -> bool:
+    """Whether a method saw the truth of every row, as an oracle or by a published choice."""
     from dcem.methods.registry import METHODS
 
     if method not in METHODS:

@@ -26,8 +26,8 @@ from dcem.report.document import (
     said,
     table,
 )
-from dcem.report.figures.panels import Groups, hover, line, share_marks
-from dcem.report.style import ACCENT, INK, MUTED, WARN, Drawing, in_style, new_figure
+from dcem.report.figures.panels import Groups, hover, line, log_marks, share_marks
+from dcem.report.style import ACCENT, INK, MUTED, WARN, Drawing, in_style, new_axes
 from dcem.text import decimal, number, percent, ratio
 
 MOST_STEPS = 16  # of a slider
@@ -134,8 +134,7 @@ def draw_testing(audit: Audit) -> Drawing | None:
     found = audit.testing_sensitivity
     if found is None:
         return None
-    figure = new_figure(7.6, 3.9)
-    ax = figure.subplots()
+    figure, ax = new_axes(7.6, 3.9)
     value, at = found.difference.value, found.breakdown.value
     strongest = max([min(b.with_group, b.with_testing) for b in found.benchmarks], default=0.0)
     end = min(max(2.2 * at, 1.4 * strongest, 0.01), found.strength[-1])
@@ -187,8 +186,7 @@ def draw_prevalence(audit: Audit) -> Drawing | None:
     curves = {n: c for n, c in found.curves.items() if n in looks and not c.reason}
     if not curves:
         return None
-    figure = new_figure(8.2, 4.2)
-    ax = figure.subplots()
+    figure, ax = new_axes(8.2, 4.2)
     for name, curve in curves.items():
         look = looks[name]
         ax.fill_between(found.gamma, curve.low, curve.high, color=look["color"], alpha=0.1, lw=0)
@@ -197,14 +195,8 @@ def draw_prevalence(audit: Audit) -> Drawing | None:
         at = one.odds_ratio
         if one.group in curves and at.estimable:
             ends = [[at.value - at.low], [at.high - at.value]]
-            ax.errorbar(
-                at.value,
-                one.stated.value,
-                xerr=ends,
-                fmt="o",
-                ms=6,
-                color=looks[one.group]["color"],
-            )
+            colour = looks[one.group]["color"]
+            ax.errorbar(at.value, one.stated.value, xerr=ends, fmt="o", ms=6, color=colour)
     _odds_axis(ax, found.gamma)
     for name, curve in curves.items():
         told = zip(found.gamma, curve.value, curve.low, curve.high, strict=True)
@@ -250,8 +242,7 @@ def draw_performance(audit: Audit) -> Drawing | None:
         band, target, what = found.auc_range[EVERYBODY], 0.5, "AUC, everybody"
     if not np.isfinite(band.low).any():
         return None
-    figure = new_figure(7.6, 3.9)
-    ax = figure.subplots()
+    figure, ax = new_axes(7.6, 3.9)
     ax.fill_between(found.strength, band.low, band.high, color=ACCENT, alpha=0.18, lw=0)
     middle = (band.low[0] + band.high[0]) / 2
     ax.axhline(middle, color=ACCENT, lw=2)
@@ -275,13 +266,9 @@ def draw_performance(audit: Audit) -> Drawing | None:
 
 
 def _odds_axis(ax: Any, values: np.ndarray) -> None:
-    ax.set_xscale("log")
     marks = [m for m in (0.1, 0.2, 0.5, 1, 2, 5, 10) if values[0] * 0.99 <= m <= values[-1] * 1.01]
-    ax.set_xticks(marks, [f"{mark:g}" for mark in marks])
-    ax.set_xticks([], minor=True)
-    ax.set_xlim(values[0], values[-1])
+    log_marks(ax, marks, values[0], values[-1])
     ax.set_xlabel("odds ratio between untested and tested people with the same features")
-    ax.grid(axis="y")
 
 
 def _mark(ax: Any, place: float, text: str) -> None:

@@ -141,6 +141,12 @@ def new_figure(width: float, height: float) -> Any:
         return Figure(figsize=(width, height), layout="constrained")
 
 
+def new_axes(width: float, height: float) -> tuple[Any, Any]:
+    """The same, and its only panel."""
+    figure = new_figure(width, height)
+    return figure, figure.subplots()
+
+
 TELL = "tell:"  # begins the name of what `tell` was given
 
 

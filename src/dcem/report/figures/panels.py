@@ -127,6 +127,15 @@ def named_rows(ax: Any, names: Sequence[str]) -> None:
     ax.grid(axis="x")
 
 
+def log_marks(ax: Any, marks: Sequence[float], low: float, high: float) -> None:
+    """A logarithmic axis with these marks alone, and lines to read along."""
+    ax.set_xscale("log")
+    ax.set_xticks(marks, [f"{mark:g}" for mark in marks])
+    ax.set_xticks([], minor=True)
+    ax.set_xlim(low, high)
+    ax.grid(axis="y")
+
+
 def share_marks(*axes: Any) -> None:
     """Marks in per cent."""
     for axis in axes:

@@ -33,6 +33,7 @@ from dcem.report.style import (
     WARN,
     Drawing,
     in_style,
+    new_axes,
     new_figure,
     tell,
 )
@@ -55,8 +56,7 @@ def tested_by_risk(
     shown = {n: line for n, line in lines.items() if n in groups.look or len(groups.names) == 1}
     if not shown:
         return None
-    figure = new_figure(8.2, 4.2)
-    ax = figure.subplots()
+    figure, ax = new_axes(8.2, 4.2)
     for group, (risk, line) in shown.items():
         look = groups.look[group] if len(groups.names) > 1 else {"color": ACCENT}
         faint = 0.16 if len(shown) <= 3 else 0.08
@@ -162,8 +162,7 @@ def calibration(audit: Audit) -> Drawing | None:
     found = audit.calibration
     if found is None or not len(found.predicted):
         return None
-    figure = new_figure(5.2, 4.4)
-    ax = figure.subplots()
+    figure, ax = new_axes(5.2, 4.4)
     most = max(found.high.max(), found.predicted.max()) * 1.05
     diagonal(ax, most)
     ax.vlines(found.predicted, found.low, found.high, color=ACCENT, lw=2)
@@ -227,8 +226,7 @@ def prevalence(audit: Audit) -> Drawing | None:
     shown = [p for p in shown if p.recorded.estimable]
     if not shown:
         return None
-    figure = new_figure(8.6, 1.1 + (0.78 if len(shown) <= 4 else 0.6) * len(shown))
-    ax = figure.subplots()
+    figure, ax = new_axes(8.6, 1.1 + (0.78 if len(shown) <= 4 else 0.6) * len(shown))
     for row, item in enumerate(shown):
         height = len(shown) - 1 - row
         ax.hlines(height, *item.bounds, color=FAINT, lw=9, alpha=0.6)
@@ -294,8 +292,7 @@ def pseudo_labels(comparison: TableComparison) -> Drawing | None:
 @in_style
 def em_history(name: str, history: History) -> Drawing:
     """The losses of an EM fit by iteration, with the iteration that was kept."""
-    figure = new_figure(7.2, 2.9)
-    ax = figure.subplots()
+    figure, ax = new_axes(7.2, 2.9)
     for (split, loss), colour in zip(history.loss.items(), (INK, ACCENT, MUTED), strict=False):
         steps = np.arange(1, len(loss) + 1)
         marker = "o" if len(loss) <= 60 else None
