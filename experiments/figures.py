@@ -191,17 +191,17 @@ HELD = {
             "twice or half, told 2": ("up for some, down for others", 2.0, 6000),
             "a hidden cause, told 1.5": ("a hidden cause", 1.5, 6000),
             "a rare outcome, told 2": ("a rare outcome", 2.0, 6000),
-            "twice the odds, prevalence stated, told 1": (
+            "prevalence stated, told 1": (
                 "twice the odds, prevalence stated",
                 1.0,
                 6000,
             ),
-            "a test that errs, rates stated, told 1": ("a test that errs, rates stated", 1.0, 6000),
+            "rates of a test stated, told 1": ("a test that errs, rates stated", 1.0, 6000),
         },
         {
             "five times the odds, told 1.5": ("stronger than told", 1.5, 6000),
             "the same, 1,500 people": ("stronger than told", 1.5, 1500),
-            "prevalence stated a third too high, told 1": (
+            "prevalence a third too high, told 1": (
                 "stated prevalence a third too high",
                 1.0,
                 6000,
