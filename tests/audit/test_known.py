@@ -1,5 +1,6 @@
 """A known prevalence in an audit: what it tests, what it tightens, and where it stands."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 import dcem
+from dcem.audit.disclosure import without_small_cells
 from dcem.estimation.outcomes import tilted
 from dcem.report.audit import audit_document
 from dcem.report.to_markdown import to_markdown
@@ -52,6 +54,18 @@ def test_a_rate_that_contradicts_the_assumption_is_a_finding():
     page = to_markdown(audit_document(found))
     assert "Known prevalence" in page
     assert "known for everybody" in page
+
+
+def test_a_stated_rate_of_a_group_that_is_withheld_stays_in_the_table():
+    found = audited((("<65", 0.34), ("65+", 0.37)))
+    hidden = replace(found.counts[0], tested=found.counts[0].rows - 5)  # five are untested
+    masked = without_small_cells(replace(found, counts=(hidden, *found.counts[1:])))
+    first, _ = masked.known
+    assert (first.group, first.stated) == ("<65", found.known[0].stated)
+    assert "withheld" in first.odds_ratio.reason
+    assert "withheld" in first.difference.reason
+    assert not keys(masked).keys() & {"known-rate-unused"}
+    assert set(keys(masked)["known-rate"].values["rates"]) == {"<65", "65+"}
 
 
 def test_a_rate_that_agrees_says_what_would_have_been_noticed():

@@ -94,6 +94,9 @@ def test_page_and_markdown_are_in_the_folder(model, comparison, tmp_path) -> Non
     assert names == {"model.json", "model.safetensors", "MODEL_CARD.md", "MODEL_CARD.html"}
     model.save(tmp_path / "m")  # replaces it: a folder with a page is still a model's
     assert UNJUDGED in (tmp_path / "m" / "MODEL_CARD.md").read_text()
+    page = (tmp_path / "m" / "MODEL_CARD.html").read_text()
+    assert 'class="numbers"' not in page  # nothing to rule off
+    assert 'class="shown"' not in page
 
 
 def test_what_drives_the_score_stands_beside_what_drives_testing(people, model, comparison) -> None:

@@ -7,11 +7,13 @@ from made_up import made_up_comparison
 import dcem
 from dcem.audit.wording import TO_DO
 from dcem.compare.findings import KEYS
+from dcem.estimation.findings import Finding
 from dcem.report.compare import compare_document
+from dcem.report.document import Document, Findings, Opening, Verdict
 from dcem.report.parts import TOGETHER
 from dcem.report.to_html import to_html
 from dcem.report.to_markdown import to_markdown
-from dcem.report.words import FIELDS, speak
+from dcem.report.words import FIELDS, in_words, speak
 from dcem.table.checks import InputError
 
 
@@ -87,6 +89,17 @@ def test_where_a_test_is_a_burden_more_of_it_is_the_harm() -> None:
     # a loan goes to those who seem unlikely to default: fewer and worse is not a higher bar
     assert "not a sign of a higher bar" in lender(TO_DO["higher-bar"])
     assert "fewer defaults together point to a higher bar" in lender(TO_DO["yield-at-margin"])
+
+
+def test_what_is_not_a_higher_bar_in_credit_is_not_serious_there() -> None:
+    bar = Finding("higher-bar", "serious", "yield", headline="At equal probability")
+    other = Finding("overlap", "caution", "overlap", headline="Overlap")
+    opening = Opening(Verdict("serious", "Yes", (), ""), (), None, ())
+    document = Document("An audit", "", opening, Findings((bar, other)), ())
+    said = in_words(document, "credit")
+    assert [item.key for item in said.findings.items] == ["overlap", "higher-bar"]
+    assert (said.findings.items[1].severity, said.opening.verdict.severity) == ("note", "caution")
+    assert in_words(document, "policing").opening.verdict.severity == "serious"
 
 
 def test_names_and_sayings_are_left_alone() -> None:

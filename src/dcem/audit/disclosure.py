@@ -110,7 +110,16 @@ def without_small_cells(audit: Audit) -> Audit:
         and replace(b, curves={n: v for n, v in b.curves.items() if not hidden(n, *CELLS)}),
         performance_sensitivity=c
         and replace(c, auc={n: v for n, v in c.auc.items() if not hidden(n, *outcome)}),
-        known=tuple(item for item in audit.known if not hidden(item.group, *CELLS)),
+        known=tuple(
+            replace(
+                _without(item, "estimated", "difference", "odds_ratio"),
+                p_value=nan,
+                detectable=(nan, nan),
+            )
+            if hidden(item.group, *CELLS)
+            else item
+            for item in audit.known
+        ),
         test_errors=_shareable(audit, withheld, hidden(audit.total.group, *CELLS)),
         preference=None if hidden(audit.total.group, *CELLS) else audit.preference,
         deciders=shareable(audit.deciders, {name: hidden(name, *CELLS) for name in items}),

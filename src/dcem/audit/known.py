@@ -34,7 +34,7 @@ from dcem.estimation.known import (
 )
 from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.overlap import parts
-from dcem.estimation.results import EVERYBODY
+from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
 from dcem.table.known import ASSUMPTION
 from dcem.text import groups, p_value, percent, ratio
@@ -159,9 +159,16 @@ def _both(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, 
 
 def about_known_rates(audit: Audit) -> Iterator[Finding]:
     """Does a known prevalence bear out that features explain testing?"""
+    # what is withheld is used all the same
+    secret = {one.group for one in audit.known if one.odds_ratio.reason == WITHHELD.reason}
     for one in audit.known:
-        yield from _held_against(one)
-    met = {one.group: one.stated for one in audit.known if one.odds_ratio.estimable}
+        if one.group not in secret:
+            yield from _held_against(one)
+    met = {
+        one.group: one.stated
+        for one in audit.known
+        if one.odds_ratio.estimable or one.group in secret
+    }
     if not met:
         return
     stated = {one.group for one in audit.known}

@@ -213,10 +213,10 @@ def _record(audit: Audit) -> list[str]:
             "common it really is cannot be estimated here."
         ]
     found = every.doubly_robust
+    unsure = f" ({percent(found.low)} to {percent(found.high)})" * (found.high > found.low)
     return [
         f"The record shows the outcome in {percent(every.recorded.value)} of people; "
-        f"{_source(audit)} it is {percent(found.value)} ({percent(found.low)} to "
-        f"{percent(found.high)}){_at_rates(audit)}.",
+        f"{_source(audit)} it is {percent(found.value)}{unsure}{_at_rates(audit)}.",
         *(
             "That prevalence contradicts the assumption that features explain who is tested: "
             "see the findings."

@@ -24,7 +24,7 @@ class Ink(NamedTuple):
 
 
 # Chosen for a contrast of at least 4.5 (text, lines) against the page, and to stay apart for
-# colour-blind readers: blue and orange for two groups, then teal, violet, ochre, grey.
+# colour-blind readers: blue and orange for two groups, then teal, violet, ochre, grey, pink, olive.
 PALETTE = {
     "ink": Ink("#1c2330", "#e8ebf0"),
     "muted": Ink("#5b6675", "#a3adba"),
@@ -41,7 +41,10 @@ PALETTE = {
     "group-3": Ink("#6d3fc0", "#b79cf5"),
     "group-4": Ink("#7a6000", "#d9bf4e"),
     "group-5": Ink("#5a5f69", "#b4bac4"),
+    "group-6": Ink("#a8246f", "#f58cc4"),
+    "group-7": Ink("#44690f", "#a3cf62"),
 }
+COLOURS = 8  # of groups
 INK, MUTED, FAINT, GRID, PAPER, ACCENT, WARN, CAUTION = (
     PALETTE[name].light
     for name in ("ink", "muted", "faint", "grid", "paper", "accent", "warn", "caution")
@@ -75,8 +78,8 @@ PLAIN = {**RC, "text.parse_math": False}  # for names from a user's table: a $ i
 
 
 def group_key(code: int) -> str:
-    """The palette's name for the colour of a group, by its place; beyond six they repeat."""
-    return f"group-{code % 6}"
+    """The palette's name for the colour of a group, by its place; beyond eight they repeat."""
+    return f"group-{code % COLOURS}"
 
 
 def group_colour(code: int) -> str:

@@ -22,6 +22,7 @@ from dcem.report.words import in_words
 
 SIGNS = {"serious": "▲", "caution": "◆", "note": "●", "fine": "✓"}
 NOTEBOOK_HEIGHT = "44rem"
+FITTING = 4  # columns of a table that a phone has room for
 
 
 def to_html(document: doc.Document, words: str = "general") -> str:
@@ -122,7 +123,8 @@ def _opening(opening: doc.Opening) -> str:
         for number in opening.numbers
     )
     limits = "\n".join(f"<li>{prose(limit)}</li>" for limit in opening.limits)
-    picture = "" if opening.picture is None else block(opening.picture)
+    picture = f'\n<div class="shown">\n{block(opening.picture)}\n</div>' if opening.picture else ""
+    numbers = f'\n<dl class="numbers">\n{numbers}\n</dl>' if numbers else ""
     return f"""<section class="opening sheet" aria-labelledby="answer">
 <div class="answer {verdict.severity}">
 <h2 id="answer">{badge(verdict.severity)} {prose(verdict.answer)}</h2>
@@ -132,13 +134,7 @@ def _opening(opening: doc.Opening) -> str:
 <div class="limits"><h3>What not to conclude</h3>
 <ul>
 {limits}
-</ul></div>
-<div class="shown">
-{picture}
-</div>
-<dl class="numbers">
-{numbers}
-</dl>
+</ul></div>{picture}{numbers}
 </section>"""
 
 
@@ -205,14 +201,16 @@ def _(what: doc.Table) -> str:
 
 
 def _table(what: doc.Table) -> str:
+    # On a phone a table of sentences, or of many columns, is stacked: each cell names its column.
+    stacked = ' class="stack"' if what.words or len(what.columns) > FITTING else ""
+
     def header(place: int) -> str:
         kind = ' class="words"' if place in what.words else ""
         return f'<th scope="col"{kind}>{prose(what.columns[place])}</th>'
 
     def entry(place: int, content: doc.Cell) -> str:
         kind = ' class="words"' if place in what.words else ""
-        # On a phone a table of sentences is stacked, and each cell names its column.
-        column = f' data-column="{escape(what.columns[place])}"' if what.words else ""
+        column = f' data-column="{escape(what.columns[place])}"' if stacked else ""
         return f"<td{kind}{column}>{cell(content)}</td>"
 
     rows = "\n".join(
@@ -221,7 +219,6 @@ def _table(what: doc.Table) -> str:
         + "</tr>"
         for row in what.rows
     )
-    stacked = ' class="stack"' if what.words else ""
     label = escape((what.caption or what.columns[0]).replace("`", ""))
     return (
         f'<div class="wide" role="group" tabindex="0" aria-label="{label}">\n<table{stacked}>\n'

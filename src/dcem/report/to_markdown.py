@@ -46,14 +46,20 @@ def _opening(opening: doc.Opening) -> Iterator[str]:
     for sentence in verdict.sentences:
         yield from (_safe(sentence), "")
     yield from (f"**How sure?** {_safe(verdict.certainty)}", "")
-    yield from (f"- {_safe(number.label)}: **{cell(number.cell)}**" for number in opening.numbers)
-    yield ""
-    if opening.picture is not None:
-        yield from block(opening.picture)
     if opening.limits:
         yield from ("**What not to conclude**", "")
         yield from (f"- {_safe(limit)}" for limit in opening.limits)
         yield ""
+    if opening.numbers:
+        numbers = [(_safe(one.label), cell(one.cell)) for one in opening.numbers]
+        yield from (
+            "**In numbers**",
+            "",
+            *(f"- {label}: **{told}**" for label, told in numbers),
+            "",
+        )
+    if opening.picture is not None:
+        yield from block(opening.picture)
 
 
 def _grid(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -70,15 +70,16 @@ class Writer:
         for sentence in verdict.sentences:
             self._say(sentence)
         self._say(f"How sure? {verdict.certainty}")
-        self.console.print()
-        for number in opening.numbers:
-            self._say(f"{number.label}: {plain(number.cell)}", indent=2)
-        if opening.picture is not None:
-            self.block(opening.picture)
         if opening.limits:
             self._heading("What not to conclude")
             for limit in opening.limits:
                 self._say(f"- {limit}")
+        if opening.numbers:
+            self._heading("In numbers")
+            for number in opening.numbers:
+                self._say(f"{number.label}: {plain(number.cell)}", indent=2)
+        if opening.picture is not None:
+            self.block(opening.picture)
 
     @singledispatchmethod
     def block(self, what: object) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 
+from dcem.estimation.findings import SEVERITIES, in_order
 from dcem.report.document import Document
 from dcem.table.checks import InputError
 
@@ -162,6 +164,11 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "interval": f"report the interval, and {_NOBODY}",
     },
 }
+# Findings that are a serious matter in general words, and by themselves not in those of a field: an
+# approval is a benefit, so fewer of them and more defaults do not tell of a higher bar.
+BY_THEMSELVES_NOTES: Mapping[str, frozenset[str]] = {
+    "credit": frozenset({"higher-bar", "lower-bar"}),
+}
 # No field's word is in them.
 SAYINGS = (
     "put to the test",
@@ -174,7 +181,23 @@ SAYINGS = (
 
 def in_words(document: Document, field: str = "general") -> Document:
     """The document in the words of a field."""
-    return document.in_words(speak(field, document.names))
+    milder = BY_THEMSELVES_NOTES.get(field, frozenset())
+    return _milder(document, milder).in_words(speak(field, document.names))
+
+
+def _milder(document: Document, keys: frozenset[str]) -> Document:
+    """With findings of these keys as notes, and an answer no more serious than the worst left."""
+    found, opening = document.findings, document.opening
+    if found is None or not keys & {item.key for item in found.items}:
+        return document
+    items = in_order(
+        replace(item, severity="note") if item.key in keys else item for item in found.items
+    )
+    if opening is not None:
+        worst = min((item.severity for item in items), key=SEVERITIES.index)
+        severity = max(opening.verdict.severity, worst, key=SEVERITIES.index)
+        opening = replace(opening, verdict=replace(opening.verdict, severity=severity))
+    return replace(document, findings=replace(found, items=items), opening=opening)
 
 
 def speak(field: str, names: Collection[str] = ()) -> Callable[[str], str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dcem.audit.results import Audit
 from dcem.compare.results import Curve, TableComparison
-from dcem.report.style import FAINT, INK, group_colour, new_figure, tell
+from dcem.report.style import COLOURS, FAINT, INK, group_colour, new_figure, tell
 
 WIDTH = 9.6  # inches of a figure as wide as the page
 LONGEST_NAME = 26  # letters of a group's name in a key
@@ -73,9 +73,9 @@ class Groups:
 
 
 def group_line(code: int) -> dict[str, Any]:
-    """How the line of a group is drawn: six colours, then the same six with other dashes."""
+    """How the line of a group is drawn: eight colours, then the same with other dashes."""
     dashes = ["-", (0, (4, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1, 1.5))]
-    return {"color": group_colour(code), "ls": dashes[code // 6 % len(dashes)]}
+    return {"color": group_colour(code), "ls": dashes[code // COLOURS % len(dashes)]}
 
 
 def line(label: str, **look: Any) -> Any:
