@@ -20,6 +20,7 @@ from dcem.audit.results import (
     HIDDEN,
     Audit,
     GroupCounts,
+    KnownRate,
     Prevalence,
     TestErrors,
     TestingRate,
@@ -31,7 +32,7 @@ from dcem.table.disclosure import Shown, hide_groups
 
 CELLS = ("rows", "tested", "positive")
 
-Item = TypeVar("Item", TestingRate, Yield, Prevalence)
+Item = TypeVar("Item", TestingRate, Yield, Prevalence, KnownRate)
 
 
 def without_small_cells(audit: Audit) -> Audit:
