@@ -21,21 +21,11 @@ WIDE = 76  # columns of a shown command before it is broken
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to do a step without these pages.
+    """How to do a step without these pages."""
 
-    Attributes
-    ----------
-    words
-        The command, without `dcem` before it.
-    python
-        The same in Python.
-    result
-        The file that is written last, in the folder of the run.
-    """
-
-    words: tuple[str, ...]
-    python: str
-    result: str = ""
+    words: tuple[str, ...]  # the command, without `dcem` before it
+    python: str  # the same in Python
+    result: str = ""  # the file that is written last, in the folder of the run
 
     @property
     def shell(self) -> str:
@@ -207,12 +197,7 @@ def fitted(
 
 
 def scored(
-    study: Study,
-    model: Path,
-    people: Place,
-    out: Path,
-    bounds: float | None = None,
-    **rule: float,
+    study: Study, model: Path, people: Place, out: Path, bounds: float | None = None, **rule: float
 ) -> Recipe:
     """The scores of a file; with a `capacity` or a `threshold`, the highest are flagged."""
     places = study.shown(model), study.shown(people.path)

@@ -26,7 +26,7 @@ from dcem.app.guard import REPORT_POLICY, Keys
 from dcem.app.places import Place, choices, look, takes_sql
 from dcem.app.rendering import environment, script, style
 from dcem.app.runs import Run, next_folder, runs, start
-from dcem.app.work import Study, Work
+from dcem.app.work import Study, Work, typed
 from dcem.files import write_text
 from dcem.methods.choosing import DEFAULT
 from dcem.report.words import FIELDS
@@ -179,7 +179,7 @@ class Pages:
             f"Which table of {path.name}?",
             path=path,
             choices=found,
-            recipe=commands.asked(self.work.shown(path), next(iter(found.values()))),
+            recipe=commands.asked(typed(path, self.work.start), next(iter(found.values()))),
             sql=takes_sql(path),
             asked={name: asked.get(name, "") for name in ("study", "step")},
         )

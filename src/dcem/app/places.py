@@ -127,23 +127,13 @@ class Seen:
 
 @dataclass(frozen=True)
 class Look:
-    """A table, by its first rows.
-
-    Attributes
-    ----------
-    columns, rows
-        Every column; the cells of a few rows as text, missing ones empty.
-    looked_at, whole
-        How many rows were looked at, and whether these are all.
-    notes
-        What a person should know about how the file is laid out.
-    """
+    """A table, by its first rows."""
 
     columns: tuple[Seen, ...]
-    rows: tuple[tuple[str, ...], ...]
-    looked_at: int
-    whole: bool
-    notes: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]  # the cells of a few rows as text, missing ones empty
+    looked_at: int  # rows
+    whole: bool  # whether these are all
+    notes: tuple[str, ...]  # what a person should know about how the file is laid out
 
 
 @once(8)

@@ -48,9 +48,7 @@ def in_buttons(text: str) -> str:
     """A sentence with its roles, such as `label`, by the names of their buttons and fields."""
     names = CLICKED | TYPED
     return re.sub(
-        r"`(\w+)`",
-        lambda found: f"“{names[found[1]]}”" if found[1] in names else found[0],
-        text,
+        r"`(\w+)`", lambda found: f"“{names[found[1]]}”" if found[1] in names else found[0], text
     )
 
 

@@ -46,11 +46,7 @@ def application(work: Work, keys: Keys, port: int) -> Guard:
 
 
 def serve(
-    folders: Sequence[Path],
-    out: Path,
-    *,
-    browser: bool = True,
-    say: Callable[[str], None] = print,
+    folders: Sequence[Path], out: Path, *, browser: bool = True, say: Callable[[str], None] = print
 ) -> None:
     """Serve the pages until they are ended; then end what they started and remove uploads.
 

@@ -35,27 +35,14 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
 
 @dataclass(frozen=True)
 class Study:
-    """One table, the roles of its columns, and a folder for what is computed from it.
+    """One table, the roles of its columns, and a folder for what is computed from it."""
 
-    Attributes
-    ----------
-    folder
-        Where its runs are.
-    table
-        The file, or the folder of Parquet files.
-    start
-        The folder in which the app was started: commands run there, and paths are shown from there.
-    settings
-        Roles, words and how the file is read: the `dcem.toml` of the study.
-    left
-        What a person left on the pages: `draft` and `error` of roles that do not fit, `people` and
-        `people_query`, the table to be scored.
-    """
-
-    folder: Path
-    table: Path
-    start: Path
-    settings: Settings
+    folder: Path  # where its runs are
+    table: Path  # the file, or the folder of Parquet files
+    start: Path  # where the app was started: commands run there, and paths are shown from there
+    settings: Settings  # roles, words and how the file is read: the `dcem.toml` of the study
+    # What a person left on the pages: `draft` and `error` of roles that do not fit, `people` and
+    # `people_query`, the table to be scored.
     left: dict[str, Any]
 
     @property
@@ -116,30 +103,16 @@ class Study:
 
 @dataclass(frozen=True)
 class Work:
-    """All studies, and the folders whose tables may be read.
+    """All studies, and the folders whose tables may be read."""
 
-    Attributes
-    ----------
-    folders
-        Resolved. Nothing outside is read, also not through a link.
-    out
-        The work folder: a folder for each study.
-    uploads
-        Private, and removed at the end.
-    """
-
-    folders: tuple[Path, ...]
-    out: Path
-    uploads: Path
+    folders: tuple[Path, ...]  # resolved; nothing outside is read, also not through a link
+    out: Path  # the work folder: a folder for each study
+    uploads: Path  # private, and removed at the end
 
     @property
     def start(self) -> Path:
         """Where commands run."""
         return self.folders[0]
-
-    def shown(self, path: Path) -> str:
-        """A path as one would type it in the folder of the start."""
-        return typed(path, self.start)
 
     def inside(self, given: str) -> Path:
         """The file or folder that was meant, if it may be read; otherwise an error that helps."""

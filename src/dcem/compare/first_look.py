@@ -32,30 +32,14 @@ UNSURE = 2.0
 
 @dataclass(frozen=True)
 class FirstLook:
-    """Overlap and times, from a few thousand rows.
+    """Overlap and times, from a few thousand rows."""
 
-    Attributes
-    ----------
-    rows
-        Rows that were looked at.
-    overlap
-        Of everybody and of each group; empty where all or none are tested.
-    predictable
-        AUC of who is tested, out of fold; near 1 the untested resemble nobody tested.
-    seconds
-        What `audit`, `compare` and `fit` will take, about; empty where there was nothing to time.
-    too_few
-        Groups with enough tests in the table, and too few of them among these rows.
-    unsure
-        A time may be so many times as long, or as short.
-    """
-
-    rows: int
-    overlap: Mapping[str, Overlap]
-    predictable: float
-    seconds: Mapping[str, float]
-    too_few: tuple[str, ...] = ()
-    unsure: float = UNSURE
+    rows: int  # that were looked at
+    overlap: Mapping[str, Overlap]  # EVERYBODY, then groups; empty where all or none are tested
+    predictable: float  # AUC of who is tested; near 1 the untested resemble nobody tested
+    seconds: Mapping[str, float]  # of audit, compare and fit, about; empty if none could be timed
+    too_few: tuple[str, ...] = ()  # groups with enough tests in the table, not among these rows
+    unsure: float = UNSURE  # a time may be so many times as long, or as short
 
 
 def first_look(problem: SelectiveLabels, random_state: int = 0) -> FirstLook:

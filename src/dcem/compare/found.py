@@ -46,7 +46,7 @@ from dcem.compare.run import DOING, FLOOR, JUDGING, MAX_ROWS, within_budget
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding, in_order
-from dcem.estimation.folds import percentiles, person_folds
+from dcem.estimation.folds import person_folds
 from dcem.estimation.found import at_most, fit_found, predicted_found, ratios
 from dcem.estimation.influence import People, Statistic
 from dcem.estimation.nuisances import Nuisances
@@ -228,10 +228,7 @@ def compare_found(
         of_parts = collected(fits, names, folds, DOING, progress)
     fitted = {name: pooled(of, fold) for name, of in of_parts.items()}
     progress(JUDGING)
-    scored = {
-        name: Scored(one.members, percentiles(one.score, fold), fold)
-        for name, one in fitted.items()
-    }
+    scored = {name: Scored.of(one, fold) for name, one in fitted.items()}
     people = People.of(problem)
     model = fit_found(problem, fold)
     sizes = np.bincount(problem.group, minlength=problem.n_groups)

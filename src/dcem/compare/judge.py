@@ -18,6 +18,7 @@ from math import nan
 import numpy as np
 from scipy.stats import norm
 
+from dcem.compare.fitting import Fitted
 from dcem.compare.results import (
     CalibrationPoints,
     Curve,
@@ -69,6 +70,11 @@ class Scored:
     members: np.ndarray  # [members, n] probability by each model of the ensemble
     rank: np.ndarray  # [n] by which people are ordered, comparable across folds
     fold: np.ndarray  # [n]
+
+    @classmethod
+    def of(cls, fitted: Fitted, fold: np.ndarray) -> Scored:
+        """People are ranked within the fold whose model scored them."""
+        return cls(fitted.members, percentiles(fitted.score, fold), fold)
 
     @property
     def score(self) -> np.ndarray:

@@ -106,10 +106,7 @@ def leading(
 
 
 def _harms(
-    broken: Sequence[PlantedFamily],
-    recovered: Mapping[str, Recovered],
-    plain: str,
-    level: float,
+    broken: Sequence[PlantedFamily], recovered: Mapping[str, Recovered], plain: str, level: float
 ) -> list[Finding]:
     """What happens when an assumption fails, against the same outcomes without that."""
     lost = {

@@ -59,7 +59,7 @@ from dcem.estimation.bounds import check_strength
 from dcem.estimation.cross_fitting import modelling
 from dcem.estimation.effects import Questions, effects_on_testing, most_telling
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.folds import percentiles, person_folds, time_blocks
+from dcem.estimation.folds import person_folds, time_blocks
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
 from dcem.extras import versions
@@ -229,10 +229,7 @@ def compare_methods(
         fitted = {
             name: pooled(of, scored_in) if test is None else of[0] for name, of in of_parts.items()
         }
-        scored = {
-            name: Scored(one.members, percentiles(one.score, scored_in), scored_in)
-            for name, one in fitted.items()
-        }
+        scored = {name: Scored.of(one, scored_in) for name, one in fitted.items()}
         progress(JUDGING)
         effects = {name: questions.answer(together(of, parts)) for name, of in of_parts.items()}
         testing_effects = effects_on_testing(

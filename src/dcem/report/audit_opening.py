@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dcem.audit.results import Audit, Prevalence, TestingRate
+from dcem.audit.results import Audit, Prevalence, TestingRate, TestingSensitivity
 from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.overlap import HARDLY
 from dcem.estimation.results import EVERYBODY
-from dcem.report.document import (
-    DotRow,
-    Dots,
-    KeyNumber,
-    Name,
-    Opening,
-    Verdict,
-    estimate,
-)
+from dcem.report.document import DotRow, Dots, KeyNumber, Name, Opening, Verdict, estimate
 from dcem.report.style import group_key
 from dcem.text import group, groups, listed, percent, points
 
 MOST_ROWS = 10  # groups in the picture of the first screen
+# Key of a finding -> how often tests of a group are positive then, and which bar that tells of.
+BARS = {
+    "higher-bar": ("more", "higher"),
+    "lower-bar": ("less", "lower"),
+    "stricter-bar": ("less", "stricter"),
+    "laxer-bar": ("more", "laxer"),
+}
 
 
 def opening(audit: Audit) -> Opening:
@@ -88,12 +87,11 @@ def _told(audit: Audit) -> list[TestingRate]:
 
 def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
     worst = clear[0]
-    said: dict[str, TestingRate | None] = {"tested-less": None, "tested-more": None}
-    said |= dict.fromkeys(("higher-bar", "lower-bar", "stricter-bar", "laxer-bar"), worst)
     severities = [
         finding.severity
         for finding in audit.findings
-        if finding.key in said and (said[finding.key] is None or worst.group in finding.groups)
+        if finding.key in ("tested-less", "tested-more")
+        or (finding.key in BARS and worst.group in finding.groups)
     ]
     gap = worst.difference
     opposite = [r for r in clear if (r.difference.value < 0) != (gap.value < 0)][:1]
@@ -107,19 +105,17 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
         *_bar(audit, clear),
         *_record(audit),
     ]
-    found = audit.testing_sensitivity
     whose = f" for {group(worst.group)}" if len(clear) > 1 else ""
     like_them = f"people of {audit.others} like them" if audit.reference else "others like them"
     certainty = (
         f"Chance does not explain it: the difference{whose} is {points(gap.value)} percentage "
         f"points, 95 % interval {points(gap.low)} to {points(gap.high)}."
     )
-    if found is not None and found.group == worst.group:
-        at = found.breakdown
+    if found := _about_unrecorded(audit, worst):
         certainty += (
-            f" Something unrecorded could, if it accounted for {percent(at.value)} of what the "
-            "features leave open about both group and testing; the strongest recorded column "
-            f"accounts for {percent(_strongest(audit))}."
+            f" Something unrecorded could, if it accounted for {percent(found.breakdown.value)} of "
+            "what the features leave open about both group and testing; the strongest recorded "
+            f"column accounts for {percent(_strongest(found))}."
         )
     return Verdict(
         min(severities, key=SEVERITIES.index, default="caution"),
@@ -129,11 +125,15 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
     )
 
 
-def _strongest(audit: Audit) -> float:
-    """The largest partial R² that any recorded column has with both group and testing."""
+def _about_unrecorded(audit: Audit, rate: TestingRate) -> TestingSensitivity | None:
+    """What something unrecorded could do to this group's difference, if that was asked."""
     found = audit.testing_sensitivity
-    columns = () if found is None else found.benchmarks
-    return max((min(b.with_group, b.with_testing) for b in columns), default=0.0)
+    return found if found is not None and found.group == rate.group else None
+
+
+def _strongest(found: TestingSensitivity) -> float:
+    """The largest partial R² that any recorded column has with both group and testing."""
+    return max((min(b.with_group, b.with_testing) for b in found.benchmarks), default=0.0)
 
 
 def _others(audit: Audit, rate: TestingRate) -> str:
@@ -149,11 +149,10 @@ def _who(clear: list[TestingRate], n_groups: int) -> str:
     """Who is tested less and more, the largest difference first; counted where there are many."""
     by_way = _by_way(clear)
     if len(clear) <= 2:
-        told = [
+        return " and ".join(
             f"{groups(names)} {'is' if len(names) == 1 else 'are'} tested {how}"
             for how, names in by_way.items()
-        ]
-        return " and ".join(told)
+        )
     first, *second = [f"{len(names)} {how}" for how, names in by_way.items()]
     many, how = first.split()
     return f"{many} of {n_groups} groups are tested {how}{''.join(f', {s},' for s in second)}"
@@ -176,15 +175,9 @@ def _also(clear: list[TestingRate]) -> str:
 
 def _bar(audit: Audit, clear: list[TestingRate]) -> list[str]:
     """Whether the tests of the groups that stand out most tell of a higher or a lower bar."""
-    bars = {
-        "higher-bar": ("more", "higher"),
-        "lower-bar": ("less", "lower"),
-        "stricter-bar": ("less", "stricter"),
-        "laxer-bar": ("more", "laxer"),
-    }
     alike = next(iter(_by_way(clear).values()))
     said = []
-    for key, (often, bar) in bars.items():
+    for key, (often, bar) in BARS.items():
         told = {name for finding in audit.findings if finding.key == key for name in finding.groups}
         names = [name for name in alike if name in told]
         if names:
@@ -212,17 +205,19 @@ def _record(audit: Audit) -> list[str]:
             f"The record shows the outcome in {percent(every.recorded.value)} of people; how "
             "common it really is cannot be estimated here."
         ]
-    found = every.doubly_robust
+    found, stated = every.doubly_robust, audit.stated_rates
+    corrected = f", corrected for the errors of the test ({stated})" if stated else ""
     unsure = f" ({percent(found.low)} to {percent(found.high)})" * (found.high > found.low)
-    return [
+    told = [
         f"The record shows the outcome in {percent(every.recorded.value)} of people; "
-        f"{_source(audit)} it is {percent(found.value)}{unsure}{_at_rates(audit)}.",
-        *(
+        f"{_source(audit)} it is {percent(found.value)}{unsure}{corrected}."
+    ]
+    if any(one.disagrees for one in audit.known):
+        told.append(
             "That prevalence contradicts the assumption that features explain who is tested: "
             "see the findings."
-            for _ in range(any(one.disagrees for one in audit.known))
-        ),
-    ]
+        )
+    return told
 
 
 def _source(audit: Audit) -> str:
@@ -233,15 +228,7 @@ def _source(audit: Audit) -> str:
     return "estimated for everybody" + " with what is known of groups" * bool(met)
 
 
-def _at_rates(audit: Audit) -> str:
-    """For what rates of a test an estimate is corrected."""
-    stated = audit.stated_rates
-    return f", corrected for the errors of the test ({stated})" if stated else ""
-
-
 def _assumption(audit: Audit) -> str:
-    if audit.extent != "some":
-        return "Nothing to be unsure of."
     if any(one.odds_ratio.estimable for one in audit.known):
         return (
             "As sure as the stated prevalence, and as the assumption that untested people differ "
@@ -269,25 +256,17 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
         )
     every, corrected = _everybody(audit), bool(audit.stated_rates)
     if every is not None:
+        label = "how many " * (not every.doubly_robust.estimable) + "have the outcome"
+        label += f", {_source(audit)}{' and corrected for the test' * corrected}"
+        label += f"; the record shows {percent(every.recorded.value)}"
+        found.append(KeyNumber(estimate(every.doubly_robust, "percent"), label))
+    if clear and (unrecorded := _about_unrecorded(audit, clear[0])):
         found.append(
             KeyNumber(
-                estimate(every.doubly_robust, "percent"),
-                (
-                    "have the outcome"
-                    if every.doubly_robust.estimable
-                    else "how many have the outcome"
-                )
-                + f", {_source(audit)}{' and corrected for the test' * corrected}; the record "
-                f"shows {percent(every.recorded.value)}",
-            )
-        )
-    sensitivity = audit.testing_sensitivity
-    if clear and sensitivity is not None and sensitivity.group == clear[0].group:
-        found.append(
-            KeyNumber(
-                estimate(sensitivity.breakdown.value, "percent"),
+                estimate(unrecorded.breakdown.value, "percent"),
                 "strength that something unrecorded would need to explain the difference away "
-                f"(partial R²); the strongest recorded column has {percent(_strongest(audit))}",
+                "(partial R²); the strongest recorded column has "
+                f"{percent(_strongest(unrecorded))}",
             )
         )
     hardly = audit.overlap[EVERYBODY].under[HARDLY] if EVERYBODY in audit.overlap else 0.0

@@ -358,10 +358,7 @@ def _table(model: TableModel) -> Iterator[Block]:
         size = f"all {source.drawn_from:,} rows (scales and counts by {size} drawn from them)"
     elif source.drawn_from:
         size += f" drawn from {source.drawn_from:,}"
-    means = {
-        "file": f"{source.name}, {size}, {source.columns} columns",
-        "SHA-256": source.sha256,
-    }
+    means = {"file": f"{source.name}, {size}, {source.columns} columns", "SHA-256": source.sha256}
     if model.baseline is not None and model.baseline.period is not None:
         means["period"] = " to ".join(model.baseline.period)
     known = {} if roles.positives_only else {"tested": [f"where {roles.label} is known"]}

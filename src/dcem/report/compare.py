@@ -56,10 +56,7 @@ CARE = (
 
 
 def compare_document(
-    comparison: TableComparison,
-    title: str = "",
-    lead: str = "",
-    about_data: Sequence[Figure] = (),
+    comparison: TableComparison, title: str = "", lead: str = "", about_data: Sequence[Figure] = ()
 ) -> Document:
     """The comparison as a document; `about_data` are figures of who is tested."""
     facts = made_by(comparison)

@@ -6,18 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dcem.compare.findings import about_drivers
 from dcem.estimation.results import Effect
-from dcem.report.document import (
-    Block,
-    DotRow,
-    Dots,
-    Fold,
-    Name,
-    Text,
-    View,
-    Views,
-    estimate,
-    table,
-)
+from dcem.report.document import Block, DotRow, Dots, Fold, Name, Text, View, Views, estimate, table
 
 MOST = 12  # columns side by side
 CURVES = 6  # columns whose effects are told
