@@ -3,8 +3,8 @@
     python speed/bench_steps.py 10000x20 my/dcem.toml --compare
 
 For random people, or the table of a settings file, a line of JSON each: seconds of fit, audit and
-comparison, and what `dcem check` says of them (`dcem.compare.first_look`); and, while the
-comparison went on, how much `dcem compare` said was left (`dcem.compare.run.compare_steps`) and how
+comparison, and what `dcem check` says of them ; and, while the
+comparison went on, how much `dcem compare` said was left (`dcem.compare.times`) and how
 much was. Times of one run compare with each other; on a machine that does other work, repeat it.
 `--trail` adds when each step of the comparison began.
 """
@@ -52,11 +52,11 @@ def left(problem, trail: list[tuple[float, str]]) -> list[list[float | None]]:
     """Seconds that had passed, were said to be left, and were left."""
     from dcem.cli._progress import Progress
     from dcem.compare.fitting import default_methods
-    from dcem.compare.run import MAX_ROWS, compare_steps
+    from dcem.compare.times import compare_steps
 
     now, quiet = [0.0], SimpleNamespace(update=lambda text: None, is_terminal=True)
     names = default_methods(problem.decider is not None)
-    steps = compare_steps(min(len(problem), MAX_ROWS), names)
+    steps = compare_steps(problem, names)
     said = Progress(steps, quiet, quiet, clock=lambda: now[0])
     end, found, waiting = trail[-1][0], [], list(trail)
     for passed in (share * end for share in SHARES):

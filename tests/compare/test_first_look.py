@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dcem import SelectiveLabels
-from dcem.compare.first_look import first_look, seconds
+from dcem.compare.first_look import first_look
 from dcem.estimation.results import EVERYBODY
 
 
@@ -30,18 +30,6 @@ def test_a_hole_is_seen(hole) -> None:
 
 def test_a_group_that_the_sample_lost_is_said_to_be_so() -> None:
     assert first_look(problem(20_000, hole=False, rare=0.01)).too_few == ("a",)
-
-
-def test_longer_tables_take_longer_and_budgets_hold() -> None:
-    few, many = (seconds(problem(n, hole=False), 1e-4) for n in (2000, 20_000))
-    assert all(few[step] < many[step] for step in few)
-    wide = np.arange(12_000_000, dtype=np.float32).reshape(400_000, 30)
-    untested = np.full(len(wide), np.nan)
-    untested[:2] = 0, 1
-    more = seconds(SelectiveLabels.from_arrays(wide, untested), 1e-4)
-    again = seconds(SelectiveLabels.from_arrays(wide[:200_000], untested[:200_000]), 1e-4)
-    assert more["audit"] == again["audit"]  # both are over the budget of rows
-    assert more["compare"] == again["compare"]
 
 
 def test_nothing_to_time() -> None:

@@ -65,9 +65,10 @@ def demo(
 
 def compare(task: Task, seed: int, resamples: int, console: Any) -> TableComparison:
     """Fit every method to a task and judge it on the truth of the test split."""
-    from dcem.compare.run import compare_methods, compare_steps
+    from dcem.compare.run import compare_methods
+    from dcem.compare.times import compare_steps
 
-    steps = compare_steps(len(task.train), METHODS, split=True, planted=0)
+    steps = compare_steps(task.train, METHODS, split=True, planted=0)
     with telling(steps, console) as progress:
         return compare_methods(
             task.train,

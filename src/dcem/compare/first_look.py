@@ -1,9 +1,9 @@
 """What can be known of a table in seconds: overlap by quick models, and how long the rest takes.
 
 The models of who is tested, and of who belongs to which group, are fitted to a few thousand rows.
-That says whether the tested can speak for the others, as far as few rows can say; and how fast this
-machine is with this table, from which the time of each command follows by proportions that were
-measured (`speed/bench_steps.py`). Other programs on the machine slow it down, so a time is told as
+That says whether the tested can speak for the others, as far as few rows can say; and how long an
+audit of the table will take on this machine. A small network, trained meanwhile, says the same of
+fit and comparison (`dcem.compare.times`). Other programs slow a machine down, so a time is told as
 a range.
 """
 
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcem.compare.run import MAX_ROWS, within_budget
+from dcem.compare.run import within_budget
+from dcem.compare.times import pace, seconds
 from dcem.estimation import overlap
-from dcem.estimation.cross_fitting import CELLS, ROW_BUDGET
-from dcem.estimation.folds import person_folds, usual_folds
+from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import FEWEST_PEOPLE
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Overlap
@@ -60,7 +60,7 @@ def first_look(problem: SelectiveLabels, random_state: int = 0) -> FirstLook:
         len(some),
         reach.overlap if reach else {},
         testing[0] if testing else float("nan"),
-        seconds(problem, unit / max(len(some), LEAST)) if found.reports else {},
+        seconds(problem, unit / max(len(some), LEAST), pace()) if found.reports else {},
         _too_few(problem, some),
     )
 
@@ -71,17 +71,3 @@ def _too_few(problem: SelectiveLabels, some: SelectiveLabels) -> tuple[str, ...]
     )
     few = (there < FEWEST_PEOPLE) & (here >= FEWEST_PEOPLE)
     return tuple(problem.group_names[code] for code in np.flatnonzero(few))
-
-
-def seconds(problem: SelectiveLabels, unit: float) -> dict[str, float]:
-    """What each command takes, from the seconds per row that the quick models took."""
-    n, width = problem.X.shape
-    most = min(ROW_BUDGET, CELLS // max(width, 1))
-    folds = usual_folds(problem)
-    fitted = folds * min(n * (folds - 1) / folds, most)  # rows that models are fitted to, in all
-    speed = ROWS * unit / (0.15 + 0.017 * width)  # 1: as fast as the machine of these proportions
-    return {
-        "audit": 1.6 * unit * fitted + 1.2 * ROWS * unit,
-        "compare": speed * (20 + 0.01 * min(n, MAX_ROWS)),
-        "fit": speed * (1.3 + 0.00021 * n),
-    }

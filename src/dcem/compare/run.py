@@ -30,13 +30,11 @@ from dcem.compare.deciders import about_deciders, judge_by_deciders
 from dcem.compare.fitting import (
     Part,
     Progress,
-    at_once,
     check_methods,
     collected,
     default_methods,
     describe,
     fit_and_score,
-    fit_steps,
     fold_parts,
     later_parts,
     pooled,
@@ -44,9 +42,7 @@ from dcem.compare.fitting import (
 )
 from dcem.compare.judge import Decision, Ranks, Scored, judge, testing_by_score
 from dcem.compare.lending import about_swaps, lent
-from dcem.compare.planted import DOING as PLANTING
-from dcem.compare.planted import FAMILIES, planting
-from dcem.compare.planted import MAX_ROWS as PLANTED_ROWS
+from dcem.compare.planted import planting
 from dcem.compare.results import (
     GroupCounts,
     MethodResult,
@@ -56,7 +52,6 @@ from dcem.compare.results import (
 )
 from dcem.estimation import overlap
 from dcem.estimation.bounds import check_strength
-from dcem.estimation.cross_fitting import modelling
 from dcem.estimation.effects import Questions, effects_on_testing, most_telling
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, time_blocks
@@ -158,7 +153,7 @@ def compare_methods(
         Columns that may have been recorded after the decision to test, and the sign of it; the
         warnings name them.
     progress
-        Called with a few words before each step (`compare_steps` lists them).
+        Called with a few words before each step (`dcem.compare.times` lists them).
     backend, address
         "local" fits in processes of this machine, "ray" on the cluster at `address`, or on one
         started here. The results are the same.
@@ -210,7 +205,7 @@ def compare_methods(
             random_state=random_state,
         )
         reference = REFERENCE if REFERENCE in names else names[0]
-        usable = [name for name in names if not _uses_truth(name)]
+        usable = [name for name in names if not uses_truth(name)]
         answer = None
         if planted:  # their fits wait for those of the folds: no core is idle in between
             answer = planting(
@@ -358,40 +353,6 @@ def compare_methods(
     )
 
 
-def compare_steps(
-    rows: int,
-    methods: Sequence[str],
-    *,
-    folds: int = 5,
-    split: bool = False,
-    planted: int = 3,
-) -> dict[str, float]:
-    """What `compare_methods` will tell its `progress`, in order, and each step's part of the time.
-
-    `rows` are those used; `split`: whether people to judge by are given. Where there are cores for
-    it, fits go on while the two models are cross-fitted and scores judged: both take the longer,
-    and less is left of the fits when it is their turn.
-    """
-    parts = 1 if split else folds
-    beside = at_once(parts * rows) > 1
-    found = {
-        modelling(name, number, folds): cost * (3.0 if beside else 1.0)
-        for name, cost in (("who is tested", 1.8), ("what a test would show", 0.8))
-        for number in range(1, folds + 1)
-    }
-    fits = [(fit_steps(DOING, methods, parts), parts * rows, 0.5)]
-    if planted:
-        tables, most = planted * len(FAMILIES), min(rows, PLANTED_ROWS)
-        usable = [name for name in methods if not _uses_truth(name)]
-        steps = fit_steps(PLANTING, usable, tables, lighter=0.26)
-        fits.append((steps, tables * most // 2, 0.8))
-    for steps, fitted_to, still in fits:
-        share = (still if beside else 1.0) / at_once(fitted_to)
-        found |= {step: cost * share for step, cost in steps.items()}
-        found.setdefault(JUDGING, (2.8 if beside else 2.0) * len(methods))
-    return found
-
-
 def _of(effects: Sequence[Effect], columns: Sequence[str]) -> tuple[Effect, ...]:
     """The effects of these columns, in their order."""
     by_name = {one.column: one for one in effects}
@@ -404,7 +365,8 @@ def _judged_by(test: SelectiveLabels | None, block: np.ndarray | None, folds: in
     return f"{folds} folds of whole people" if test is None else "people given"
 
 
-def _uses_truth(name: str) -> bool:
+def uses_truth(name: str) -> bool:
+    """Whether a method learns from the truth of everybody."""
     return ENTRIES[name.partition(":")[0]].kind == "oracle"
 
 

@@ -1,0 +1,142 @@
+"""How long a comparison will take, step by step, and what `dcem check` tells of each command.
+
+All seconds are those of one core of the machine on which the parts of a comparison were measured,
+table by table; `pace` is how many times as long this machine takes, as busy as it is.
+`speed/bench_steps.py` holds both against what it then took.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from joblib import cpu_count
+from threadpoolctl import threadpool_limits
+
+from dcem.compare.fitting import at_once, fit_steps
+from dcem.compare.planted import DOING as PLANTING
+from dcem.compare.planted import FAMILIES, TRAIN_SHARE
+from dcem.compare.planted import MAX_ROWS as PLANTED_ROWS
+from dcem.compare.run import DOING, JUDGING, MAX_ROWS, uses_truth
+from dcem.estimation.cross_fitting import CELLS, ROW_BUDGET, modelling
+from dcem.estimation.folds import usual_folds
+from dcem.learners import make_learner
+from dcem.methods.choosing import DEFAULT, RIVALS
+from dcem.methods.registry import works_here
+from dcem.table.labels import SelectiveLabels
+
+START = 2.5  # of a process, which imports
+LIGHTER = 0.3  # a fit to planted outcomes: single networks, the ensemble in two folds
+AS_MEASURED = 0.125  # seconds of the work that tells the pace
+
+
+def pace() -> float:
+    """How many times as long this machine takes, from a small network trained a few times."""
+    rng = np.random.default_rng(0)
+    X, label = rng.normal(size=(2000, 5)), rng.integers(0, 2, 2000).astype(float)
+    took = []
+    with threadpool_limits(1):
+        for _ in range(4):
+            begun = time.perf_counter()
+            make_learner("perceptron", 0).fit(X, label, np.ones(len(X)))
+            took.append(time.perf_counter() - begun)
+    return float(np.median(took[1:])) / AS_MEASURED  # the first one may have imported
+
+
+def seconds(problem: SelectiveLabels, unit: float, slower: float) -> dict[str, float]:
+    """What each command takes.
+
+    `unit`: seconds per row that quick models of who is tested and of the groups took, of which the
+    audit mainly consists; `slower`: the `pace`.
+    """
+    n, width = problem.X.shape
+    folds = usual_folds(problem)
+    most = min(ROW_BUDGET, CELLS // max(width, 1))
+    fitted = folds * min(n * (folds - 1) / folds, most)  # rows that models are fitted to, in all
+    methods = [name for name in (DEFAULT, *RIVALS) if works_here(name)]
+    fit = 1.5 + 1e-4 * problem.tested.sum() + 7e-7 * n * width  # with two cores
+    return {
+        "audit": 1.6 * unit * fitted + 4800 * unit,
+        "compare": slower * sum(compare_steps(problem, methods).values()),
+        "fit": slower * fit * 2 / min(cpu_count(), 2),
+    }
+
+
+def compare_steps(
+    problem: SelectiveLabels,
+    methods: Sequence[str],
+    *,
+    max_rows: int | None = MAX_ROWS,
+    folds: int = 5,
+    split: bool = False,
+    planted: int = 3,
+) -> dict[str, float]:
+    """What `compare_methods` will tell its `progress`, in order, and the seconds of each step.
+
+    `split`: whether people to judge by are given. Where there are cores for it, fits go on in
+    other processes while the two models are cross-fitted and scores judged: these steps then take
+    longer, and less is left of the fits when it is their turn.
+    """
+    rows, width = min(len(problem), max_rows or len(problem)), problem.X.shape[1]
+    parts, learnt = (1, rows) if split else (folds, rows * (folds - 1) // folds)
+    batches = [_batch(DOING, methods, parts, learnt, width)]
+    if planted:
+        usable = [name for name in methods if not uses_truth(name)]
+        few = round(TRAIN_SHARE * min(rows, PLANTED_ROWS))
+        tables = planted * len(FAMILIES)
+        batches.append(_batch(PLANTING, usable, tables, few, width, LIGHTER))
+    cores, waiting = cpu_count(), [0.0] * len(batches)  # what processes have before them
+
+    def here(cost: float) -> float:
+        """The time of work in this process, beside which others go on with the fits."""
+        if not any(waiting):
+            return cost
+        done = cores * cost
+        for place, left in enumerate(waiting):
+            waiting[place], done = max(0.0, left - done), max(0.0, done - left)
+        return cost * (cores + 1) / cores
+
+    if batches[0].apart:
+        waiting[0] = batches[0].total + START * cores
+    cells = rows * (width + problem.n_groups)
+    found = {
+        modelling(name, number, folds): here(cost)
+        for name, cost in (
+            ("who is tested", 0.07 + 6e-7 * cells),
+            ("what a test would show", 0.06 + 5e-7 * cells * float(problem.tested.mean())),
+        )
+        for number in range(1, folds + 1)
+    }
+    if planted and batches[1].apart:
+        waiting[1] = batches[1].total + (0.0 if batches[0].apart else START * cores)
+    for place, batch in enumerate(batches):
+        if batch.apart:
+            share, waiting[place] = waiting[place] / cores / batch.total, 0.0
+            found |= {step: cost * share for step, cost in batch.steps.items()}
+        else:
+            found |= {step: here(cost) for step, cost in batch.steps.items()}
+        if JUDGING not in found:
+            found[JUDGING] = here(len(methods) * (0.15 + 2.5e-5 * rows * problem.n_groups))
+    return found
+
+
+class _Batch(NamedTuple):
+    """Fits that are begun together: the seconds of each, and whether they have processes."""
+
+    steps: dict[str, float]
+    apart: bool
+
+    @property
+    def total(self) -> float:
+        return sum(self.steps.values())
+
+
+def _batch(
+    doing: str, methods: Sequence[str], tables: int, rows: int, width: int, lighter: float = 1.0
+) -> _Batch:
+    """Fits of methods to so many tables of so many rows."""
+    network = 0.375 + 1.9e-5 * rows + 1.25e-3 * width
+    steps = fit_steps(doing, methods, tables, lighter=lighter * network)
+    return _Batch(steps, at_once(tables * rows) > 1)

@@ -1,0 +1,57 @@
+"""How long commands will take: budgets hold, and cores share the fits."""
+
+import numpy as np
+import pytest
+
+from dcem import SelectiveLabels
+from dcem.compare import fitting, times
+from dcem.compare.times import compare_steps, pace, seconds
+from dcem.methods.choosing import DEFAULT, RIVALS
+
+METHODS = (DEFAULT, *RIVALS)
+
+
+def people(rows: int, columns: int = 2, groups: int = 2) -> SelectiveLabels:
+    draw = np.random.default_rng(0)
+    x = draw.normal(size=(rows, columns)).astype(np.float32)
+    y = np.where(draw.random(rows) < 0.4, draw.integers(0, 2, rows), np.nan)
+    return SelectiveLabels.from_arrays(x, y, group=np.arange(rows) % groups)
+
+
+def all_steps(problem: SelectiveLabels, cores: int, monkeypatch) -> float:
+    for module in (fitting, times):
+        monkeypatch.setattr(module, "cpu_count", lambda: cores)
+    return sum(compare_steps(problem, METHODS).values())
+
+
+def test_longer_tables_take_longer_and_budgets_hold() -> None:
+    few, many = (seconds(people(rows), 1e-4, 1.0) for rows in (2000, 20_000))
+    assert all(few[step] < many[step] for step in few)
+    more, again = (seconds(people(rows, 30), 1e-4, 1.0) for rows in (400_000, 200_000))
+    assert more["audit"] == again["audit"]  # both are over the budget of rows
+    assert more["compare"] == pytest.approx(again["compare"], rel=1e-3)
+    slower = seconds(people(2000), 1e-4, 2.0)
+    assert slower["compare"] == pytest.approx(2 * few["compare"])
+
+
+@pytest.mark.parametrize("rows", [600, 2000, 10_000])  # nothing, planted outcomes, all in processes
+def test_cores_share_the_fits(rows, monkeypatch) -> None:
+    alone, two, many = (all_steps(people(rows, 20), cores, monkeypatch) for cores in (1, 2, 16))
+    if rows == 600:
+        assert alone == two == many
+        return
+    started = 2 * times.START
+    assert alone / 2 < two < alone / 2 + started + 0.15 * alone
+    assert alone / 16 < many < two * (0.6 if rows == 10_000 else 1.0)
+
+
+def test_columns_and_groups_take_time() -> None:
+    plain, wide, grouped = (
+        sum(compare_steps(people(4000, *shape), METHODS).values())
+        for shape in ((5, 2), (100, 2), (5, 8))
+    )
+    assert plain < grouped < wide
+
+
+def test_this_machine_has_a_pace() -> None:
+    assert 0.05 < pace() < 100
