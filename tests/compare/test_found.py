@@ -1,12 +1,14 @@
 """Methods compared by found positives: the order is that of the truth, numbers within bounds."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from tests.support.found import found_table
 
 from dcem.compare.found import compare_found
 from dcem.methods.choosing import choose_from
+from dcem.report.found import found_comparison_document
 from dcem.report.from_json import read_comparison, read_result
 from dcem.table.messages import InputError
 
@@ -33,6 +35,13 @@ def test_the_auc_for_the_outcome_lies_where_it_is_said_to(compared):
             assert low <= method.groups[name].value <= high
         assert min(low for low, _ in method.outcome.values()) < method.truth.value
         assert not method.calibration
+
+
+def test_a_group_may_be_called_as_a_column_is(compared):
+    methods = tuple(replace(one, groups={"method": one.within}) for one in compared.methods)
+    renamed = replace(compared, methods=methods, prevalence={"method": (0.1, 0.2)})
+    first, *_ = found_comparison_document(renamed).sections
+    assert first.blocks[0].columns == ("method", "method", "against the truth")
 
 
 def test_a_saved_comparison_is_read_again_and_chosen_by(compared, tmp_path):

@@ -352,7 +352,10 @@ def table(
 
 
 def listing(caption: str, rows: Iterable[Mapping[str, Cell]], **how: Any) -> Table:
-    """A table whose rows say heading -> cell, the same headings in each; without rows, none."""
+    """A table whose rows say heading -> cell, the same headings in each; without rows, none.
+
+    Not where users name columns: two may have one name, as in a `table`.
+    """
     records = list(rows)
     heads = list(records[0]) if records else [""]
     return table(caption, heads, [list(row.values()) for row in records], **how)

@@ -384,16 +384,18 @@ def _best(comparison: FoundComparison) -> Opening:
 
 def _side_by_side(comparison: FoundComparison) -> Iterator[Block]:
     known = any(method.truth is not None for method in comparison.methods)
+    groups = list(comparison.prevalence)
     rows = [
-        {
-            "method": Code(method.name),
-            **{name: estimate(method.groups.get(name)) for name in comparison.prevalence},
-            **({"against the truth": estimate(method.truth)} if known else {}),
-        }
+        (
+            Code(method.name),
+            *(estimate(method.groups.get(name)) for name in groups),
+            *([estimate(method.truth)] if known else []),
+        )
         for method in comparison.methods
     ]
+    heads = ("method", *groups, *["against the truth"] * known)
     whom = "for the outcome" if comparison.stated_rates else "against the found"
-    yield listing(f"AUC {whom}, by group", rows)
+    yield table(f"AUC {whom}, by group", heads, rows)
     if comparison.stated_rates:
         whose = list(dict.fromkeys(name for m in comparison.methods for name in m.calibration))
         yield table(
