@@ -357,3 +357,15 @@ def test_real_tables_to_a_model_without_typing_a_column(app, tab, shared, name, 
     finish(page)
     [run] = app.runs()
     assert load_model(run.result).source.rows == 10_000
+
+
+def test_roles_that_are_asked_about_are_offered(app) -> None:
+    path = write_stops(app.tables / "stops.csv", 400)  # precincts of 13 rows: nobody to compare
+    later = pd.read_csv(path).assign(precinct=[f"p{i % 2}" for i in range(400)])
+    later.to_csv(app.tables / "later.csv", index=False)
+    with app.client() as client:
+        for name, offered in (("stops", False), ("later", True)):
+            client.post("/open", data=app.form(path=f"{name}.csv"))
+            page = client.get(f"/t/{name}/roles").text
+            tick = next(line for line in page.splitlines() if 'id="rare"' in line)
+            assert ("checked" in tick, "who decided" in tick) == (offered, True)

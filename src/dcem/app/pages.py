@@ -222,6 +222,9 @@ class Pages:
             columns=roles_form.digest(names),
             clicked=roles_form.CLICKED,
             rare=roles_form.RARE,
+            asked=any(
+                f"`{role}`" in doubt for role in roles_form.RARE for doubt in proposed.doubts
+            ),
             typable=roles_form.TYPED,
             reasons={one.value: one.reason for one in proposed.suggestions},
             doubts=[] if study.roles else proposed.doubts,

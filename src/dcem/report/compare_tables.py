@@ -223,8 +223,9 @@ def _swaps(method: MethodResult) -> Iterator[Block]:
         rows,
         note="Outcomes of the tested are known. Those of the untested are estimated, doubly "
         "robust: right if features and group explain who is tested, and one of the two models is "
-        f"right. It speaks for the {percent(swaps.reach)} of the swapped in who are within reach "
-        "of the tests.",
+        "right."
+        + f" It speaks for the {percent(swaps.reach)} of the swapped in who are within reach of "
+        "the tests." * (swaps.reach < 1),
     )
     yield table(
         "Of all who are tested",
