@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 
 from dcem.engine import MLP, Adam, Fleet, Rows, Trainer
-from dcem.methods.mstep import mstep_loss
+from dcem.methods.em_networks import mstep_loss
 
 ROWS = 20_000
 

@@ -11,11 +11,12 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LogisticRegression
 
 from dcem.learners import LEARNERS, from_plain, make_learner, to_plain
+from dcem.learners.boost import SmallTreesScorer
+from dcem.learners.forest import LargeTreesScorer
 from dcem.learners.learner import smallest_leaf
 from dcem.learners.preprocess import Preprocessor
-from dcem.learners.small_trees import SmallTreesScorer
 from dcem.learners.smooth import bumps
-from dcem.learners.trees import LargeTreesScorer, Scorer, Trees
+from dcem.learners.trees import Scorer, Trees
 from dcem.table.checks import InputError
 
 N = 600

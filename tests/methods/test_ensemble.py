@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 
 import dcem
 from dcem.methods import ensemble_parts, make
+from dcem.methods.em_networks import mstep_rows
 from dcem.methods.ensemble import (
     LEAST_SLOPE,
     _errors_above_best,
@@ -19,7 +20,6 @@ from dcem.methods.ensemble import (
     _stretched,
 )
 from dcem.methods.minibatches import _half_tested, mstep_loss, mstep_slope
-from dcem.methods.mstep import mstep_rows
 from dcem.table.labels import SelectiveLabels
 
 SMALL = {"steps": 120, "random_state": 0}

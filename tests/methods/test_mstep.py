@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from dcem.engine import Rows
-from dcem.methods.mstep import mstep_loss, mstep_rows
+from dcem.methods.em_networks import mstep_loss, mstep_rows
 from dcem.paper.theory import m_step_optimum, m_step_row_loss
 
 N = 200

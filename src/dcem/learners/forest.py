@@ -7,12 +7,46 @@ from scipy.special import expit
 from sklearn.ensemble import ExtraTreesRegressor
 
 from dcem.learners.learner import Rows, Sample, as_logit, smallest_leaf, true_labels
-from dcem.learners.trees import LargeTreesScorer, TreeLearner, Trees
+from dcem.learners.trees import TreeLearner, Trees
 
 TREES = 300
 MOST_LEAVES = 2000  # about; in longer tables a leaf holds more rows
 # Rows from which on half, and a quarter, of the trees do: their leaves are means of many.
 LONG, VERY_LONG = 50_000, 150_000
+# Rows are put in an order by so many features, each in so many parts.
+LOOKED_AT, LOOKED_AT_IN = 3, 16
+
+
+class LargeTreesScorer:
+    """The sums of trees, by scikit-learn, for rows in float32 without gaps.
+
+    All rows pass one tree before the next, which stays in the cache meanwhile; and rows that are
+    alike in the features that trees ask for most follow each other, so that they take the same
+    turns. For trees of a hundred leaves and more this takes a third of the time, and gives the same
+    sums.
+    """
+
+    def __init__(self, trees: Trees, n_features: int):
+        self._trees = list(trees.for_sklearn(n_features))
+        often = np.bincount(trees.feature, minlength=n_features).argsort(kind="stable")[::-1]
+        parts = np.arange(1, LOOKED_AT_IN) / LOOKED_AT_IN
+        self._cuts = {
+            int(feature): np.quantile(trees.threshold[trees.feature == feature], parts)
+            for feature in often[:LOOKED_AT]
+            if feature in trees.feature
+        }
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """The sum over all trees `[n]`."""
+        place = np.zeros(len(X), np.int16)
+        for feature, cuts in self._cuts.items():
+            place = place * LOOKED_AT_IN + np.searchsorted(cuts, X[:, feature]).astype(np.int16)
+        order = place.argsort(kind="stable")
+        rows, total = X[order], np.zeros(len(X))
+        for tree in self._trees:
+            total += tree.predict(rows)[:, 0]
+        total[order] = total.copy()
+        return total
 
 
 class Forest(TreeLearner):
@@ -45,19 +79,17 @@ class Forest(TreeLearner):
         y = true_labels(sample)
         rows = self.preprocessor.transform(X)
         fewer = 1 if len(y) < LONG else 2 if len(y) < VERY_LONG else 4
-        n_trees = -(-self.n_trees // fewer)
+        n_trees, n_columns = -(-self.n_trees // fewer), rows.shape[1]
+        looked_at = np.sqrt(n_columns) if self.share is None else self.share * n_columns
         forest = ExtraTreesRegressor(
             n_estimators=n_trees,
             min_samples_leaf=max(smallest_leaf(person, len(y)), len(y) // MOST_LEAVES),
-            max_features=max(1, round(self._looked_at(rows.shape[1]))),
+            max_features=max(1, round(looked_at)),
             random_state=self.seed % 2**32,
             n_jobs=self.threads,
         ).fit(rows, y, sample_weight=weight)
         trees = [tree.tree_ for tree in forest.estimators_]
         self._set(Trees.from_sklearn(trees, [tree.value.ravel() / n_trees for tree in trees]))
-
-    def _looked_at(self, n_columns: int) -> float:
-        return np.sqrt(n_columns) if self.share is None else self.share * n_columns
 
     @property
     def _n_inputs(self) -> int:

@@ -3,8 +3,8 @@
 The layout is LightGBM's. A tree with L leaves has L - 1 splits; a row goes left where its feature
 is at most the threshold; a child from 0 on is a split of the same tree, a negative one c is the
 leaf -c - 1. Trees follow each other in the arrays. Scoring is left to LightGBM or scikit-learn
-(small trees: `dcem.learners.small_trees`), which get what is made from arrays that were checked
-before: nothing of a foreign file reaches them.
+(small trees: `dcem.learners.boost`), which get what is made from arrays that were checked before:
+nothing of a foreign file reaches them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,17 @@ KINDS = {
     "right": np.int32,
     "value": np.float64,
 }
-# Rows are put in an order by so many features, each in so many parts.
-LOOKED_AT, LOOKED_AT_IN = 3, 16
+# What LightGBM calls them in its text format.
+WORDS = {
+    "leaves": "num_leaves",
+    "feature": "split_feature",
+    "threshold": "threshold",
+    "decision": "decision_type",
+    "left": "left_child",
+    "right": "right_child",
+    "value": "leaf_value",
+}
+SPLITS = ("feature", "threshold", "decision", "left", "right")  # one number for each split
 # Which way a missing value goes. LightGBM's codes: 2 left by default, 8 NaN counts as missing.
 DECISIONS = (0, 2, 8, 10)
 
@@ -65,10 +74,7 @@ class Trees:
         splits = int(self.leaves.sum(dtype=np.int64)) - len(self.leaves)
         if (self.leaves < 1).any() or len(self.value) != splits + len(self.leaves):
             raise ValueError("the leaves of the trees do not add up")
-        if {len(a) for a in (self.feature, self.threshold, self.decision)} | {
-            len(self.left),
-            len(self.right),
-        } != {splits}:
+        if {len(getattr(self, name)) for name in SPLITS} != {splits}:
             raise ValueError("the splits of the trees do not add up")
         if splits and not 0 <= self.feature.min() <= self.feature.max() < n_features:
             raise ValueError("a tree asks for a feature that does not exist")
@@ -111,16 +117,11 @@ class Trees:
         ):
             own = slice(first, first + n_leaves - 1)
             lines += [f"Tree={number}", f"num_leaves={n_leaves}", "num_cat=0"]
-            if n_leaves > 1:
-                lines += [
-                    _line("split_feature", self.feature[own]),
-                    _line("threshold", self.threshold[own]),
-                    _line("decision_type", self.decision[own]),
-                    _line("left_child", self.left[own]),
-                    _line("right_child", self.right[own]),
-                ]
-            values = self.value[leaf : leaf + n_leaves]
-            lines += [_line("leaf_value", values), "shrinkage=1", "", ""]
+            written = {name: getattr(self, name)[own] for name in SPLITS if n_leaves > 1}
+            written["value"] = self.value[leaf : leaf + n_leaves]
+            for name, values in written.items():
+                lines.append(f"{WORDS[name]}={' '.join(map(repr, values.tolist()))}")
+            lines += ["shrinkage=1", "", ""]
             leaf += n_leaves
         return "\n".join([*lines, "end of trees", ""])
 
@@ -144,21 +145,12 @@ class Trees:
     def from_text(cls, text: str) -> Trees:
         """From what LightGBM writes of a model without categories."""
         found: dict[str, list[np.ndarray]] = {name: [] for name in KINDS}
-        words = {
-            "num_leaves": "leaves",
-            "split_feature": "feature",
-            "threshold": "threshold",
-            "decision_type": "decision",
-            "left_child": "left",
-            "right_child": "right",
-            "leaf_value": "value",
-        }
+        names = {word: name for name, word in WORDS.items()}
         for line in text.partition("end of trees")[0].splitlines():
             key, _, values = line.partition("=")
-            if key in words and values:
-                name = words[key]
-                found[name].append(np.array(values.split(), dtype=np.float64).astype(KINDS[name]))
-        return cls(**{name: _joined(name, parts) for name, parts in found.items()})
+            if key in names and values:
+                found[names[key]].append(np.array(values.split(), dtype=np.float64))
+        return cls._joined(found)
 
     @classmethod
     def from_sklearn(cls, trees: Sequence[Any], values: Sequence[np.ndarray]) -> Trees:
@@ -178,7 +170,16 @@ class Trees:
                 "value": value[~inner],
             }.items():
                 found[name].append(part)
-        return cls(**{name: _joined(name, parts) for name, parts in found.items()})
+        return cls._joined(found)
+
+    @classmethod
+    def _joined(cls, found: Mapping[str, Sequence[np.ndarray]]) -> Trees:
+        return cls(
+            **{
+                name: np.concatenate([*parts, np.zeros(0)]).astype(KINDS[name])
+                for name, parts in found.items()
+            }
+        )
 
     def for_sklearn(self, n_features: int) -> Iterator[Any]:
         """The inverse: scikit-learn's trees, splits first and then leaves."""
@@ -215,38 +216,6 @@ class Scorer:
         if len(X) == 0:
             return np.zeros(0)
         return np.asarray(self._booster.predict(X, raw_score=True, num_threads=1))
-
-
-class LargeTreesScorer:
-    """The same by scikit-learn, for rows in float32 without gaps.
-
-    All rows pass one tree before the next, which stays in the cache meanwhile; and rows that are
-    alike in the features that trees ask for most follow each other, so that they take the same
-    turns. For trees of a hundred leaves and more this takes a third of the time, and gives the same
-    sums.
-    """
-
-    def __init__(self, trees: Trees, n_features: int):
-        self._trees = list(trees.for_sklearn(n_features))
-        often = np.bincount(trees.feature, minlength=n_features).argsort(kind="stable")[::-1]
-        parts = np.arange(1, LOOKED_AT_IN) / LOOKED_AT_IN
-        self._cuts = {
-            int(feature): np.quantile(trees.threshold[trees.feature == feature], parts)
-            for feature in often[:LOOKED_AT]
-            if feature in trees.feature
-        }
-
-    def __call__(self, X: np.ndarray) -> np.ndarray:
-        """The sum over all trees `[n]`."""
-        place = np.zeros(len(X), np.int16)
-        for feature, cuts in self._cuts.items():
-            place = place * LOOKED_AT_IN + np.searchsorted(cuts, X[:, feature]).astype(np.int16)
-        order = place.argsort(kind="stable")
-        rows, total = X[order], np.zeros(len(X))
-        for tree in self._trees:
-            total += tree.predict(rows)[:, 0]
-        total[order] = total.copy()
-        return total
 
 
 class TreeLearner(LearnerBase):
@@ -286,11 +255,3 @@ class TreeLearner(LearnerBase):
         made.preprocessor = Preprocessor.from_arrays(arrays, n_features)
         made._set(Trees.from_arrays(arrays, made._n_inputs))
         return made
-
-
-def _joined(name: str, parts: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate([*parts, np.zeros(0)]).astype(KINDS[name])
-
-
-def _line(name: str, values: np.ndarray) -> str:
-    return f"{name}={' '.join(map(repr, values.tolist()))}"

@@ -103,7 +103,7 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
         return 0.0 if self.variant == "published" else 1.0
 
     def _train(self, data: FleetData) -> Trained:
-        self._check(data)
+        self._check_parameters(data)
         released = self.variant == "published" and self._targeted != 0 and data.n_groups == 2
         whole = CorrectedOutcome(
             Dragon(data.n_inputs, self.hidden, data.n_groups, self.reference, released)
@@ -131,7 +131,7 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
         ]
         return Trained(both, attributes)
 
-    def _check(self, data: FleetData) -> None:
+    def _check_parameters(self, data: FleetData) -> None:
         check_variant(self.variant)
         if self.network is not None or not self.hidden:
             raise ValueError(

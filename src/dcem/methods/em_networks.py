@@ -5,7 +5,7 @@ being tested) and `weight`. One iteration:
 
 1. *E-step*: the pseudo-label Q is the observed label of tested rows and the network's current
    prediction for the others. No gradient.
-2. *M-step*: some steps of Adam on the loss of `dcem.methods.mstep`.
+2. *M-step*: some steps of Adam on the loss below.
 3. *Look*: the watched loss on validation rows decides, network by network, whether to go on.
 
 Two losses can be watched, both free of truth. `watch="self"`, the published one, is the M-step loss
@@ -16,6 +16,22 @@ validation rows, where the label is known: it sees overfitting, which the other 
 Where tests err at stated rates, a column `evidence` says by how much each result changes the
 log-odds of the truth: the pseudo-label of a tested row is the network's prediction given its
 result (Bayes' rule), and the watched loss of tested rows is -log P(result).
+
+*The loss of the M-step*, in log space, with its gradient in closed form. For a row with log-odds z
+of the outcome network, f = sigmoid(z), testing probability t, observed label y and pseudo-label Q,
+it is
+
+    -[Q log f + (1 - Q) log(1 - f)]  +  lambda Q * -[y log(f t) + (1 - y) log(1 - f t)]
+
+The second term is the *causal regularisation*: an untested person (y counts as 0) who was likely to
+be tested and is predicted positive contradicts the record, and is pushed down. Nothing here
+exponentiates a large number or takes the logarithm of a small one:
+
+    log f = -softplus(-z)    log(1 - f) = -softplus(z)
+    log(1 - f t) = softplus(z + log(1 - t)) - softplus(z)
+
+and the derivative in z is  (f - Q) + lambda Q [y (f - 1) + (1 - y) (f - sigmoid(z + log(1 - t)))],
+finite for every z and t.
 """
 
 from __future__ import annotations
@@ -26,13 +42,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid, softplus
 
 from dcem.engine import Adam, Fleet, Patience, Rows, Trainer
 from dcem.engine.checkpoint import Saves, State, nested, part
 from dcem.engine.fit import Progress
 from dcem.engine.fleet import margin, weighted_mean
 from dcem.methods.em import History, alternate
-from dcem.methods.mstep import mstep_loss
 from dcem.methods.stage import result_rows
 
 LOSSES = ("train_loss", "validation_loss", "tested_validation_loss")
@@ -54,6 +70,67 @@ class EMSettings:
     watch: str = "self"
     keep: str = "last"  # or "best": the iterate with the lowest watched loss
     batch_size: int | None = None
+
+
+class _MStep(torch.autograd.Function):
+    """The loss of each row, `[M, N]`, and its derivative in z."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, z: Tensor, q: Tensor, y: Tensor, u: Tensor, strength: float | Tensor
+    ) -> Tensor:
+        log_untested = logsigmoid(-u)  # log(1 - t)
+        plus = softplus(z)
+        observed = y * (plus - z - logsigmoid(u)) + (1 - y) * (plus - softplus(z + log_untested))
+        ctx.save_for_backward(z, q, y, log_untested)
+        ctx.strength = strength
+        return plus - q * z + strength * q * observed
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
+        z, q, y, log_untested = ctx.saved_tensors
+        f = torch.sigmoid(z)
+        observed = f - torch.where(y > 0, 1.0, torch.sigmoid(z + log_untested))
+        return grads[0] * (f - q + ctx.strength * q * observed), None, None, None, None
+
+
+def mstep_rows(
+    z: Tensor,
+    q: Tensor,
+    y: Tensor,
+    u: Tensor,
+    *,
+    tested: Tensor | None = None,
+    strength: float | Tensor = 1.0,
+) -> Tensor:
+    """The loss of each row, `[M, N]`.
+
+    Parameters
+    ----------
+    z, u
+        Log-odds of the outcome and of being tested (temperature applied already).
+    q, y
+        Pseudo-label, and the observed label with 0 where nobody looked.
+    tested
+        Where given, the *hard-t* variant: the regularisation of tested rows only, with the
+        recorded decision in place of its probability (it cannot counterbalance anything).
+    strength
+        The weight lambda of the causal regularisation.
+    """
+    q, y, u = q.expand_as(z), y.expand_as(z), u.expand_as(z)
+    if tested is not None:
+        return softplus(z) - q * z + strength * q * tested * (softplus(z) - y * z)
+    rows: Tensor = _MStep.apply(z, q, y, u, strength)
+    return rows
+
+
+def mstep_loss(
+    logits: Tensor, q: Tensor, rows: Rows, *, hard_t: bool = False, strength: float | Tensor = 1.0
+) -> Tensor:
+    """The mean loss of each network, `[M]`; columns `y`, `u`, `tested`, `weight` of the rows."""
+    tested = rows["tested"] if hard_t else None
+    values = mstep_rows(margin(logits), q, rows["y"], rows["u"], tested=tested, strength=strength)
+    return weighted_mean(values, rows.get("weight"))
 
 
 def e_step(fleet: Fleet, rows: Rows, strength: float = 1.0) -> Tensor:
@@ -107,13 +184,69 @@ def run_em(
     alternate(steps, settings.max_iter, saves, done=done, progress=progress)
     if settings.keep == "best":
         steps.rule.restore(fleet.flat)
-    endings = steps.history.endings(steps.rule.best_step.tolist(), steps.rule.active.tolist())
     labels = e_step(fleet, train, settings.strength).cpu().numpy()
-    return [one | {"pseudo_labels_": label} for one, label in zip(endings, labels, strict=True)]
+    return [
+        one | {"pseudo_labels_": label} for one, label in zip(steps.endings(), labels, strict=True)
+    ]
 
 
-class _Networks:
-    """The steps; `fleet` is trained in place."""
+class FleetSteps:
+    """What the steps of EM share where fleets are fitted: all but the guess and the look."""
+
+    def __init__(
+        self,
+        trainers: dict[str, Trainer],
+        rule: Patience,
+        losses: tuple[str, ...],
+        *,
+        steps: int,
+        carry_weights: bool,
+        fresh_optimizer: bool = True,
+    ):
+        self.trainers, self.rule = trainers, rule
+        self.history = History(len(rule.active), losses)
+        self.initial = [trainer.fleet.flat.clone() for trainer in trainers.values()]
+        self.steps, self.carry_weights, self.fresh = steps, carry_weights, fresh_optimizer
+
+    def is_active(self) -> bool:
+        """Whether any network still improves."""
+        return bool(self.rule.active.any())
+
+    def m_step(self) -> None:
+        """Train one fleet after the other; networks that have stopped stay as they are."""
+        for trainer, first in zip(self.trainers.values(), self.initial, strict=True):
+            if not self.carry_weights:
+                active = self.rule.active.unsqueeze(1)
+                trainer.fleet.load(torch.where(active, first, trainer.fleet.flat))
+            if self.fresh:
+                trainer.optimizer.reset()
+            trainer.run(self.steps, stopping=self.rule)
+
+    def note(self, losses: dict[str, Tensor], watched: Tensor, flat: Tensor) -> None:
+        """Take losses `[M]` down, and let the watched ones decide on the parameters `flat`."""
+        active = self.rule.active.tolist()
+        self.rule.update(watched, flat)
+        self.history.note({name: values.tolist() for name, values in losses.items()}, active)
+
+    def endings(self) -> list[dict[str, Any]]:
+        """Fitted attributes of each network."""
+        return self.history.endings(self.rule.best_step.tolist(), self.rule.active.tolist())
+
+    def state(self) -> State:
+        """All that the next iteration builds on, for a checkpoint."""
+        trainers = {name: trainer.state() for name, trainer in self.trainers.items()}
+        return nested(**trainers, rule=self.rule.state()) | {"history": self.history.records}
+
+    def load(self, saved: State) -> None:
+        """Go on from a checkpoint."""
+        for name, trainer in self.trainers.items():
+            trainer.load_state(part(saved, name))
+        self.rule.load_state(part(saved, "rule"))
+        self.history.records[:] = saved["history"]
+
+
+class _Networks(FleetSteps):
+    """DCEM's; `fleet` is trained in place."""
 
     def __init__(
         self,
@@ -126,7 +259,6 @@ class _Networks:
     ):
         self.fleet, self.validation, self.settings = fleet, validation, settings
         self.teacher = first_q.clone()  # the networks of the E-step
-        self.initial = fleet.clone()
         self.full_batch = settings.batch_size is None or settings.batch_size >= len(train)
         if self.full_batch:
             train = train.plus(q=e_step(self.teacher, train, settings.strength))
@@ -139,8 +271,14 @@ class _Networks:
             batch_size=settings.batch_size,
             seeds=seeds,
         )
-        self.rule = Patience(fleet.flat, settings.patience, min_delta=0.0)
-        self.history = History(len(fleet), LOSSES)
+        super().__init__(
+            {"trainer": self.trainer},
+            Patience(fleet.flat, settings.patience, min_delta=0.0),
+            LOSSES,
+            steps=settings.steps,
+            carry_weights=settings.carry_weights,
+            fresh_optimizer=settings.fresh_optimizer,
+        )
 
     def _objective(self, flat: Tensor, rows: Rows) -> Tensor:
         architecture, settings = self.fleet.architecture, self.settings
@@ -152,9 +290,6 @@ class _Networks:
         logits = architecture.logits(flat, rows.X)
         return mstep_loss(logits, q, rows, hard_t=settings.hard_t, strength=settings.strength)
 
-    def is_active(self) -> bool:
-        return bool(self.rule.active.any())
-
     def e_step(self, iteration: int) -> None:
         if iteration == 0:  # the first guess is `first_q`'s
             return
@@ -162,37 +297,17 @@ class _Networks:
         if self.full_batch:
             self.train["q"].copy_(e_step(self.teacher, self.train, self.settings.strength))
 
-    def m_step(self) -> None:
-        active, flat = self.rule.active, self.fleet.flat
-        if not self.settings.carry_weights:
-            self.fleet.load(torch.where(active.unsqueeze(1), self.initial.flat, flat))
-        if self.settings.fresh_optimizer:
-            self.trainer.optimizer.reset()
-        self.trainer.run(self.settings.steps, stopping=self.rule)
-
     def look(self) -> None:
-        active = self.rule.active.tolist()
         losses = {
             "train_loss": self.trainer.losses,
-            **_look(self.fleet, self.validation, self.settings),
+            **_watched_losses(self.fleet, self.validation, self.settings),
         }
         tested = self.settings.watch == "tested"
         watched = losses["tested_validation_loss" if tested else "validation_loss"]
-        self.rule.update(watched, self.fleet.flat)
-        self.history.note({name: values.tolist() for name, values in losses.items()}, active)
-
-    def state(self) -> State:
-        return nested(trainer=self.trainer.state(), rule=self.rule.state()) | {
-            "history": self.history.records
-        }
-
-    def load(self, saved: State) -> None:
-        self.trainer.load_state(part(saved, "trainer"))
-        self.rule.load_state(part(saved, "rule"))
-        self.history.records[:] = saved["history"]
+        self.note(losses, watched, self.fleet.flat)
 
 
-def _look(fleet: Fleet, rows: Rows, settings: EMSettings) -> dict[str, Tensor]:
+def _watched_losses(fleet: Fleet, rows: Rows, settings: EMSettings) -> dict[str, Tensor]:
     """Both watched losses. They use the soft testing probability, whichever loss is trained."""
     logits = fleet.logits(rows.X)
     q = _labels(torch.sigmoid(margin(logits)), rows, settings.strength)

@@ -126,18 +126,6 @@ class Prepared:
         """Groups, empty ones included."""
         return self.problem.n_groups
 
-    @property
-    def training(self) -> SelectiveLabels:
-        """The rows to learn from, as a problem of their own."""
-        return self.problem.subset(self.rows)
-
-    @property
-    def validation(self) -> SelectiveLabels | None:
-        """The rows to watch, as a problem of their own."""
-        if self.watched is None or self.watched_rows is None:
-            return self.watched
-        return self.watched.subset(self.watched_rows)
-
     @cached_property
     def standard(self) -> Table:
         """The rows to learn from, as the preprocessor has them."""
@@ -229,23 +217,18 @@ def require_no_record(name: str) -> None:
 
 def _learnt_from(estimator: Any, problem: SelectiveLabels) -> str:
     """What is said of a test that errs and of known rates; nothing where none are stated."""
-    known = ""
+    said, test = [], problem.imperfect_test
+    if test is not None and estimator.corrects_tests:
+        said.append(f"The truth behind a test that errs: {test.words}. {ASSUMPTION}")
+    elif test is not None:
+        said.append(f"The results of a test that errs, as they are: {test.words}.")
+        checks.notice(
+            f"{estimator.name!r} learns the results of the test as they are, not the truth behind "
+            "them: it knows no test that errs. `ensemble`, `dcem` and `tested-only` do."
+        )
     if problem.known_prevalence:
-        known = f"Moved to a known {known_words(problem.known_prevalence)}. {KNOWN}"
-    return " ".join(filter(None, [_behind_results(estimator, problem), known]))
-
-
-def _behind_results(estimator: Any, problem: SelectiveLabels) -> str:
-    test = problem.imperfect_test
-    if test is None:
-        return ""
-    if estimator.corrects_tests:
-        return f"The truth behind a test that errs: {test.words}. {ASSUMPTION}"
-    checks.notice(
-        f"{estimator.name!r} learns the results of the test as they are, not the truth behind "
-        "them: it knows no test that errs. `ensemble`, `dcem` and `tested-only` do."
-    )
-    return f"The results of a test that errs, as they are: {test.words}."
+        said.append(f"Moved to a known {known_words(problem.known_prevalence)}. {KNOWN}")
+    return " ".join(said)
 
 
 def _aligned(validation: SelectiveLabels, problem: SelectiveLabels) -> SelectiveLabels:

@@ -15,7 +15,6 @@ column of z, and not of x, that drives testing and has nothing to do with the ou
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -118,8 +117,8 @@ class HeckmanClassifier(SelectiveClassifier):
             _estimate(Z, outcome, table, weight, self.penalty, self.estimation)
             for _, weight in by_lot(table.weight.astype(float), table.person, data.seeds)
         ]
-        self.coefficients_ = np.stack([one.outcome[:features] for one in found])
-        self.correlation_, self.p_value_ = found[0].correlation, found[0].p_value
+        self.coefficients_ = np.stack([one[:features] for one, *_ in found])
+        _, self.correlation_, self.p_value_ = found[0]
         self.strength_ = float("nan")
         if outcome.all():
             self._say("the shape of the normal distribution alone: no excluded variable was named")
@@ -198,16 +197,6 @@ def _deciders(data: Prepared) -> np.ndarray:
     return (code[:, None] == np.array(often[1:], np.int64)).astype(float)
 
 
-@dataclass(frozen=True)
-class Selection:
-    """What was found of both equations."""
-
-    outcome: np.ndarray  # [1 + d] coefficients, 0 for what is excluded
-    testing: np.ndarray  # [1 + d]
-    correlation: float
-    p_value: float
-
-
 def _estimate(
     Z: np.ndarray,
     outcome: np.ndarray,
@@ -215,9 +204,11 @@ def _estimate(
     weight: np.ndarray,
     penalty: float,
     estimation: str,
-) -> Selection:
-    """Both equations, from rows with a leading 1 `[n, 1 + d]`; `outcome` says which columns the
-    outcome equation has."""
+) -> tuple[np.ndarray, float, float]:
+    """Coefficients of the outcome `[1 + d]`, 0 for what is excluded; correlation and p-value.
+
+    From rows with a leading 1 `[n, 1 + d]`; `outcome` says which columns its equation has.
+    """
     seen = table.tested > 0
     rates = table.rates_of(seen)
     testing, _ = _probit(Z, table.tested, weight, penalty)
@@ -228,7 +219,7 @@ def _estimate(
         mills = np.exp(-(k**2) / 2 - log_ndtr(k)) / np.sqrt(2 * np.pi)
         found, _ = _probit(np.column_stack([X, mills]), y, weight[seen], penalty, rates)
         whole[outcome] = found[:-1]
-        return Selection(whole, testing, float(np.clip(found[-1], -1, 1)), float("nan"))
+        return whole, float(np.clip(found[-1], -1, 1)), float("nan")
     first, _ = _probit(X, y, weight[seen], penalty * len(Z) / max(seen.sum(), 1), rates)
     start = np.concatenate([first, testing, [0.0]])
     share = weight / weight.sum()
@@ -245,12 +236,7 @@ def _estimate(
     best = minimize(penalised, start, jac=True, method="L-BFGS-B", options=options)
     gained = 2 * len(Z) * (penalised(start)[0] - best.fun)
     whole[outcome] = best.x[: len(first)]
-    return Selection(
-        whole,
-        best.x[len(first) : -1],
-        float(np.tanh(best.x[-1])),
-        float(chi2.sf(max(gained, 0.0), 1)),
-    )
+    return whole, float(np.tanh(best.x[-1])), float(chi2.sf(max(gained, 0.0), 1))
 
 
 def likelihood(

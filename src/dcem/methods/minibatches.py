@@ -166,7 +166,7 @@ def _half_tested(
 def mstep_slope(
     z: np.ndarray, q: np.ndarray, y: np.ndarray, log_untested: np.ndarray
 ) -> np.ndarray:
-    """Derivative in the log-odds of the M-step loss of each row; see `dcem.methods.mstep`."""
+    """Derivative in the log-odds of the M-step loss of each row; see `dcem.methods.em_networks`."""
     f = expit(z)
     return np.asarray(f - q + q * (f - np.where(y > 0, 1, expit(z + log_untested))))
 

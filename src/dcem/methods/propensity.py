@@ -39,17 +39,16 @@ def fit_propensity(
     validation: Rows | None,
     settings: PropensitySettings,
     *,
-    target: str = "tested",
     n_groups: int,
     seeds: list[int],
     batch_size: int | None = None,
 ) -> Fleet:
-    """A network for P(tested | x, a) for each seed, on rows with columns `group` and `target`."""
+    """A network for P(tested | x, a) for each seed, on rows with columns `group` and `tested`."""
 
     minibatches = batch_size is not None and batch_size < len(part)
 
     def rows(part: Rows) -> Rows:
-        columns = {"target": part[target], "weight": part["weight"]}
+        columns = {"target": part["tested"], "weight": part["weight"]}
         if minibatches:  # a long table is not copied with its interactions
             return Rows(part.X, columns | {"group": part["group"]}, part.lengths)
         return Rows(with_group(part.X, part["group"], n_groups), columns)
@@ -220,11 +219,8 @@ def by_group(fleet: Fleet, X: np.ndarray, n_groups: int) -> np.ndarray:
     """P(tested) of rows `[n, d]` if they belonged to each of the groups, `[n, G]`."""
     out = np.empty((len(X), n_groups))
     rows = torch.from_numpy(X)
+    assert isinstance(fleet.architecture, MLP)
     for code in range(n_groups):
-        network, inputs = fleet, rows
-        if isinstance(fleet.architecture, MLP):
-            network = Fleet(*for_group(fleet.architecture, fleet.flat, code, n_groups))
-        else:
-            inputs = with_group(rows, torch.full((len(X),), code), n_groups)
-        out[:, code] = network.predict(inputs).mean(0).double().numpy()
+        own = Fleet(*for_group(fleet.architecture, fleet.flat, code, n_groups))
+        out[:, code] = own.predict(rows).mean(0).double().numpy()
     return out

@@ -96,7 +96,7 @@ class RejectInferenceClassifier(SelectiveClassifier):
                 f"{self.name} takes the learners {', '.join(LEARNERS)}, or a scikit-learn "
                 f"classifier; got {self.learner!r}."
             )
-        self._check()
+        self._check_parameters()
         train, watched = data.tables(raw=True)
         held = None
         if watched is not None and (seen := watched.tested > 0).any():
@@ -110,7 +110,7 @@ class RejectInferenceClassifier(SelectiveClassifier):
                 first = people.learn(inferred)
             self.models_.append(first)
 
-    def _check(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that cannot be meant."""
 
 
@@ -179,7 +179,7 @@ class ParcellingClassifier(RejectInferenceClassifier):
     name: ClassVar[str] = "parcelling"
     in_short: ClassVar[str] = "labels the untested by score bands, some more positive"
 
-    def _check(self) -> None:
+    def _check_parameters(self) -> None:
         if self.bands < 1 or not self.factor > 0:
             raise checks.InputError(
                 f"parcelling needs at least one band and a factor above 0; got bands={self.bands}, "
@@ -286,7 +286,7 @@ class BiasAwareSelfLearningClassifier(RejectInferenceClassifier):
     name: ClassVar[str] = "bias-aware-self-learning"
     in_short: ClassVar[str] = "labels the untested of which a model is sure, in rounds"
 
-    def _check(self) -> None:
+    def _check_parameters(self) -> None:
         low, high = self.filtered
         shares = {"sampled": self.sampled, "labelled": self.labelled}
         if not 0 <= low < high <= 1 or not all(0 < one <= 1 for one in shares.values()):

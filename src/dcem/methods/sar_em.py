@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from dcem.engine import MLP, Adam, Fleet, Patience, Rows, Trainer, supervised
-from dcem.engine.checkpoint import State, nested, part
 from dcem.engine.fleet import cross_entropy_rows, weighted_mean
-from dcem.methods.em import History, alternate
+from dcem.methods.em import alternate
+from dcem.methods.em_networks import FleetSteps
 from dcem.methods.fleets import FleetData, Trained, saves_of
 from dcem.methods.network import NetworkClassifier, check_variant
 from dcem.methods.registry import RELEASED, SLOW, renamed
@@ -130,15 +130,15 @@ class SarEMClassifier(NetworkClassifier):
             **steps.options,
         ).run(self.steps)
         steps.q.copy_(y + (1 - y) * classifier.predict(rows.X))
-        steps.trainers[0].run(self.steps)
+        steps.trainers["finder"].run(self.steps)
 
 
-class _Networks:
+class _Networks(FleetSteps):
     """The steps of EM for both networks of every problem: who is positive, and who gets found."""
 
     def __init__(self, method: SarEMClassifier, data: FleetData):
         assert data.validation is not None
-        self.method, self.published = method, method.variant == "published"
+        self.published = method.variant == "published"
         self.train, self.validation = _Split(data.train, data), _Split(data.validation, data)
         self.classifier = data.fleet(method._architecture(data.n_inputs))
         self.finder = data.fleet(MLP(self.train.with_group.shape[-1], method.hidden))
@@ -146,65 +146,45 @@ class _Networks:
         self.q = self.train.e_step(self.classifier, self.finder)
         weight, y = self.train.rows["weight"], self.train.rows["y"]
         self.options: dict[str, Any] = {"batch_size": data.batch_size, "seeds": data.seeds}
-        self.trainers = [
-            Trainer(
+        trainers = {
+            "finder": Trainer(
                 self.finder,
                 Rows(self.train.with_group, {"y": y, "q": self.q, "weight": weight}),
                 supervised(self.finder.architecture, propensity_loss),
                 Adam(method.propensity_learning_rate, weight_decay=method.weight_decay),
                 **self.options,
             ),
-            Trainer(
+            "classifier": Trainer(
                 self.classifier,
                 Rows(self.train.rows.X, {"q": self.q, "weight": weight}),
                 supervised(self.classifier.architecture, classifier_loss),
                 Adam(method.learning_rate, weight_decay=method.weight_decay),
                 **self.options,
             ),
-        ]
-        self.untrained = [trainer.fleet.clone() for trainer in self.trainers]
+        }
         # as published, either loss may improve; else their sum
         watched: dict[str, Any] = {"min_delta": 0.0, "n_losses": 2} if self.published else {}
-        self.rule = Patience(self._both(), method.patience, **watched)
-        self.history = History(len(data.seeds), LOSSES)
+        super().__init__(
+            trainers,
+            Patience(self._both(), method.patience, **watched),
+            LOSSES,
+            steps=method.steps,
+            carry_weights=method.carry_weights,
+        )
 
     def _both(self) -> Tensor:
         """The parameters of both networks, `[M, P + P']`."""
         return torch.cat([self.classifier.flat, self.finder.flat], dim=1)
 
-    def is_active(self) -> bool:
-        return bool(self.rule.active.any())
-
     def e_step(self, iteration: int) -> None:
         self.q.copy_(self.train.e_step(self.classifier, self.finder))
 
-    def m_step(self) -> None:
-        for trainer, first in zip(self.trainers, self.untrained, strict=True):
-            if not self.method.carry_weights:
-                now, active = trainer.fleet.flat, self.rule.active.unsqueeze(1)
-                trainer.fleet.load(torch.where(active, first.flat, now))
-            trainer.optimizer.reset()
-            trainer.run(self.method.steps, stopping=self.rule)
-
     def look(self) -> None:
-        active = self.rule.active.tolist()
         losses = self.validation.losses(  # [2, M]
             self.classifier, self.finder, truth=self.published
         )
-        self.rule.update(losses if self.published else losses.sum(0), self._both())
-        self.history.note(dict(zip(LOSSES, losses.tolist(), strict=True)), active)
-
-    def state(self) -> State:
-        finder, classifier = (trainer.state() for trainer in self.trainers)
-        return nested(finder=finder, classifier=classifier, rule=self.rule.state()) | {
-            "history": self.history.records
-        }
-
-    def load(self, saved: State) -> None:
-        for trainer, name in zip(self.trainers, ("finder", "classifier"), strict=True):
-            trainer.load_state(part(saved, name))
-        self.rule.load_state(part(saved, "rule"))
-        self.history.records[:] = saved["history"]
+        watched = losses if self.published else losses.sum(0)
+        self.note(dict(zip(LOSSES, losses, strict=True)), watched, self._both())
 
     def result(self) -> Trained:
         """The last iterate of the published variant, the best of the corrected one."""
@@ -216,7 +196,6 @@ class _Networks:
             finder.load(both[:, classifier.flat.shape[1] :])
         labels = self.train.e_step(classifier, finder).cpu().numpy()
         probability = finder.predict(self.train.with_group).cpu().numpy()
-        endings = self.history.endings(self.rule.best_step.tolist(), self.rule.active.tolist())
         attributes = [
             one
             | {
@@ -224,7 +203,7 @@ class _Networks:
                 "propensity_": probability[m],
                 "propensity_model_": finder[m : m + 1],
             }
-            for m, one in enumerate(endings)
+            for m, one in enumerate(self.endings())
         ]
         return Trained(classifier, attributes)
 

@@ -14,7 +14,7 @@ from torch.nn.functional import softplus
 from dcem.engine import Adam, Fleet, Rows, train
 from dcem.engine.fit import Objective
 from dcem.engine.fleet import cross_entropy_rows, margin, weighted_mean
-from dcem.methods.fleets import FleetData, Trained, select
+from dcem.methods.fleets import FleetData, select
 
 if TYPE_CHECKING:
     from dcem.methods.supervised import Lesson, SupervisedNetwork
@@ -45,23 +45,6 @@ def train_stage(
         seeds=data.seeds,
         progress=data.progress,
     )
-
-
-def train_supervised(method: SupervisedNetwork, data: FleetData) -> Trained:
-    """A method that is one such stage: its rows, its loss, one network per seed."""
-    rows = method._rows(data.train, data)
-    architecture = method._architecture(int(rows.X.shape[-1]))
-    fleet = data.fleet(architecture)
-    watched = data.validation if method.uses_validation else None
-    kept = train_stage(
-        method,
-        data,
-        fleet,
-        method._objective(architecture, data),
-        rows,
-        None if watched is None else method._rows(watched, data),
-    )
-    return Trained(fleet, [{"n_iter_": steps} for steps in kept])
 
 
 def rows_of(part: Rows, lesson: Lesson) -> Rows:

@@ -97,9 +97,16 @@ class SupervisedNetwork(NetworkClassifier):
         return supervised(architecture, self._loss)
 
     def _train(self, data: FleetData) -> Trained:
-        from dcem.methods.stage import train_supervised
+        from dcem.methods.fleets import Trained
+        from dcem.methods.stage import train_stage
 
-        return train_supervised(self, data)
+        rows = self._rows(data.train, data)
+        architecture = self._architecture(int(rows.X.shape[-1]))
+        fleet, objective = data.fleet(architecture), self._objective(architecture, data)
+        held = data.validation if self.uses_validation else None
+        watched = None if held is None else self._rows(held, data)
+        kept = train_stage(self, data, fleet, objective, rows, watched)
+        return Trained(fleet, [{"n_iter_": steps} for steps in kept])
 
 
 class LearnerClassifier(SupervisedNetwork):

@@ -131,11 +131,15 @@ def hold_out(problem: SelectiveLabels, fraction: float, seed: int) -> tuple[np.n
     stratum = np.where(problem.tested, 1 + np.nan_to_num(problem.y_obs), 0).astype(np.int64)
     if problem.time is not None:
         held = latest(problem, fraction)
-    elif problem.id is not None:
-        person = np.unique(problem.id, return_inverse=True)[1]
-        held = _draw(best_rows(stratum, person), fraction, rng)[person]
     else:
-        held = _draw(stratum, fraction, rng)
+        identifier = everything if problem.id is None else problem.id
+        person = np.unique(identifier, return_inverse=True)[1]
+        of_person = best_rows(stratum, person)
+        people = np.zeros(len(of_person), dtype=bool)
+        for level in np.unique(of_person):
+            drawn = rng.permutation(np.flatnonzero(of_person == level))
+            people[drawn[: round(fraction * len(drawn))]] = True
+        held = people[person]
     for part in (held, ~held):
         if len(np.unique(stratum[part & problem.tested])) < 2:
             notice(
@@ -145,12 +149,3 @@ def hold_out(problem: SelectiveLabels, fraction: float, seed: int) -> tuple[np.n
             )
             return everything, everything
     return everything[~held], everything[held]
-
-
-def _draw(stratum: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:
-    """A boolean mask with about `fraction` of each stratum."""
-    held = np.zeros(len(stratum), dtype=bool)
-    for level in np.unique(stratum):
-        members = rng.permutation(np.flatnonzero(stratum == level))
-        held[members[: round(fraction * len(members))]] = True
-    return held

@@ -90,18 +90,18 @@ class InversePropensityClassifier(LearnerClassifier):
     def _train(self, data: FleetData) -> Trained:
         from dcem.methods.weighting_networks import train_ipw
 
-        self._check()
+        self._check_parameters()
         return train_ipw(self, data, super()._train)
 
     def _fit(self, data: Prepared) -> None:
-        self._check()
+        self._check_parameters()
         if self.variant == "published":
             raise ValueError("The published ipw is a network: leave learner alone.")
         self.propensity_, watched, self.propensity_model_ = propensities(self, data)
         more = [None if e is None else {"e": e} for e in (self.propensity_, watched)]
         self.models_ = fit_members(self, data, *more)
 
-    def _check(self) -> None:
+    def _check_parameters(self) -> None:
         check_variant(self.variant)
         _check_clip(self.clip)
         if self.variant == "published" and self.clip != InversePropensityClassifier.clip:

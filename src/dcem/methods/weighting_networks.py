@@ -15,7 +15,8 @@ from dcem.engine.fleet import margin, weighted_mean
 from dcem.methods.dcem import SCHEDULES
 from dcem.methods.fleets import FleetData, Trained, select
 from dcem.methods.propensity import fit_propensity, log_odds
-from dcem.methods.stage import factored_cross_entropy, train_stage
+from dcem.methods.stage import factored_cross_entropy, rows_of, train_stage
+from dcem.methods.supervised import Lesson
 from dcem.methods.weighting import halves
 
 if TYPE_CHECKING:
@@ -114,14 +115,13 @@ def _nuisances(
     )
     architecture = method._architecture(both.n_inputs)
     outcome = both.fleet(architecture)
-    train_stage(
-        method,
-        both,
-        outcome,
-        supervised(architecture, factored_cross_entropy),
-        _tested(own),
-        None if both.validation is None else _tested(both.validation),
+    learnt, watched = (
+        None if part is None else rows_of(part, Lesson(part["y"], keep=part["tested"]))
+        for part in (own, both.validation)
     )
+    assert learnt is not None
+    loss = supervised(architecture, factored_cross_entropy)
+    train_stage(method, both, outcome, loss, learnt, watched)
     parts = [part for part in (both.train, both.validation) if part is not None]
     e = [
         _as_designed(part, torch.sigmoid(log_odds(propensity, part, both.n_groups)))
@@ -133,13 +133,6 @@ def _nuisances(
 def squared_error(logits: Tensor, rows: Rows) -> Tensor:
     """Mean squared distance `[M]` of the probability of class 1 from column `outcome`."""
     return weighted_mean((torch.sigmoid(margin(logits)) - rows["outcome"]) ** 2, rows["weight"])
-
-
-def _tested(part: Rows) -> Rows:
-    kept = select(part, part["tested"])
-    told = kept.get("evidence")
-    columns = {"target": kept["y"], "weight": kept["weight"]}
-    return Rows(kept.X, columns if told is None else columns | {"evidence": told})
 
 
 def _by_halves(data: FleetData) -> tuple[FleetData, Tensor, Tensor]:

@@ -89,7 +89,7 @@ def model_card(estimator: SelectiveClassifier, counts: pd.DataFrame) -> str:
         "|---|---:|---:|---:|",
     ]
     lines += [
-        "| " + " | ".join([str(group), *map(_count, row)]) + " |"
+        "| " + " | ".join([str(group), *map(_count_or_withheld, row)]) + " |"
         for group, row in zip(counts.index, counts.to_numpy(dtype=float), strict=True)
     ]
     lines += [
@@ -134,5 +134,5 @@ def as_text(value: object) -> str:
     return named if named else " ".join(repr(value).split())
 
 
-def _count(value: float) -> str:
+def _count_or_withheld(value: float) -> str:
     return "withheld" if np.isnan(value) else f"{int(value):,}"

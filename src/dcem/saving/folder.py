@@ -164,7 +164,7 @@ def load_model(
         `MyClassifier.load(folder)`.
     """
     folder = Path(folder)
-    description, arrays = _read(folder)
+    description, arrays = _read_model(folder)
     try:
         node = description["model"]
         cls = class_of(node, expected)
@@ -205,13 +205,13 @@ def _try(estimator: Any) -> None:
 
 def read_table_description(folder: str | Path) -> dict[str, Any] | None:
     """What `save` was told of the raw table, or None; checked for damage as the rest is."""
-    described = _read(Path(folder))[0].get("table")
+    described = _read_model(Path(folder))[0].get("table")
     return dict(described) if isinstance(described, dict) else None
 
 
 def read_table_arrays(folder: str | Path) -> dict[str, np.ndarray]:
     """The arrays that go with the description of the raw table."""
-    arrays = _read(Path(folder))[1]
+    arrays = _read_model(Path(folder))[1]
     return {
         name.removeprefix(TABLE): np.array(array)
         for name, array in arrays.items()
@@ -238,7 +238,7 @@ def _is_model(folder: Path) -> bool:
 # -- what is read -----------------------------------------------------------------------------
 
 
-def _read(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _read_model(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The description and the arrays of one and the same model, hashes compared."""
     for attempt in range(TRIES):
         before = _identity(folder)
@@ -262,10 +262,7 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 def _read_description(folder: Path) -> dict[str, Any]:
     file = folder / DESCRIPTION
-    try:
-        content = file.read_bytes()
-    except OSError:
-        raise ModelFileError(f"{folder} holds no saved model: {DESCRIPTION} is missing.") from None
+    content = _content(file, f"{folder} holds no saved model")
     try:
         if len(content) > LONGEST:
             raise ValueError
@@ -287,10 +284,7 @@ def _read_description(folder: Path) -> dict[str, Any]:
 
 def _read_arrays(folder: Path, description: dict[str, Any]) -> dict[str, np.ndarray]:
     file = folder / TENSORS
-    try:
-        content = file.read_bytes()
-    except OSError:
-        raise ModelFileError(f"{folder} is incomplete: {TENSORS} is missing.") from None
+    content = _content(file, f"{folder} is incomplete")
     if _hash(content) != description.get("tensors_sha256"):
         raise ModelFileError(f"{file} is truncated or was altered: its hash does not match.")
     try:
@@ -321,6 +315,13 @@ def _from_version_1(description: dict[str, Any], arrays: dict[str, np.ndarray]) 
             parts = np.split(arrays.pop(name), np.cumsum(one["list"])[:-1])
             arrays |= {f"{name}.{i}": part for i, part in enumerate(parts)}
     description["model"] = node
+
+
+def _content(file: Path, otherwise: str) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        raise ModelFileError(f"{otherwise}: {file.name} is missing.") from None
 
 
 def _hash(content: bytes) -> str:

@@ -84,7 +84,7 @@ def export_onnx(
             if not hasattr(estimator, "encoder_"):
                 rows = encoder.transform(rows)
         exported = session.run(["probabilities"], given)[0]
-        off = float(np.abs(exported - estimator.predict_proba(_named(estimator, rows))).max())
+        off = float(np.abs(exported - estimator.predict_proba(_with_names(estimator, rows))).max())
         if not off <= TOLERANCE:
             raise RuntimeError(
                 f"the exported file differs from predict_proba by {off:.1e} (at most {TOLERANCE} "
@@ -131,7 +131,7 @@ def _raw_probes(
     return given, pa.table(columns).to_pandas()
 
 
-def _named(estimator: SelectiveClassifier, rows: Any) -> Any:
+def _with_names(estimator: SelectiveClassifier, rows: Any) -> Any:
     names = getattr(estimator, "feature_names_in_", None)
     if isinstance(rows, pd.DataFrame) or names is None:
         return rows
