@@ -85,28 +85,12 @@ def networks(data: str, outcome: str, weighted: bool, label: str) -> np.ndarray:
     return score
 
 
-def survey_error(influence: np.ndarray, stratum: np.ndarray, unit: np.ndarray) -> float:
-    """The standard error of a number from a survey, given the influence of each row [n].
-
-    Sampling units were drawn within strata: their totals vary around the mean of their stratum.
-    A stratum with a single unit is compared with the mean of all (Taylor linearisation, with
-    replacement). `stratum` and `unit` are codes; units are unique over strata.
-    """
-    totals = np.bincount(unit, influence)
-    of_unit = np.zeros(len(totals), np.int64)
-    of_unit[unit] = stratum
-    counts = np.bincount(of_unit)
-    middle = np.where(
-        counts > 1, np.bincount(of_unit, totals) / np.maximum(counts, 1), totals.mean()
-    )
-    factor = np.where(counts > 1, counts / np.maximum(counts - 1, 1), 1.0)
-    return float(np.sqrt(factor[of_unit] @ (totals - middle[of_unit]) ** 2))
-
-
 def auc_with_error(
     truth: np.ndarray, score: np.ndarray, weight: np.ndarray, design: Any
 ) -> tuple[float, float]:
     """The weighted AUC, and its standard error by strata and sampling units."""
+    from dcem.estimation.influence import survey_error
+
     order = np.argsort(score, kind="stable")
     y, w, s = truth[order], weight[order], score[order]
     _, first, inverse = np.unique(s, return_index=True, return_inverse=True)
@@ -166,6 +150,8 @@ def odds_ratio(data: str, outcome: str) -> dict[str, Any]:
     """The odds of the outcome of the untested over the tested, at equal features and group."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import SplineTransformer, StandardScaler
+
+    from dcem.estimation.influence import survey_error
 
     problem, truth, _, design = problem_of(data, outcome, weighted=False)
     X = np.where(np.isnan(problem.X), np.nanmedian(problem.X, axis=0), problem.X)

@@ -352,3 +352,21 @@ def kish(weights: np.ndarray) -> float:
 def two_sided(z: float) -> float:
     """The p-value of a standard normal statistic."""
     return float(2 * norm.sf(abs(z)))
+
+
+def survey_error(influence: np.ndarray, stratum: np.ndarray, unit: np.ndarray) -> float:
+    """The standard error of a number from a survey, given the influence of each row [n].
+
+    Sampling units were drawn within strata: their totals vary around the mean of their stratum.
+    A stratum with a single unit is compared with the mean of all (Taylor linearisation, with
+    replacement). `stratum` and `unit` are codes; units are unique over strata.
+    """
+    totals = np.bincount(unit, influence)
+    of_unit = np.zeros(len(totals), np.int64)
+    of_unit[unit] = stratum
+    counts = np.bincount(of_unit)
+    middle = np.where(
+        counts > 1, np.bincount(of_unit, totals) / np.maximum(counts, 1), totals.mean()
+    )
+    factor = np.where(counts > 1, counts / np.maximum(counts - 1, 1), 1.0)
+    return float(np.sqrt(factor[of_unit] @ (totals - middle[of_unit]) ** 2))
