@@ -158,7 +158,7 @@ class Ratios(NamedTuple):
 def ratios(model: FoundModel, problem: SelectiveLabels, people: People, reference: int) -> Ratios:
     """Rates of being found, and prevalences, of every group with people against the reference."""
     at = _Expansion.of(model, problem)
-    moved = at.influences()  # [n, parameters]
+    moved = at.influences(model.ridge)  # [n, parameters]
     n_groups = problem.n_groups
     c = expit(model.log_odds)
 
@@ -190,7 +190,7 @@ def failures(
     model. P-values are Bonferroni's.
     """
     at = _Expansion.of(model, problem)
-    moved = at.influences()
+    moved = at.influences(model.ridge)
     features = at.inputs[:, 1:]
     found = []
     enough = [
@@ -200,11 +200,9 @@ def failures(
         and people.count((problem.group == code) & problem.tested) >= FEWEST_TESTED
     ]
     for code in enough:
-        mine = (problem.group == code).astype(float)
-        score = features * (mine * at.score_line)[:, None]  # [n, d]
-        curve = (features * (mine * at.curvature_line)[:, None]).T
-        mixed = np.hstack([curve @ at.towards_rates, curve @ at.towards_line])  # [d, parameters]
-        score = score - moved @ mixed.T
+        mine = ((problem.group == code) * (1 - at.risk))[:, None]
+        mixed = (features * mine * at.factor[:, None]).T @ at.towards  # [d, parameters]
+        score = features * mine * at.left[:, None] - moved @ mixed.T  # [n, d]
         total = score.sum(axis=0)
         if people.person is not None:
             score = np.stack([np.bincount(people.person, one) for one in score.T], axis=1)
@@ -251,63 +249,52 @@ def at_most(
 
 @dataclass(frozen=True, eq=False)
 class _Expansion:
-    """Slopes and curvature of the log-likelihood at the fitted model."""
+    """The log-likelihood around some parameters: log-odds of the rates, then the line of f.
+
+    With p = c f, the slope of a row in a parameter is (s - p) / (1 - p) times 1 - c (of its own
+    rate) or 1 - f (of the line, times its input); and the information of two parameters is
+    p / (1 - p) times the same factors of both.
+    """
 
     inputs: np.ndarray  # [n, 1 + d], a column of ones first
     risk: np.ndarray  # [n] f as the line has it
-    score_rate: np.ndarray  # [n] slope in the log-odds of the row's rate
-    score_line: np.ndarray  # [n] slope in the log-odds of f
-    curvature_line: np.ndarray  # [n] half of what a row adds to the information: see `_terms`
-    towards_rates: np.ndarray  # [n, groups]
-    towards_line: np.ndarray  # [n, 1 + d]
-    group: np.ndarray  # [n]
-    information: np.ndarray  # [parameters, parameters], priors included
+    towards: np.ndarray  # [n, parameters] these factors
+    left: np.ndarray  # [n] (s - p) / (1 - p), weighted
+    factor: np.ndarray  # [n] p / (1 - p), weighted
+
+    @classmethod
+    def around(
+        cls,
+        at: np.ndarray,
+        inputs: np.ndarray,
+        group: np.ndarray,
+        found: np.ndarray,
+        weight: np.ndarray,
+        n_groups: int,
+    ) -> _Expansion:
+        c, f = expit(at[:n_groups])[group], expit(inputs @ at[n_groups:])
+        p = np.minimum(c * f, 1 - 1e-12)
+        rates = (group[:, None] == np.arange(n_groups)) * (1 - c)[:, None]
+        towards = np.hstack([rates, inputs * (1 - f)[:, None]])
+        return cls(inputs, f, towards, weight * (found - p) / (1 - p), weight * p / (1 - p))
 
     @classmethod
     def of(cls, model: FoundModel, problem: SelectiveLabels) -> _Expansion:
-        inputs = _inputs(model.preprocessor, problem.X)
-        n_groups = problem.n_groups
-        c, f = expit(model.log_odds)[problem.group], expit(inputs @ model.line)
-        score_rate, score_line, factor = _terms(problem.y_imputed, c, f, _weights(problem))
-        rates = np.zeros((len(c), n_groups))
-        rates[np.arange(len(c)), problem.group] = 1 - c
-        line = inputs * (1 - f)[:, None]
-        both = np.hstack([rates, line])
-        information = (both * factor[:, None]).T @ both + np.diag(
-            _precisions(n_groups, inputs.shape[1], model.ridge)
-        )
-        return cls(
-            inputs,
-            f,
-            score_rate,
-            score_line,
-            factor * (1 - f),
-            rates,
-            line,
-            problem.group,
-            information,
-        )
+        inputs, at = _inputs(model.preprocessor, problem.X), np.append(model.log_odds, model.line)
+        weight, n_groups = _weights(problem), problem.n_groups
+        return cls.around(at, inputs, problem.group, problem.y_imputed, weight, n_groups)
 
-    def influences(self) -> np.ndarray:
+    def information(self, precision: np.ndarray) -> np.ndarray:
+        """Of all parameters, priors included [parameters, parameters]."""
+        found: np.ndarray = (self.towards * self.factor[:, None]).T @ self.towards
+        return found + np.diag(precision)
+
+    def influences(self, ridge: float) -> np.ndarray:
         """By how much each row moves the parameters [n, parameters]."""
-        n_groups = self.towards_rates.shape[1]
-        scores = np.zeros((len(self.risk), n_groups + self.inputs.shape[1]))
-        scores[np.arange(len(self.risk)), self.group] = self.score_rate
-        scores[:, n_groups:] = self.inputs * self.score_line[:, None]
-        return np.linalg.solve(self.information, scores.T).T
-
-
-def _terms(
-    found: np.ndarray, c: np.ndarray, f: np.ndarray, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Slopes of each row's log-likelihood in the log-odds of c and of f, and its information.
-
-    With p = c f the slopes are (s - p) / (1 - p) times 1 - c and 1 - f, and the information of two
-    parameters is p / (1 - p) times the same factors of both.
-    """
-    p = np.minimum(c * f, 1 - 1e-12)
-    left = weight * (found - p) / (1 - p)
-    return left * (1 - c), left * (1 - f), weight * p / (1 - p)
+        n_inputs = self.inputs.shape[1]
+        precision = _precisions(self.towards.shape[1] - n_inputs, n_inputs, ridge)
+        scores = self.towards * self.left[:, None]
+        return np.linalg.solve(self.information(precision), scores.T).T
 
 
 def _precisions(n_groups: int, n_inputs: int, ridge: float) -> np.ndarray:
@@ -335,14 +322,9 @@ def _fit(
 
     lowest = value(at)
     for _ in range(MOST_STEPS):
-        c, f = expit(at[:n_groups])[group], expit(inputs @ at[n_groups:])
-        of_rate, of_line, factor = _terms(found, c, f, weight)
-        slope = np.append(np.bincount(group, of_rate, minlength=n_groups), of_line @ inputs)
-        rates = np.zeros((len(c), n_groups))
-        rates[np.arange(len(c)), group] = 1 - c
-        both = np.hstack([rates, inputs * (1 - f)[:, None]])
-        information = (both * factor[:, None]).T @ both + np.diag(precision)
-        step = np.linalg.solve(information, slope - precision * at)
+        here = _Expansion.around(at, inputs, group, found, weight, n_groups)
+        slope = here.left @ here.towards - precision * at
+        step = np.linalg.solve(here.information(precision), slope)
         for _ in range(30):
             there = value(at + step)
             if there <= lowest + 1e-12 * abs(lowest):
