@@ -181,13 +181,13 @@ def smooth(n_classes: int, seed: int) -> dict[str, Any]:
 
 def judged(number: int, seed: int, known: dict[str, float]) -> list[dict[str, Any]]:
     """One table of a world: which bounds and intervals hold the truth, which checks alarm."""
+    from dcem.estimation import by_decider
     from dcem.estimation import instrument as iv
-    from dcem.estimation.contraction import contraction
+    from dcem.estimation.by_decider import check_exclusion, check_monotonicity, contraction
     from dcem.estimation.deciders import compare_deciders
     from dcem.estimation.evaluator import Evaluator
     from dcem.estimation.folds import person_folds
     from dcem.estimation.influence import People
-    from dcem.estimation.instrument_checks import check_exclusion, check_monotonicity
     from dcem.estimation.nuisances import fit_nuisances
 
     warnings.simplefilter("ignore")
@@ -204,12 +204,12 @@ def judged(number: int, seed: int, known: dict[str, float]) -> list[dict[str, An
     score, other = scores_of(one.X)
     everybody, few = np.ones(len(problem), bool), one.group == 1
     bounds = {
-        "prevalence": iv.prevalence_bounds(made, people, everybody),
-        "group": iv.prevalence_bounds(made, people, few),
-        "auc": iv.auc_bounds(made, people, score),
-        "gain": iv.gain_bounds(made, people, score, other),
+        "prevalence": by_decider.prevalence_bounds(made, people, everybody),
+        "group": by_decider.prevalence_bounds(made, people, few),
+        "auc": by_decider.auc_bounds(made, people, score),
+        "gain": by_decider.gain_bounds(made, people, score, other),
     }
-    acting = iv.acting_bounds(made, people, score > 1)
+    acting = by_decider.acting_bounds(made, people, score > 1)
     bounds |= {"reached": acting["true_positive_rate"], "precision": acting["precision"]}
     row: dict[str, Any] = {"world": world.name, "rows": world.rows}
     for name, both in bounds.items():

@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from tests.support.found import found_table
 
 from dcem.audit import found
+from dcem.audit.found import Cuts
 from dcem.audit.found_findings import without_small_found
-from dcem.audit.found_sensitivity import Cuts
 from dcem.audit.run import audit_labels
 from dcem.report.found import found_document
 from dcem.report.from_json import read_result

@@ -10,11 +10,11 @@ from scipy.optimize import linprog
 from scipy.special import expit
 from scipy.stats import norm
 
+from dcem.estimation import by_decider
 from dcem.estimation import instrument as iv
-from dcem.estimation.contraction import contraction
+from dcem.estimation.by_decider import check_exclusion, check_monotonicity, contraction
 from dcem.estimation.deciders import HIGH_RISK, _spread, comparable, compare_deciders
 from dcem.estimation.influence import People
-from dcem.estimation.instrument_checks import check_exclusion, check_monotonicity
 from dcem.metrics import auc
 from dcem.table.labels import SelectiveLabels
 
@@ -104,7 +104,7 @@ def test_the_bounds_are_those_of_the_linear_programme():
     found, cleared = np.array(found), np.array(cleared)
     each = [programme(*both) for both in zip(found, cleared, strict=True)]
     people = People(np.ones(6), None, 6)
-    bounds = iv.prevalence_bounds(exact(found, cleared), people, np.ones(6, bool))
+    bounds = by_decider.prevalence_bounds(exact(found, cleared), people, np.ones(6, bool))
     assert bounds.low.value == pytest.approx(np.mean([low for low, _ in each]), abs=1e-7)
     assert bounds.high.value == pytest.approx(np.mean([high for _, high in each]), abs=1e-7)
 
@@ -125,11 +125,11 @@ def test_auc_and_gain_are_the_extremes_over_all_risks_between_the_ends():
         return float(np.average(won, weights=mass))
 
     areas = [area(score, risk) for risk in corners + inside]
-    bounds = iv.auc_bounds(made, people, score)
+    bounds = by_decider.auc_bounds(made, people, score)
     assert bounds.low.value == pytest.approx(min(areas), abs=1e-9)
     assert bounds.high.value == pytest.approx(max(areas), abs=1e-9)
     gains = [area(score, risk) - area(other, risk) for risk in corners + inside]
-    found = iv.gain_bounds(made, people, score, other)
+    found = by_decider.gain_bounds(made, people, score, other)
     # pairs of a person with themselves are left out: of five people that is not nothing
     assert found.low.value == pytest.approx(min(gains), abs=0.03)
     assert found.high.value == pytest.approx(max(gains), abs=0.03)
@@ -139,15 +139,15 @@ def test_bounds_hold_the_truth_where_the_features_do_not_explain_testing():
     problem, y = world(0)
     made, people = fitted(problem), People.of(problem)
     everybody = np.ones(len(y), bool)
-    bounds = iv.prevalence_bounds(made, people, everybody)
+    bounds = by_decider.prevalence_bounds(made, people, everybody)
     assert bounds.low.low < y.mean() < bounds.high.high
     plain = problem.y_imputed.mean(), 1 - np.mean(problem.tested * (1 - y))
     assert plain[0] + 0.03 < bounds.low.value < bounds.high.value < plain[1] - 0.03
     assert y[problem.tested].mean() > bounds.low.value + 0.1  # the tested are sicker
-    areas = iv.auc_bounds(made, people, problem.X[:, 0])
+    areas = by_decider.auc_bounds(made, people, problem.X[:, 0])
     assert areas.low.low < auc(y, problem.X[:, 0]) < areas.high.high
     acted = problem.X[:, 0] > 0.5
-    reached = iv.acting_bounds(made, people, acted)["true_positive_rate"]
+    reached = by_decider.acting_bounds(made, people, acted)["true_positive_rate"]
     assert reached.low.low < y[acted].sum() / y.sum() < reached.high.high
 
 
@@ -158,7 +158,9 @@ def test_an_uncertain_test_widens_the_bounds_by_what_it_moves_them():
     s, error = stated.value, stated.error
     exact = world(1, n=1500, test=s)[0]
     people, everybody = People.of(exact), np.ones(len(exact), bool)
-    low, wide = (iv.prevalence_bounds(fitted(one), people, everybody) for one in (exact, unsure))
+    low, wide = (
+        by_decider.prevalence_bounds(fitted(one), people, everybody) for one in (exact, unsure)
+    )
     assert wide.low.value == pytest.approx(low.low.value)
     moved = low.low.value * s * (1 / (s - error) - 1 / (s + error)) / 2 * norm.ppf(0.975)
     plain = low.low.value - low.low.low

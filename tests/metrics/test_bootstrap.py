@@ -9,8 +9,7 @@ from scipy.stats import norm
 from dcem import DataWarning, metrics
 from dcem.metrics import Estimate, bootstrap
 from dcem.metrics._inputs import read_groups, read_identifiers, read_rows
-from dcem.metrics._resampling import People
-from dcem.metrics._statistics import Statistics
+from dcem.metrics._statistics import People, Statistics
 from dcem.metrics.calibration import bin_of
 
 

@@ -7,7 +7,7 @@ the outcome beyond what the second allows, one of them is wrong (`beyond`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import nan
 from typing import Any
@@ -17,14 +17,17 @@ from scipy.stats import norm
 
 from dcem.audit.results import CLEAR, Audit, Deciders, Level
 from dcem.audit.wording import each_named, sentence, told
-from dcem.estimation.cross_fitting import ROW_BUDGET, Learners
+from dcem.estimation.by_decider import (
+    auc_bounds,
+    check_exclusion,
+    check_monotonicity,
+    prevalence_bounds,
+)
 from dcem.estimation.deciders import Compared, compare_deciders
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
 from dcem.estimation.influence import FEWEST_PEOPLE, People
-from dcem.estimation.instrument import Instrument, auc_bounds, fit_instrument, prevalence_bounds
-from dcem.estimation.instrument_checks import check_exclusion, check_monotonicity
-from dcem.estimation.nuisance_learners import candidates
+from dcem.estimation.instrument import Instrument, fit_instrument
 from dcem.estimation.overlap import parts
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
@@ -40,28 +43,17 @@ NAMED = 4  # deciders at either end who are named on a page, if they are clearly
 
 
 def audit_deciders(
-    judge: Evaluator,
-    risk: np.ndarray,
-    rng: np.random.Generator,
-    *,
-    learners: Learners = candidates,
-    row_budget: int = ROW_BUDGET,
-    progress: Callable[[str], None] = lambda text: None,
+    judge: Evaluator, risk: np.ndarray, rng: np.random.Generator, **models: Any
 ) -> Deciders:
-    """How deciders differ, and what they bound; `risk` [n] is the score whose AUC is bounded."""
+    """How deciders differ, and what they bound; `risk` [n] is the score whose AUC is bounded.
+
+    `models`: learners, row_budget and progress of `fit_instrument`.
+    """
     problem, people, nuisances = judge.problem, judge.people, judge.nuisances
     compared = compare_deciders(problem, people, nuisances.testing, nuisances.outcome)
     if compared is None:
         return Deciders(f"fewer than two deciders have decided on {FEWEST_PEOPLE} people or more")
-    instrument = fit_instrument(
-        problem,
-        judge.fold,
-        nuisances.testing,
-        rng,
-        learners=learners,
-        row_budget=row_budget,
-        progress=progress,
-    )
+    instrument = fit_instrument(problem, judge.fold, nuisances.testing, rng, **models)
     if instrument is None:
         return Deciders("too few people for bounds by decider", compared)
     masks = {

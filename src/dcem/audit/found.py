@@ -5,28 +5,39 @@ What is asked of tests elsewhere cannot be asked here. What can be known under t
 much less its positives are found; whether the table contradicts the first assumption (`FoundCheck`,
 by score tests and on held-out people); how far the answer depends on the logistic form (it is
 estimated again by flexible models, over the features that both groups have); and what becomes of it
-if being found depends on the features (`found_sensitivity`).
+if being found depends on the features.
+
+*If features bear on being found.* Let positives of group g with features x be found at the rate c_g
+k(x), with k between 1 / factor and factor, and the same in all groups. The record, c_g f(x), is
+then that of a risk f(x) / k(x), and nothing in the table can tell: it is explained as well as
+before. The ratio of the means of f / k in two groups is largest where k is as low as it may be for
+people who look like the first, and as high for those who look like the second. So the largest and
+the smallest ratio are reached by a cut in P(first | x) / P(second | x), and all cuts are tried. (If
+k may differ between groups, the ratio may be off by the square of the factor; but the table may
+show that: `FoundCheck`.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import nan
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 
-from dcem.audit.found_findings import advise_found, conclude_found
-from dcem.audit.found_results import (
+from dcem.audit.found_findings import (
     Departure,
     FoundAudit,
     FoundCheck,
     FoundCurve,
     FoundGroup,
+    FoundSensitivity,
+    advise_found,
+    conclude_found,
 )
-from dcem.audit.found_sensitivity import found_sensitivity
 from dcem.audit.run import configuration, count_groups, model_steps
+from dcem.audit.sensitivity import Breakdown
 from dcem.audit.testing import compared_people, equal_features
 from dcem.estimation.cross_fitting import ROW_BUDGET, Learners
 from dcem.estimation.evaluator import Evaluator
@@ -46,6 +57,7 @@ from dcem.estimation.influence import (
     FEWEST_TESTED,
     People,
     Statistic,
+    Z,
     together,
     two_sided,
 )
@@ -60,6 +72,8 @@ from dcem.table.messages import InputError
 
 BINS = 5
 MOST_DEPARTURES = 6
+FACTORS = np.array([1.0, 1.25, 1.5, 2.0, 3.0, 5.0])
+SEARCHED = np.geomspace(1, 50, 200)  # factors among which the breakdown is looked for
 FITTING, ESTIMATING = "fitting who is found", "estimating"
 
 
@@ -334,3 +348,76 @@ def _check(
         people.interval(worse),
         tuple(FoundCurve(name, *points) for name, points in curves.items()),
     )
+
+
+# -- if features bear on being found -----------------------------------------------------------
+
+
+class Cuts:
+    """People in order of how much they look like the first of two groups, and every cut of them.
+
+    Parameters
+    ----------
+    risk
+        f(x) of each row [n].
+    first, second
+        The weight of each row of the two groups [n], 0 in the others.
+    odds
+        P(first | x) / P(second | x) [n].
+    """
+
+    def __init__(
+        self, risk: np.ndarray, first: np.ndarray, second: np.ndarray, odds: np.ndarray
+    ) -> None:
+        order = np.argsort(-odds, kind="stable")
+        self._sums = [
+            np.append(0.0, np.cumsum((risk * side)[order])) / side.sum() for side in (first, second)
+        ]
+
+    def ends(self, factor: float) -> tuple[float, float]:
+        """The smallest and the largest logarithm of the ratio of mean risks."""
+        return float(self._at(1 / factor).min()), float(self._at(factor).max())
+
+    def _at(self, up: float) -> np.ndarray:
+        """At each cut [n + 1], risks above it times `up` and below it divided by it."""
+        first, second = (np.log(up * s + (s[-1] - s) / up) for s in self._sums)
+        return np.asarray(first - second)
+
+
+def found_sensitivity(
+    problem: SelectiveLabels,
+    people: People,
+    model: FoundModel,
+    nuisances: Nuisances,
+    against: Ratios,
+    groups: Sequence[int],
+) -> FoundSensitivity:
+    """The range of each group's ratio, sampling included, and where it first holds 1."""
+    assert problem.reference_group is not None
+    assert nuisances.membership is not None
+    reference = problem.group_names.index(problem.reference_group)
+    risk, member = model.risk(problem.X), np.maximum(nuisances.membership, 1e-9)
+    low, high, breakdown = {}, {}, {}
+    for code in groups:
+        name = problem.group_names[code]
+        reach = Z * people.error(against.prevalence[code])
+        cuts = Cuts(
+            risk,
+            people.weight * (problem.group == code),
+            people.weight * (problem.group == reference),
+            member[:, code] / member[:, reference],
+        )
+        ends = np.array([cuts.ends(factor) for factor in FACTORS])
+        low[name], high[name] = np.exp(ends[:, 0] - reach), np.exp(ends[:, 1] + reach)
+        alone = sampled = inf
+        for factor in SEARCHED[::-1]:
+            down, up = cuts.ends(factor)
+            alone = float(factor) if down <= 0 <= up else alone
+            sampled = float(factor) if down - reach <= 0 <= up + reach else sampled
+        breakdown[name] = Breakdown(
+            f"the outcome is not equally common in {name} and {problem.reference_group}",
+            alone,
+            sampled,
+            "factor",
+        )
+    return FoundSensitivity(FACTORS, low, high, breakdown)

@@ -13,10 +13,10 @@ import pandas as pd
 from dcem.audit.performance import PerformanceSensitivity
 from dcem.audit.sensitivity import Breakdown, PrevalenceSensitivity
 from dcem.estimation.bounds import Bounds
+from dcem.estimation.by_decider import Check
 from dcem.estimation.deciders import Compared
 from dcem.estimation.findings import Finding
 from dcem.estimation.instrument import Ends
-from dcem.estimation.instrument_checks import Check
 from dcem.estimation.periods import LateResults
 from dcem.estimation.results import Overlap
 from dcem.hooks import ShowsItself

@@ -1,7 +1,7 @@
 """Scores judged by who decides, beside the estimates that take features to explain testing.
 
 The bounds hold for every risk that deciders allow (`dcem.estimation.instrument`); contraction asks
-what a score finds with as many tests as deciders make (`dcem.estimation.contraction`). Both rest on
+what a score finds with as many tests as deciders make (`dcem.estimation.by_decider`). Both rest on
 people being comparable between deciders at equal features, and on nothing about who is tested.
 """
 
@@ -14,12 +14,16 @@ import numpy as np
 from dcem.compare.findings import AMONG, CLEAR, found, methods_named
 from dcem.compare.judge import Decision, Scored
 from dcem.compare.results import ByDecider, JudgedByDeciders, Standing
-from dcem.estimation.contraction import contraction
+from dcem.estimation.by_decider import (
+    acting_bounds,
+    auc_bounds,
+    check_exclusion,
+    contraction,
+    gain_bounds,
+)
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
-from dcem.estimation.influence import People
-from dcem.estimation.instrument import Ends, acting_bounds, auc_bounds, fit_instrument, gain_bounds
-from dcem.estimation.instrument_checks import check_exclusion
+from dcem.estimation.instrument import Ends, fit_instrument
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.text import number, p_value, percent
@@ -37,7 +41,7 @@ def judge_by_deciders(
     if problem.decider is None:
         return None
     best = next((standings[key].best for key in AMONG if key in standings), "")
-    people = People.of(problem)
+    people = evaluator.people
     testing = evaluator.nuisances.testing
     instrument = None
     if not evaluator.lacking("tested"):

@@ -12,24 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import nan
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from dcem.estimation.bounds import Bounds
-from dcem.estimation.contraction import Contracted
+from dcem.estimation.by_decider import Contracted
 from dcem.estimation.findings import Finding
 from dcem.estimation.instrument import Ends
-from dcem.estimation.results import Effect, Histogram, Nuisance, Overlap, Target
+from dcem.estimation.results import WITHHELD, Effect, Histogram, Nuisance, Overlap, Target
 from dcem.estimation.swaps import SwapSet
 from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate
-from dcem.table.disclosure import THRESHOLD, Shown, hide_groups
+from dcem.table.disclosure import Shown, hide_groups
 
 PLAIN = ("tested", "truth")  # targets whose numbers are ratios of counts
-WITHHELD = Estimate(nan, reason=f"withheld: it would show a count under {THRESHOLD}")
 
 
 @dataclass(frozen=True)

@@ -42,18 +42,13 @@ import numpy as np
 
 from dcem.estimation.cross_fitting import MIXED, ROW_BUDGET, Features, Learners, cross_fit
 from dcem.estimation.deciders import comparable
-from dcem.estimation.influence import People, Statistic
-from dcem.estimation.measures import auc
 from dcem.estimation.nuisance_learners import candidates
 from dcem.estimation.outcomes import (
-    Masses,
     Moved,
     at_other_rates,
     seen_outcomes,
     true_risk,
-    uncertain,
 )
-from dcem.estimation.ranking import RankedScore
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
@@ -271,93 +266,3 @@ def levels(
             level[mine] = np.searchsorted(cuts, tests[mine], side="right")
         found[part] = level
     return found, LEVELS[most]
-
-
-# -- numbers -----------------------------------------------------------------------------------
-
-
-def prevalence_bounds(instrument: Instrument, people: People, among: np.ndarray) -> Ends:
-    """How common the outcome is among some rows (a mask)."""
-    return _bounds(
-        instrument,
-        people,
-        lambda one: people.mean(one.least, among),
-        lambda one: people.mean(one.most, among),
-    )
-
-
-def auc_bounds(
-    instrument: Instrument, people: People, score: np.ndarray, among: np.ndarray | None = None
-) -> Ends:
-    """The AUC of a score: all risks between the ends are tried, and the worst and best kept."""
-    mine = np.ones(len(score), bool) if among is None else among
-    ranked = RankedScore(score, people.weight)
-
-    def end(one: Instrument, up: bool) -> Statistic:
-        return ranked.auc(ranked.adversary(one.least, one.most, mine, up), mine)
-
-    return _bounds(instrument, people, partial(end, up=False), partial(end, up=True))
-
-
-def gain_bounds(
-    instrument: Instrument, people: People, score: np.ndarray, other: np.ndarray
-) -> Ends:
-    """AUC of a score minus that of another, both on the same people and at the same risks.
-
-    With ranks F and G among everybody and prevalence p it is E[risk (F - G)] / (p (1 - p)): at any
-    given p it is largest where the risk is highest for those whom the first ranks higher, so that
-    the worst and the best case are thresholds of F - G.
-    """
-    by_gain = RankedScore(score - other, people.weight)
-
-    def end(one: Instrument, up: bool) -> Statistic:
-        risk = _extreme(by_gain, score - other, one, up)
-        masses = Masses(people.weight * risk, people.weight * (1 - risk))
-        return auc(score, masses) - auc(other, masses)
-
-    return _bounds(instrument, people, partial(end, up=False), partial(end, up=True), least=-1.0)
-
-
-def _extreme(ranked: RankedScore, gain: np.ndarray, instrument: Instrument, up: bool) -> np.ndarray:
-    """Risks between both ends [n] under which E[risk gain] / (p (1 - p)) is largest or smallest."""
-    low, high = instrument.least, instrument.most
-
-    def sums(values: np.ndarray) -> np.ndarray:
-        return np.bincount(ranked.step, ranked.weight * values, minlength=ranked.n_steps)
-
-    def at_cuts(least: np.ndarray, most: np.ndarray) -> np.ndarray:
-        first, second = (most, least) if up else (least, most)  # above the cut, and below it
-        above = np.append(np.cumsum(first[::-1])[::-1], 0.0)
-        return above + np.append(0.0, np.cumsum(second))  # [cuts]
-
-    total = ranked.weight.sum()
-    p = np.clip(at_cuts(sums(low), sums(high)) / total, 1e-6, 1 - 1e-6)
-    won = at_cuts(sums(low * gain), sums(high * gain)) / total / (p * (1 - p))
-    cut = int(np.argmax(won) if up else np.argmin(won))
-    return np.where((ranked.step >= cut) == up, high, low)
-
-
-def acting_bounds(instrument: Instrument, people: People, acted: np.ndarray) -> dict[str, Ends]:
-    """Of acting on some people (a mask [n]): the share of positives reached, and precision."""
-
-    def reached(one: Instrument, up: bool) -> Statistic:
-        mine, others = (one.most, one.least) if up else (one.least, one.most)
-        return people.quotient(acted * mine, acted * mine + ~acted * others)
-
-    return {
-        "true_positive_rate": _bounds(
-            instrument, people, partial(reached, up=False), partial(reached, up=True)
-        ),
-        "precision": prevalence_bounds(instrument, people, acted),
-    }
-
-
-def _bounds(
-    instrument: Instrument,
-    people: People,
-    *ends: Callable[[Instrument], Statistic],
-    least: float = 0.0,
-) -> Ends:
-    """Both ends with intervals, cut off where the number cannot be: at `least` and 1."""
-    low, high = (people.interval(uncertain(end, instrument)).clipped(least) for end in ends)
-    return Ends(low, high)

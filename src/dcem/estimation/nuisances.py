@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -117,21 +117,16 @@ def fit_nuisances(
     features = Features.of(problem)
     groups = groups and problem.n_groups > 1
 
-    def fit(name: str, features: Features, target: np.ndarray, **how: Any) -> CrossFit:
-        return cross_fit(
-            name,
-            features,
-            target,
-            fold=fold,
-            person=problem.person,
-            weight=problem.weight,
-            learners=learners,
-            row_budget=row_budget,
-            random_state=rng,
-            progress=progress,
-            **how,
-        )
-
+    fit = partial(
+        cross_fit,
+        fold=fold,
+        person=problem.person,
+        weight=problem.weight,
+        learners=learners,
+        row_budget=row_budget,
+        random_state=rng,
+        progress=progress,
+    )
     testing = outcome = member = None
     if tested.any() and not tested.all():
         who = "who is found" if problem.positives_only else "who is tested"

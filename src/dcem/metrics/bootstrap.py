@@ -41,8 +41,7 @@ from scipy.special import expit, logit, stdtrit
 
 from dcem.metrics import absolute
 from dcem.metrics._inputs import Groups, Label, Rows, read_groups, read_identifiers, read_rows
-from dcem.metrics._resampling import People
-from dcem.metrics._statistics import Key, Statistics
+from dcem.metrics._statistics import Key, People, Statistics
 from dcem.metrics.estimate import Estimate, GapEstimate
 from dcem.metrics.gap import compare_curves
 from dcem.metrics.groups import exact_gaps

@@ -35,7 +35,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from dcem.metrics import absolute
-from dcem.metrics._resampling import People
+from dcem.metrics._statistics import People
 
 GRID = (np.arange(200) + 0.5) / 200  # false positive rates at which curves are compared
 _BATCH = 2**19  # weights held at a time: few enough to stay in the processor's cache

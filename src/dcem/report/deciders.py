@@ -9,9 +9,9 @@ from typing import Any
 from dcem.audit.deciders import ASSUMPTION
 from dcem.audit.results import Audit, Deciders
 from dcem.compare.results import JudgedByDeciders, TableComparison
+from dcem.estimation.by_decider import Check
 from dcem.estimation.deciders import DeciderEffect, Spread
 from dcem.estimation.instrument import LEVELS, Ends
-from dcem.estimation.instrument_checks import Check
 from dcem.report.compare_tables import code
 from dcem.report.document import (
     NOTHING,

@@ -8,8 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import isinf
 
-from dcem.audit.found_findings import ASSUMPTION, UNKNOWN, without_small_found
-from dcem.audit.found_results import FoundAudit, FoundGroup
+from dcem.audit.found_findings import (
+    ASSUMPTION,
+    UNKNOWN,
+    FoundAudit,
+    FoundGroup,
+    without_small_found,
+)
 from dcem.compare.found import FoundComparison
 from dcem.report.document import (
     NOTHING,

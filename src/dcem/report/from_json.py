@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from dcem.audit.found_results import FoundAudit
+from dcem.audit.found_findings import FoundAudit
 from dcem.audit.results import Audit
 from dcem.compare.found import FoundComparison
 from dcem.compare.results import TableComparison

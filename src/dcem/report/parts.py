@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dcem.audit.found_results import FoundAudit
+from dcem.audit.found_findings import FoundAudit
 from dcem.audit.results import HIDDEN, Audit, MethodAdvice
 from dcem.audit.wording import TOGETHER, together
 from dcem.estimation.findings import SEVERITIES, Finding
