@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dcem.audit.results import HIDDEN, GroupCounts, MethodAdvice
+from dcem.audit.results import CLEAR, HIDDEN, GroupCounts, MethodAdvice
 from dcem.audit.sensitivity import Breakdown
 from dcem.estimation.findings import Finding, in_order
 from dcem.estimation.results import WITHHELD
@@ -22,7 +22,6 @@ from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import hide_groups
 from dcem.text import group, groups, listed, p_value, ratio
 
-CLEAR = 0.05
 DEFAULT = "purple"  # what `dcem fit` takes where groups are compared
 ASSUMPTION = (
     "The outcome depends on the features alike in all groups, and whether a positive is found "
@@ -353,8 +352,8 @@ def advise_found(audit: FoundAudit) -> tuple[MethodAdvice, ...]:
         elif entry.kind == "found":
             verdict = "with care", "the record does not tell its two parts apart"
         elif entry.kind == "imputed":
-            verdict = "with care", "it learns who is found: right within a group, if features do "
-            verdict = verdict[0], verdict[1] + "not bear on being found"
+            learns = "it learns who is found: right within a group, if features do not bear on "
+            verdict = "with care", f"{learns}being found"
         else:
             verdict = "with care", entry.caution
         found.append(MethodAdvice(name, *verdict))

@@ -22,9 +22,9 @@ from dcem.audit.sensitivity import (
     OddsRatioCurve,
     curve,
     find_breakdown,
-    inverse,
     pairs,
 )
+from dcem.estimation.bounds import auc_range, extreme_auc
 from dcem.estimation.influence import People, Statistic, critical_value
 from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.overlap import parts
@@ -83,7 +83,7 @@ def performance_sensitivity(
     limits: dict[str, tuple[float, float]] = {}
     for part, mine in masks.items():
         worst = [
-            _range(ranked, centre, mine, float(g), keep=part in fixed) for g in (*STRENGTHS, inf)
+            auc_range(ranked, centre, float(g), mine, part in fixed) for g in (*STRENGTHS, inf)
         ]
         limits[part] = worst[-1]
         low, high = np.array(worst[:-1]).T
@@ -134,23 +134,6 @@ def _auc(ranked: RankedScore, unseen: Unseen, gamma: float, mine: np.ndarray) ->
     return uncertain(lambda one: ranked.auc(one.outcomes(gamma), mine), unseen)
 
 
-def _worst(
-    ranked: RankedScore, unseen: Unseen, mine: np.ndarray, strength: float, up: bool, keep: bool
-) -> Statistic:
-    """The largest (`up`) or smallest AUC; `keep`: the sum of all outcomes is known."""
-    low, high = unseen.outcomes(inverse(strength)), unseen.outcomes(strength)
-    total = unseen.outcomes(1.0) if keep else None
-    return ranked.auc(ranked.adversary(low, high, mine, up, total), mine)
-
-
-def _range(
-    ranked: RankedScore, unseen: Unseen, mine: np.ndarray, strength: float, *, keep: bool
-) -> tuple[float, float]:
-    ends = (_worst(ranked, unseen, mine, strength, up, keep).value for up in (False, True))
-    least, most = (min(max(end, 0.0), 1.0) for end in ends)
-    return least, most
-
-
 def _breakdown(
     ranked: RankedScore,
     unseen: Unseen,
@@ -162,7 +145,7 @@ def _breakdown(
 ) -> Breakdown:
     def worst(part: str, strength: float, up: bool) -> Statistic:
         return uncertain(
-            lambda one: _worst(ranked, one, masks[part], strength, up, part in fixed), unseen
+            lambda one: extreme_auc(ranked, one, strength, up, masks[part], part in fixed), unseen
         )
 
     if pair is not None:

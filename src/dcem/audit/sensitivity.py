@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from math import inf, isinf, log, nan
+from math import inf, log, nan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -120,7 +120,7 @@ def prevalence_sensitivity(
             # The adversary lowers the higher prevalence and raises the lower one.
             lowered, raised = (
                 _prevalence(people, centre, 1.0 if name in fixed else factor, masks[name])
-                for name, factor in ((most, inverse(gamma)), (least, gamma))
+                for name, factor in ((most, 1 / gamma), (least, gamma))
             )
             if not two:
                 return lowered - raised
@@ -176,7 +176,7 @@ def _against_tested(people: People, unseen: Unseen, reason: str, *, fixed: bool)
         return Breakdown(conclusion, nan, nan, UNIT, reason)
 
     def kept(gamma: float) -> Statistic:
-        return difference(gamma if sign > 0 else inverse(gamma)) * sign
+        return difference(gamma if sign > 0 else 1 / gamma) * sign
 
     return find_breakdown(kept, people, conclusion)
 
@@ -194,11 +194,6 @@ def curve(
     points = [at(float(gamma)) for gamma in gammas]
     value, low, high = np.array([(one.value, one.low, one.high) for one in points]).T
     return OddsRatioCurve(value, low, high, limits)
-
-
-def inverse(gamma: float) -> float:
-    """1 / gamma, infinity included."""
-    return 0.0 if isinf(gamma) else 1 / gamma
 
 
 def pairs(statistics: Mapping[str, Statistic]) -> dict[tuple[str, str], Statistic]:

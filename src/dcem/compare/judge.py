@@ -246,13 +246,8 @@ def group_auc(
         return Estimate(nan, reason=why)
     plain = evaluator.auc_of(target, scored.rank, group)
     of = evaluator.masses[target].among(evaluator.rows_of(group))
-    return plain.plus([np.sqrt(seed_variance(of, scored))]).estimate(
-        evaluator.person,
-        level or evaluator.level,
-        share=True,
-        behind=evaluator.rarer(target, group),
-        corrected=evaluator.corrected,
-    )
+    found = plain.plus([np.sqrt(seed_variance(of, scored))])
+    return evaluator.told(found, share=True, behind=evaluator.rarer(target, group), level=level)
 
 
 def against(

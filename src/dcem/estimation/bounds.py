@@ -244,15 +244,36 @@ def shares(problem: SelectiveLabels, decided: Sequence[np.ndarray]) -> dict[str,
 # -- what it means for a score -------------------------------------------------------------------
 
 
-def auc_range(ranked: RankedScore, unseen: Unseen, gamma: float) -> tuple[float, float]:
-    """The smallest and largest AUC of a score, among those who have weight."""
-    everybody = np.ones(len(unseen.y))
+def extreme_auc(
+    ranked: RankedScore,
+    unseen: Unseen,
+    gamma: float,
+    up: bool,
+    among: np.ndarray,
+    same_sum: bool = False,
+) -> Statistic:
+    """The largest (`up`) or smallest AUC of a score among some rows (a mask).
+
+    `same_sum`: how common the outcome is among them is known, and stays.
+    """
     low, high = unseen.outcomes(1 / gamma), unseen.outcomes(gamma)
-    ends = (
-        ranked.auc(ranked.adversary(low, high, everybody, up), everybody).value
+    total = unseen.outcomes(1.0) if same_sum else None
+    return ranked.auc(ranked.adversary(low, high, among, up, total), among)
+
+
+def auc_range(
+    ranked: RankedScore,
+    unseen: Unseen,
+    gamma: float,
+    among: np.ndarray | None = None,
+    same_sum: bool = False,
+) -> tuple[float, float]:
+    """The smallest and largest AUC of a score, among those who have weight or some of them."""
+    mine = np.ones(len(unseen.y), bool) if among is None else among
+    least, most = (
+        min(max(extreme_auc(ranked, unseen, gamma, up, mine, same_sum).value, 0.0), 1.0)
         for up in (False, True)
     )
-    least, most = (min(max(end, 0.0), 1.0) for end in ends)
     return least, most
 
 

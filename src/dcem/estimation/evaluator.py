@@ -198,13 +198,8 @@ class Evaluator:
         why = self.lacking(target, group)
         if why:
             return Estimate(nan, reason=why)
-        return self.auc_of(target, score, group).estimate(
-            self.person,
-            level or self.level,
-            share=True,
-            behind=self.rarer(target, group),
-            corrected=self.corrected,
-        )
+        found, behind = self.auc_of(target, score, group), self.rarer(target, group)
+        return self.told(found, share=True, behind=behind, level=level)
 
     def rarer(self, target: str, group: str = EVERYBODY) -> int:
         """How many people of the rarer class an AUC rests on."""
@@ -331,11 +326,21 @@ class Evaluator:
         return self.problem.y_obs if target != "truth" or self.truth is None else self.truth
 
     def told(
-        self, value: Statistic, why: str = "", *, share: bool = False, behind: int = 0
+        self,
+        value: Statistic,
+        why: str = "",
+        *,
+        share: bool = False,
+        behind: int = 0,
+        level: float | None = None,
     ) -> Estimate:
         """A number with its interval, or the reason why there is none."""
         if why:
             return Estimate(nan, reason=why)
         return value.estimate(
-            self.person, self.level, share=share, behind=behind, corrected=self.corrected
+            self.person,
+            level or self.level,
+            share=share,
+            behind=behind,
+            corrected=self.corrected,
         )
