@@ -102,14 +102,14 @@ def load(source: str | Path, **overrides: Any) -> Benchmark:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{where} is not valid TOML: {error}") from None
     changes = {name: value for name, value in overrides.items() if value is not None}
-    benchmark = _read({"name": path.stem} | content, where, changes)
+    benchmark = _benchmark_of({"name": path.stem} | content, where, changes)
     if path.suffix == ".toml":  # presets are right, and listing them need not import every method
         for entry in benchmark.methods:
             _check_parameters(entry, where)
     return benchmark
 
 
-def _read(content: dict[str, Any], where: str, changes: dict[str, Any]) -> Benchmark:
+def _benchmark_of(content: dict[str, Any], where: str, changes: dict[str, Any]) -> Benchmark:
     for key in content:
         if key not in _TOP:
             raise _unknown("entry", key, _TOP, where)

@@ -138,7 +138,7 @@ def _from_store(path: Path, unfinished: bool) -> pd.DataFrame:
 
     from dcem.benchmark.file import MEASURED
 
-    rows = [_row(*cell) for done, *cell in _cells(path) if done or unfinished]
+    rows = [_result_row(*cell) for done, *cell in _cells(path) if done or unfinished]
     columns = [*WHAT, *MEASURED, *HOW]
     frame = pd.DataFrame(rows, columns=None if rows else columns)
     extra = [column for column in frame.columns if column not in columns]
@@ -202,7 +202,7 @@ def _whole(values: tuple[Any, ...]) -> list[int]:
     return [value if isinstance(value, int) else -1 for value in values]
 
 
-def _row(
+def _result_row(
     benchmark: str,
     label: str,
     cell: str,

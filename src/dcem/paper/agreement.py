@@ -176,7 +176,7 @@ def _compare_figures(results: pd.DataFrame) -> Iterator[list[Any]]:
         setting = f"q_y {q_y:g}, k {k:g}, q_t {q_t:g}"
         for theirs in each(figure[figure["method"].isin(owed)]):
             ours = here[here["method"] == theirs.method]
-            points = _points(ours, theirs.metric, "phase", f"{theirs.method} at {setting}")
+            points = _one_per_place(ours, theirs.metric, "phase", f"{theirs.method} at {setting}")
             place = ("figure", setting, theirs.method, theirs.metric)
             sides = np.sort(points), theirs.values
             medians = _median(points), theirs.median
@@ -188,7 +188,7 @@ def _compare_tables(results: pd.DataFrame) -> Iterator[list[Any]]:
         same = (results["benchmark"] == theirs.table) & (results["label"] == theirs.row)
         ours = results[same & at(results, q_y=0.5, k=1.0, q_t=2.0)]
         for metric in JUDGED if len(ours) else ():
-            points = _points(ours, metric, "phase", f"{theirs.row} of table {theirs.table}")
+            points = _one_per_place(ours, metric, "phase", f"{theirs.row} of table {theirs.table}")
             low, high = (float(getattr(theirs, f"{metric}_{end}")) for end in ("min", "max"))
             lacking, note = _lacking(points), f"published range {low:.3f} to {high:.3f}"
             if not lacking:
@@ -204,7 +204,7 @@ def _compare_sepsis(results: pd.DataFrame) -> Iterator[list[Any]]:
         if ours.empty:
             continue
         setting = f"k {theirs.k:.3g}, q_t {theirs.q_t:g}"
-        points = _points(ours, theirs.metric, "beta", f"{theirs.method} at {setting}")
+        points = _one_per_place(ours, theirs.metric, "beta", f"{theirs.method} at {setting}")
         planned = ours["beta"].nunique()
         lacking = f"{len(points)} of {planned} betas" if len(points) < planned else ""
         note = f"{theirs.n} published points could be told apart"
@@ -293,7 +293,7 @@ def _lacking(points: np.ndarray) -> str:
     return f"{len(points)} of {len(DEGREES)} phases" if len(points) < len(DEGREES) else ""
 
 
-def _points(ours: pd.DataFrame, metric: str, over: str, what: str) -> np.ndarray:
+def _one_per_place(ours: pd.DataFrame, metric: str, over: str, what: str) -> np.ndarray:
     """One value for each phase (or beta); two different ones for the same are refused."""
     values = ours[[over, metric]].dropna().drop_duplicates()
     twice = values[over][values[over].duplicated()]

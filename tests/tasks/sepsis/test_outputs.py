@@ -16,9 +16,9 @@ from dcem.report.cohort import cohort_document, draw_distributions, draw_flow, s
 from dcem.report.to_html import to_html
 from dcem.table.checks import InputError
 from dcem.tasks.sepsis.account import STEPS
-from dcem.tasks.sepsis.artificial import COLUMNS, write_artificial
+from dcem.tasks.sepsis.artificial import write_artificial
 from dcem.tasks.sepsis.cohort import CohortBuild, build_cohort
-from dcem.tasks.sepsis.sources import TABLES
+from dcem.tasks.sepsis.sources import COLUMNS, TABLES
 
 
 def words(figure: object) -> list[str]:
@@ -56,7 +56,7 @@ def test_every_layout_of_artificial_tables_builds_the_same(
 def test_artificial_tables_have_the_columns_of_the_real_ones(demo: Path) -> None:
     for table in TABLES:
         path = demo / f"{table.upper()}.csv.gz"
-        assert COLUMNS[table].split() == list(pd.read_csv(path, nrows=0).columns)
+        assert COLUMNS[table] == list(pd.read_csv(path, nrows=0).columns)
 
 
 def test_artificial_cohorts_differ_by_seed_only(tmp_path: Path) -> None:

@@ -96,11 +96,11 @@ def calibration(found: Found) -> Picture:
         return Picture(None, {}, caption, notes)
     table = table.assign(group=table["group"].astype(str))
     summary = errors(table)
-    figure = _draw(table, summary)
+    figure = _draw_curves(table, summary)
     return Picture(figure, {"": table, "errors": summary}, caption, notes)
 
 
-def _draw(table: pd.DataFrame, summary: pd.DataFrame) -> Any:
+def _draw_curves(table: pd.DataFrame, summary: pd.DataFrame) -> Any:
     figure = new_figure(9.6, 4.2)
     axes = figure.subplots(1, len(SHOWN), sharey=True)
     looks = {"0": (group_colour(0), "o", "group 0"), "1": (group_colour(1), "s", "group 1")}

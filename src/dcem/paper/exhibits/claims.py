@@ -165,7 +165,7 @@ def check(theirs: Evidence, ours: Evidence) -> pd.DataFrame:
 def claims(main: Found, shown: Found, grid: Found, studies: Found, sepsis: Found) -> Picture:
     """All claims, and on which side they hold."""
     table = check(published_evidence(), our_evidence(main, shown, grid, studies, sepsis))
-    figure = _draw(table)
+    figure = _draw_answers(table)
     caption = (
         "Claims of the paper's text about DCEM, put to the points of its own figures and tables, "
         "and to our runs; in grey, when a claim is taken to hold. A dash: that side has no "
@@ -182,7 +182,7 @@ def claims(main: Found, shown: Found, grid: Found, studies: Found, sepsis: Found
     return Picture(figure, {"": table}, caption, (*main.notes, *missing))
 
 
-def _draw(table: pd.DataFrame) -> Any:
+def _draw_answers(table: pd.DataFrame) -> Any:
     figure = new_figure(11.6, 1.2 + 0.3 * len(table))
     ax = figure.subplots()
     marks = {True: ("✓", group_colour(0)), False: ("✗", WARN), None: ("–", MUTED)}

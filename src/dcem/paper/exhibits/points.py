@@ -49,17 +49,17 @@ def simulation(
     """ROC gap and AUC of every method at one setting of the simulation."""
     theirs = published_spreads(published.figures(), q_y=q_y, k=k, q_t=q_t)
     title = f"Simulation at q_y {fraction(q_y)}, k {fraction(k)}, q_t {fraction(q_t)}"
-    return _points(found, theirs, title, "phase", methods or (ORACLE, *BASELINES, "dcem"))
+    return _points_picture(found, theirs, title, "phase", methods or (ORACLE, *BASELINES, "dcem"))
 
 
 def sepsis(found: Found, k: float, q_t: float = 1.5) -> Picture:
     """ROC gap and AUC of every method at one setting of the sepsis task."""
     theirs = published_spreads(published.sepsis_figures(), k=k, q_t=q_t)
     title = f"Sepsis at k {fraction(k)}, q_t {fraction(q_t)}"
-    return _points(found, theirs, title, "beta", SELECTED)
+    return _points_picture(found, theirs, title, "beta", SELECTED)
 
 
-def _points(
+def _points_picture(
     found: Found, theirs: Spreads, title: str, over: str, methods: Iterable[str]
 ) -> Picture:
     rows = our_rows(found.rows)
@@ -149,7 +149,7 @@ def side_by_side(
     heading(figure, title)
     starred = any(labels.get(name, name).endswith("*") for name in names)
     partial = any((name, "auc") not in ours for name in names)
-    key = _key(theirs, ours, artificial=found.artificial, partial=partial, starred=starred)
+    key = _marks_key(theirs, ours, artificial=found.artificial, partial=partial, starred=starred)
     figure.supxlabel(key, fontsize=8.5, color=MUTED)
     return figure
 
@@ -203,7 +203,9 @@ def _colour(name: str, artificial: bool = False) -> str:
     return group_colour(3) if "dcem" in name else group_colour(0)
 
 
-def _key(theirs: Spreads, ours: Spreads, *, artificial: bool, partial: bool, starred: bool) -> str:
+def _marks_key(
+    theirs: Spreads, ours: Spreads, *, artificial: bool, partial: bool, starred: bool
+) -> str:
     """What the marks mean, and which side is not there, wholly or (`partial`) for some methods."""
     # the paper's tables have no points
     points = any(len(one.values) for one in theirs.values())

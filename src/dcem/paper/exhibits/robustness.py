@@ -68,15 +68,15 @@ def paired_differences(
             by_setting = np.nanmean(resampled, axis=2)
             places: list[tuple[Any, ...]] = [*table.index]
             for place, mean, many in zip(places, np.nanmean(values, 1), by_setting, strict=True):
-                found.append(_row(method, metric, place, mean, many, values.shape[1]))
+                found.append(_difference(method, metric, place, mean, many, values.shape[1]))
             if len(places) > 1:
                 whole = np.nanmean(by_setting, axis=0)
                 mean = np.nanmean(values)
-                found.append(_row(method, metric, ("all",) * 3, mean, whole, len(places)))
+                found.append(_difference(method, metric, ("all",) * 3, mean, whole, len(places)))
     return pd.DataFrame(found)
 
 
-def _row(
+def _difference(
     method: str, metric: str, place: tuple[Any, ...], mean: float, many: np.ndarray, n: int
 ) -> dict[str, Any]:
     low, high = np.quantile(many, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
@@ -151,7 +151,7 @@ def robustness(shown: Found, seeds: Found) -> Picture:
     rows = our_rows(shown.rows)
     paired, order = paired_differences(rows), ranks(rows)
     draws = over_seeds(independent(seeds.rows))
-    figure = _draw(paired, order, draws)
+    figure = _draw_panels(paired, order, draws)
     numbers = {"": spread_table(rows), "paired": paired, "ranks": order, "seeds": draws}
     settings = len(rows.groupby(SETTING))
     caption = (
@@ -163,7 +163,7 @@ def robustness(shown: Found, seeds: Found) -> Picture:
     return Picture(figure, {k: v for k, v in numbers.items() if len(v)}, caption, notes)
 
 
-def _draw(paired: pd.DataFrame, order: pd.DataFrame, draws: pd.DataFrame) -> Any:
+def _draw_panels(paired: pd.DataFrame, order: pd.DataFrame, draws: pd.DataFrame) -> Any:
     """Two panels above, two below; a part without results says so."""
     names = [] if paired.empty else [m for m in METHOD_NAMES if m in set(paired["method"])]
     settings = [] if draws.empty else sorted(set(zip(*(draws[c] for c in SETTING), strict=True)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,9 +68,26 @@ def overlap_numbers(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(numbers)
 
 
+def _panels(
+    figure: Any, along: str, methods: Sequence[str], middle: float | None
+) -> Iterator[tuple[Any, str]]:
+    """Gap and AUC along a knob, each panel to be drawn into; `middle`: where ours is missed."""
+    for ax, metric in zip(figure.subplots(1, 2), METRICS, strict=True):
+        yield ax, metric
+        ax.set_title(METRIC_NAMES[metric])
+        ax.set_xlabel(along)
+        ax.yaxis.set_major_formatter(tick)
+        ax.grid(axis="y", color=GRID)
+        if middle is not None:
+            ax.text(middle, 0.5, "ours is not recorded", transform=ax.transAxes, ha="center")
+    legend = {"loc": "outside lower center", "ncols": len(methods), "fontsize": 9}
+    figure.legend(*ax.get_legend_handles_labels(), **legend)
+
+
 def _draw_overlap(frame: pd.DataFrame, table: Spreads) -> Any:
     figure = new_figure(9.6, 4.3)
-    for ax, metric in zip(figure.subplots(1, 2), METRICS, strict=True):
+    along = "slope of the testing decision, as a multiple of the usual 30"
+    for ax, metric in _panels(figure, along, CAUSAL, middle=None if len(frame) else 0.4):
         for place, method in enumerate(CAUSAL):
             colour, marker = look(method)
             shift = 1.035 ** (place - 2)  # whiskers beside each other
@@ -92,13 +110,6 @@ def _draw_overlap(frame: pd.DataFrame, table: Spreads) -> Any:
         ticks = [0.25, 0.5, 1, 2, 4, 6.2]
         ax.set_xticks(ticks, ["¼", "½", "1", "2", "4", "paper\n(at 1)"])
         ax.minorticks_off()
-        ax.set_title(METRIC_NAMES[metric])
-        ax.set_xlabel("slope of the testing decision, as a multiple of the usual 30")
-        ax.yaxis.set_major_formatter(tick)
-        ax.grid(axis="y", color=GRID)
-        if not len(frame):
-            ax.text(0.4, 0.5, "ours is not recorded", transform=ax.transAxes, ha="center")
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=9)
     heading(figure, "Less overlap, to the right (q_y 1/2, k 1, q_t 2)")
     return figure
 
@@ -140,7 +151,8 @@ def _draw_salience(
     rows: pd.DataFrame, theirs: Spreads, found: Found, labels: dict[str, str]
 ) -> Any:
     figure = new_figure(9.6, 4.3)
-    for ax, metric in zip(figure.subplots(1, 2), METRICS, strict=True):
+    along = "weight of respiratory rate in the testing policy"
+    for ax, metric in _panels(figure, along, BIMODAL, middle=None if len(rows) else 0.35):
         for place, method in enumerate(BIMODAL):
             colour, marker = look(method)
             part = rows[rows["method"] == method].sort_values("beta")
@@ -164,13 +176,6 @@ def _draw_salience(
         ax.set_xticks([0, 0.25, 0.5, 0.75, 1, 1.26], ["0", ".25", ".5", ".75", "1", "paper"])
         if found.artificial:
             watermark(ax, x=0.36, size=16)  # over ours alone, left of the line
-        ax.set_title(METRIC_NAMES[metric])
-        ax.set_xlabel("weight of respiratory rate in the testing policy")
-        ax.yaxis.set_major_formatter(tick)
-        ax.grid(axis="y", color=GRID)
-        if not len(rows):
-            ax.text(0.35, 0.5, "ours is not recorded", transform=ax.transAxes, ha="center")
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=9)
     title = "Which feature the testers look at (sepsis, k 4, q_t 3/2)"
     title += f"     {WATERMARK}" if found.artificial else ""
     title += f"     {STAR}" if labels != METHOD_NAMES else ""
@@ -202,16 +207,13 @@ def m_step_contours() -> Any:
     figure = new_figure(9.6, 4.5)
     edge = np.linspace(0, 1, 101)
     t, q = np.meshgrid(edge, edge)
+    strength = "Regularisation strength R = Q − optimum"
     panels = [
-        ("Optimal prediction", theory.m_step_optimum(q, t), np.linspace(0, 1, 11), "GnBu"),
-        (
-            "Regularisation strength R = Q − optimum",
-            theory.regularisation_strength(q, t),
-            np.linspace(0, 0.5, 11),
-            "OrRd",
-        ),
+        ("Optimal prediction", theory.m_step_optimum, 1.0, "GnBu"),
+        (strength, theory.regularisation_strength, 0.5, "OrRd"),
     ]
-    for ax, (title, value, levels, colours) in zip(figure.subplots(1, 2), panels, strict=True):
+    for ax, (title, of, most, colours) in zip(figure.subplots(1, 2), panels, strict=True):
+        value, levels = of(q, t), np.linspace(0, most, 11)
         ax.contourf(t, q, value, levels=levels, cmap=colours, alpha=0.75)
         # The first and last level touch the frame only.
         lines = ax.contour(t, q, value, levels=levels[1:-1], colors=INK, linewidths=0.9)

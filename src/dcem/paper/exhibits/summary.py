@@ -139,7 +139,7 @@ def summary(shown: Found, grid: Found) -> Picture:
     """The verdicts at the settings of the figures, drawn; those of the whole grid, as numbers."""
     checked = check({"published": published_settings(), "ours": settings_of(our_rows(shown.rows))})
     over_grid = check({"ours": grid_settings(grid.rows)})
-    figure = _draw(checked)
+    figure = _draw_verdicts(checked)
     numbers = {"": checked, "statements": statements(checked)}
     notes = list(shown.notes)
     if len(over_grid):
@@ -159,7 +159,7 @@ def summary(shown: Found, grid: Found) -> Picture:
     return Picture(figure, numbers, caption, tuple(notes))
 
 
-def _draw(checked: pd.DataFrame) -> Any:
+def _draw_verdicts(checked: pd.DataFrame) -> Any:
     settings = sorted(set(checked[SETTING].itertuples(index=False, name=None)))
     figure = new_figure(9.6, 1.7 + 0.33 * len(settings))
     ax = figure.subplots()

@@ -116,12 +116,12 @@ def _tradeoff(
         notes = (*notes, f"{found.origin} has no fits of {names} on common independent draws.")
     if rows.empty:
         return Picture(None, {}, caption, notes)
-    figure = _draw(title, rows, means, by, of, edges, methods)
+    figure = _draw_windows(title, rows, means, by, of, edges, methods)
     points = rows.reindex(columns=["method", *SETTING, "phase", "seed", "auc", "roc_gap"])
     return Picture(figure, {"": means, "points": points}, caption, notes)
 
 
-def _draw(
+def _draw_windows(
     title: str,
     rows: pd.DataFrame,
     means: pd.DataFrame,
@@ -164,7 +164,7 @@ def _draw(
         ax.margins(y=1 / LINE - 1)
         ax.set_xlim(bins[0], bins[-1])
     axes[0].set_ylabel("share of fits")
-    _key(figure, printed=bool(means["published_mean"].notna().any()))
+    _line_key(figure, printed=bool(means["published_mean"].notna().any()))
     figure.supxlabel(METRIC_NAMES[of], fontsize=10, color=MUTED)
     heading(figure, title)
     return figure
@@ -177,7 +177,7 @@ def _bins(rows: pd.DataFrame, of: str) -> np.ndarray:
     return np.arange(first, rows[of].max() + 1.5 * width, width)
 
 
-def _key(figure: Any, *, printed: bool) -> None:
+def _line_key(figure: Any, *, printed: bool) -> None:
     from matplotlib.lines import Line2D
 
     lines: list[tuple[str, Any]] = [("mean of ours", (0, (5, 3)))]

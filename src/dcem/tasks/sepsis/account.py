@@ -290,7 +290,7 @@ def describe_quality(
             for measure, words in MEASURES.items()
         },
         "standard_deviations": {
-            name: {"here": _spread(study[name], show_all), "published": sd}
+            name: {"here": _rounded_sd(study[name], show_all), "published": sd}
             for name, sd in PUBLISHED_SD.items()
         },
     }
@@ -302,7 +302,7 @@ def _share(shown: dict[str, Shown], part: str, whole: str) -> dict[str, Any]:
     return {"count": count, "share": round(count / total, 4) if known else None}  # type: ignore[operator]
 
 
-def _spread(values: pd.Series, show_all: bool) -> float | None:
+def _rounded_sd(values: pd.Series, show_all: bool) -> float | None:
     known = values.dropna()
     enough = len(known) >= (2 if show_all else 2 * THRESHOLD)
     return round(float(known.std(ddof=0)), 3) if enough else None

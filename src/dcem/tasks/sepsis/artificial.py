@@ -22,44 +22,10 @@ import numpy as np
 
 from dcem.files import whole_file, write_text
 from dcem.table.checks import InputError
-from dcem.tasks.sepsis.sources import ARTIFICIAL_MARK
+from dcem.tasks.sepsis.sources import ARTIFICIAL_MARK, COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# Every column of the real tables, in their order: the reader must choose by name.
-COLUMNS: dict[str, str] = {
-    "icustays": "row_id subject_id hadm_id icustay_id dbsource first_careunit last_careunit "
-    "first_wardid last_wardid intime outtime los",
-    "admissions": "row_id subject_id hadm_id admittime dischtime deathtime admission_type "
-    "admission_location discharge_location insurance language religion marital_status ethnicity "
-    "edregtime edouttime diagnosis hospital_expire_flag has_chartevents_data",
-    "patients": "row_id subject_id gender dob dod dod_hosp dod_ssn expire_flag",
-    "services": "row_id subject_id hadm_id transfertime prev_service curr_service",
-    "prescriptions": "row_id subject_id hadm_id icustay_id startdate enddate drug_type drug "
-    "drug_name_poe drug_name_generic formulary_drug_cd gsn ndc prod_strength dose_val_rx "
-    "dose_unit_rx form_val_disp form_unit_disp route",
-    "microbiologyevents": "row_id subject_id hadm_id chartdate charttime spec_itemid "
-    "spec_type_desc org_itemid org_name isolate_num ab_itemid ab_name dilution_text "
-    "dilution_comparison dilution_value interpretation",
-    "labevents": "row_id subject_id hadm_id itemid charttime value valuenum valueuom flag",
-    "chartevents": "row_id subject_id hadm_id icustay_id itemid charttime storetime cgid value "
-    "valuenum valueuom warning error resultstatus stopped",
-    "inputevents_mv": "row_id subject_id hadm_id icustay_id starttime endtime itemid amount "
-    "amountuom rate rateuom storetime cgid orderid linkorderid ordercategoryname "
-    "secondaryordercategoryname ordercomponenttypedescription ordercategorydescription "
-    "patientweight totalamount totalamountuom isopenbag continueinnextdept cancelreason "
-    "statusdescription comments_editedby comments_canceledby comments_date originalamount "
-    "originalrate",
-    "outputevents": "row_id subject_id hadm_id icustay_id charttime itemid value valueuom "
-    "storetime cgid stopped newbottle iserror",
-    "procedureevents_mv": "row_id subject_id hadm_id icustay_id starttime endtime itemid value "
-    "valueuom location locationcategory storetime cgid orderid linkorderid ordercategoryname "
-    "secondaryordercategoryname ordercategorydescription isopenbag continueinnextdept "
-    "cancelreason statusdescription comments_editedby comments_canceledby comments_date",
-    "d_items": "row_id itemid label abbreviation dbsource linksto category unitname param_type "
-    "conceptid",
-}
 
 # Items the queries find by their label, and near misses that they must not find.
 LABELS: dict[int, str] = {
@@ -152,13 +118,12 @@ def table_frame(table: str, rows: Any) -> pd.DataFrame:
     import pandas as pd
 
     frame = pd.DataFrame(rows)
-    columns = COLUMNS[table].split()
-    unknown = set(frame.columns) - set(columns)
+    unknown = set(frame.columns) - set(COLUMNS[table])
     if unknown:
         raise KeyError(f"{table} has no column {sorted(unknown)}")
     if "row_id" not in frame:
         frame["row_id"] = range(1, len(frame) + 1)
-    return frame.reindex(columns=columns)
+    return frame.reindex(columns=COLUMNS[table])
 
 
 def item_frame() -> pd.DataFrame:

@@ -20,21 +20,41 @@ from typing import Any
 
 from dcem.table.messages import InputError, nearest, notice
 
-# What the queries read, and nothing else: the other columns are never parsed.
+# Every column of the real tables, in their order; a star marks what the queries read, and the
+# others are never parsed.
 _COLUMNS: dict[str, str] = {
-    "icustays": "subject_id hadm_id icustay_id dbsource intime outtime",
-    "admissions": "subject_id hadm_id admittime ethnicity has_chartevents_data",
-    "patients": "subject_id gender dob",
-    "services": "hadm_id transfertime curr_service",
-    "prescriptions": "hadm_id startdate drug_type drug route",
-    "microbiologyevents": "hadm_id chartdate charttime",
-    "labevents": "subject_id hadm_id itemid charttime value valuenum",
-    "chartevents": "row_id icustay_id itemid charttime value valuenum error",
-    "inputevents_mv": "icustay_id itemid starttime rate statusdescription",
-    "outputevents": "icustay_id itemid charttime value",
-    "procedureevents_mv": "icustay_id itemid starttime",
-    "d_items": "itemid label dbsource",
+    "icustays": "row_id subject_id* hadm_id* icustay_id* dbsource* first_careunit last_careunit "
+    "first_wardid last_wardid intime* outtime* los",
+    "admissions": "row_id subject_id* hadm_id* admittime* dischtime deathtime admission_type "
+    "admission_location discharge_location insurance language religion marital_status ethnicity* "
+    "edregtime edouttime diagnosis hospital_expire_flag has_chartevents_data*",
+    "patients": "row_id subject_id* gender* dob* dod dod_hosp dod_ssn expire_flag",
+    "services": "row_id subject_id hadm_id* transfertime* prev_service curr_service*",
+    "prescriptions": "row_id subject_id hadm_id* icustay_id startdate* enddate drug_type* drug* "
+    "drug_name_poe drug_name_generic formulary_drug_cd gsn ndc prod_strength dose_val_rx "
+    "dose_unit_rx form_val_disp form_unit_disp route*",
+    "microbiologyevents": "row_id subject_id hadm_id* chartdate* charttime* spec_itemid "
+    "spec_type_desc org_itemid org_name isolate_num ab_itemid ab_name dilution_text "
+    "dilution_comparison dilution_value interpretation",
+    "labevents": "row_id subject_id* hadm_id* itemid* charttime* value* valuenum* valueuom flag",
+    "chartevents": "row_id* subject_id hadm_id icustay_id* itemid* charttime* storetime cgid "
+    "value* valuenum* valueuom warning error* resultstatus stopped",
+    "inputevents_mv": "row_id subject_id hadm_id icustay_id* starttime* endtime itemid* amount "
+    "amountuom rate* rateuom storetime cgid orderid linkorderid ordercategoryname "
+    "secondaryordercategoryname ordercomponenttypedescription ordercategorydescription "
+    "patientweight totalamount totalamountuom isopenbag continueinnextdept cancelreason "
+    "statusdescription* comments_editedby comments_canceledby comments_date originalamount "
+    "originalrate",
+    "outputevents": "row_id subject_id hadm_id icustay_id* charttime* itemid* value* valueuom "
+    "storetime cgid stopped newbottle iserror",
+    "procedureevents_mv": "row_id subject_id hadm_id icustay_id* starttime* endtime itemid* value "
+    "valueuom location locationcategory storetime cgid orderid linkorderid ordercategoryname "
+    "secondaryordercategoryname ordercategorydescription isopenbag continueinnextdept "
+    "cancelreason statusdescription comments_editedby comments_canceledby comments_date",
+    "d_items": "row_id itemid* label* abbreviation dbsource* linksto category unitname param_type "
+    "conceptid",
 }
+COLUMNS = {table: text.replace("*", "").split() for table, text in _COLUMNS.items()}
 _COLUMNS_OF_TYPE = {
     "DOUBLE": "valuenum rate",
     "TIMESTAMP": "intime outtime admittime dob transfertime startdate chartdate charttime "
@@ -46,8 +66,8 @@ _TYPES = {column: kind for kind, columns in _COLUMNS_OF_TYPE.items() for column 
 
 # Table -> column -> type; what is neither text, time nor measurement is a whole number.
 TABLES: dict[str, dict[str, str]] = {
-    table: {column: _TYPES.get(column, "BIGINT") for column in columns.split()}
-    for table, columns in _COLUMNS.items()
+    table: {name[:-1]: _TYPES.get(name[:-1], "BIGINT") for name in text.split() if "*" in name}
+    for table, text in _COLUMNS.items()
 }
 TABLES["outputevents"]["value"] = "DOUBLE"
 
@@ -194,10 +214,8 @@ def _in_database(path: Path) -> Mimic:
 
 def _typed(table: str, relation: str, where: str, names: list[str]) -> str:
     """The query for the wanted columns of a table, which must be among the names it has."""
-    from dcem.tasks.sepsis.artificial import COLUMNS
-
     have = [name.lower() for name in names]
-    strange = [name for name in have if name not in COLUMNS[table].split()]
+    strange = [name for name in have if name not in COLUMNS[table]]
     for column in TABLES[table]:
         if column not in have:
             guess = nearest(column, strange)

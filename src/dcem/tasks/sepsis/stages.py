@@ -112,7 +112,7 @@ class Stages:
         keys: dict[str, str] = {}
         for number, (file, name) in enumerate(QUESTIONS.items()):
             sql = query(file)
-            key = self._key(sql, keys)
+            key = self._stage_key(sql, keys)
             keys[name] = key
             if name == _SCAN:
                 keys[_SCAN_ALSO] = key
@@ -139,15 +139,15 @@ class Stages:
         """The answer to a query over the built tables, as a pandas frame."""
         return self.connection.execute(sql).df()
 
-    def _key(self, sql: str, keys: dict[str, str]) -> str:
+    def _stage_key(self, sql: str, keys: dict[str, str]) -> str:
         import duckdb
 
         parts = [
             sql,
             duckdb.__version__,
-            {t: self.mimic.sources[t].fingerprint for t in _named(r"mimic\.(\w+)", sql)},
-            {t: keys[t] for t in _named(r"built\.(\w+)", sql)},
-            {o: self.options[o] for o in _named(r"getvariable\('(\w+)'\)", sql)},
+            {t: self.mimic.sources[t].fingerprint for t in _names_in(r"mimic\.(\w+)", sql)},
+            {t: keys[t] for t in _names_in(r"built\.(\w+)", sql)},
+            {o: self.options[o] for o in _names_in(r"getvariable\('(\w+)'\)", sql)},
         ]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -182,7 +182,7 @@ class Stages:
                 "it and start again: the finished stages are kept."
             ) from None
         except duckdb.Error as error:
-            raise readable_failure(error, self.mimic, _named(r"mimic\.(\w+)", sql)) from None
+            raise readable_failure(error, self.mimic, _names_in(r"mimic\.(\w+)", sql)) from None
 
     def _scan(self, sql: str) -> dict[str, Any]:
         """One pass over CHARTEVENTS: store the kept rows, and the first time of every stay."""
@@ -233,7 +233,7 @@ def _stack(above: Any, below: Any) -> Any:
     return pa.concat_tables([above, below.select(above.column_names)])
 
 
-def _named(pattern: str, sql: str) -> list[str]:
+def _names_in(pattern: str, sql: str) -> list[str]:
     code = re.sub(r"--[^\n]*", "", sql)  # a comment may name what the query does not read
     return sorted(set(re.findall(pattern, code)))
 
