@@ -60,7 +60,17 @@ PERSON = re.compile(
     r"|resident|defendant|driver|student|borrower|mrn|seqn|pat|pt|pid|nhs)(_|$)|^id$"
 )
 ROW = re.compile(r"(^|_)(id|nbr|no|nr|num|number|key|uuid|guid|mrn|seqn|pid|index|hadm|stay)(_|$)")
-WEIGHT = re.compile(r"^(sample|survey|sampling|case)_?(weight|wt)s?$|^(p|s)?weights?_?(survey)$")
+NAMED = {  # roles whose name a column carries, and why it is taken
+    "truth": (re.compile(r"^(truth|true_label|y_true)$"), "Named like everybody's true outcome."),
+    "testing_probability": (
+        re.compile(r"^testing_probability$"),
+        "Named like the probability with which tests were drawn.",
+    ),
+    "weight": (
+        re.compile(r"^(sample|survey|sampling|case)_?(weight|wt)s?$|^(p|s)?weights?_?(survey)$"),
+        "Named like the weight of a row.",
+    ),
+}
 AFTER = re.compile(  # named like what happens when the result is known
     r"(^|_)(discharge\w*|entlass\w*|readmi\w*|disposition|follow_?up|outcome|arrest\w*|citation\w*|summons|died|death"
     r"|mortality|expired|deceased|sentence\w*|recover(y|ies)|collections?|payback|repaid\w*"

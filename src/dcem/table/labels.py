@@ -322,17 +322,11 @@ class SelectiveLabels:
         table = checks.as_frame(frame)
         groups = _listed(group)
         rates = {"test_sensitivity": test_sensitivity, "test_specificity": test_specificity}
-        given = {
-            "tested": tested,
-            "decider": decider,
-            **dict(zip(_PARTS, (id, time, weight, testing_probability), strict=True)),
-        }
+        given = {"tested": tested, "decider": decider}
+        given |= zip(_PARTS, (id, time, weight, testing_probability), strict=True)
         single = {part: column for part, column in given.items() if column is not None}
-        single |= {
-            role: rate
-            for role, rate in rates.items()
-            if isinstance(rate, str) and rate in table.columns
-        }
+        named = [role for role, rate in rates.items() if isinstance(rate, str)]
+        single |= {role: rates[role] for role in named if rates[role] in table.columns}
         roles = assign_roles(label=label, **single, group=groups)
         checks.require_unique(table.columns)
         checks.require_columns(table.columns, [*roles, *(features or ())])

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dcem.table import checks, dates, design, groups, leaks, outcome, values
+from dcem.table import dates, design, groups, leaks, outcome, values
 from dcem.table import read as reading
 from dcem.table.addresses import SERVER, located
 from dcem.table.columns import Column, guess
@@ -127,11 +127,11 @@ def read_table(
         frame = source if isinstance(source, pd.DataFrame) else as_table(source)
         return _read(reading.as_arrow(frame), roles, frame, encoder)
     path = located(source)
-    reading.read_header(path, query)  # whether it can be read at all
+    header = reading.read_header(path, query)
     with naming(path):
         for note in reading.notes(path, query):
             notice(note)
-        most = most_rows or max(1, MOST_CELLS // len(reading.read_header(path, query)))
+        most = most_rows or max(1, MOST_CELLS // len(header))
         table, rows, draw = read_some(path, most, roles.id, random_state, query)
         if most_rows is None and table.num_rows > FIRST_ROWS:
             fewer = MOST_NUMBERS // _width(table, roles)
@@ -174,10 +174,10 @@ def _read(
     query: str | None = None,
     drawn_from: int = 0,
 ) -> UserTable:
-    listed = design.list_given(roles, table.column_names)
-    if listed is not None:
+    drawn = design.list_given(roles, table.column_names)
+    if drawn is not None:
         if drawn_from:
-            raise InputError(f"With the list {listed} all rows are needed: raise `most_rows`.")
+            raise InputError(f"With the list {drawn} all rows are needed: raise `most_rows`.")
         roles = replace(roles, testing_probability=None)
     roles = roles.resolved(table.column_names)
     if known is not None:
@@ -188,28 +188,15 @@ def _read(
     _refuse_unreadable(table, roles)
     table, time = _in_time(table, roles, once=known is not None)
     label, roles = outcome.read_label(table.column(roles.label), roles)
-    tested = None
-    decision = " or ".join(roles.tested) or "tested"
-    if roles.tested:
-        tested = outcome.read_tested(table, roles)
+    tested = outcome.read_tested(table, roles) if roles.tested else None
     if roles.positives_only:  # of everybody else nothing is known; signs of a leak are of the found
         label = np.where(label == 1, 1.0, 0.0)
-    with warnings.catch_warnings():  # what there is to say is said by the problem below
-        warnings.simplefilter("ignore", DataWarning)
-        _, looked = checks.resolve_tested(
-            label,
-            tested,
-            label_name=roles.label,
-            tested_name=decision,
-            waiting=known is not None,
-        )
+    looked = ~np.isnan(label) if tested is None else ~np.isnan(label) & (tested == 1)
     chance = _numbers(table, roles.testing_probability, roles)
-    if listed is not None:
-        chance = design.probabilities(listed, table, roles, looked)
-        roles = replace(roles, testing_probability=listed.name)
-    truth = None
-    if roles.truth is not None:
-        truth = outcome.read_truth(table.column(roles.truth), roles)
+    if drawn is not None:
+        chance = design.probabilities(drawn, table, roles, looked)
+        roles = replace(roles, testing_probability=drawn.name)
+    truth = outcome.read_truth(table.column(roles.truth), roles) if roles.truth else None
     person = _person(table, roles)
     columns, encoder = _understand(table, roles, person, twins, known)
     found = _leaks(table, encoder, roles, looked, label, truth, time)
@@ -244,7 +231,7 @@ def _read(
         feature_names=encoder.feature_names,
         names={name: str(getattr(roles, name)) for name in roles.named("column")}
         | per_row
-        | {"tested": decision, "group": " & ".join(roles.group)},
+        | {"tested": " or ".join(roles.tested) or "tested", "group": " & ".join(roles.group)},
     )
     groups.mention_small_groups(problem.group, problem.group_names)
     attributes = []
@@ -276,7 +263,7 @@ def _made_of(columns: Sequence[str], encoder: Encoder) -> tuple[str, ...]:
 
 def _require_known(table: pa.Table, roles: Roles, known: Encoder) -> None:
     """The columns of an earlier table must be there, and be features still."""
-    checks.require_columns(table.column_names, known.columns)
+    require_columns(table.column_names, known.columns)
     taken = {name: roles.of(name) for name in known.columns}
     taken = {
         name: role

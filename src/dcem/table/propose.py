@@ -8,7 +8,7 @@ role comes with a sentence that says why, and what could as well be otherwise is
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,12 +24,12 @@ from dcem.table.candidates import (
     FEW,
     GROUPS,
     MARKS,
+    NAMED,
     PERHAPS_AFTER,
     PERSON,
     PLACE,
     ROW,
     TESTED,
-    WEIGHT,
     Seen,
     candidates,
     why_tested,
@@ -52,6 +52,9 @@ class Suggestion:
     role: str
     value: str
     reason: str
+
+
+Findings = Iterator[Suggestion | str]  # what was found, and doubts about it
 
 
 @dataclass(frozen=True)
@@ -125,17 +128,17 @@ def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Propos
             f"Only the first {table.num_rows:,} rows were looked at. If the table is sorted, they "
             "may be unlike the rest."
         )
-    for step in (_people, _groups, _outcome, _named):
+    for step in (_people, _groups, _outcome, _named, _deciders):
         taken = {one.value: one.role for one in found}
         free = [c for c in seen if taken.get(c.name, "label") in ("label", "tested")]
-        new, doubted = step(free, known)
-        found += [one for one in new if one.role not in known]
-        doubts += doubted
-    left, doubted = _left_out(table, seen, found, sampled)
-    found += left
+        new = list(step(free, known))
+        found += [one for one in new if isinstance(one, Suggestion) and one.role not in known]
+        doubts += [one for one in new if isinstance(one, str)]
+    for one in list(_left_out(table, seen, found, sampled)):
+        doubts.append(one) if isinstance(one, str) else found.append(one)
     order = list(Roles.__dataclass_fields__)
     found.sort(key=lambda one: order.index(one.role))
-    return Proposal(tuple(found), (*doubts, *doubted), tuple(table.column_names), table.num_rows)
+    return Proposal(tuple(found), tuple(doubts), tuple(table.column_names), table.num_rows)
 
 
 def _given(known: Mapping[str, Any], columns: Sequence[str]) -> list[Suggestion]:
@@ -184,10 +187,8 @@ def _marks_of_missing(table: pa.Table) -> dict[str, str]:
     }
 
 
-def _people(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Suggestion], list[str]]:
+def _people(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
     """The column that says whose row it is: of several, the one in which people come again."""
-    if "id" in known:
-        return [], []
     likely = [
         c
         for c in seen
@@ -195,26 +196,25 @@ def _people(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Sugges
         and c.known.all()
         and len(c.text.values) > max(MOST_GROUPS, 0.05 * len(c.text.codes))
     ]
-    if not likely:
-        return [], []
+    if "id" in known or not likely:
+        return
     best = min(likely, key=lambda c: (len(c.text.values), len(c.name)))
     rows, people = len(best.text.codes), len(best.text.values)
     how = "each row has its own"
     if people < rows:
         how = f"{rows:,} rows of {people:,} people, whose rows stay together"
-    doubts = []
+    yield Suggestion("id", best.name, f"Named like a person's number; {how}.")
     if len(likely) > 1:
-        doubts.append(
+        yield (
             f"Whose row it is could also be said by {_names(likely, best)}; {best.name!r} was "
             "taken because its values come again most often."
         )
-    return [Suggestion("id", best.name, f"Named like a person's number; {how}.")], doubts
 
 
-def _groups(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Suggestion], list[str]]:
+def _groups(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
     """The first sensitive attribute in the order of `GROUPS`; the others are mentioned."""
     if "group" in known:
-        return [], []
+        return
     likely = [
         (c, what)
         for what, pattern in GROUPS.items()
@@ -222,64 +222,55 @@ def _groups(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Sugges
         if pattern.search(c.words) and 2 <= len(c.text.values) <= MOST_GROUPS
     ]
     if not likely:
-        return [], [
+        yield (
             "No column looks like a group (race, sex, insurance, ...). Without one nothing can be "
             "said about disparities; name it as `group`."
-        ]
+        )
+        return
     best, what = likely[0]
     levels = len(best.text.values)
     reason = f"Named like {what}, with {levels} values: {listed(best.text.values, SHOWN)}."
-    others = [c for c, _ in likely if c.name != best.name]
-    doubts = []
-    if others:
-        doubts.append(
+    yield Suggestion("group", best.name, reason)
+    if others := [c for c, _ in likely if c.name != best.name]:
+        yield (
             f"{_names(others)} could be a group as well, and would otherwise be a feature. Several "
             "groups are looked at one by one and crossed."
         )
-    return [Suggestion("group", best.name, reason)], doubts
 
 
-def _outcome(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Suggestion], list[str]]:
+def _outcome(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
     """Label and tested together: each is the better recognised by the other."""
     rated = sorted(candidates(seen), key=lambda c: -c.score)
     if "label" in known:
         rated = [c for c in rated if c.column.name == known["label"]]
         if not rated:
-            return [], []
+            return
     elif not rated or rated[0].score < 2:
-        return [], [_no_label(seen)]
+        yield _no_label(seen)
+        return
     best = rated[0]
     found_only = bool(known.get("positives_only")) or (best.is_one_value() and not best.tested)
     if found_only:  # nobody recorded who was tested
         best.tested = best.untested = ()
-    found = [
-        Suggestion("label", best.column.name, f"{'; '.join(best.whys)}."),
-        *(
-            [Suggestion("positives_only", "True", "No value means no, and nothing who was tested.")]
-            if found_only
-            else []
-        ),
-        *(Suggestion("tested", c.name, why_tested(best)) for c in best.tested),
-        *(
-            Suggestion("positive", v, "It reads like the finding that is looked for.")
-            for v in best.positive
-        ),
-        *(
-            Suggestion("untested_value", v, f"{v!r} reads as: nobody looked.")
-            for v in best.untested
-        ),
-    ]
-    doubts = [] if "positive" in known else list(best.doubts)
-    rivals = [c.column for c in rated[1:] if c.score >= 2]
-    if rivals:
-        doubts.append(f"The label could also be {_names(rivals)}.")
+        why = "No value means no, and nothing who was tested."
+        yield Suggestion("positives_only", "True", why)
+    yield Suggestion("label", best.column.name, f"{'; '.join(best.whys)}.")
+    for column in best.tested:
+        yield Suggestion("tested", column.name, why_tested(best))
+    for value in best.positive:
+        yield Suggestion("positive", value, "It reads like the finding that is looked for.")
+    for value in best.untested:
+        yield Suggestion("untested_value", value, f"{value!r} reads as: nobody looked.")
+    if "positive" not in known:
+        yield from best.doubts
+    if rivals := [c.column for c in rated[1:] if c.score >= 2]:
+        yield f"The label could also be {_names(rivals)}."
     if best.looked.all() and not (best.tested or found_only) and "tested" not in known:
-        doubts.append(
+        yield (
             f"Every row has a label in {best.column.name!r}, and no column says who was tested: "
             "all count as tested. If a 0 may mean that nobody looked, name the column that says "
             "who was tested as `tested`; if nobody recorded it, say so with `positives_only`."
         )
-    return found, doubts
 
 
 def _no_label(seen: Sequence[Seen]) -> str:
@@ -299,43 +290,29 @@ def _no_label(seen: Sequence[Seen]) -> str:
     return f"No column looks like an outcome with few values. Name the label as `label`.{hint}"
 
 
-def _named(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Suggestion], list[str]]:
+def _named(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
     """Columns that carry the name of a role, or plainly a survey's weight."""
-    found = []
-    for column in seen:
-        if column.words in ("truth", "true_label", "y_true"):
-            found.append(Suggestion("truth", column.name, "Named like everybody's true outcome."))
-        elif column.words == "testing_probability":
-            reason = "Named like the probability with which tests were drawn."
-            found.append(Suggestion("testing_probability", column.name, reason))
-        elif WEIGHT.search(column.words):
-            found.append(Suggestion("weight", column.name, "Named like the weight of a row."))
-    deciders, doubts = _deciders(seen, known)
-    once = {one.role: one for one in reversed(found + deciders)}
-    return list(once.values()), doubts
+    for role, (pattern, why) in NAMED.items():
+        for column in [c for c in seen if pattern.search(c.words)][:1]:
+            yield Suggestion(role, column.name, why)
 
 
-def _deciders(seen: Sequence[Seen], known: Mapping[str, Any]) -> tuple[list[Suggestion], list[str]]:
+def _deciders(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
     """Who decided: somebody by name is proposed, a place may as well be a feature."""
     if "decider" in known:
-        return [], []
+        return
     who, where = (
         [c for c in seen if pattern.search(c.words) and _comes_again(c)]
         for pattern in (DECIDER, PLACE)
     )
-    found = [
-        Suggestion(
-            "decider", c.name, f"Named like who decides; {len(c.text.values):,} of them come again."
+    for column in who[:1]:
+        many = f"{len(column.text.values):,} of them come again"
+        yield Suggestion("decider", column.name, f"Named like who decides; {many}.")
+    if asked := [*who[1:], *where]:
+        yield (
+            f"Is it decided by {_names(asked)} who is tested? If chance says to whom people come, "
+            "name it as `decider`; otherwise it is a feature."
         )
-        for c in who[:1]
-    ]
-    asked = [*who[1:], *where]
-    if not asked:
-        return found, []
-    return found, [
-        f"Is it decided by {_names(asked)} who is tested? If chance says to whom people come, name "
-        "it as `decider`; otherwise it is a feature."
-    ]
 
 
 def _comes_again(column: Seen) -> bool:
@@ -345,7 +322,7 @@ def _comes_again(column: Seen) -> bool:
 
 def _left_out(
     table: pa.Table, seen: Sequence[Seen], found: Sequence[Suggestion], sampled: bool
-) -> tuple[list[Suggestion], list[str]]:
+) -> Findings:
     """Columns that should not be features: identifiers, constants, and what came afterwards.
 
     What is constant in a sample need not be so in the table, whose reader will find out.
@@ -359,7 +336,6 @@ def _left_out(
             why[column.name] = "It numbers the rows." if each else again
         elif AFTER.search(column.words):
             why[column.name] = "By its name known only after the decision to test."
-    doubts = []
     read, problems = _try(table, Proposal((*found,), (), (), 0).roles, why)
     if read is not None:
         for leak in read.leaks:
@@ -368,34 +344,31 @@ def _left_out(
             useless = one.role == "left out" and not (sampled and one.kind == "constant")
             if useless and one.name not in why:
                 why[one.name] = f"It cannot serve as a feature: {one.note.split(';')[0]}."
-        doubts += [f"{one.name!r}: {one.note}." for one in read.columns if FAR in one.note]
-        codes = [c.name for c in read.columns if NAMED_LIKE_CODES in c.note and c.role == "feature"]
-        if codes:
-            doubts.append(
+            if FAR in one.note:
+                yield f"{one.name!r}: {one.note}."
+        features = [one for one in read.columns if one.role == "feature"]
+        if codes := [one.name for one in features if NAMED_LIKE_CODES in one.note]:
+            yield (
                 f"{listed(codes, SHOWN)}: whole numbers named like codes, taken as quantities. If "
                 "larger does not mean more, list them under `category` or `exclude` them."
             )
-        dates = [c.name for c in read.columns if c.kind == "date" and c.role == "feature"]
-        if dates:
-            doubts.append(
+        if dates := [one.name for one in features if one.kind == "date"]:
+            yield (
                 f"{listed(dates, SHOWN)} holds dates, which will not come again. The one that says "
                 "when it was decided whether to test is the `time`; leave the others out."
             )
-    doubts += problems
-    guessed = [n for n, reason in why.items() if "decision" in reason]
-    if guessed:
-        doubts.append(
+    yield from problems
+    if guessed := [name for name, reason in why.items() if "decision" in reason]:
+        yield (
             f"Left out as known only after the decision: {listed(guessed, SHOWN)}. Take back what "
             "was known before it."
         )
     late = (PERHAPS_AFTER, TESTED)  # another test may follow from the first
-    asked = [c for c in free if c.name not in why and any(p.search(c.words) for p in late)]
-    if asked:
-        doubts.append(
-            f"Was this known before the decision to test: {_names(asked)}? If not, leave it out."
-        )
-    names = [c.name for c in free if c.name in why]
-    return [Suggestion("exclude", name, why[name]) for name in names], doubts
+    if asked := [c for c in free if c.name not in why and any(p.search(c.words) for p in late)]:
+        yield f"Was this known before the decision to test: {_names(asked)}? If not, leave it out."
+    for column in free:
+        if column.name in why:
+            yield Suggestion("exclude", column.name, why[column.name])
 
 
 def _try(
