@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import platform
 import sys
@@ -14,7 +15,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.metadata import version
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -123,12 +123,22 @@ def finished(tasks: Sequence[tuple[Any, ...]], jobs: int, until: float) -> Itera
     Past `until` (of `time.perf_counter`) no more are begun or waited for: fewer repetitions.
     """
     os.environ |= ONE_CORE
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as workers:
         for done in as_completed([workers.submit(*task) for task in tasks]):
             yield from done.result()
             if time.perf_counter() > until:
                 workers.shutdown(wait=False, cancel_futures=True)
                 break
+
+
+def in_time(waiting: Any, tasks: int, until: float) -> Iterator[Any]:
+    """What comes of `imap` before `until` (of `time.time`); says how much did, if not all."""
+    for number in range(tasks):
+        try:
+            yield waiting.next(timeout=max(1.0, until - time.time()))
+        except multiprocessing.TimeoutError:
+            print(f"{number} of {tasks} in time", flush=True)
+            return
 
 
 def growing(
@@ -140,7 +150,7 @@ def growing(
     """
     os.environ |= ONE_CORE
     found: list[Any] = []
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as workers:
         for one in workers.map(work, *zip(*tasks, strict=True)):
             found.append(one)
             if len(found) % every == 0 or len(found) == len(tasks):

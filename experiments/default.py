@@ -25,7 +25,7 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from _record import CORES, command, record
+from _record import CORES, command, in_time, record
 
 TABLES = (
     "credit default", "readmission", "long stay", "prediabetes", "diabetes", "digits",
@@ -311,12 +311,8 @@ def run(data: Path, out: Path, workers: int, minutes: float, again: bool) -> Non
         else:
             run_networks(begun + 60 * minutes - 60, networks)
         print(f"networks: {len(networks)} fits, {time.time() - begun:.0f} s", flush=True)
-        for done in range(len(specs)):
-            try:
-                rows += waiting.next(timeout=max(1.0, begun + 60 * minutes - time.time()))
-            except multiprocessing.TimeoutError:
-                print(f"{done} of {len(specs)} tasks in time", flush=True)
-                break
+        for found in in_time(waiting, len(specs), begun + 60 * minutes):
+            rows += found
     record("default", rows + networks, out, time.time() - begun)
 
 

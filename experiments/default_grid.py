@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from _record import CORES, RESULTS, command, record, recorded
+from _record import CORES, RESULTS, command, in_time, record, recorded
 from default import fitted_parts
 from grid_summary import BETTER, QUESTIONS, SETTING
 
@@ -113,12 +113,8 @@ def run(out: Path, workers: int, minutes: float, least: float) -> None:
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         waiting = pool.imap(run_one, specs)
         rows += dcem_again(specs, begun + 60 * minutes - 90)
-        for number in range(len(specs)):
-            try:
-                rows += waiting.next(timeout=max(1.0, begun + 60 * minutes - time.time()))
-            except multiprocessing.TimeoutError:
-                print(f"{number} of {len(specs)} data sets in time", flush=True)
-                break
+        for found in in_time(waiting, len(specs), begun + 60 * minutes):
+            rows += found
         pool.terminate()
     record("default_grid", whole_boundaries(rows, least), out, time.time() - begun)
 
