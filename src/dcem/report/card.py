@@ -65,6 +65,7 @@ ACCEPTABLE = 0.7  # an AUC from which on ranking is called acceptable (Hosmer an
 FOUND = "true_positive_rate"
 EMPHASIS = re.compile(r"(?<!\w)\*(\w[^*]*?[\w.])\*(?!\w)")  # of a docstring: prose has none here
 UNJUDGED = "How good it is has not been estimated"
+OFF = "how far its scores are off as risks, on average"
 LIMITS = (
     "Not that it is as good elsewhere: other people, and other ways of deciding whom to test, "
     "change the numbers.",
@@ -163,10 +164,7 @@ def _opening(
         (
             KeyNumber(estimate(judged.auc), f"AUC {of_whom(target)}"),
             _worst(judged),
-            KeyNumber(
-                estimate(judged.calibration_error),
-                "how far its scores are off as risks, on average",
-            ),
+            KeyNumber(estimate(judged.calibration_error), OFF),
         ),
         _picture(comparison, judged, target),
         LIMITS,
@@ -194,15 +192,15 @@ def _found_opening(comparison: FoundComparison, model: TableModel) -> Opening:
         ),
         f"Right if: {FOUND_ASSUMPTION}",
     )
-    whom = "for the outcome" if stated else "against the found"
+    within, across = (
+        "AUC against the found",
+        "how often a positive ranks above anybody, across groups",
+    )
+    if stated:
+        within, across = "AUC for the outcome", "the same of all together"
     numbers = (
-        KeyNumber(estimate(own.within), f"AUC {whom}, within groups"),
-        KeyNumber(
-            estimate(own.across),
-            "the same of all together"
-            if stated
-            else "how often a positive ranks above anybody, across groups",
-        ),
+        KeyNumber(estimate(own.within), f"{within}, within groups"),
+        KeyNumber(estimate(own.across), across),
     )
     return Opening(verdict, numbers, None, LIMITS)
 

@@ -87,16 +87,10 @@ def draw_flow(flow: Mapping[str, Any]) -> Drawing:
         description=f"{number(flow['all_stays']['count'])} ICU stays, {final} in the study. "
         + " ".join(f"{number(s['removed']['count'])} removed: {s['reason']}." for s in steps),
         caption="Criteria apply from top to bottom. "
-        + (
-            "Published counts are those of the full release under the same rule, where known."
-            if any(count is not None for count in published)
-            else ""
-        )
-        + (
-            " Where steps are told together, a number between them would give a small count away."
-            if any(len(stage["steps"]) > 1 for stage in flow["stages"])
-            else ""
-        ),
+        + "Published counts are those of the full release under the same rule, where known."
+        * any(count is not None for count in published)
+        + " Where steps are told together, a number between them would give a small count away."
+        * any(len(stage["steps"]) > 1 for stage in flow["stages"]),
     )
 
 
@@ -162,24 +156,19 @@ def cohort_document(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> Docu
 
 
 def _lead(build: Mapping[str, Any]) -> str:
-    demo = build["release"] == "demo"
+    source = f"Built from MIMIC-III v1.4 ({build['release']} release)."
     if build["artificial"]:
         source = (
             "Built from artificial tables. No number on this page says anything about patients."
         )
-    else:
-        source = f"Built from MIMIC-III v1.4 ({build['release']} release)"
-        source += (
-            ": open data of 100 patients, all of whom died. It shows that the pipeline runs; it is "
-            "not a basis for a model's performance."
-            if demo
-            else "."
+    elif build["release"] == "demo":
+        source = (
+            f"{source[:-1]}: open data of 100 patients, all of whom died. It shows that the "
+            "pipeline runs; it is not a basis for a model's performance."
         )
-    hidden = (
-        "Counts under 10 are shown as “<10”; counts that would reveal one are withheld."
-        if build["small_cells"] == "hidden"
-        else "Small counts are shown: for open data only."
-    )
+    hidden = "Small counts are shown: for open data only."
+    if build["small_cells"] == "hidden":
+        hidden = "Counts under 10 are shown as “<10”; counts that would reveal one are withheld."
     rules = f"Suspicion rule `{build['suspicion']}`, features `{build['features']}`."
     return f"{source} {rules} {hidden}"
 
@@ -252,20 +241,15 @@ def _distributions(quality: Mapping[str, Any]) -> tuple[Block, ...]:
         f"split: {decimal(spread['published'], 3)})."
         for name, spread in quality["standard_deviations"].items()
     )
-    return (
-        Figure(lambda: draw_distributions(quality)),
-        table(
-            "",
-            ("feature", "group", "5 %", "25 %", "median", "75 %", "95 %"),
-            rows,
-            note="A quantile is given where at least ten stays lie on either side of it. "
-            + spreads,
-        ),
-    )
+    heads = ("feature", "group", "5 %", "25 %", "median", "75 %", "95 %")
+    note = f"A quantile is given where at least ten stays lie on either side of it. {spreads}"
+    return Figure(lambda: draw_distributions(quality)), table("", heads, rows, note=note)
 
 
 def _values(quality: Mapping[str, Any], build: Mapping[str, Any]) -> Table:
-    published = build["features"] == "published"
+    used = "cleaned features: these values were left out"
+    if build["features"] == "published":
+        used = "features as published: these values were used"
     kinds = ("all", "error", "other quantity", "implausible", "no number")
     return table(
         "",
@@ -274,12 +258,8 @@ def _values(quality: Mapping[str, Any], build: Mapping[str, Any]) -> Table:
             (row["meaning"], *(counted(row[kind]) for kind in kinds))
             for row in quality["values"].values()
         ],
-        note=(
-            "This cohort has the features as published: these values were used. "
-            if published
-            else "This cohort has the cleaned features: these values were left out. "
-        )
-        + "Other quantity: alarm limits, ventilator settings, pressures in other vessels.",
+        note=f"This cohort has the {used}. "
+        "Other quantity: alarm limits, ventilator settings, pressures in other vessels.",
     )
 
 
