@@ -50,9 +50,12 @@ def next_tests(
     from dcem.scoring import TableModel, next_tests
     from dcem.table.write import require_output, write_frame
 
-    console, say = Console(highlight=False), speak(words)
+    console = Console(highlight=False)
+    speak(words)  # refuses words it does not know
     require_output(out, table)
     fitted = TableModel.load(model)
+    roles = fitted.roles
+    say = speak(words, [fitted.estimator.name, roles.label, *roles.tested, *roles.group])
     with console.status("reading ...") as status:
         found = next_tests(
             fitted,
@@ -66,7 +69,7 @@ def next_tests(
         people = people.assign(drawn=found.draw(draw_seed))
     write_frame(people, out)
     for note in found.notes:
-        console.print("[yellow]note:[/yellow]", escape(note), soft_wrap=True)
+        console.print("[yellow]note:[/yellow]", escape(say(note)), soft_wrap=True)
     chance = people["probability"]
     console.print(
         say(

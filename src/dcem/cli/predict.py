@@ -76,11 +76,13 @@ def predict(
     from dcem.table import read_header
     from dcem.table.messages import InputError
 
-    console, say = Console(highlight=False), speak(words)
+    console = Console(highlight=False)
+    speak(words)  # refuses words it does not know
     rule = None
     if threshold is not None or capacity is not None:
         rule = Rule(threshold, capacity)
     fitted = TableModel.load(model)
+    say = speak(words, fitted.encoder.columns)
     columns: Sequence[str] | None = None
     if keep is not None:
         header = read_header(table, query)
@@ -107,7 +109,7 @@ def predict(
         f"({rows / seconds:,.0f} per second)."
     )
     for note in done.notes:
-        console.print("[yellow]warning:[/yellow]", escape(note), soft_wrap=True)
+        console.print("[yellow]warning:[/yellow]", escape(say(note)), soft_wrap=True)
     whom = "it was fitted to" if fitted.roles.no_record else "tested"
     if unlike:
         some = f"{unlike:,} of them ({percent(unlike / rows)}) are" if rows > 1 else "It is"
