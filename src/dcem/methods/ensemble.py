@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
@@ -25,7 +24,6 @@ RECENT, FEWEST_RECENT = 1 / 3, 50  # share of the tests, and positives and negat
 LEAST_SLOPE = 0.05  # of the recalibration: ranks are kept
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class SelectiveEnsembleClassifier(SelectiveClassifier):
     """Models of the tested and DCEM, averaged by how well each predicts held-out tests.
 

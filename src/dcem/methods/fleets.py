@@ -76,16 +76,14 @@ class Trained:
 
 @dataclass
 class _Ready:
-    """One problem, ready for a fleet."""
+    """One problem of several, ready for a fleet."""
 
+    number: int
+    estimator: NetworkClassifier
     prepared: Prepared
     train: Table
     validation: Table | None
     pace: int | None  # see `NetworkClassifier._pace`
-
-    @property
-    def estimator(self) -> Any:
-        return self.prepared.estimator
 
 
 def fit_fleet(
@@ -98,22 +96,25 @@ def fit_fleet(
     progress: Progress | None = None,
 ) -> None:
     """Fit each estimator to its problem, in place; the parameters are those of the first."""
-    ready = [
-        _ready(*parts) for parts in zip(estimators, problems, validations, truths, strict=True)
-    ]
     kinds: dict[tuple[Any, ...], list[_Ready]] = {}
-    for number, one in enumerate(ready):
-        n_rows, n_columns = one.train.X.shape
-        batches = _batch_size(one.estimator, n_rows) is not None
+    given = zip(estimators, problems, validations, truths, strict=True)
+    for number, (one, problem, validation, truth) in enumerate(given):
+        _check_parameters(one)
+        prepared = prepare(one, problem, validation, truth)
+        train, watched = prepared.tables()
+        pace = one._pace(train)
+        n_rows, n_columns = train.X.shape
+        batches = _batch_size(one, n_rows) is not None
         # long tables gain nothing from company, and would be copied
-        joined = one.estimator.batches_together and n_rows <= FULL_BATCH_LIMIT
+        joined = one.batches_together and n_rows <= FULL_BATCH_LIMIT
         alone = number if batches and not joined else -1
-        key = (n_columns, one.prepared.n_groups, one.pace, batches, alone)
-        kinds.setdefault(key, []).append(one)
+        key = (n_columns, prepared.n_groups, pace, batches, alone)
+        ready = _Ready(number, one, prepared, train, watched, pace)
+        kinds.setdefault(key, []).append(ready)
 
     def run(fleet: Sequence[_Ready]) -> None:
-        first = next(i for i, one in enumerate(ready) if one is fleet[0])
-        _train_fleet(fleet, _part_of(checkpoint, first, len(fleet), len(ready)), progress)
+        file = _part_of(checkpoint, fleet[0].number, len(fleet), len(estimators))
+        _train_fleet(fleet, file, progress)
 
     for kind in kinds.values():
         in_chunks(run, kind, limit=max_fleet)
@@ -124,18 +125,6 @@ def _part_of(checkpoint: Path | None, first: int, n: int, total: int) -> Path | 
     if checkpoint is None or n == total:
         return checkpoint
     return Path(f"{checkpoint}.{first}-{n}")
-
-
-def _ready(
-    estimator: NetworkClassifier,
-    problem: SelectiveLabels,
-    validation: SelectiveLabels | None,
-    truth: Any,
-) -> _Ready:
-    _check_parameters(estimator)
-    prepared = prepare(estimator, problem, validation, truth)
-    train, watched = prepared.tables()
-    return _Ready(prepared, train, watched, estimator._pace(train))
 
 
 def _train_fleet(

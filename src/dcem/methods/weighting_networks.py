@@ -69,24 +69,14 @@ def train_doubly_robust(method: DoublyRobustClassifier, data: FleetData) -> Trai
     e, m, propensity = _nuisances(method, both, learns)
     architecture = method._architecture(data.n_inputs)
     fleet = both.fleet(architecture)
-    outcome = method._pseudo_outcome(both.train, e[0], m[0])  # [2M, N]
-    rows = Rows(both.train.X, {"outcome": outcome, "weight": both.train["weight"]})
-    validation = None
-    if both.validation is not None:
-        columns = {
-            "outcome": method._pseudo_outcome(both.validation, e[1], m[1]),
-            "weight": both.validation["weight"],
-        }
-        validation = Rows(both.validation.X, columns)
-    kept = train_stage(
-        method,
-        both,
-        fleet,
-        supervised(architecture, squared_error),
-        select(rows, 1 - learns),
-        validation,
+    parts = [part for part in (both.train, both.validation) if part is not None]
+    rows, *watched = (
+        Rows(part.X, {"outcome": method._pseudo_outcome(part, *told), "weight": part["weight"]})
+        for part, *told in zip(parts, e, m, strict=True)
     )
-    unseen = [_of_other_half(half, values).cpu().numpy() for values in (outcome, e[0])]
+    loss, learnt = supervised(architecture, squared_error), select(rows, 1 - learns)
+    kept = train_stage(method, both, fleet, loss, learnt, watched[0] if watched else None)
+    unseen = [_of_other_half(half, values).cpu().numpy() for values in (rows["outcome"], e[0])]
     attributes = [
         {
             "n_iter_": max(kept[2 * number : 2 * number + 2]),
