@@ -10,7 +10,7 @@ from scipy.special import expit
 from dcem.audit import audit_labels, testing
 from dcem.audit.independence import check_independence
 from dcem.audit.model_checks import left_over
-from dcem.audit.unmeasured import _left, benchmark_bounds, measured_strength
+from dcem.audit.unmeasured import _left_open, benchmark_bounds, measured_strength
 from dcem.audit.yields import yields
 from dcem.estimation import Evaluator
 from dcem.estimation.folds import person_folds
@@ -194,8 +194,8 @@ class TestBenchmarks:
             return float(((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2).sum())
 
         for columns in ([0, 1], [0, 1, 2], [0, 1, 2, 3]):
-            assert _left(gram, columns, 4) == pytest.approx(left(columns))
-        partial = 1 - _left(gram, [0, 1, 2], 4) / _left(gram, [0, 1], 4)
+            assert _left_open(gram, columns, 4) == pytest.approx(left(columns))
+        partial = 1 - _left_open(gram, [0, 1, 2], 4) / _left_open(gram, [0, 1], 4)
         assert 0.1 < partial < 0.35  # 0.25 / 1.25 in the population
 
     @pytest.mark.parametrize(("a", "b"), [(0.5, 0.5), (0.8, 0.3)])

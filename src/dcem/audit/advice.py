@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import inf, isnan
+from math import isnan
 
 from dcem.audit.deciders import ASSUMPTION as DECIDED
 from dcem.audit.findings import find
 from dcem.audit.results import CLEAR, Assumption, Audit, MethodAdvice
-from dcem.audit.sensitivity import Breakdown
+from dcem.audit.wording import stands
 from dcem.estimation.results import EVERYBODY
 from dcem.methods.choosing import DEFAULT
 from dcem.methods.registry import ENTRIES, names
 from dcem.table.imperfect import ASSUMPTION
 from dcem.table.known import ASSUMPTION as KNOWN
-from dcem.text import decimal, number, p_value, percent, ratio
+from dcem.text import decimal, number, p_value, percent
 
 RANDOM = 0.55  # an AUC of the testing model up to which testing is about random
 
@@ -33,8 +33,8 @@ def check_assumptions(audit: Audit) -> tuple[Assumption, ...]:
 
 def _assumptions(audit: Audit) -> Iterator[Assumption]:
     b, c = audit.prevalence_sensitivity, audit.performance_sensitivity
-    stands = [
-        f"“{found.breakdown.conclusion}” {_stands(found.breakdown)}"
+    conclusions = [
+        f"“{found.breakdown.conclusion}” {stands(found.breakdown)}"
         for found in (b, c)
         if found is not None and not isnan(found.breakdown.value)
     ]
@@ -49,7 +49,9 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
         "serious" if against or refuted else "fine" if asked else "caution",
         held * bool(asked)
         + by_deciders * refuted
-        + ("; ".join(stands) + "." if stands else "No sensitivity analysis was possible."),
+        + (
+            "; ".join(conclusions) + "." if conclusions else "No sensitivity analysis was possible."
+        ),
     )
     if audit.deciders is not None and audit.deciders.prevalence:
         crossed = any(finding.key == "deciders-refuted" for finding in audit.findings)
@@ -144,14 +146,6 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
 def _refuted(audit: Audit) -> bool:
     """Whether deciders contradict that features explain who is tested."""
     return any(finding.key == "features-refuted" for finding in audit.findings)
-
-
-def _stands(b: Breakdown) -> str:
-    if b.with_interval <= 1:
-        return "is not clear to begin with"
-    if b.with_interval == inf:
-        return "holds whatever the untested are like"
-    return f"stands up to an odds ratio of {ratio(b.with_interval)}"
 
 
 def advise(audit: Audit) -> tuple[MethodAdvice, ...]:

@@ -59,11 +59,11 @@ def audit_deciders(
     masks = {
         name: mine for name, mine in parts(problem).items() if people.count(mine) >= FEWEST_PEOPLE
     }
-    beyond, p_value = _beyond(judge, instrument)
+    beyond, p_value = _beyond_bounds(judge, instrument)
     return Deciders(
         "",
         compared,
-        _levels(instrument, people),
+        _level_rates(instrument, people),
         {name: prevalence_bounds(instrument, people, mine) for name, mine in masks.items()},
         auc_bounds(instrument, people, risk),
         check_exclusion(instrument, people, masks),
@@ -73,7 +73,7 @@ def audit_deciders(
     )
 
 
-def _levels(instrument: Instrument, people: People) -> tuple[Level, ...]:
+def _level_rates(instrument: Instrument, people: People) -> tuple[Level, ...]:
     made = []
     for code, (name, why) in enumerate(zip(instrument.names, instrument.lacking, strict=True)):
         finds, clears = instrument.finds[:, code], instrument.clears[:, code]
@@ -85,7 +85,7 @@ def _levels(instrument: Instrument, people: People) -> tuple[Level, ...]:
     return tuple(made)
 
 
-def _beyond(judge: Evaluator, instrument: Instrument) -> tuple[Estimate, float]:
+def _beyond_bounds(judge: Evaluator, instrument: Instrument) -> tuple[Estimate, float]:
     """By how much the doubly robust prevalence leaves the bounds, at the end that it is nearer to.
 
     Two ends are looked at: the p-value, of one side, counts twice.
@@ -144,7 +144,7 @@ def about_deciders(audit: Audit) -> Iterator[Finding]:
         headline = "Deciders cannot be compared"
         yield told("deciders-unknown", "note", ABOUT, headline, text, reason=found.reason)
     if found.compared is not None:
-        yield from _differences(audit, found.compared)
+        yield from _deciders_differ(audit, found.compared)
     if found.prevalence:
         yield from _instrument(audit, found)
 
@@ -161,8 +161,8 @@ def _deviation(e: Estimate) -> str:
     )
 
 
-def _differences(audit: Audit, found: Compared) -> Iterator[Finding]:
-    yield _spread(audit, found)
+def _deciders_differ(audit: Audit, found: Compared) -> Iterator[Finding]:
+    yield _unequal_testing(audit, found)
     share = f"{percent(found.mix_share, 1)} of the variance of the risk that features foretell lies"
     mixed = found.mix.p_value < CLEAR and found.mix_share >= MIXED
     if mixed:
@@ -210,7 +210,7 @@ def _differences(audit: Audit, found: Compared) -> Iterator[Finding]:
         )
 
 
-def _spread(audit: Audit, found: Compared) -> Finding:
+def _unequal_testing(audit: Audit, found: Compared) -> Finding:
     """How unequally deciders test."""
     deviation, p, effects = found.testing.deviation, found.testing.p_value, found.effects
     clear = p < CLEAR

@@ -55,12 +55,14 @@ def without_small_cells(audit: Audit) -> Audit:
 
     def testing_of(rate: TestingRate) -> TestingRate:
         if few(rate.group, "rows", "tested", "untested"):
-            return replace(_without(rate, *_estimates(rate)), p_value=nan, each={})
+            return replace(_without(rate, *_names_of_estimates(rate)), p_value=nan, each={})
         return _without(rate, *["crude"] * hidden(rate.group, "rows", "tested"))
 
     def yield_of(item: Yield) -> Yield:
         if few(item.group, "rows", "tested", "positive", "negative"):
-            return replace(_without(item, *_estimates(item)), p_value=nan, p_value_equal=nan)
+            return replace(
+                _without(item, *_names_of_estimates(item)), p_value=nan, p_value_equal=nan
+            )
         others = hidden(item.group, *outcome) or hidden(
             audit.reference or audit.total.group, *outcome
         )
@@ -68,7 +70,7 @@ def without_small_cells(audit: Audit) -> Audit:
 
     def prevalence_of(item: Prevalence) -> Prevalence:
         if few(item.group, *CELLS, "untested", "negative"):
-            item = _without(item, *_estimates(item))
+            item = _without(item, *_names_of_estimates(item))
         elif hidden(item.group, *CELLS):
             item = _without(item, "recorded", "tested_only", "hidden")
         else:
@@ -144,7 +146,7 @@ def _shareable(audit: Audit, withheld: Collection[str], total: bool) -> TestErro
     return replace(found, points=points, pair=None, p_value=nan, equal_at=nan, prevalence={})
 
 
-def _estimates(item: Any) -> list[str]:
+def _names_of_estimates(item: Any) -> list[str]:
     return [name for name, value in vars(item).items() if isinstance(value, Estimate)]
 
 

@@ -50,7 +50,7 @@ def test_errors(judge: Evaluator, risk: np.ndarray) -> TestErrors | None:
         for name, mine in masks.items()
         if name != EVERYBODY and len(masks) > 2 and not known and not judge.lacking("dr", name)
     }
-    pair, p_value = _widest(judge.people, usable)
+    pair, p_value = _widest_pair(judge.people, usable)
     plain = judge.masses["dr"]
     if test is not None:
         plain = masses(
@@ -89,7 +89,9 @@ def test_errors(judge: Evaluator, risk: np.ndarray) -> TestErrors | None:
     )
 
 
-def _widest(people: People, usable: dict[str, Statistic]) -> tuple[tuple[str, str] | None, float]:
+def _widest_pair(
+    people: People, usable: dict[str, Statistic]
+) -> tuple[tuple[str, str] | None, float]:
     """The groups with the highest and the lowest prevalence, and the p-value of no difference."""
     known = {name: one for name, one in usable.items() if one.value > 0}
     if len(known) < 2:

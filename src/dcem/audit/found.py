@@ -135,12 +135,12 @@ def audit_found(
     enough = [code for code in against.rate if _enough(problem, people, code)]
     if not _enough(problem, people, reference):
         enough = []
-    groups = _groups(problem, people, reference, against, nuisances, predicted, enough)
+    groups = _compared_groups(problem, people, reference, against, nuisances, predicted, enough)
     if test is not None:
         groups = _at_stated(problem, groups)
     check = sensitivity = None
     if enough:
-        check = _check(problem, people, reference, model, predicted, fold, sources)
+        check = _check_groups_alike(problem, people, reference, model, predicted, fold, sources)
         assert nuisances is not None
         sensitivity = found_sensitivity(problem, people, model, nuisances, against, enough)
     form = (
@@ -195,7 +195,7 @@ def _reference(problem: SelectiveLabels, people: People) -> int:
     return max(codes or range(problem.n_groups), key=lambda code: int(sizes[code]))
 
 
-def _groups(
+def _compared_groups(
     problem: SelectiveLabels,
     people: People,
     reference: int,
@@ -221,7 +221,7 @@ def _groups(
             continue
         share = people.proportion(problem.tested, mine)
         least, most_common = share.low, at_most(problem, people, mine, predicted)
-        none = Estimate(nan, reason=_why_not(problem, people, code, reference))
+        none = Estimate(nan, reason=_why_not_compared(problem, people, code, reference))
         one = FoundGroup(
             name, share, none, none, none, none, nan, nan, least, most_common, Estimate(nan)
         )
@@ -284,7 +284,7 @@ def _at_odds(
     return found
 
 
-def _why_not(problem: SelectiveLabels, people: People, code: int, reference: int) -> str:
+def _why_not_compared(problem: SelectiveLabels, people: People, code: int, reference: int) -> str:
     if code == reference:
         return "the others are compared with it"
     few = code if not _enough(problem, people, code) else reference
@@ -312,7 +312,7 @@ def _without_form(
     return people.interval(crude - (here.log() - there.log())).exp()
 
 
-def _check(
+def _check_groups_alike(
     problem: SelectiveLabels,
     people: People,
     reference: int,

@@ -156,7 +156,11 @@ def _findings(audit: FoundAudit) -> Iterator[Finding]:
         return
     yield from _about_groups(audit)
     yield from _about_check(audit)
-    few = [one.group for one in audit.groups if _too_few(one, audit)]
+    few = [
+        one.group
+        for one in audit.groups
+        if not one.prevalence.estimable and one.group != audit.reference
+    ]
     if few:
         yield Finding(
             "group-too-small",
@@ -212,10 +216,6 @@ def _no_record(audit: FoundAudit) -> Finding:
         remedy="Find out who was tested (`tested`), or what share of positives is found "
         "(`test_sensitivity`), and audit again.",
     )
-
-
-def _too_few(one: FoundGroup, audit: FoundAudit) -> bool:
-    return not one.prevalence.estimable and one.group != audit.reference
 
 
 def _about_groups(audit: FoundAudit) -> Iterator[Finding]:

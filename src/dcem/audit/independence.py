@@ -48,8 +48,8 @@ def check_independence(
 
     The intervals of the odds ratios hold for all groups together.
     """
-    found, p_value, reason = _check(problem, people, nuisances)
-    each = {kind: _check(problem, people, one)[1] for kind, one in nuisances.each.items()}
+    found, p_value, reason = _log_odds_ratios(problem, people, nuisances)
+    each = {kind: _log_odds_ratios(problem, people, one)[1] for kind, one in nuisances.each.items()}
     shifts = {name: one for name, one in found.items() if isinstance(one, Statistic)}
     reach = critical_value(people, shifts) if len(shifts) > 2 else Z
     odds_ratio: dict[str, Estimate] = {}
@@ -65,7 +65,7 @@ def check_independence(
     return Independence(odds_ratio, detectable, p_value, reason, each)
 
 
-def _check(
+def _log_odds_ratios(
     problem: SelectiveLabels, people: People, nuisances: Nuisances
 ) -> tuple[dict[str, Statistic | str], float, str]:
     """Log odds ratio of every group, and the joint p-value; or why there is none."""
@@ -80,7 +80,7 @@ def _check(
     for code, name in enumerate(problem.group_names):
         mine = problem.group == code
         seen = problem.y_imputed
-        reason = _too_few(people, seen, tested & mine, "in the group") or _too_few(
+        reason = _too_few_tests(people, seen, tested & mine, "in the group") or _too_few_tests(
             people, seen, tested & ~mine, "outside it"
         )
         if reason:
@@ -99,7 +99,7 @@ def _check(
     return found, *_jointly(people, scores)
 
 
-def _too_few(people: People, y: np.ndarray, rows: np.ndarray, where: str) -> str:
+def _too_few_tests(people: People, y: np.ndarray, rows: np.ndarray, where: str) -> str:
     if people.count(rows) < FEWEST_PEOPLE:
         return f"fewer than {FEWEST_PEOPLE} tested people {where}"
     if min(y[rows].sum(), (1 - y[rows]).sum()) < FEWEST_TESTED:

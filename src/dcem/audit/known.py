@@ -21,10 +21,11 @@ import numpy as np
 
 from dcem.audit.independence import POWER
 from dcem.audit.results import FAR, Audit, KnownRate, Prevalence
+from dcem.audit.sensitivity import prevalence_at
 from dcem.audit.wording import share_of, told
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
-from dcem.estimation.influence import People, Statistic, together
+from dcem.estimation.influence import Statistic, together
 from dcem.estimation.known import (
     MOST_BEYOND,
     OUT_OF_REACH,
@@ -32,7 +33,7 @@ from dcem.estimation.known import (
     beyond_error,
     meet,
 )
-from dcem.estimation.outcomes import Unseen, uncertain
+from dcem.estimation.outcomes import Unseen
 from dcem.estimation.overlap import parts
 from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
@@ -61,7 +62,7 @@ def known_rates(judge: Evaluator, plain: Unseen | None) -> tuple[KnownRate, ...]
             found[name] = KnownRate(name, value, none, none, nan, none, (nan, nan))
             continue
         everybody = alone_beyond(plain, within)
-        guess = _mean(people, everybody, masks[name])
+        guess = prevalence_at(people, everybody, 1.0, masks[name])
         unsure = beyond_error(everybody.outcomes(1.0), weight / weight.sum(), within)
         errors = np.where(np.arange(len(stated)) == place, np.hypot(one.error, unsure), 0.0)
         difference = Statistic(guess.value - one.value, guess.influence).plus(errors)
@@ -78,10 +79,6 @@ def known_rates(judge: Evaluator, plain: Unseen | None) -> tuple[KnownRate, ...]
     for name, compared in together(people, off).items():
         found[name] = replace(found[name], p_value=compared.p_value)
     return tuple(found.values())
-
-
-def _mean(people: People, unseen: Unseen, mine: np.ndarray) -> Statistic:
-    return uncertain(lambda one: people.mean(one.outcomes(1.0), mine * 1.0), unseen)
 
 
 def _ratio(judge: Evaluator, place: int) -> Estimate:
@@ -119,7 +116,7 @@ def tightened(judge: Evaluator, found: tuple[Prevalence, ...]) -> tuple[Prevalen
     if groups:
         ends = [sum(share[name] * limits[name][side] for name in groups) for side in (0, 1)]
         limits[EVERYBODY] = _both(limits[EVERYBODY], (ends[0], ends[1]))
-        limits |= {name: _left(name, groups, share, limits) for name in groups}
+        limits |= {name: _left_to_group(name, groups, share, limits) for name in groups}
     stated = {
         one.group or EVERYBODY: Estimate(one.value, *one.interval)
         for one in problem.known_prevalence
@@ -137,7 +134,7 @@ def tightened(judge: Evaluator, found: tuple[Prevalence, ...]) -> tuple[Prevalen
     )
 
 
-def _left(
+def _left_to_group(
     name: str,
     groups: list[str],
     share: Mapping[str, float],

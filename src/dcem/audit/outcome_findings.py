@@ -8,7 +8,7 @@ from typing import Any
 
 from dcem.audit.results import CLEAR, FAR, Audit
 from dcem.audit.sensitivity import Breakdown
-from dcem.audit.wording import each_named, points_of, sentence, share_of, told, within
+from dcem.audit.wording import each_named, points_of, sentence, share_of, stands, told, within
 from dcem.estimation.bounds import starting_odds
 from dcem.estimation.findings import Finding
 from dcem.table.imperfect import ASSUMPTION
@@ -281,32 +281,27 @@ def about_sensitivity(audit: Audit) -> Iterator[Finding]:
         (audit.performance_sensitivity, "performance"),
     ):
         if found is not None:
-            yield _stands(found.breakdown, about, audit.from_known)
+            yield _overturned(found.breakdown, about, audit.from_known)
 
 
-def _stands(b: Breakdown, about: str, known: bool) -> Finding:
+def _overturned(b: Breakdown, about: str, known: bool) -> Finding:
     conclusion, odds = f"“{sentence(b.conclusion)}”", starting_odds(known)
-    weak = b.with_interval < FRAGILE
+    headline, weak = f"{conclusion} {stands(b)}", b.with_interval < FRAGILE
     if isnan(b.value):
         key, severity = "not-tried", "note"
         headline, text = f"{conclusion} could not be put to the test", f"{b.reason}."
     elif b.with_interval <= 1:
         key, severity = "not-clear", "note"
-        headline = f"{conclusion} is not clear to begin with"
         text = (
             f"Even if the odds of untested people are {odds}, the interval allows for no "
             "difference at all."
         )
-    elif b.value == inf and b.with_interval == inf:
+    elif b.with_interval == inf:
         key, severity = "holds-anyway", "fine"
-        headline = f"{conclusion} holds whatever the untested are like"
         text = "Even the limits without any assumption leave it standing."
     else:
         key, severity = ("fragile", "caution") if weak else ("stands", "note")
-        turns, gives_way = (
-            "any size" if value == inf else ratio(value) for value in (b.value, b.with_interval)
-        )
-        headline = f"{conclusion} stands up to an odds ratio of {gives_way}"
+        turns = "any size" if b.value == inf else ratio(b.value)
         text = (
             f"If the odds of untested people differ from {odds} by that factor, the interval no "
             f"longer excludes the opposite; at {turns} the estimate itself turns."

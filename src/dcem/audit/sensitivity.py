@@ -100,7 +100,7 @@ def prevalence_sensitivity(
 
     def at(gamma: float, mine: np.ndarray) -> Estimate:
         # with the interval that the same number has elsewhere; beyond 0 and 1 it is cut off
-        found = _prevalence(people, unseen, gamma, mine)
+        found = prevalence_at(people, unseen, gamma, mine)
         return found.estimate(
             people.person, share=True, corrected=not 0 < found.value < 1
         ).clipped()
@@ -119,21 +119,21 @@ def prevalence_sensitivity(
         def gap(gamma: float) -> Statistic:
             # The adversary lowers the higher prevalence and raises the lower one.
             lowered, raised = (
-                _prevalence(people, centre, 1.0 if name in fixed else factor, masks[name])
+                prevalence_at(people, centre, 1.0 if name in fixed else factor, masks[name])
                 for name, factor in ((most, 1 / gamma), (least, gamma))
             )
             if not two:
                 return lowered - raised
             # Both make up everybody: what the one loses the other has to take.
             shares = [people.mean(masks[name] * 1.0).value for name in (most, least)]
-            every = _prevalence(people, centre, 1.0, masks[EVERYBODY])
+            every = prevalence_at(people, centre, 1.0, masks[EVERYBODY])
             ends = (
                 lowered - (every - lowered * shares[0]) * (1 / shares[1]),
                 (every - raised * shares[1]) * (1 / shares[0]) - raised,
             )
             return max(ends, key=lambda one: one.value)
 
-        at_one = {p.group: _prevalence(people, centre, 1.0, masks[p.group] * 1.0) for p in usable}
+        at_one = {p.group: prevalence_at(people, centre, 1.0, masks[p.group] * 1.0) for p in usable}
         breakdown = find_breakdown(
             gap,
             people,
@@ -147,7 +147,8 @@ def prevalence_sensitivity(
     return PrevalenceSensitivity(gammas, curves, breakdown)
 
 
-def _prevalence(people: People, unseen: Unseen, gamma: float, mine: np.ndarray) -> Statistic:
+def prevalence_at(people: People, unseen: Unseen, gamma: float, mine: np.ndarray) -> Statistic:
+    """How common the outcome is among some rows (a mask), at an odds ratio of gamma."""
     return uncertain(lambda one: people.mean(one.outcomes(gamma), mine), unseen)
 
 

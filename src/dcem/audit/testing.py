@@ -60,11 +60,11 @@ def testing_rates(
     pairs: dict[str, tuple[Statistic, Statistic]] = {}
     reasons: dict[str, str] = {}
     for name, mine in masks.items():
-        reason = _why_not(problem, people, name, mine)
+        reason = _why_not_comparable(problem, people, name, mine)
         if reason or nuisances is None or nuisances.membership is None:
             reasons[name] = reason or "testing does not vary"
             continue
-        pair = _under(nuisances, problem, people, name, mine)
+        pair = _rates_under(nuisances, problem, people, name, mine)
         if isinstance(pair, str):
             reasons[name] = pair
         else:
@@ -92,14 +92,16 @@ def testing_rates(
                 each={
                     kind: people.interval(pair[0] - pair[1])
                     for kind, models in nuisances.each.items()
-                    if not isinstance(pair := _under(models, problem, people, name, mine), str)
+                    if not isinstance(
+                        pair := _rates_under(models, problem, people, name, mine), str
+                    )
                 },
             )
         )
     return tuple(found)
 
 
-def _under(
+def _rates_under(
     models: Nuisances, problem: SelectiveLabels, people: People, name: str, mine: np.ndarray
 ) -> tuple[Statistic, Statistic] | str:
     some, testing, member = compared_people(problem, people, models, name)
@@ -184,7 +186,9 @@ def others(problem: SelectiveLabels, mine: np.ndarray) -> np.ndarray:
     return there
 
 
-def _why_not(problem: SelectiveLabels, people: People, name: str, mine: np.ndarray) -> str:
+def _why_not_comparable(
+    problem: SelectiveLabels, people: People, name: str, mine: np.ndarray
+) -> str:
     if name == problem.reference_group:
         return REFERENCE
     there = others(problem, mine)

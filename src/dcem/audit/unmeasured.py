@@ -126,12 +126,12 @@ def measured_strength(
     group, tested = len(gram) - 2, len(gram) - 1
     label = np.array(["", *sources], dtype=object)
     everything = np.arange(len(label))
-    given_all = _left(gram, everything, group), _left(gram, [*everything, group], tested)
+    given_all = _left_open(gram, everything, group), _left_open(gram, [*everything, group], tested)
     found = []
     for source in dict.fromkeys(sources):
         rest = np.flatnonzero(label != source)
-        with_group = 1 - given_all[0] / _left(gram, rest, group)
-        with_testing = 1 - given_all[1] / _left(gram, [*rest, group], tested)
+        with_group = 1 - given_all[0] / _left_open(gram, rest, group)
+        with_testing = 1 - given_all[1] / _left_open(gram, [*rest, group], tested)
         found.append(Benchmark(source, *benchmark_bounds(with_group, with_testing)))
     found.sort(key=lambda b: b.with_group * b.with_testing, reverse=True)
     return tuple(found[:most])
@@ -153,7 +153,7 @@ def benchmark_bounds(with_group: float, with_testing: float) -> tuple[float, flo
     return of_group, min(factor**2 * q / (1 - q), 1.0)
 
 
-def _left(gram: np.ndarray, given: Sequence[int] | np.ndarray, target: int) -> float:
+def _left_open(gram: np.ndarray, given: Sequence[int] | np.ndarray, target: int) -> float:
     """Residual sum of squares of one column given others, from the matrix of products."""
     given = np.asarray(given)
     side = gram[given, target]

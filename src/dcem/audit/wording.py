@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
+from dcem.audit.sensitivity import Breakdown
 from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.metrics.estimate import Estimate
-from dcem.text import group, groups, percent, points
+from dcem.text import group, groups, percent, points, ratio
 
 NOTHING_TO_DO = (
     *("small-difference", "tested-alike", "yields-differ", "no-dependence-seen"),
@@ -161,7 +163,9 @@ def together(alike: Sequence[Finding]) -> Finding:
     named = [name for finding in alike for name in finding.groups]
     worst = min((finding.severity for finding in alike), key=SEVERITIES.index)
     numbers = "; ".join(
-        f"{groups(finding.groups)} {_points(finding.values['difference'])}" for finding in alike
+        f"{groups(one.groups)} {points(gap.value)} ({points(gap.low)} to {points(gap.high)})"
+        for one in alike
+        for gap in [one.values["difference"]]
     )
     reference = first.values.get("reference")
     said = headline.format(
@@ -171,10 +175,6 @@ def together(alike: Sequence[Finding]) -> Finding:
     text = f"Percentage points, with 95 % intervals: {numbers}. {after}"
     headline = said[0].upper() + said[1:]
     return replace(first, severity=worst, groups=tuple(named), headline=headline, text=text)
-
-
-def _points(found: Estimate) -> str:
-    return f"{points(found.value)} ({points(found.low)} to {points(found.high)})"
 
 
 def points_of(e: Estimate) -> str:
@@ -196,6 +196,15 @@ def share_of(e: Estimate) -> str:
 def each_named(values: Mapping[str, Any], say: Callable[[Any], str] = str) -> str:
     """`a: 1; b: 2`."""
     return "; ".join(f"{name}: {say(one)}" for name, one in values.items())
+
+
+def stands(b: Breakdown) -> str:
+    """How strong the unseen has to be to overturn a conclusion, in words to be put behind it."""
+    if b.with_interval <= 1:
+        return "is not clear to begin with"
+    if b.with_interval == inf:
+        return "holds whatever the untested are like"
+    return f"stands up to an odds ratio of {ratio(b.with_interval)}"
 
 
 def sentence(text: str) -> str:

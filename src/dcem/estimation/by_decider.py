@@ -156,7 +156,7 @@ def check_exclusion(
     low, high = instrument.predicted
     crossing = instrument.least - instrument.most
     found = {name: (people, crossing, mine & (low > high), mine) for name, mine in parts.items()}
-    return {name: _check(*one, len(found)) for name, one in found.items()}
+    return {name: _violation(*one, len(found)) for name, one in found.items()}
 
 
 def check_monotonicity(instrument: Instrument, people: People) -> dict[str, Check]:
@@ -172,10 +172,10 @@ def check_monotonicity(instrument: Instrument, people: People) -> dict[str, Chec
         against = both & (np.diff(predicted, axis=1) < 0)  # [n, levels - 1]
         falls = -(np.diff(seen[name], axis=1) * against).sum(axis=1)
         found[name] = (people, falls, against.any(axis=1), everybody)
-    return {name: _check(*one, len(found)) for name, one in found.items()}
+    return {name: _violation(*one, len(found)) for name, one in found.items()}
 
 
-def _check(
+def _violation(
     people: People, seen: np.ndarray, expected: np.ndarray, among: np.ndarray, checks: int
 ) -> Check:
     """The mean of what is seen among those of whom it was expected (masks [n])."""

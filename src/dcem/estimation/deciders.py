@@ -114,7 +114,7 @@ def compare_deciders(
     mixed = _effects(people, part, len(some), risk - people.mean(risk).value, None)
     both = _shared_error(people, part, len(some), expected * (1 - testing))
     slope, equal = _line(tests, finds, both)
-    spread, mix = _spread(*tests), _spread(*mixed)
+    spread, mix = _spread_beyond_error(*tests), _spread_beyond_error(*mixed)
     shrink = spread.deviation.value**2 / (spread.deviation.value**2 + tests[1] ** 2)
     order = np.argsort(tests[0] * shrink)
     sides = (problem.tested, ~problem.tested, problem.y_obs == 1, problem.y_obs == 0)
@@ -186,7 +186,7 @@ def _q(effect: np.ndarray, error: np.ndarray, tau: float) -> float:
     return float(weight @ (effect - weight @ effect / weight.sum()) ** 2)
 
 
-def _spread(effect: np.ndarray, error: np.ndarray, used: int = 1) -> Spread:
+def _spread_beyond_error(effect: np.ndarray, error: np.ndarray, used: int = 1) -> Spread:
     """Their spread beyond error; `used` numbers were fitted to them."""
     freedom = len(effect) - used
     if freedom < 1:
@@ -279,4 +279,4 @@ def _line(tests: Seen, finds: Seen, both: np.ndarray) -> tuple[Estimate, Spread]
     # The likeliest are tested first, so that more tests find less and less.
     bent, weight = np.stack([np.ones(len(x)), x, x**2], axis=1), 1 / error(slope)
     left = y - bent @ np.linalg.lstsq(bent * weight[:, None], y * weight, rcond=None)[0]
-    return found, _spread(left, error(slope), used=3)
+    return found, _spread_beyond_error(left, error(slope), used=3)

@@ -262,7 +262,7 @@ def _column(encoding: Encoding, X: np.ndarray, features: np.ndarray, person: np.
     distinct = np.unique(values[present])
     binned = len(distinct) > BINS + 1
     if binned:
-        stops, own = _bins(values, present, person)
+        stops, own = _bins_of_people(values, present, person)
     else:
         own = np.where(present, np.searchsorted(distinct, values), NOWHERE)
         kept, own = _of_enough_people(own, len(distinct), person)
@@ -272,7 +272,7 @@ def _column(encoding: Encoding, X: np.ndarray, features: np.ndarray, person: np.
         encoding.name,
         features,
         stops[:, None],
-        _named(stops, encoding.kind),
+        _names_of_stops(stops, encoding.kind),
         own,
         binned,
         encoding.kind != "boolean",
@@ -289,7 +289,7 @@ def _of_enough_people(own: np.ndarray, n: int, person: np.ndarray) -> tuple[np.n
     return kept, place[own]
 
 
-def _bins(
+def _bins_of_people(
     values: np.ndarray, present: np.ndarray, person: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rounded ends of bins of about equal numbers of people, and the bin of each [rows]."""
@@ -330,7 +330,7 @@ def _alike(others: np.ndarray, own: np.ndarray, n: int) -> np.ndarray:
     return np.argsort(along * (1 if along[0] <= along[-1] else -1), kind="stable")
 
 
-def _named(stops: np.ndarray, kind: str) -> tuple[str, ...]:
+def _names_of_stops(stops: np.ndarray, kind: str) -> tuple[str, ...]:
     """Values as a reader knows them."""
     if kind == "boolean":
         return tuple("yes" if stop else "no" for stop in stops)

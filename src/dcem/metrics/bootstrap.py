@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from itertools import combinations
 from math import nan, sqrt
 from typing import Any
 
@@ -167,7 +168,7 @@ def bootstrap(
                 found[key[1]] = _error(seen, noise, chances[key], support.lacking(key), level)
         return found
 
-    gap, gaps = _gaps(rows, groups, people, support, n_replicates, level, rng)
+    gap, gaps = _gap_estimates(rows, groups, people, support, n_replicates, level, rng)
     chances = {
         key: error.by_chance(rng, n_replicates) for key, error in statistics.calibration.items()
     }
@@ -178,7 +179,7 @@ def bootstrap(
         auc=areas("auc")[None],
         group_auc=each,
         worst_group_auc=_worst(each, areas("group_auc", together), np.min),
-        auc_differences={(a, b): each[a].minus(each[b]) for (_, (a, b)) in _keys(observed)},
+        auc_differences={(a, b): each[a].minus(each[b]) for a, b in combinations(each, 2)},
         roc_gap=gap,
         roc_gaps=gaps,
         xauc=areas("xauc"),
@@ -191,10 +192,6 @@ def bootstrap(
             calibrated, errors("group_calibration_error", together), np.max
         ),
     )
-
-
-def _keys(observed: Mapping[Key, Any]) -> list[Key]:
-    return [key for key in observed if key[0] == "auc_differences"]
 
 
 # -- areas under curves ------------------------------------------------------------------------
@@ -267,7 +264,7 @@ def _error(
     return Estimate(value, min(low, value), high)
 
 
-def _gaps(
+def _gap_estimates(
     rows: Rows,
     groups: Groups,
     people: People,

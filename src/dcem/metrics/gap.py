@@ -211,10 +211,10 @@ def compare_curves(
         own.append(np.stack([one.curves(counts) for one in rankings]))
         null.append(np.stack([one.curves(counts) for one in equal]))
     pairs = tuple(combinations(range(len(rankings)), 2))
-    seen = _differences(curves, pairs)  # [pairs, 200]
+    seen = _differences_of_pairs(curves, pairs)  # [pairs, 200]
     caution = np.array([one.caution for one in rankings])[:, None, None]
     noise, null_noise = (
-        _differences(caution * (np.concatenate(drawn, axis=1) - around), pairs)
+        _differences_of_pairs(caution * (np.concatenate(drawn, axis=1) - around), pairs)
         for drawn, around in ((own, curves[:, None]), (null, mean))
     )
     shifts = []  # [causes, groups, 200]: how far curves move, for other reasons than who was drawn
@@ -236,7 +236,7 @@ def compare_curves(
         draws.append((np.concatenate(steps)[:, place] + behind)[:, None])
     if shifts:
         luck = np.tensordot(np.concatenate(draws, axis=1), np.concatenate(shifts), axes=1)
-        luck = _differences(np.moveaxis(luck, 1, 0), pairs)
+        luck = _differences_of_pairs(np.moveaxis(luck, 1, 0), pairs)
         noise, null_noise = noise + luck, null_noise + luck
     there = ~np.isnan(noise + null_noise).any(axis=(0, 2))  # resamples may miss a class
     noise, null_noise = noise[:, there], null_noise[:, there]  # [pairs, replicates, 200]
@@ -277,6 +277,6 @@ def _rising(cumulated: np.ndarray, *, steps_back: bool) -> np.ndarray:
     return rising
 
 
-def _differences(curves: np.ndarray, pairs: Sequence[tuple[int, int]]) -> np.ndarray:
+def _differences_of_pairs(curves: np.ndarray, pairs: Sequence[tuple[int, int]]) -> np.ndarray:
     """Differences of pairs, [pairs, ..., 200], of curves [groups, ..., 200]."""
     return np.stack([curves[a] - curves[b] for a, b in pairs])

@@ -67,7 +67,7 @@ def worst_group_auc(y: Any, score: Any, group: Any, *, weight: Any = None) -> fl
 
 def auc_differences(y: Any, score: Any, group: Any, *, weight: Any = None) -> dict[Pair, float]:
     """AUC of a minus AUC of b for every pair (a, b): positive where a is ranked better."""
-    return _differences(group_auc(y, score, group, weight=weight))
+    return _all_differences(group_auc(y, score, group, weight=weight))
 
 
 def group_roc_curves(
@@ -155,7 +155,7 @@ class Sorted(NamedTuple):
 
     def auc_difference(self) -> float:
         """Of the first pair of groups."""
-        return next(iter(_differences(_areas(self.curves)).values()), float("nan"))
+        return next(iter(_all_differences(_areas(self.curves)).values()), float("nan"))
 
 
 def _xauc(cells: list[tuple[Ranked, Ranked]], groups: Groups) -> dict[Pair, float]:
@@ -228,7 +228,7 @@ def _areas(curves: Curves) -> dict[Label, float]:
     }
 
 
-def _differences(values: dict[Label, float]) -> dict[Pair, float]:
+def _all_differences(values: dict[Label, float]) -> dict[Pair, float]:
     return {(a, b): values[a] - values[b] for a, b in combinations(values, 2)}
 
 

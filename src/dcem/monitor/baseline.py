@@ -48,7 +48,7 @@ class Bins:
         """The bin of each row [n], from the features of its column [n, features]."""
         last = len(self.names) - 1  # what is missing, or a level of its own
         if self.levels:
-            level = _levels(encoding, own)
+            level = _level_of_rows(encoding, own)
             found = np.full(len(own), last)
             for number, members in enumerate(self.levels):
                 found[np.isin(level, members)] = number
@@ -115,7 +115,7 @@ class Baseline:
             rows=len(problem),
             people=people.n_people,
             period=None if problem.time is None else period(problem.time),
-            columns=tuple(_bins(problem, encoder)),
+            columns=tuple(_column_bins(problem, encoder)),
             unlike=float(np.average(unlike, weights=counted_once(problem))),
             inputs=inputs,
             groups=problem.group_names,
@@ -149,8 +149,8 @@ class Baseline:
     def to_plain(self) -> dict[str, Any]:
         """As JSON knows it."""
         plain = asdict(replace(self, coefficients=None, covariance=None))  # type: ignore[arg-type]
-        plain["coefficients"] = _short(self.coefficients)
-        plain["covariance"] = _short(self.covariance)
+        plain["coefficients"] = _six_digits(self.coefficients)
+        plain["covariance"] = _six_digits(self.covariance)
         return dict(_plain(plain))
 
     @classmethod
@@ -159,7 +159,7 @@ class Baseline:
         told = dict(plain)
         judged = told["judged"]
         for name in ("tested", "positive", "prevalence"):
-            told[name] = _estimates(told[name])
+            told[name] = _read_estimates(told[name])
         for name in ("inputs", "groups", "period"):
             told[name] = told[name] and tuple(told[name])
         for name in ("coefficients", "covariance"):
@@ -169,9 +169,9 @@ class Baseline:
         )
         told["judged"] = judged and Judged(
             judged["target"],
-            _estimates(judged["auc"]),
-            _estimates(judged["calibration_in_the_large"]),
-            _estimates(judged.get("calibration_slope", {})),
+            _read_estimates(judged["auc"]),
+            _read_estimates(judged["calibration_in_the_large"]),
+            _read_estimates(judged.get("calibration_slope", {})),
         )
         return cls(**told)
 
@@ -229,13 +229,13 @@ def column_features(encoder: Encoder, X: np.ndarray) -> list[tuple[Encoding, np.
     return found
 
 
-def _levels(encoding: Encoding, own: np.ndarray) -> np.ndarray:
+def _level_of_rows(encoding: Encoding, own: np.ndarray) -> np.ndarray:
     """The level of each row [n]: the place of its indicator, -1 if none is set, -2 if unknown."""
     level = np.where(np.nansum(own, axis=1) > 0, np.nan_to_num(own).argmax(axis=1), -1)
     return np.where(np.isnan(own).all(axis=1), -2, level)
 
 
-def _bins(problem: SelectiveLabels, encoder: Encoder) -> list[Bins]:
+def _column_bins(problem: SelectiveLabels, encoder: Encoder) -> list[Bins]:
     """Columns and group in bins of ten people; dates are left out, which move by themselves."""
     found = []
     person = problem.person
@@ -264,11 +264,11 @@ def _shared(bins: Bins, code: np.ndarray, problem: SelectiveLabels) -> Bins:
     if 0 < people[-1] < THRESHOLD:
         share[-1] = 0.5 * THRESHOLD / len(np.unique(problem.person))
         share[:-1] *= (1 - share[-1]) / share[:-1].sum()
-    return replace(bins, share=tuple(_short(share)))
+    return replace(bins, share=tuple(_six_digits(share)))
 
 
 def _category(encoding: Encoding, own: np.ndarray, person: np.ndarray) -> Bins | None:
-    level = _levels(encoding, own)
+    level = _level_of_rows(encoding, own)
     people = people_of(level + 2, person, own.shape[1] + 2)
     first = -1 if encoding.is_single and encoding.levels else 0  # else -1 is of rare levels
     kept = [number for number in range(first, own.shape[1]) if people[number + 2] >= THRESHOLD]
@@ -361,10 +361,10 @@ def standard_error(found: Estimate) -> float:
     return (found.high - found.low) / (2 * Z)
 
 
-def _short(values: np.ndarray) -> Any:
+def _six_digits(values: np.ndarray) -> Any:
     """Numbers with six digits, as lists."""
     if np.ndim(values) > 1:
-        return [_short(row) for row in values]
+        return [_six_digits(row) for row in values]
     return [float(f"{value:.6g}") for value in values]
 
 
@@ -377,7 +377,7 @@ def _plain(thing: Any) -> Any:
     return None if isinstance(thing, float) and not np.isfinite(thing) else thing
 
 
-def _estimates(plain: Mapping[str, Any]) -> dict[str, Estimate]:
+def _read_estimates(plain: Mapping[str, Any]) -> dict[str, Estimate]:
     def one(told: Mapping[str, Any]) -> Estimate:
         numbers = (told[name] for name in ("value", "low", "high"))
         value, low, high = (np.nan if number is None else float(number) for number in numbers)

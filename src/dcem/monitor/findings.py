@@ -78,28 +78,28 @@ def _verdict(
     }[verdict]
     severity = {"holds": "fine", "cannot tell": "caution"}.get(verdict, "serious")
     values = {"auc": auc.now, "then": auc.then}
-    key, whom = verdict.replace(" ", "-"), _named(worse or off)
+    key, whom = verdict.replace(" ", "-"), _groups_named(worse or off)
     return Finding(key, severity, "holds", whom, values, headline, text, TO_DO[verdict])
 
 
 def _worse(one: Change) -> str:
-    return f"{_whom(one)} {number(one.now.value)} against {number(one.then.value)}"
+    return f"{_of_whom(one)} {number(one.now.value)} against {number(one.then.value)}"
 
 
 def _off(one: Change) -> str:
     if one.about == "slope":
         how = "extreme" if one.difference.value < 0 else "alike"
-        return f"{_whom(one)}: risks are too {how} (slope {one.now:ratio})"
+        return f"{_of_whom(one)}: risks are too {how} (slope {one.now:ratio})"
     side = "high" if one.difference.value > 0 else "low"
     by = decimal(100 * abs(one.difference.value), 1)
-    return f"{_whom(one)}: risks are {by} percentage points too {side}"
+    return f"{_of_whom(one)}: risks are {by} percentage points too {side}"
 
 
-def _whom(one: Change) -> str:
+def _of_whom(one: Change) -> str:
     return one.of if one.of == EVERYBODY else group(one.of)
 
 
-def _named(changes: list[Change]) -> tuple[str, ...]:
+def _groups_named(changes: list[Change]) -> tuple[str, ...]:
     return tuple(one.of for one in changes if one.of != EVERYBODY)
 
 
@@ -131,12 +131,12 @@ def _who_is_tested(found: Monitoring) -> Iterator[Finding]:
     changed = [one for one in found.about("tested") if one.clear]
     if not changed:
         return
-    told = "; ".join(f"{_whom(one)} {one.difference:points}" for one in changed)
+    told = "; ".join(f"{_of_whom(one)} {one.difference:points}" for one in changed)
     yield Finding(
         "who-is-tested",
         "caution",
         "tested",
-        _named(changed),
+        _groups_named(changed),
         {one.of: one.difference for one in changed},
         "Who is tested changed, at equal features",
         f"Share tested minus what the decisions of then would give: {told}.",
@@ -149,14 +149,14 @@ def _what_is_found(found: Monitoring) -> Iterator[Finding]:
     if not changed:
         return
     told = "; ".join(
-        f"{_whom(one)} {percent(one.then.value)} then, {percent(one.now.value)} now"
+        f"{_of_whom(one)} {percent(one.then.value)} then, {percent(one.now.value)} now"
         for one in changed
     )
     yield Finding(
         "what-is-found",
         "note",
         "found",
-        _named(changed),
+        _groups_named(changed),
         {one.of: one.difference for one in changed},
         "The outcome is more or less common than it was",
         f"Doubly robust: {told}. With other people that need not be the model's fault.",
