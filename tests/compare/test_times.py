@@ -5,6 +5,7 @@ import pytest
 
 from dcem import SelectiveLabels
 from dcem.compare import fitting, times
+from dcem.compare.fitting import fit_steps
 from dcem.compare.times import compare_steps, pace, seconds
 from dcem.methods.choosing import DEFAULT, RIVALS
 
@@ -25,12 +26,12 @@ def all_steps(problem: SelectiveLabels, cores: int, monkeypatch) -> float:
 
 
 def test_longer_tables_take_longer_and_budgets_hold() -> None:
-    few, many = (seconds(people(rows), 1e-4, 1.0) for rows in (2000, 20_000))
+    few, many = (seconds(people(rows), 1e-4, 1.0) for rows in (5000, 20_000))
     assert all(few[step] < many[step] for step in few)
     more, again = (seconds(people(rows, 30), 1e-4, 1.0) for rows in (400_000, 200_000))
     assert more["audit"] == again["audit"]  # both are over the budget of rows
     assert more["compare"] == pytest.approx(again["compare"], rel=1e-3)
-    slower = seconds(people(2000), 1e-4, 2.0)
+    slower = seconds(people(5000), 1e-4, 2.0)
     assert slower["compare"] == pytest.approx(2 * few["compare"])
 
 
@@ -43,6 +44,16 @@ def test_cores_share_the_fits(rows, monkeypatch) -> None:
     started = 2 * times.START
     assert alone / 2 < two < alone / 2 + started + 0.15 * alone
     assert alone / 16 < many < two * (0.6 if rows == 10_000 else 1.0)
+
+
+def test_fits_that_are_told_together_take_the_time_of_all() -> None:
+    alike = ("tested-only:linear", "tested-only:boost")
+    apart, together = (fit_steps("x", (DEFAULT, *alike), 5, together=one) for one in (False, True))
+    assert sum(together.values()) == pytest.approx(sum(apart.values()))
+    first = np.array(list(together.values())).reshape(3, 5)  # [methods, parts], the longest first
+    assert (first[0] == first[0, 0]).all()  # of the ensemble, each is told when it is done
+    assert (first[1:, 0] > 0).all()
+    assert (first[1:, 1:] == 0).all()
 
 
 def test_columns_and_groups_take_time() -> None:

@@ -127,7 +127,7 @@ def fit_and_score(
 
     Yields the method, the position of the part, and the scores, in any order. Fits are shared out
     over the cores, a process and a thread for each, or over the cluster that `ray` is connected
-    to, and begin at once. Where there is little to fit, the parts of a method are fitted together,
+    to, and begin at once. Where there is little to fit, networks are fitted to all parts together,
     here when they are asked for; single networks are fitted to a few parts together. Scores are the
     same wherever they are made.
     """
@@ -138,12 +138,11 @@ def fit_and_score(
     rows = sum(len(part.train) for part in parts)
     # the same on every machine: it changes the last bits
     size = len(parts) if rows < WORTH_A_PROCESS else TOGETHER if members == 1 else 1
-    groups = [range(i, min(i + size, len(parts))) for i in range(0, len(parts), size)]
     given = parts if ray is None else [ray.put(part) for part in parts]  # once for all methods
     jobs = [
         (name, model, group, seeds[group.start : group.stop], *given[group.start : group.stop])
         for name, model in sorted(models.items(), key=lambda one: -_cost(one[0]))
-        for group in groups
+        for group in _groups(len(parts), size if model.members_alike else 1)
     ]  # the longest first: none of them is waited for at the end
     done: Iterable[list[tuple[str, int, Fitted]]]
     if ray is not None:
@@ -153,6 +152,10 @@ def fit_and_score(
     else:
         done = _in_processes(delayed(_fits)(*job) for job in jobs)
     return chain.from_iterable(done)
+
+
+def _groups(number: int, size: int) -> list[range]:
+    return [range(i, min(i + size, number)) for i in range(0, number, size)]
 
 
 def _in_processes(calls: Iterable[Any]) -> Iterator[Any]:
@@ -220,14 +223,24 @@ def _say_once(fits: Sequence[Fitted]) -> None:
 
 
 def fit_steps(
-    doing: str, names: Sequence[str], n_parts: int, *, lighter: float = 1.0
+    doing: str,
+    names: Sequence[str],
+    n_parts: int,
+    *,
+    lighter: float = 1.0,
+    together: bool = False,
 ) -> dict[str, float]:
     """What is told before each fit, and how long it takes, in units of a network's.
 
-    `lighter` is the part of it that a smaller table and a single model take.
+    `lighter` is the part of it that a smaller table and a single model take; `together` says that
+    networks are fitted to all parts at once, so that what is told first takes the time of all.
     """
-
-    costs = sorted((lighter * _cost(name) for name in names for _ in range(n_parts)), reverse=True)
+    costs: list[float] = []
+    for name in sorted(names, key=_cost, reverse=True):
+        own = [lighter * _cost(name)] * n_parts
+        if together and METHODS[name].members_alike:
+            own = [sum(own)] + [0.0] * (n_parts - 1)
+        costs += own
     return {f"{doing}, {k} of {len(costs)}": one for k, one in enumerate(costs, start=1)}
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
-from dcem.compare.fitting import at_once, fit_steps
+from dcem.compare.fitting import WORTH_A_PROCESS, at_once, fit_steps
 from dcem.compare.planted import DOING as PLANTING
 from dcem.compare.planted import FAMILIES, TRAIN_SHARE
 from dcem.compare.planted import MAX_ROWS as PLANTED_ROWS
@@ -56,7 +56,7 @@ def seconds(problem: SelectiveLabels, unit: float, slower: float) -> dict[str, f
     most = min(ROW_BUDGET, CELLS // max(width, 1))
     fitted = folds * min(n * (folds - 1) / folds, most)  # rows that models are fitted to, in all
     methods = [name for name in (DEFAULT, *RIVALS) if works_here(name)]
-    fit = 1.5 + 1e-4 * problem.tested.sum() + 7e-7 * n * width  # with two cores
+    fit = 1.5 + 1e-4 * float(problem.tested.sum()) + 7e-7 * n * width  # with two cores
     return {
         "audit": 1.6 * unit * fitted + 4800 * unit,
         "compare": slower * sum(compare_steps(problem, methods).values()),
@@ -138,5 +138,6 @@ def _batch(
 ) -> _Batch:
     """Fits of methods to so many tables of so many rows."""
     network = 0.375 + 1.9e-5 * rows + 1.25e-3 * width
-    steps = fit_steps(doing, methods, tables, lighter=lighter * network)
+    few = tables * rows < WORTH_A_PROCESS
+    steps = fit_steps(doing, methods, tables, lighter=lighter * network, together=few)
     return _Batch(steps, at_once(tables * rows) > 1)
