@@ -243,7 +243,7 @@ def test_a_classifier_of_others_is_cloned_and_not_written(rows):
     assert np.isfinite(learner.predict_logit(rows[0])).all()
     with pytest.raises(TypeError, match="without pickle"):
         to_plain(learner)
-    with pytest.raises(InputError, match="pseudo-outcomes"):
+    with pytest.raises(InputError, match="dr-learner and instrument"):
         make_learner(own, 0, squared=True)
     with pytest.raises(InputError, match="predict_proba"):
         make_learner(object(), 0)

@@ -138,8 +138,8 @@ class Foreign(LearnerBase):
         super().__init__(seed, squared)
         if squared:
             raise InputError(
-                "dr-learner fits pseudo-outcomes, which are not classes: its learner must be "
-                f"network or one of {', '.join(LEARNERS)}."
+                "dr-learner and instrument fit numbers (pseudo-outcomes, risks), not classes: their "
+                f"learner must be one of {', '.join(LEARNERS)}; that of dr-learner may be network."
             )
         if not hasattr(model, "predict_proba") or not hasattr(model, "fit"):
             raise InputError(
