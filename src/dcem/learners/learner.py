@@ -138,7 +138,7 @@ class Foreign(LearnerBase):
         super().__init__(seed, squared)
         if squared:
             raise InputError(
-                "dr-learner and instrument fit numbers (pseudo-outcomes, risks), not classes: their "
+                "dr-learner and instrument fit numbers (pseudo-outcomes, risks), not classes: the "
                 f"learner must be one of {', '.join(LEARNERS)}; that of dr-learner may be network."
             )
         if not hasattr(model, "predict_proba") or not hasattr(model, "fit"):
