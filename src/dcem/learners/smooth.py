@@ -41,18 +41,18 @@ class Smooth(Linear):
     def _learn(self, sample: Sample, validation: Rows | None) -> None:
         rng = np.random.default_rng(self.seed)
         scaling = self.scaling = Scaling.fit(sample.X, sample.person)
-        rows = _some((scaling(sample.X).astype(np.float64), *sample[1:]), MOST_ROWS, rng)
+        rows = _some(sample, MOST_ROWS, rng)
+        rows[0] = scaling(rows[0]).astype(np.float64)
         d = rows[0].shape[1]
         root = np.linalg.cholesky(np.cov(rows[0].T).reshape(d, d) + 1e-3 * SPREAD**2 * np.eye(d))
         self.centers = rows[0].mean(axis=0) + rng.normal(size=(BUMPS, d)) @ root.T
         self.width, self.penalty, start = WIDTH, PENALTY, None
         if validation is not None:
-            start = self._choose(
-                _some(rows, MOST_ROWS // 2, rng),
-                _some((scaling(validation[0]), *validation[1:]), MOST_ROWS // 2, rng),
-            )
+            fewer, held = (_some(of, MOST_ROWS // 2, rng) for of in (rows, validation))
+            held[0] = scaling(held[0])
+            start = self._choose(fewer, held)
         design = Design(rows[0], self.centers, self.width)
-        at = _newton(design(rows[0]), Sample(*rows), self.penalty, self.squared, start)
+        at = _newton(design.columns, Sample(*rows), self.penalty, self.squared, start)
         self.coefficients, self.intercept = design.plain(at)
 
     def _choose(self, rows: list[Any], held: list[Any]) -> np.ndarray:
@@ -60,7 +60,7 @@ class Smooth(Linear):
         found, columns = {}, {}
         for width in WIDTHS:
             design = Design(rows[0], self.centers, width)
-            columns[width] = design(rows[0]), design(held[0])
+            columns[width] = design.columns, design(held[0])
             found[width, PENALTY] = self._tried(*columns[width], rows, held, PENALTY, None)
         self.width = min(found, key=lambda tried: found[tried][0])[0]
         start = found[self.width, PENALTY][1]
@@ -110,25 +110,39 @@ class Smooth(Linear):
 
 def bumps(z: np.ndarray, centers: np.ndarray, width: float) -> np.ndarray:
     """How near rows `[n, d]` are to each centre, from 0 to 1 `[n, centres]`."""
-    squares = (z**2).sum(axis=1)[:, None] + (centers**2).sum(axis=1) - 2 * z @ centers.T
-    return np.asarray(np.exp(-np.maximum(squares, 0) / (z.shape[1] * (SPREAD * width) ** 2)))
+    unit = 1 / (z.shape[1] * (SPREAD * width) ** 2)
+    near = z @ (2 * unit * centers.T)  # in place: large arrays are slow to come by
+    near -= unit * (z**2).sum(axis=1)[:, None]
+    near -= unit * (centers**2).sum(axis=1)
+    return np.exp(np.minimum(near, 0, out=near), out=near)
 
 
 class Design:
-    """Columns that are penalised alike: a constant, the line, and bumps made independent."""
+    """Columns that are penalised alike: a constant, the line, and bumps made independent.
+
+    `columns` are those of the rows `z [n, d]` that it is made from.
+    """
 
     def __init__(self, z: np.ndarray, centers: np.ndarray, width: float):
         self.centers, self.width = centers, width
         shared = bumps(centers, centers, width) + OVERLAP * np.eye(len(centers))
         values, vectors = np.linalg.eigh(shared)
         self.apart = vectors / np.sqrt(values) @ vectors.T
-        self.middle = bumps(z, centers, width).mean(axis=0)
         self.unit = SPREAD * np.sqrt(z.shape[1])
+        near = bumps(z, centers, width)
+        self.middle = near.mean(axis=0)
+        self.columns = self._columns(z, near)
 
     def __call__(self, z: np.ndarray) -> np.ndarray:
-        """The columns of some rows `[n, 1 + d + centres]`."""
-        bent = (bumps(z, self.centers, self.width) - self.middle) @ self.apart
-        return np.hstack([np.ones((len(z), 1)), z / self.unit, bent]).astype(np.float32)
+        """The columns of other rows `[n, 1 + d + centres]`."""
+        return self._columns(z, bumps(z, self.centers, self.width))
+
+    def _columns(self, z: np.ndarray, near: np.ndarray) -> np.ndarray:
+        made = np.ones((len(z), 1 + z.shape[1] + len(self.centers)), np.float32)
+        line, bent = np.split(made[:, 1:], [z.shape[1]], axis=1)
+        near -= self.middle
+        line[:], bent[:] = z / self.unit, near @ self.apart
+        return made
 
     def plain(self, at: np.ndarray) -> tuple[np.ndarray, float]:
         """Coefficients of the inputs and the bumps as they are, and the intercept."""
@@ -151,13 +165,14 @@ def _newton(
     if at is None:
         at = np.zeros(columns.shape[1])
         at[0] = 0.0 if squared else base_rate(true_labels(sample), sample.weight)
+    root = np.empty_like(columns)
     for _ in range(MOST_STEPS):
         z = (columns @ at.astype(np.float32)).astype(np.float64)
         p = z if squared else expit(z)
         known = y if told is None else expit(z + told)
         slope = (share * (p - known)).astype(np.float32) @ columns + prior * at
         curvature = share * (1 if squared else np.maximum(p * (1 - p), 1e-5))
-        root = columns * np.sqrt(curvature).astype(np.float32)[:, None]
+        np.multiply(columns, np.sqrt(curvature).astype(np.float32)[:, None], out=root)
         step = np.linalg.solve((root.T @ root).astype(np.float64) + np.diag(prior), slope)
         change = float(np.abs(columns @ step.astype(np.float32)).max())
         at = at - step * (1 if squared else min(1.0, LARGE_STEP / max(change, 1e-12)))
