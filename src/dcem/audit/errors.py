@@ -16,6 +16,7 @@ grid nor the ratio says anything then.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -55,7 +56,7 @@ def test_errors(judge: Evaluator, risk: np.ndarray) -> TestErrors | None:
     if test is not None:
         plain = masses(
             "dr",
-            problem.with_perfect_test(),
+            replace(problem, imperfect_test=None),
             testing=judge.nuisances.truncated_testing,
             outcome=judge.nuisances.outcome,
             within=judge.reach.within,

@@ -101,8 +101,7 @@ def fit(
     from dcem.scoring import TableModel, choice_for, fit_all_rows, fit_table, require_method
     from dcem.scoring.all_rows import require_all_rows
     from dcem.scoring.bounds import with_bounds
-    from dcem.scoring.choice import find_comparison
-    from dcem.scoring.model import AUTO
+    from dcem.scoring.fit import AUTO, find_comparison
     from dcem.table import read_table
     from dcem.table.messages import InputError
     from dcem.text import counted, duration

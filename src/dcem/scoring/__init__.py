@@ -7,14 +7,8 @@ who was not tested a probability of being tested next.
 
 from dcem.scoring.all_rows import fit_all_rows
 from dcem.scoring.allocation import allocate, draw
-from dcem.scoring.choice import choice_for
-from dcem.scoring.model import (
-    Scores,
-    TableModel,
-    fit_table,
-    load_model,
-    require_method,
-)
+from dcem.scoring.fit import choice_for, fit_table, require_method
+from dcem.scoring.model import Scores, TableModel, load_model
 from dcem.scoring.monitoring import monitor_model
 from dcem.scoring.next_tests import NextTests, next_tests
 from dcem.scoring.parts import predict_folder

@@ -22,7 +22,8 @@ from dcem.methods.fitting import Prepared, describe_features, prepare
 from dcem.methods.registry import delivered
 from dcem.methods.supervised import lessons
 from dcem.methods.tables import MAX_VALIDATION
-from dcem.scoring.model import TableModel, missing_shares, require_method
+from dcem.scoring.fit import missing_shares, require_method
+from dcem.scoring.model import TableModel
 from dcem.scoring.stream import in_order, numbered
 from dcem.table import UserTable, read_batches
 from dcem.table.addresses import located

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,7 @@ from dcem.estimation.folds import person_folds
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
 from dcem.hooks import above
-from dcem.learners import make_learner
 from dcem.methods import SelectiveClassifier
-from dcem.methods.choosing import Choice, choose
-from dcem.methods.registry import MEMBERS, delivered
 from dcem.monitor import Baseline, NewRows
 from dcem.saving import ModelFileError
 from dcem.saving import load_model as load_estimator
@@ -38,11 +35,9 @@ from dcem.saving.folder import (
     save,
 )
 from dcem.table import Encoder, Roles, Source, UserTable
-from dcem.table.checks import InputError, notice
 from dcem.table.encoder import OTHER
 from dcem.text import counted, percent
 
-AUTO = "auto"  # the method by the rule of `dcem.methods.choosing`
 EXPLAINED_ROWS = 50_000  # rows that a model is explained by and remembers
 TESTING_ROWS = 5_000  # rows that a model of who is tested is fitted to, for the card
 STRANGE = 0.05  # share of a column's cells that may be unheard of before it is worth a word
@@ -382,73 +377,3 @@ def load_model(folder: str | Path, *, network: Any = None) -> Any:
     if read_table_description(folder) is not None:
         return TableModel.load(folder)
     return load_estimator(folder, network=network)
-
-
-def fit_table(
-    table: UserTable,
-    method: str | Choice = AUTO,
-    *,
-    learner: Any = None,
-    members: int = MEMBERS,
-    random_state: int = 0,
-    progress: Callable[[int, int], None] | None = None,
-    start: TableModel | None = None,
-) -> TableModel:
-    """Fit a method to a user's table.
-
-    "auto" is the default method; a `Choice` names one and says why (`choice_for`). Methods that
-    need the truth, or the group of each person to predict, are refused. `learner` is for methods
-    that take others than networks; None is the method's own. With a model to `start` from, its
-    method and parameters count, and `table` was read with its encoder (`refit`). `progress` is
-    called with how much of how much is done, by the methods that can tell.
-    """
-    usual = missing_shares(table)
-    if start is not None:
-        waiting = table.problem.awaited
-        if waiting is not None and waiting.any():
-            raise InputError(
-                f"{counted(int(waiting.sum()), 'row')} tested, without a result yet. To learn from "
-                "a table, fill results in, or leave these rows out (`until`)."
-            )
-        for note in start.strange_cells(table):
-            notice(note)
-        estimator = start.estimator.refit(
-            table.problem, random_state=random_state, progress=progress
-        )
-        return TableModel(
-            estimator, table.encoder, table.roles, table.source, usual, start.why, start.source
-        )
-    choice = choose(record=not table.roles.no_record) if method == AUTO else method
-    name, why = (choice.method, choice.reason) if isinstance(choice, Choice) else (choice, "")
-    require_method(name, learner)
-    params: dict[str, Any] = {"random_state": random_state}
-    if learner is not None:
-        params["learner"] = learner
-    estimator = delivered(name, members=members, **params)
-    methods.fit_many(estimator, [table.problem], copy=False, progress=progress)
-    return TableModel(estimator, table.encoder, table.roles, table.source, usual, why)
-
-
-def missing_shares(table: UserTable) -> dict[str, float]:
-    """Share of the rows in which each raw column is empty, to the next twentieth.
-
-    A finer share of a short table would tell a small count.
-    """
-    missing = {column.name: round(20 * column.missing) / 20 for column in table.columns}
-    return {name: missing[name] for name in table.encoder.columns}
-
-
-def require_method(name: str, learner: Any = None) -> None:
-    """Refuse a method that cannot be fitted to a user's table, or not used on the next one."""
-    method = methods.make(name, **({} if learner is None else {"learner": learner}))
-    if isinstance(learner, str) and learner != "network":
-        make_learner(learner, 0)  # says which there are
-    if not method.uses_truth and not method.needs_group:
-        return
-    why = (
-        "learns from the true outcome of everybody, which exists in simulations only"
-        if method.uses_truth
-        else "needs the group of a person to score them, and whoever scores people may not have it"
-    )
-    usable = [one for one in methods.names(usable=True) if not methods.make(one).needs_group]
-    raise InputError(f"{name!r} {why}. Choose one of: {', '.join(usable)}.")

@@ -3,11 +3,14 @@
 Every person has a number from 0 to 1 that follows from the seed and the identifier alone, and is
 drawn if it is small enough. So who is drawn does not depend on the order of the rows or on how they
 are cut into files, and whoever passes through the rows again can tell who was drawn.
+
+A table in memory is cut into random parts of people, too (`parts`).
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dcem.table.formats import in_batches
+from dcem.table.messages import InputError
 from dcem.table.read import read_batches, read_header, read_whole
 
 BATCH = 1 << 17  # rows looked at at a time
@@ -119,3 +123,23 @@ def hashed(values: np.ndarray, seed: int) -> np.ndarray:
     once = pd.util.hash_array(values, categorize=False) + np.uint64(seed)
     twice = pd.util.hash_array(once)  # neighbouring seeds draw unrelated people
     return np.asarray(twice / float(1 << 64))
+
+
+def parts(person: np.ndarray, shares: Sequence[float], random_state: Any) -> list[np.ndarray]:
+    """Masks [n] of random parts with these shares of the rows; `person` [n] says whose each is."""
+    shares = [float(share) for share in shares]
+    if not shares or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
+        raise InputError(
+            f"Shares must be positive and sum to 1; {tuple(shares)} sum to {sum(shares):g}."
+        )
+    sizes = np.bincount(person)
+    order = np.random.default_rng(random_state).permutation(len(sizes))
+    # A person goes where the middle of their rows falls, all rows laid in random order.
+    middle = np.cumsum(sizes[order]) - sizes[order] / 2
+    chosen = np.split(order, np.searchsorted(middle, np.cumsum(shares[:-1]) * len(person)))
+    if any(len(one) == 0 for one in chosen):
+        raise InputError(
+            f"Shares {tuple(shares)} leave a part empty: there are only {len(sizes)} "
+            f"{'rows' if len(sizes) == len(person) else 'people'} to share out. Use larger shares."
+        )
+    return [np.isin(person, one) for one in chosen]

@@ -58,6 +58,15 @@ def check_groups(
     return codes.astype(np.int64), names
 
 
+def require_group(reference: str, levels: Sequence[str], *, named: bool) -> None:
+    """Refuse a reference group that is none of the groups, if groups were `named` at all."""
+    if reference not in levels:
+        raise InputError(
+            f"The reference group {reference!r} does not occur.{did_you_mean(reference, levels)} "
+            + (f"The groups are: {listed(levels)}." if named else "No group was named.")
+        )
+
+
 def check_deciders(values: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
     """Who decided: codes [n], -1 where that is missing, and names; at least two of them."""
     text = values if isinstance(values, Coded) else cells.coded_series(as_series(values, name))

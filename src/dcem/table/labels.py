@@ -8,7 +8,7 @@ of `dcem.tasks`) that only evaluation and the oracle receive: what is not here c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,11 @@ import pandas as pd
 
 from dcem.table import checks, summary
 from dcem.table.found import resolve_found
-from dcem.table.groups import check_deciders
+from dcem.table.groups import check_deciders, require_group
 from dcem.table.imperfect import ImperfectTest, imperfect_test
 from dcem.table.known import Stated, known_prevalence
-from dcem.table.messages import InputError, did_you_mean, listed, naming
-from dcem.table.roles import Roles, assign_roles, check_features_have_no_role
+from dcem.table.messages import InputError, naming
+from dcem.table.roles import Roles, as_list, assign_roles, check_features_have_no_role
 from dcem.table.times import check_time, numeric
 from dcem.table.values import Coded
 
@@ -234,13 +234,9 @@ class SelectiveLabels:
             others |= {"test_specificity": test_specificity}
             y_obs, looked = resolve_found(y, others, label_name=called["label"], labels=labels)
         else:
+            who = {"label_name": called["label"], "tested_name": called["tested"]}
             y_obs, looked = checks.resolve_tested(
-                y,
-                tested,
-                label_name=called["label"],
-                tested_name=called["tested"],
-                labels=labels,
-                waiting=not to_learn,
+                y, tested, **who, labels=labels, waiting=not to_learn
             )
         awaited = None
         if not (to_learn or tested is None or positives_only):
@@ -256,15 +252,11 @@ class SelectiveLabels:
             for part, value in parts.items()
         }
         if to_learn and not positives_only:
-            who = called["label"], called["tested"]
-            checks.check_learnable(y_obs, looked, *who, checked["weight"], called["weight"])
+            named = called["label"], called["tested"]
+            checks.check_learnable(y_obs, looked, *named, checked["weight"], called["weight"])
         checks.warn_limits(table, looked, codes, feature_names, levels, positives_only)
-        if reference_group is not None and reference_group not in levels:
-            raise InputError(
-                f"The reference group {reference_group!r} does not occur."
-                f"{did_you_mean(reference_group, levels)} "
-                + ("No group was named." if group is None else f"The groups are: {listed(levels)}.")
-            )
+        if reference_group is not None:
+            require_group(reference_group, levels, named=group is not None)
         seen: Any = {"y_obs": y_obs, "tested": looked, "group": codes, "group_names": levels}
         if positives_only:  # being found is a test that everybody had
             seen |= {"y_obs": looked.astype(float), "tested": looked | True}
@@ -320,7 +312,7 @@ class SelectiveLabels:
         `test_sensitivity` and `test_specificity` may name a column, too.
         """
         table = checks.as_frame(frame)
-        groups = _listed(group)
+        groups = as_list(group)
         rates = {"test_sensitivity": test_sensitivity, "test_specificity": test_specificity}
         given = {"tested": tested, "decider": decider}
         given |= zip(_PARTS, (id, time, weight, testing_probability), strict=True)
@@ -341,7 +333,7 @@ class SelectiveLabels:
             group_names=group_names,
             prevalence=prevalence,
             positives_only=positives_only,
-            testing_only=_listed(testing_only),
+            testing_only=as_list(testing_only),
             names={"label": label, "group": " & ".join(map(str, groups)), **single},
             **parts,
         )
@@ -362,7 +354,7 @@ class SelectiveLabels:
             checks.notice(note)
         with naming(path):
             named = Roles.named("column", "columns")
-            needed = [column for role in named for column in _listed(roles.get(role))]
+            needed = [column for role in named for column in as_list(roles.get(role))]
             needed += [rate for role in Roles.named("rate") if (rate := roles.get(role)) in header]
             wanted = header if features is None else list(dict.fromkeys([*needed, *features]))
             checks.require_columns(header, [*needed, *wanted])
@@ -407,10 +399,6 @@ class SelectiveLabels:
         """The time of each row as a number [n], dates in days; None if there are no times."""
         return None if self.time is None else numeric(self.time)
 
-    def with_perfect_test(self) -> SelectiveLabels:
-        """The same, results taken for the truth."""
-        return replace(self, imperfect_test=None)
-
     def subset(self, rows: Any) -> SelectiveLabels:
         """These rows, in this order: a boolean mask, positions (repeats allowed), or a slice."""
         if not isinstance(rows, slice):
@@ -431,24 +419,9 @@ class SelectiveLabels:
         Shares are met exactly up to rounding, or, with `id`, as nearly as whole people allow.
         Within a part the rows keep their order.
         """
-        shares, person = [float(share) for share in shares], self.person
-        if not shares or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
-            raise InputError(
-                f"Shares must be positive and sum to 1; {tuple(shares)} sum to {sum(shares):g}."
-            )
-        sizes = np.bincount(person)
-        order = np.random.default_rng(random_state).permutation(len(sizes))
-        # A person goes where the middle of their rows falls, all rows laid in random order.
-        middle = np.cumsum(sizes[order]) - sizes[order] / 2
-        inner = np.searchsorted(middle, np.cumsum(shares[:-1]) * len(person))
-        chosen = np.split(order, inner)
-        if any(len(one) == 0 for one in chosen):
-            raise InputError(
-                f"Shares {tuple(shares)} leave a part empty: there are only {len(sizes)} "
-                f"{'rows' if len(sizes) == len(person) else 'people'} to share out. Use larger "
-                "shares."
-            )
-        return tuple(self.subset(np.isin(person, one)) for one in chosen)
+        from dcem.table.drawing import parts
+
+        return tuple(self.subset(one) for one in parts(self.person, shares, random_state))
 
     def counts(self, *, small_cells: bool = True) -> pd.DataFrame:
         """Rows, tested rows and positives among them, per group level, or without small cells."""
@@ -466,7 +439,3 @@ class SelectiveLabels:
 
     def __repr__(self) -> str:
         return summary.in_short(self)
-
-
-def _listed(columns: str | Sequence[str] | None) -> list[str]:
-    return [columns] if isinstance(columns, str) else list(columns or ())

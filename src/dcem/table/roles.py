@@ -190,14 +190,15 @@ class Roles:
         return cls(**plain)
 
 
+def as_list(columns: str | Sequence[str] | None) -> list[str]:
+    """Names, where one may be given as it is, or none."""
+    return [columns] if isinstance(columns, str) else list(columns or ())
+
+
 def assign_roles(**given: str | Sequence[str] | None) -> dict[str, str]:
     """Role of each column that has one, by column name; two roles for one column are refused."""
     roles: dict[str, str] = {}
-    pairs = [
-        (role, column)
-        for role, columns in given.items()
-        for column in ([columns] if isinstance(columns, str) else columns or ())
-    ]
+    pairs = [(role, column) for role, columns in given.items() for column in as_list(columns)]
     for role, column in pairs:
         if column in roles:
             raise InputError(

@@ -1,0 +1,125 @@
+"""A model fitted to a user's table: by which method, and what that takes.
+
+The method is one that is named, the default, or the one that a saved comparison of the table shows
+to be clearly better.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dcem import methods
+from dcem.learners import make_learner
+from dcem.methods.choosing import Choice, choose, choose_from
+from dcem.methods.registry import MEMBERS, delivered
+from dcem.scoring.model import TableModel
+from dcem.table import UserTable
+from dcem.table.messages import InputError, notice
+from dcem.text import counted
+
+AUTO = "auto"  # the method by the rule of `dcem.methods.choosing`
+
+
+def fit_table(
+    table: UserTable,
+    method: str | Choice = AUTO,
+    *,
+    learner: Any = None,
+    members: int = MEMBERS,
+    random_state: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    start: TableModel | None = None,
+) -> TableModel:
+    """Fit a method to a user's table.
+
+    "auto" is the default method; a `Choice` names one and says why (`choice_for`). Methods that
+    need the truth, or the group of each person to predict, are refused. `learner` is for methods
+    that take others than networks; None is the method's own. With a model to `start` from, its
+    method and parameters count, and `table` was read with its encoder (`refit`). `progress` is
+    called with how much of how much is done, by the methods that can tell.
+    """
+    usual = missing_shares(table)
+    if start is not None:
+        waiting = table.problem.awaited
+        if waiting is not None and waiting.any():
+            raise InputError(
+                f"{counted(int(waiting.sum()), 'row')} tested, without a result yet. To learn from "
+                "a table, fill results in, or leave these rows out (`until`)."
+            )
+        for note in start.strange_cells(table):
+            notice(note)
+        estimator = start.estimator.refit(
+            table.problem, random_state=random_state, progress=progress
+        )
+        return TableModel(
+            estimator, table.encoder, table.roles, table.source, usual, start.why, start.source
+        )
+    choice = choose(record=not table.roles.no_record) if method == AUTO else method
+    name, why = (choice.method, choice.reason) if isinstance(choice, Choice) else (choice, "")
+    require_method(name, learner)
+    params: dict[str, Any] = {"random_state": random_state}
+    if learner is not None:
+        params["learner"] = learner
+    estimator = delivered(name, members=members, **params)
+    methods.fit_many(estimator, [table.problem], copy=False, progress=progress)
+    return TableModel(estimator, table.encoder, table.roles, table.source, usual, why)
+
+
+def missing_shares(table: UserTable) -> dict[str, float]:
+    """Share of the rows in which each raw column is empty, to the next twentieth.
+
+    A finer share of a short table would tell a small count.
+    """
+    missing = {column.name: round(20 * column.missing) / 20 for column in table.columns}
+    return {name: missing[name] for name in table.encoder.columns}
+
+
+def require_method(name: str, learner: Any = None) -> None:
+    """Refuse a method that cannot be fitted to a user's table, or not used on the next one."""
+    method = methods.make(name, **({} if learner is None else {"learner": learner}))
+    if isinstance(learner, str) and learner != "network":
+        make_learner(learner, 0)  # says which there are
+    if not method.uses_truth and not method.needs_group:
+        return
+    why = (
+        "learns from the true outcome of everybody, which exists in simulations only"
+        if method.uses_truth
+        else "needs the group of a person to score them, and whoever scores people may not have it"
+    )
+    usable = [one for one in methods.names(usable=True) if not methods.make(one).needs_group]
+    raise InputError(f"{name!r} {why}. Choose one of: {', '.join(usable)}.")
+
+
+def find_comparison(table: UserTable, given: Path | None, *beside: Path) -> Path | None:
+    """The saved comparison of a table: the one given, else the first of those `beside` it.
+
+    `given` is a `comparison.json` that `dcem compare` wrote; it must be of this table. In the
+    folders `beside` one of another table is passed over.
+    """
+    for place in [given] if given else [folder / "comparison.json" for folder in beside]:
+        if (given or place.is_file()) and _chosen(place, table) is not None:
+            return place
+    if given is not None:
+        raise InputError(
+            f"{given} is not a comparison of this table: its file has changed, or another one "
+            "was compared. Compare it again, or name the method."
+        )
+    return None
+
+
+def choice_for(table: UserTable, comparison: Path | None, *beside: Path) -> Choice:
+    """The method to take for a table by its saved comparison (`find_comparison`), and why."""
+    place = find_comparison(table, comparison, *beside)
+    record = not table.roles.no_record
+    return (_chosen(place, table) if place else None) or choose(record=record)
+
+
+def _chosen(place: Path, table: UserTable) -> Choice | None:
+    try:
+        saved = json.loads(place.read_text(encoding="utf-8"))
+        return choose_from(saved, table.source.sha256, record=not table.roles.no_record)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{place} cannot be read as a comparison: {error}") from None
