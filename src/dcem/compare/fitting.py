@@ -33,7 +33,7 @@ TOGETHER = 4  # tables whose single networks are fitted as one fleet, at half th
 WORTH_A_PROCESS = 10_000  # rows to fit to, in all: below, starting processes takes longer
 TAKES_A_WHILE = 2_000_000  # bytes of a file, to be read
 # How long a fit takes, in units of a network's: for estimates of the time that is left.
-COSTS = {"ensemble": 6.5, "ipw": 2.5, "dr-learner": 5.0, "self": 9.0, "dividemix": 9.0}
+COSTS = {"ensemble": 7.5, "ipw": 2.5, "dr-learner": 5.0, "self": 9.0, "dividemix": 9.0}
 COSTS |= dict.fromkeys(("fuzzy-augmentation", "parcelling", "heckman"), 0.6)
 COST_OF_EM, COST_WITHOUT_NETWORK = 4.0, 0.5
 _LOSSES = {
