@@ -7,7 +7,8 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from dcem.learners import make_learner
-from dcem.learners.learner import losses
+from dcem.learners.learner import Sample, losses
+from dcem.learners.smooth import _newton
 from dcem.metrics import auc
 
 S, C = np.array([0.4, 0.6]), 0.97  # two kinds of test
@@ -44,6 +45,17 @@ def test_linear_is_maximum_likelihood(world):
     expected = plain_likelihood(X, result, rates, model.penalty)
     assert model.coefficients == pytest.approx(expected[1:], abs=2e-3)
     assert model.intercept == pytest.approx(expected[0], abs=2e-3)
+
+
+def test_newton_goes_on_where_results_tell_little(world):
+    X, *_, truth, _ = world
+    rng = np.random.default_rng(1)
+    result = np.where(rng.random(len(X)) < 0.6, truth, 1 - truth)
+    rates = np.full((len(X), 2), 0.6)
+    columns = np.column_stack([np.ones(len(X)), X]).astype(np.float32)
+    sample = Sample(X, result, np.ones(len(X)), None, rates)
+    found = _newton(columns, sample, 1e-3, False, None)
+    assert found == pytest.approx(plain_likelihood(X, result, rates, 1e-3), abs=0.03)
 
 
 @pytest.mark.parametrize(

@@ -157,9 +157,11 @@ def _newton(
     """Coefficients `[p]` of penalised regression, logistic or least squares; the first is free.
 
     Where a test errs, of the truth behind its results. The gradient then is the exact one, and the
-    curvature that of known outcomes, which is larger: steps are shorter, and safe.
+    curvature that of known outcomes, which is larger: steps are shorter, and safe. They end when
+    they are as small in terms of what results tell.
     """
     y, told, share = sample.y, sample.evidence, sample.weight / sample.weight.sum()
+    informed = 1.0 if sample.rates is None else share @ (sample.rates.sum(axis=1) - 1) ** 2
     prior = np.append(1e-6, np.full(columns.shape[1] - 1, penalty))
     at = start
     if at is None:
@@ -176,7 +178,7 @@ def _newton(
         step = np.linalg.solve((root.T @ root).astype(np.float64) + np.diag(prior), slope)
         change = float(np.abs(columns @ step.astype(np.float32)).max())
         at = at - step * (1 if squared else min(1.0, LARGE_STEP / max(change, 1e-12)))
-        if change < SMALL_STEP or squared:
+        if change < SMALL_STEP * informed or squared:
             break
     return at
 
