@@ -15,7 +15,7 @@ from dcem.learners.boost import SmallTreesScorer
 from dcem.learners.forest import LargeTreesScorer
 from dcem.learners.learner import smallest_leaf
 from dcem.learners.preprocess import Preprocessor
-from dcem.learners.smooth import bumps
+from dcem.learners.smooth import _some, bumps
 from dcem.learners.trees import Scorer, Trees
 from dcem.table.checks import InputError
 
@@ -118,6 +118,22 @@ def test_a_smooth_model_bends_where_there_are_rows_and_returns_to_the_line_beyon
     crafted = seen.arrays() | {"centers": seen.centers[:, :1]}
     with pytest.raises(ValueError, match="bumps"):
         from_plain("smooth", crafted, 2)
+
+
+def test_rows_to_learn_from_hold_the_rare_outcomes_of_a_long_table():
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(50_000, 1)), np.zeros(50_000), rng.uniform(1, 2, 50_000)
+    y[rng.permutation(50_000)[:100]] = 1
+    some = _some((X, y, weight, None), 4000, rng)
+    assert some[3] is None
+    assert [len(one) for one in some[:3]] == [4000] * 3
+    assert some[1].sum() == 100
+    assert some[2] @ some[1] == pytest.approx(weight @ y)
+    assert some[2].sum() == pytest.approx(weight.sum())
+    often = _some((X, 1 - y, weight), 4000, rng)
+    assert (1 - often[1]).sum() == 100
+    even = _some((X, (X[:, 0] > 0).astype(float), weight), 4000, rng)
+    assert set(even[2]) <= set(weight)  # none counts more or less
 
 
 # -- nobody in particular ----------------------------------------------------------------------

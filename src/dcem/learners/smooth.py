@@ -18,6 +18,7 @@ WIDTHS = (0.5, 1.0, 2.0, 4.0)  # in standard deviations; chosen on validation ro
 PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 WIDTH, PENALTY = 1.0, 1e-3  # where there are no validation rows; widths are compared at the latter
 MOST_ROWS = 8_000  # to learn from; half as many to choose by, and while choosing
+RARE = 1 / 16  # of these rows, where there are so many, are of the rarer class
 OVERLAP = 1e-4  # so much of a bump is its own, however near others are
 MOST_STEPS, SMALL_STEP, LARGE_STEP = 100, 0.02, 4.0  # of Newton's method, in log-odds
 
@@ -184,9 +185,24 @@ def _newton(
 
 
 def _some(rows: Any, most: int, rng: np.random.Generator) -> list[Any]:
-    """At most so many of the rows, in their order, of several arrays alike."""
-    n = len(rows[1])
-    if n <= most:
+    """At most so many of the rows, in their order, of several arrays alike: features, labels, ...
+
+    Where the rarer class would hardly be among them, more of it is drawn, and counts less.
+    """
+    y, weight = rows[1], rows[2]
+    if len(y) <= most:
         return list(rows)
-    kept = np.sort(rng.permutation(n)[:most])
-    return [None if one is None else one[kept] for one in rows]
+    order = rng.permutation(len(y))
+    rare = y == (y.mean() < 0.5)
+    least = min(int(rare.sum()), round(RARE * most))
+    kept, factor = np.sort(order[:most]), np.ones(len(y))
+    if rare[kept].sum() < least:
+        classes = [order[rare[order]], order[~rare[order]]]
+        drawn = [classes[0][:least], classes[1][: most - least]]
+        for every, some in zip(classes, drawn, strict=True):
+            factor[some] = weight[every].sum() / (weight[some].sum() or 1.0)
+        kept = np.sort(np.concatenate(drawn))
+    return [
+        None if one is None else one[kept] * factor[kept] if one is weight else one[kept]
+        for one in rows
+    ]
