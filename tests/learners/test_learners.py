@@ -139,6 +139,18 @@ def test_rows_to_learn_from_hold_the_rare_outcomes_of_a_long_table():
 # -- nobody in particular ----------------------------------------------------------------------
 
 
+def test_where_bumps_lie_does_not_tell_who_was_among_a_few_people_with_many_features():
+    X = np.random.default_rng(0).normal(size=(60, 50))
+    model = make_learner("smooth", 0).fit(X[:30], np.arange(30) % 2.0, np.ones(30))
+    middle = model.centers.mean(axis=0)
+    beyond = np.linalg.svd(model.centers - middle)[2][30:]  # where 30 people's features cannot be
+    known, new = (
+        np.linalg.norm((model.scaling(X[rows]) - middle) @ beyond.T, axis=1)
+        for rows in (slice(30), slice(30, 60))
+    )
+    assert known.mean() > 0.7 * new.mean()
+
+
 def people_per_leaf(trees: Trees, X: np.ndarray, person: np.ndarray) -> int:
     """The fewest people in any leaf of any tree, by walking all rows down each tree."""
     fewest, rows = len(person), np.arange(len(X))

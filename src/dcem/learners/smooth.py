@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit
 
-from dcem.learners.learner import Rows, Sample, base_rate, true_labels
+from dcem.learners.learner import FEWEST, Rows, Sample, base_rate, true_labels
 from dcem.learners.linear import Linear
 from dcem.learners.preprocess import SPREAD, Scaling
 
@@ -27,10 +27,12 @@ class Smooth(Linear):
     """Log-odds that are a line plus bumps, penalised: a Gaussian process with a linear trend.
 
     The bumps exp(-|x - c|^2 / (d width^2)) lie at random places c, drawn with the mean and the
-    covariance of the features: they are nobody's features. Their sum is penalised by how rough it
-    is, and returns to the line where nobody was tested. The width and the penalty are those with
-    the lowest loss on validation rows. (C. E. Rasmussen and C. K. I. Williams, "Gaussian Processes
-    for Machine Learning", 2006: trends in section 2.7, a few centres in 8.3.)
+    covariance of the features: they are nobody's features. (Where there are fewer people than
+    features, these are the covariances along one main direction per ten people, and variances.)
+    Their sum is penalised by how rough it is, and returns to the line where nobody was tested. The
+    width and the penalty are those with the lowest loss on validation rows. (C. E. Rasmussen and
+    C. K. I. Williams, "Gaussian Processes for Machine Learning", 2006: trends in section 2.7, a few
+    centres in 8.3.)
     """
 
     name = "smooth"
@@ -45,7 +47,13 @@ class Smooth(Linear):
         rows = _some(sample, MOST_ROWS, rng)
         rows[0] = scaling(rows[0]).astype(np.float64)
         d = rows[0].shape[1]
-        root = np.linalg.cholesky(np.cov(rows[0].T).reshape(d, d) + 1e-3 * SPREAD**2 * np.eye(d))
+        shape = np.cov(rows[0].T).reshape(d, d)
+        people = len(rows[0]) if rows[3] is None else len(np.unique(rows[3]))
+        if people < d + FEWEST:  # centres would lie where these people's features do, and tell who
+            values, vectors = np.linalg.eigh(shape)
+            main = (vectors * np.sqrt(np.maximum(values, 0)))[:, d - people // FEWEST :]
+            shape = main @ main.T + np.diag(np.maximum(np.diag(shape - main @ main.T), 0))
+        root = np.linalg.cholesky(shape + 1e-3 * SPREAD**2 * np.eye(d))
         self.centers = rows[0].mean(axis=0) + rng.normal(size=(BUMPS, d)) @ root.T
         self.width, self.penalty, start = WIDTH, PENALTY, None
         if validation is not None:
