@@ -37,6 +37,8 @@ def test_roles_leaks_overlap_and_times(table, inside) -> None:
     assert "Who is approved can be predicted" in done.stdout
     assert "--tested tested" in done.stdout  # what is to be typed stays
     assert "'titre' may have been recorded" in done.stdout
+    said = " ".join(done.stdout.split())
+    assert "Whether other columns were recorded after the decision" in said
     assert "AUC of" in done.stdout
     assert "race" in done.stdout
     for command in ("audit", "compare", "fit"):
@@ -49,6 +51,10 @@ def test_without_roles_they_are_proposed_and_the_line_can_be_pasted(table, insid
     line = next(line for line in done.stdout.splitlines() if "dcem fit" in line)
     words = shlex.split(line)
     assert words[words.index("--exclude") + 1] == "titre"
+    assert "--report comparison.html --out ." in done.stdout  # where fit looks for it
+    said = " ".join(done.stdout.split())
+    assert "No column gives itself away" in said
+    assert "among these 600 rows nobody seems out of reach" in said
     ran = inside(*words[1:-1], table.parent / "m", "--method", "tested-only:linear")
     assert ran.returncode == 0, ran.stderr
 

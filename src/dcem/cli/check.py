@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 STEPS = {  # command -> what to write
     "audit": "--report audit.html",
-    "compare": "--report comparison.html",
+    "compare": "--report comparison.html --out .",  # where fit looks for it
     "fit": "--out model",
 }
 
@@ -58,9 +58,16 @@ def check(
     with aside.status("reading the table ..."):
         read = read_table(table, Roles(**roles), query)
     options.show_columns(read, console, say)
-    if not read.leaks:
-        after = "somebody was found" if read.problem.positives_only else "the decision to test"
-        console.print(say(f"No feature looks as if it had been recorded after {after}."))
+    after = "somebody was found" if read.problem.positives_only else "the decision to test"
+    if read.leaks:
+        console.print(say(f"Whether other columns were recorded after {after}, only you know."))
+    else:
+        console.print(
+            say(
+                f"No column gives itself away as recorded after {after}; whether one was, only you "
+                "know."
+            )
+        )
     console.print()
     say = speak(words, read.problem.group_names)
     console.print(read.problem.summary(small_cells=False, say=say), markup=False)
@@ -103,7 +110,11 @@ def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> N
             console.print(f"[yellow]overlap, {escape(name)}:[/yellow] {say(reach)}")
     asked = [one for name, one in look.overlap.items() if name not in look.too_few]
     if all(one.complete for one in asked):
-        console.print(say("Overlap: the tested seem to speak for everybody."))
+        seen = (
+            f"Overlap: among these {look.rows:,} rows nobody seems out of reach of the tested. "
+            "`dcem audit` looks at all rows, and decides."
+        )
+        console.print(say(seen))
     if look.too_few:
         few = ", ".join(look.too_few)
         console.print(f"Too few of them among these rows to say more: {escape(few)}.")
