@@ -166,10 +166,10 @@ def fit(
             model = fit_all_rows(table, read, method, learner=learner, query=query, **how)
         else:
             model = fit_table(read, chosen, learner=learner, start=start, **how)
-    with console.status(say("asking what drives its score, and testing ...")):
+        progress(say("asking what drives its score, and testing"))
         model = model.explained(read, seed)
-    if bounds is not None:
-        with console.status(say("learning the limits of each person's risk ...")):
+        if bounds is not None:
+            progress(say("learning the limits of each person's risk"))
             model = with_bounds(model, read, bounds, seed)
     judged = _saved(place) if place else None
     if judge and not (judged and model.judged_by(judged)):
