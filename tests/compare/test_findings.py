@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from dcem.compare.findings import about_best, about_calibration, about_gain, about_groups
+from dcem.compare.findings import (
+    WITHIN,
+    about_best,
+    about_calibration,
+    about_gain,
+    about_groups,
+)
 from dcem.compare.recovery import advise
 from dcem.compare.results import PlantedFamily, Standing
 from dcem.metrics.estimate import Estimate
@@ -87,6 +93,10 @@ class TestRanking:
         assert (found.key, found.severity) == ("best", "caution")
         assert found.values["level_with"] == ["c"]
         assert found.headline.index("`b`") < found.headline.index("`c`")
+
+    def test_where_some_are_out_of_reach_nothing_is_said_of_everybody(self) -> None:
+        found = about_best({"a": judged()}, Standing("a", {}, ()), "dr", 0.005, WITHIN)
+        assert found.headline.startswith("Among those within reach of the tests (doubly robust), ")
 
 
 class TestCalibration:

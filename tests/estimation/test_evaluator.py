@@ -320,6 +320,8 @@ class TestEvaluator:
             assert re.search(r"the 7[78](\.\d)? % within reach", told.name)
             assert told.reach == pytest.approx(0.78, abs=0.005)
             assert "Right for those within reach" in told.assumption
+            assert "each of them had a real chance" in told.assumption
+            assert "everybody" not in told.assumption
         assert judge.auc("tested", score).estimable
 
     def test_too_little_within_reach_is_refused(self) -> None:

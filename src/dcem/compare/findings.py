@@ -33,6 +33,7 @@ AMONG = {
     "dr": "Among everybody (doubly robust)",
     "tested": "Among the tested",
 }
+WITHIN = "those within reach of the tests"  # of whom one speaks where some are not
 CLEAR = 0.05  # p-values below it are called clear
 
 _OUTSIDE = "Claim nothing about people unlike the tested, or test some of them."
@@ -130,7 +131,8 @@ def conclude(comparison: TableComparison, groups: Sequence[GroupCounts]) -> Iter
         return
     standing = comparison.standings[chosen]
     judged = {method.name: method.judgements[chosen] for method in methods}
-    yield about_best(judged, standing, chosen, floor)
+    whom = _whom(comparison)
+    yield about_best(judged, standing, chosen, floor, whom)
     taken = standing.best
     if DEFAULT in judged:
         choice = choose(standing.best, standing.level_with, list(judged))
@@ -143,9 +145,15 @@ def conclude(comparison: TableComparison, groups: Sequence[GroupCounts]) -> Iter
     yield from about_groups(judged, comparison.reference_group, floor)
     yield from about_calibration(judged)
     if {"dr", "tested"} <= available:
-        yield from about_selection(methods)
+        yield from about_selection(methods, whom)
     effects = next((method.effects for method in methods if method.name == taken), ())
     yield from about_drivers(f"the score of `{taken}`", comparison.testing_effects, effects)
+
+
+def _whom(comparison: TableComparison) -> str:
+    """Of whom the estimates speak that let the tested stand for others."""
+    reaches = [target.reach for target in comparison.targets if target.key == "dr"]
+    return WITHIN if min(reaches, default=1.0) < 1 else EVERYBODY
 
 
 def about_testing(groups: Sequence[GroupCounts]) -> list[Finding]:
@@ -165,12 +173,17 @@ def about_testing(groups: Sequence[GroupCounts]) -> list[Finding]:
 
 
 def about_best(
-    judged: Mapping[str, Judgement], standing: Standing, target: str, floor: float
+    judged: Mapping[str, Judgement],
+    standing: Standing,
+    target: str,
+    floor: float,
+    whom: str = EVERYBODY,
 ) -> Finding:
     """The method that ranks best, and which others cannot be told from it."""
     best, level = standing.best, list(standing.level_with)
     behind = [name for name in standing.ahead_of if name not in level]
-    sentence = f"{AMONG[target]}, `{best}` has the highest AUC, {judged[best].auc:score}"
+    among = AMONG[target].replace(EVERYBODY, whom)
+    sentence = f"{among}, `{best}` has the highest AUC, {judged[best].auc:score}"
     sentence += f"; clearly higher than {methods_named(behind)}" if behind else ""
     sentence += (
         f"; {'but ' * bool(behind)}not clearly higher than {methods_named(level)}" if level else ""
@@ -309,15 +322,15 @@ def about_calibration(judged: Mapping[str, Judgement]) -> list[Finding]:
     return [found("calibration", sentence, methods=worse, errors=errors)]
 
 
-def about_selection(methods: Sequence[MethodResult]) -> list[Finding]:
-    """Methods whose quality among the tested is clearly not that among everybody."""
+def about_selection(methods: Sequence[MethodResult], whom: str = EVERYBODY) -> list[Finding]:
+    """Methods whose quality among the tested is clearly not that among everybody in reach."""
     told = []
     for method in methods:
         tested, everybody = (method.judgements[key].auc for key in ("tested", "dr"))
         if tested.low > everybody.high:
             sentence = (
                 f"`{method.name}` looks better among the tested ({number(tested.value)}) than it "
-                f"is estimated to be among everybody ({number(everybody.value)})."
+                f"is estimated to be among {whom} ({number(everybody.value)})."
             )
             values = {"tested": tested.value, "dr": everybody.value}
             told.append(found("flattered", sentence, method=method.name, **values))
@@ -396,15 +409,15 @@ def warn(comparison: TableComparison, suspicious: Mapping[str, str]) -> Iterator
         yield found("small-groups", sentence, text, groups=small)
     for method in comparison.methods:
         if {"ipw", "dr"} <= method.judgements.keys():
-            yield from about_estimates(method, comparison.known_rates)
+            yield from about_estimates(method, comparison.known_rates, _whom(comparison))
 
 
-def about_estimates(method: MethodResult, known: str) -> Iterator[Finding]:
+def about_estimates(method: MethodResult, known: str, whom: str = EVERYBODY) -> Iterator[Finding]:
     """Where the two estimates for everybody differ, or assume what the method does not."""
     ipw, dr = (method.judgements[key].auc for key in ("ipw", "dr"))
     if ipw.low > dr.high or ipw.high < dr.low:
         sentence = (
-            f"The two estimates for everybody disagree on `{method.name}` ({number(ipw.value)} "
+            f"The two estimates for {whom} disagree on `{method.name}` ({number(ipw.value)} "
             f"by inverse propensity, {number(dr.value)} doubly robust)."
         )
         text = "One of the models behind them is wrong."

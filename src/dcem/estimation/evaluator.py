@@ -152,6 +152,7 @@ class Evaluator:
                 reach = self.overlap.reach
                 name = name.replace(EVERYBODY, f"the {percent(reach)} within reach")
                 assumption = assumption.replace(f"for {EVERYBODY}", "for those within reach")
+                assumption = assumption.replace(f"{EVERYBODY} had a", "each of them had a")
             if self.corrected and key != "truth":
                 assumption = f"{assumption} {ASSUMPTION}"
             described.append(Target(key, name, assumption, not why, why, reach))

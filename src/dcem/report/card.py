@@ -252,7 +252,7 @@ def _picture(comparison: TableComparison, judged: Judgement, target: Target) -> 
     areas = {EVERYBODY: judged.auc, **judged.group_auc}
     rows = [
         DotRow(
-            whose(name),
+            whose(name, target.reach),
             (briefly(areas.get(name)), briefly(_when_acting(judged, FOUND, name), "percent")),
             marked=name == EVERYBODY,
         )
@@ -284,7 +284,7 @@ def _results(
         f"At this decision, {target.name}",
         [
             {
-                "group": whose(name),
+                "group": whose(name, target.reach),
                 **{
                     measure.words: estimate(_when_acting(judged, key, name), "percent")
                     for key, measure in WHEN_ACTING.items()
@@ -300,7 +300,7 @@ def _results(
         "Ranking, and mean predicted minus estimated risk",
         [
             {
-                "group": whose(name),
+                "group": whose(name, target.reach),
                 "AUC": estimate(areas.get(name)),
                 "risk too high (+) or too low (-)": estimate(
                     judged.calibration_in_the_large.get(name), "points"

@@ -106,9 +106,13 @@ def briefly(found: Estimate | None, form: str = "score") -> Cell:
     return Number(found, form) if found and found.estimable else Missing()
 
 
-def whose(name: str) -> Cell:
-    """The cell that says whose numbers stand beside it: a group's, or everybody's."""
-    return "everybody" if name == EVERYBODY else Name(name)
+def whose(name: str, reach: float = 1.0) -> Cell:
+    """The cell that says whose numbers stand beside it: a group's, or everybody's.
+
+    `reach`: the share of people within reach of the tests, if the numbers are about them alone.
+    """
+    everybody = "everybody" if reach == 1 else "all within reach"
+    return everybody if name == EVERYBODY else Name(name)
 
 
 class Written(NamedTuple):
