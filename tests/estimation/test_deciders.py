@@ -13,7 +13,7 @@ from scipy.stats import norm
 from dcem.estimation import by_decider
 from dcem.estimation import instrument as iv
 from dcem.estimation.by_decider import check_exclusion, check_monotonicity, contraction
-from dcem.estimation.deciders import HIGH_RISK, _spread, comparable, compare_deciders
+from dcem.estimation.deciders import HIGH_RISK, _spread_beyond_error, comparable, compare_deciders
 from dcem.estimation.influence import People
 from dcem.metrics import auc
 from dcem.table.labels import SelectiveLabels
@@ -193,9 +193,11 @@ def test_spread_is_that_of_the_true_effects():
     held, clear = 0, 0
     for _ in range(200):
         error = rng.uniform(0.02, 0.1, size=15)
-        found = _spread(rng.normal(0, 0.06, size=15) + error * rng.normal(size=15), error)
+        found = _spread_beyond_error(
+            rng.normal(0, 0.06, size=15) + error * rng.normal(size=15), error
+        )
         held += found.deviation.low <= 0.06 <= found.deviation.high
-        clear += _spread(error * rng.normal(size=15), error).p_value < 0.05
+        clear += _spread_beyond_error(error * rng.normal(size=15), error).p_value < 0.05
     assert 180 <= held <= 199
     assert 3 <= clear <= 19
 
