@@ -30,7 +30,7 @@ COMMANDS = {
     ),
     "check": Entry(
         "dcem.cli.check:check",
-        "Is the table ready? Roles, leaks, overlap, and how long each step will take, in seconds.",
+        "Is the table ready? In under a minute: roles, leaks, overlap, how long each step takes.",
     ),
     "audit": Entry(
         "dcem.cli.audit:audit",

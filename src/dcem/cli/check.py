@@ -1,4 +1,4 @@
-"""`dcem check`: in seconds, whether a table is ready, and what each step will take."""
+"""`dcem check`: in under a minute, whether a table is ready, and what each step will take."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dcem.cli import _table_options as options
+from dcem.cli._progress import telling
 
 if TYPE_CHECKING:
     from dcem.compare.first_look import FirstLook
@@ -29,7 +30,7 @@ def check(
     query: options.Query = None,
     words: options.Words = "general",
 ) -> None:
-    """Is the table ready? Roles, leaks, overlap, and how long each step will take, in seconds.
+    """Is the table ready? In under a minute: roles, leaks, overlap, how long each step takes.
 
     Without roles, those that `dcem init` would propose are taken, and said. A few thousand rows
     are looked at: overlap is judged for good by `dcem audit`.
@@ -47,7 +48,8 @@ def check(
     console, aside = Console(highlight=False), Console(stderr=True, highlight=False)
     say, proposed = speak(words), "label" not in roles
     if proposed:
-        with aside.status(f"looking at {table} ..."):
+        with telling({}, aside) as progress:
+            progress(f"looking at {table}")
             proposal = propose_roles(table, query, **roles)
         console.print("[bold]Proposed roles[/bold], since no label was given:")
         show(proposal, console)
@@ -55,7 +57,8 @@ def check(
             raise InputError("Without a label there is nothing to check: give it as `label`.")
         roles = {**roles, **proposal.roles}
         console.print()
-    with aside.status("reading the table ..."):
+    with telling({}, aside) as progress:
+        progress("reading the table")
         read = read_table(table, Roles(**roles), query)
     options.show_columns(read, console, say)
     after = "somebody was found" if read.problem.positives_only else "the decision to test"
@@ -71,7 +74,8 @@ def check(
     console.print()
     say = speak(words, read.problem.group_names)
     console.print(read.problem.summary(small_cells=False, say=say), markup=False)
-    with aside.status("looking at a few thousand rows ..."):
+    with telling({}, aside) as progress:
+        progress("looking at a few thousand rows")
         look = first_look(read.problem)
     if not read.problem.positives_only:
         _show_overlap(look, console, say)

@@ -1,4 +1,4 @@
-"""What can be known of a table in seconds: overlap by quick models, and how long the rest takes.
+"""What can be known of a table quickly: overlap by quick models, and how long the rest takes.
 
 The models of who is tested, and of who belongs to which group, are fitted to a few thousand rows.
 That says whether the tested can speak for the others, as far as few rows can say; and how long an
