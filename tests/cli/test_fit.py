@@ -86,6 +86,9 @@ def test_fit_predict_next_tests(path):
     listed = pd.read_csv(who)
     assert listed["probability"].sum() == pytest.approx(40)
     assert listed["drawn"].sum() == 40
+    assert "nobody is drawn yet" not in result.output
+    result = run("next-tests", folder / "model", path, "--budget=40", "-o", folder / "all.csv")
+    assert "nobody is drawn yet: --draw-seed 1 draws" in result.output
     assert len(listed) == visits()["sepsis"].isna().sum()
     everything = run("predict", folder / "model", path, "--keep", "all", "-o", folder / "s.parquet")
     assert everything.exit_code == 0, everything.output

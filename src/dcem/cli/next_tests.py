@@ -88,6 +88,9 @@ def next_tests(
         )
     console.print(grid)
     console.print(f"  {out}", style="bold", soft_wrap=True)
+    if draw_seed is None:
+        held = say("It holds everybody untested, each with a probability; nobody is drawn yet")
+        console.print(f"  {held}: --draw-seed 1 draws, and adds the column `drawn`", soft_wrap=True)
     console.print(
         f"  Once results are in the table: dcem fit TABLE --start-from {model} "
         f"--testing-probability {out} --out NEW_MODEL, with the roles as before",

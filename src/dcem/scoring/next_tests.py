@@ -2,7 +2,7 @@
 
 Three things make a test worth more, each measured between 0 and 1 and counted alike:
 
-* *uncertainty*: the score is near one half, and the networks disagree;
+* *uncertainty*: the score is near one half, and the models disagree;
 * *distance*: the person is unlike anybody tested, so that the score is extrapolation;
 * *disparity*: this person's group is tested less than the same people would be on average over the
   groups. Features are held equal, but the comparison is of the group as a whole: what a network
@@ -42,7 +42,7 @@ NOTABLE = 0.5  # a measure from here on is a reason
 PRIOR = 10  # expected tests that a group must stand out against before it counts
 REASONS = {
     "score": "the score is close to one half",
-    "spread": "the networks disagree",
+    "spread": "the models disagree",
     "distance": "unlike anybody tested so far",
     "disparity": "this group is tested less at equal features",
     "unknown": "the model has seen nobody of this group",
