@@ -4,6 +4,10 @@ import json
 
 import numpy as np
 import pandas as pd
+from rich.console import Console
+
+from dcem.cli.predict import show_decisions
+from dcem.scoring.decisions import Decisions
 
 
 def test_decisions_are_written_printed_and_recorded(tmp_path, inside) -> None:
@@ -51,3 +55,12 @@ def test_decisions_are_written_printed_and_recorded(tmp_path, inside) -> None:
     assert "Scored 1 row in" in said
     assert "It is unlike anybody approved (`like_tested` is false)" in said
     assert {"risk_low", "risk_high", "outcome_set"} <= set(pd.read_csv(tmp_path / "b.csv"))
+
+
+def test_what_limits_decide_sums_to_all_rows(capsys) -> None:
+    found = Decisions(0.2, 1000, flagged=759, by_group={}, undecided=812, certain=150)
+    show_decisions(found, "risk", Console(width=300))
+    said = capsys.readouterr().out
+    assert "Flagged by the score alone: 759 of 1,000 rows" in said
+    parts = "act, 150 rows (15 %); do not act, 38 rows (3.8 %); cannot say, 812 rows (81.2 %)"
+    assert parts in said

@@ -45,6 +45,7 @@ def test_decisions_follow_from_the_limits(predicted) -> None:
     assert out["decision"].tolist() == certain.tolist()
     assert {*certain} == {"act", "do not act", "cannot say"}
     assert done.decisions.undecided == (certain == "cannot say").sum()
+    assert done.decisions.certain == (certain == "act").sum()
     told = done.decisions.to_plain()
     assert sum(one["cannot_say"] for one in told["by_group"].values()) == told["cannot_say"]
     assert set(out["outcome_set"]) <= {"positive", "negative", "either", "neither"}

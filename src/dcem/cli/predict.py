@@ -143,8 +143,10 @@ def show_decisions(decisions: Any, score: str, console: Any) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    limited = decisions.undecided is not None
+    by = " by the score alone" if limited else ""
     console.print(
-        f"\nFlagged: {decisions.flagged:,} of {decisions.rows:,} rows "
+        f"\nFlagged{by}: {decisions.flagged:,} of {decisions.rows:,} rows "
         f"({percent(decisions.flagged / decisions.rows)}), those with a {score} of at least "
         f"{decisions.threshold:.3g}."
     )
@@ -153,11 +155,15 @@ def show_decisions(decisions: Any, score: str, console: Any) -> None:
             f"{decisions.tied:,} more rows have that same {score}; there was no room for them, and "
             "the first in the table were taken."
         )
-    limited = decisions.undecided is not None
     if limited:
+        leave = decisions.rows - decisions.certain - decisions.undecided
+        act, not_act, open_ = (
+            f"{one:,} rows ({percent(one / decisions.rows)})"
+            for one in (decisions.certain, leave, decisions.undecided)
+        )
         console.print(
-            f"Cannot say: {decisions.undecided:,} rows "
-            f"({percent(decisions.undecided / decisions.rows)}), whose risk may lie on either side."
+            f"By the limits of the risk: act, {act}; do not act, {not_act}; cannot say, {open_}, "
+            "whose risk may lie on either side."
         )
     if not decisions.by_group:
         console.print("The table does not say the group, so that shares by group are not known.")

@@ -70,6 +70,9 @@ class Decisions:
         Rows with the lowest score acted on that are *not* flagged, since there was no more room.
     undecided, undecided_by_group
         Rows whose limits of the risk lie on both sides of the threshold; None without limits.
+    certain
+        Rows whose limits both reach the threshold, so that one acts; None without limits. All
+        rows but these and the undecided are not acted on.
     """
 
     threshold: float
@@ -79,6 +82,7 @@ class Decisions:
     tied: int = 0
     undecided: int | None = None
     undecided_by_group: dict[str, tuple[int, int]] = field(default_factory=dict)
+    certain: int | None = None
 
     def to_plain(self) -> dict[str, Any]:
         """All of it as JSON knows it, small counts hidden."""
@@ -168,8 +172,13 @@ class Decider:
         if not self.limits:
             return found
         low, high = np.concatenate(self.limits, axis=1)
-        open_ = decide(low, high, cut) == 0
-        return replace(found, undecided=int(open_.sum()), undecided_by_group=self._count(open_))
+        decided = decide(low, high, cut)
+        return replace(
+            found,
+            undecided=int((decided == 0).sum()),
+            undecided_by_group=self._count(decided == 0),
+            certain=int((decided == 1).sum()),
+        )
 
     def _count(self, flagged: np.ndarray) -> dict[str, tuple[int, int]]:
         found: dict[str, tuple[int, int]] = {}
