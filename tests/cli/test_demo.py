@@ -51,6 +51,11 @@ def test_counts_are_those_of_the_task(task, comparison) -> None:
     assert sum(group.positives for group in comparison.groups) == task.truth["train"].sum()
 
 
+def test_where_the_truth_is_known_it_is_what_could_not_have_been_known(comparison) -> None:
+    said = next(one.headline for one in comparison.warnings if one.key == "no-overlap")
+    assert said.startswith("Without the truth, what holds for everybody could not have been known")
+
+
 def test_report_of_the_demo_is_that_of_a_comparison(task, comparison) -> None:
     document = compare_document(comparison, "Demo", "", [Figure(lambda: draw_task(task))])
     tested = next(section for section in document.sections if section.key == "tested")

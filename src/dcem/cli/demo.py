@@ -61,6 +61,10 @@ def demo(
     outputs.write(
         document, console, {out / "comparison.csv": comparison.to_frame().to_csv(index=False)}
     )
+    console.print(
+        "The demo compares the paper's methods; on your table dcem fit takes ensemble, unless "
+        "dcem compare shows another method to be clearly better."
+    )
 
 
 def compare(task: Task, seed: int, resamples: int, console: Any) -> TableComparison:

@@ -382,6 +382,11 @@ def warn(comparison: TableComparison, suspicious: Mapping[str, str]) -> Iterator
     overlap, share = comparison.overlap, comparison.overlap.effective_share
     if not overlap.estimable:
         sentence = f"What holds for everybody is not estimable here ({overlap.reason})."
+        if any(target.key == "truth" and target.available for target in comparison.targets):
+            sentence = (
+                "Without the truth, what holds for everybody could not have been known here "
+                f"({overlap.reason})."
+            )
         text = "The numbers among the tested say nothing of people unlike them."
         yield found("no-overlap", sentence, text)
     elif share < 0.2:
