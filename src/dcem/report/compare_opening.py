@@ -203,7 +203,8 @@ def fairness(judged: Judgement, comparison: TableComparison) -> str:
         )
     chance = judged.gap_by_chance
     beside = f"is {'no' if gap.value <= chance else 'hardly'} larger than chance shows "
-    beside = "may be chance" if isnan(chance) else f"{beside}({number(chance)})"
+    limit = f"(below {number(chance)} in 95 % of cases)"
+    beside = "may be chance" if isnan(chance) else beside + limit
     return (
         f"Whether it is equally good for all groups cannot be told: the largest {what}, "
         f"{number(gap.value)}, {beside}, and up to {number(gap.high)} is possible.{worst}"
@@ -219,7 +220,8 @@ def key_numbers(
     if len(comparison.groups) > 1:
         label = "largest ROC gap between groups"
         if not isnan(judged.gap_by_chance):
-            label += f"; chance alone would show {number(judged.gap_by_chance)}"
+            limit = number(judged.gap_by_chance)
+            label += f"; chance alone stays below {limit} in 95 % of cases"
         found.append(KeyNumber(estimate(judged.roc_gap), label))
     if judged.auc_gain is not None:
         gain = estimate(judged.auc_gain, "gain")
@@ -251,7 +253,7 @@ def picture(comparison: TableComparison, best: MethodResult, target: Target) -> 
         columns if grouped else columns[:1],
         tuple(rows),
         f"{footnote(comparison, target)} A gap is never quite zero.",
-        "gap that chance alone would show" if grouped else "",
+        "limit of chance (95 %)" if grouped else "",
     )
 
 
