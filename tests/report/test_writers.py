@@ -117,6 +117,16 @@ def test_a_terminal_leaves_out_what_a_page_folds() -> None:
     assert "77" not in terminal(small(), folded=False)
 
 
+def test_a_terminal_says_whose_number_is_missing() -> None:
+    lost = [("a", doc.Missing("1 %")), ("b", doc.Missing("2 %")), ("c", doc.Missing("1 %"))]
+    whole = [("a", doc.Missing("nobody")), ("b", doc.Missing("nobody"))]
+    tables = tuple(doc.table("", ("group", "share"), rows) for rows in (lost, whole))
+    shown = terminal(doc.Document("", "", None, None, (doc.Section("s", "S", tables),), ""))
+    assert "a, c: not estimable: 1 %" in shown
+    assert "b: not estimable: 2 %" in shown
+    assert "\nnot estimable: nobody" in shown
+
+
 @pytest.mark.parametrize("width", [30, 60, 80, 200])
 def test_numbers_survive_a_narrow_terminal(width) -> None:
     text = squeezed(terminal(compare_document(made_up_comparison(n_methods=2)), width))

@@ -148,9 +148,16 @@ class Writer:
         self._reasons(rows)
 
     def _reasons(self, rows: tuple[tuple[doc.Cell, ...], ...]) -> None:
-        absent = [cell for row in rows for cell in row if isinstance(cell, doc.Missing)]
-        for reason in dict.fromkeys(f"{one.what}: {one.reason}" for one in absent if one.reason):
-            self._say(reason, "dim")
+        """Why cells have no number; whose they are, unless every row lacks one for it."""
+        lacking: dict[str, list[str]] = {}
+        for row in rows:
+            for one in row:
+                if isinstance(one, doc.Missing) and one.reason:
+                    mine = lacking.setdefault(f"{one.what}: {one.reason}", [])
+                    mine += [plain(row[0])] * (plain(row[0]) not in mine)
+        for reason, whose in lacking.items():
+            named = f"{', '.join(whose)}: " if len(whose) < len(rows) else ""
+            self._say(f"{named}{reason}", "dim")
 
     def _fits(self, grid: Any, wraps: bool = False) -> bool:
         roomy = self.console.options.update(max_width=10_000)
