@@ -197,6 +197,18 @@ def test_who_decides(draw):
     assert "decider" not in propose_roles(few).roles
 
 
+@pytest.mark.parametrize("name", ["time_in_hospital", "number_of_hospital_stays", "site_pressure"])
+def test_a_measure_decides_nothing(draw, name):
+    label = pd.Series(draw.choice(["yes", "no"], N)).where(draw.random(N) < 0.5)
+    measured = draw.integers(1, 60, N) / 4 if name == "site_pressure" else draw.integers(1, 15, N)
+    frame = pd.DataFrame({"sepsis": label, "sex": draw.choice([1, 2], N), name: measured})
+    asked = propose_roles(frame)
+    assert "decider" not in asked.roles
+    assert not any("`decider`" in doubt for doubt in asked.doubts)
+    numbered = propose_roles(frame.rename(columns={name: "hospital_id"}).round())
+    assert any("'hospital_id'" in doubt and "`decider`" in doubt for doubt in numbered.doubts)
+
+
 def test_everybody_tested_is_a_doubt(draw):
     frame = pd.DataFrame({"x": draw.normal(size=N), "class": draw.integers(0, 2, N)})
     proposal = propose_roles(frame)

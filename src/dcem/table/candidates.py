@@ -55,6 +55,11 @@ PLACE = re.compile(  # where it may be decided
     r"(^|_)(clinic|hospital|site|cent(er|re)|branch|precinct|station|court|department|facility"
     r"|klinik|krankenhaus|filiale|standort)(_|$)"
 )
+MEASURE = re.compile(  # how long, how much or how many: nobody, and no place
+    r"(^|_)(times?|days?|hours?|minutes?|weeks?|months?|years?|length|los|duration|number_of"
+    r"|num_of|counts?|visits|stays|distance|rate|score|costs?|volume|size|beds|dauer|zeit|tage|anzahl|länge)(_|$)"
+    r"|^(n|num|number)_"
+)
 PERSON = re.compile(
     r"(^|_)(patient(en|in)?|person(en)?|subject|participant|member|client|customer|applicant|individual"
     r"|resident|defendant|driver|student|borrower|mrn|seqn|pat|pt|pid|nhs)(_|$)|^id$"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 
 from dcem.table import read as reading
@@ -24,6 +25,7 @@ from dcem.table.candidates import (
     FEW,
     GROUPS,
     MARKS,
+    MEASURE,
     NAMED,
     PERHAPS_AFTER,
     PERSON,
@@ -302,7 +304,7 @@ def _deciders(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
     if "decider" in known:
         return
     who, where = (
-        [c for c in seen if pattern.search(c.words) and _comes_again(c)]
+        [c for c in seen if pattern.search(c.words) and _comes_again(c) and not _is_measured(c)]
         for pattern in (DECIDER, PLACE)
     )
     for column in who[:1]:
@@ -313,6 +315,14 @@ def _deciders(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
             f"Is it decided by {_names(asked)} who is tested? If chance says to whom people come, "
             "name it as `decider`; otherwise it is a feature."
         )
+
+
+def _is_measured(column: Seen) -> bool:
+    """Whether it says how long, how much or how many: by its name, or by many numbers in parts."""
+    if MEASURE.search(column.words):
+        return True
+    numbers = pd.to_numeric(pd.Series(column.text.values, dtype=object), errors="coerce")
+    return len(numbers) > FEW and bool(numbers.notna().all() and (numbers % 1 != 0).any())
 
 
 def _comes_again(column: Seen) -> bool:
