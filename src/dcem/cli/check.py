@@ -49,7 +49,7 @@ def check(
     say, proposed = speak(words), "label" not in roles
     if proposed:
         with telling({}, aside) as progress:
-            progress(f"looking at {table}")
+            progress("looking at the columns")
             proposal = propose_roles(table, query, **roles)
         console.print("[bold]Proposed roles[/bold], since no label was given:")
         show(proposal, console)
