@@ -34,3 +34,8 @@ def test_a_saved_comparison_counts_for_its_own_table():
     assert choose_from(saved, "abd") is None
     assert choose_from(saved | {"standings": {}}, "abc") is None
     assert choose_from([], "abc") is None
+
+
+def test_best_is_no_more_than_the_comparison_found():
+    assert "may be as good" in choose(DEFAULT, ["dcem"], COMPARED).reason
+    assert "clearly ranks best" in choose(DEFAULT, (), COMPARED).reason

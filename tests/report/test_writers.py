@@ -18,6 +18,7 @@ from dcem.metrics.estimate import Estimate
 from dcem.report import document as doc
 from dcem.report.compare import compare_document
 from dcem.report.document import written
+from dcem.report.to_html import cell as html_cell
 from dcem.report.to_html import to_html
 from dcem.report.to_json import to_json
 from dcem.report.to_markdown import to_markdown
@@ -115,6 +116,11 @@ def test_every_value_is_in_every_output(make, write) -> None:
 def test_a_terminal_leaves_out_what_a_page_folds() -> None:
     assert "77" in terminal(small())
     assert "77" not in terminal(small(), folded=False)
+
+
+def test_an_interval_and_what_stands_beside_it_are_apart_on_a_phone() -> None:
+    shown = html_cell(doc.Number(Estimate(0.183, 0.177, 0.189), "percent", "3,510 of 19,210"))
+    assert '</span> <span class="beside">3,510 of 19,210' in shown
 
 
 def test_a_terminal_says_whose_number_is_missing() -> None:

@@ -51,8 +51,9 @@ def choose(
         why = f"it is the default{where}, and no comparison of this table says otherwise"
         return Choice(default, why)
     if best == default:
-        rest = " clearly" if len(compared) > 1 and not level_with else ""
-        return Choice(default, f"it{rest} ranks best in the comparison of this table")
+        clearly = " clearly" if len(compared) > 1 and not level_with else ""
+        care = ", though others may be as good" if level_with else ""
+        return Choice(default, f"it{clearly} ranks best in the comparison of this table{care}")
     if default in level_with:
         why = f"in the comparison of this table no method is clearly better, though {best} is ahead"
         return Choice(default, why)

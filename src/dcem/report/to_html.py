@@ -79,7 +79,7 @@ def cell(content: doc.Cell) -> str:
         return prose(content)
     if isinstance(content, doc.Code):
         tag = f'<span class="tag">{prose(content.tag)}</span>' if content.tag else ""
-        about = f'<span class="beside">{prose(content.about)}</span>' if content.about else ""
+        about = f' <span class="beside">{prose(content.about)}</span>' if content.about else ""
         return f"<code>{escape(content.name)}</code>{tag}{about}"
     if isinstance(content, doc.Name):
         return escape(content.name)
@@ -87,7 +87,7 @@ def cell(content: doc.Cell) -> str:
     if shown.absent:
         return f'<span class="absent">{prose(shown.main)}</span>'
     quiet = f' <span class="interval">{prose(shown.quiet)}</span>' if shown.quiet else ""
-    beside = f'<span class="beside">{prose(shown.beside)}</span>' if shown.beside else ""
+    beside = f' <span class="beside">{prose(shown.beside)}</span>' if shown.beside else ""
     return prose(shown.main) + quiet + beside
 
 
