@@ -38,9 +38,11 @@ TABLES = {
     "few untested": {"A": (420, 160, 60), "B": (250, 90, 31), "C": (150, 146, 40)},
     "two small ones": {"A": (320, 130, 40), "B": (180, 80, 30), "C": (9, 5, 2), "D": (8, 3, 3)},
     "one group": {"A": (420, 160, 8)},
+    "all of a few": {"A": (420, 160, 60), "B": (250, 90, 31), "C": (49, 12, 12)},
+    "none of a few": {"A": (420, 160, 60), "B": (250, 90, 31), "C": (49, 12, 0)},
     "repeated visits": {"A": (600, 240, 80), "B": (320, 120, 40), "C": (48, 24, 12)},
 }
-QUICK = ("few positives", "repeated visits")
+QUICK = ("few positives", "all of a few", "repeated visits")
 
 
 def make(name: str, folder: Path) -> UserTable:
@@ -74,7 +76,7 @@ def make(name: str, folder: Path) -> UserTable:
 
 
 def small_counts(table: UserTable) -> dict[tuple[str, str], int]:
-    """(group, cell) -> rows, where 1 to 9 people stand behind it."""
+    """(group, cell) -> rows, where 1 to 9 people stand behind it, or nobody of a few tested."""
     problem = table.problem
     masks = {
         "rows": np.ones(len(problem), bool),
@@ -84,12 +86,14 @@ def small_counts(table: UserTable) -> dict[tuple[str, str], int]:
         "negative": problem.y_obs == 0,
     }
     groups = {name: problem.group == code for code, name in enumerate(problem.group_names)}
-    return {
-        (group, cell): int((mine & mask).sum())
-        for group, mine in (groups | {EVERYBODY: np.ones(len(problem), bool)}).items()
-        for cell, mask in masks.items()
-        if 0 < len(np.unique(problem.person[mine & mask])) < 10
-    }
+    found = {}
+    for group, mine in (groups | {EVERYBODY: np.ones(len(problem), bool)}).items():
+        people = {cell: len(np.unique(problem.person[mine & mask])) for cell, mask in masks.items()}
+        for cell, mask in masks.items():
+            nobody = cell in ("positive", "negative") and 10 <= people["tested"] < 30
+            if (0 if nobody else 1) <= people[cell] < 10:
+                found[group, cell] = int((mine & mask).sum())
+    return found
 
 
 def read_audit(reader: Reader, told: dict) -> None:

@@ -1,6 +1,7 @@
 """The whole audit on tables whose truth is known."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,21 @@ def test_a_hole_is_found_and_the_rest_is_estimated() -> None:
     assert not item.doubly_robust.estimable
     assert item.within.low < truth[~hole].mean() < item.within.high
     assert item.bounds[0] < item.limits[0] < truth.mean() < item.limits[1] < item.bounds[1]
+    # a shared audit has one share out of reach, in tens of people
+    everybody = replace(everybody, reach=1 - 803 / 4000)
+    reason = {
+        name: replace(getattr(item, name), reason=everybody.beyond)
+        for name in ("weighted", "doubly_robust", "hidden")
+    }
+    exact = replace(found, overlap={EVERYBODY: everybody}, prevalence=(replace(item, **reason),))
+    shared = without_small_cells(exact)
+    assert shared.overlap[EVERYBODY].reach == pytest.approx(1 - 810 / 4000)
+    assert "20.1 %" in everybody.beyond
+    for name in reason:
+        assert "20.2 %" in getattr(shared.prevalence[0], name).reason
+    unknown = next(f for f in shared.findings if f.key == "prevalence-unknown")
+    assert "20.2 %" in unknown.text
+    assert "20.1 %" not in unknown.text
 
 
 def test_a_group_of_three_stays_and_says_why(unfair) -> None:
@@ -208,7 +224,8 @@ def test_shared_audit_hides_small_cells(unfair) -> None:
     group[few[:8]], group[few[8:]] = "eight", "six"
     exact = audit_labels(SelectiveLabels.from_arrays(problem.X, problem.y_obs, group=group))
     shared = without_small_cells(exact)
-    assert set(shared.withheld) == {"eight", "six", "c"}  # c: the two have under ten positives
+    # c: the two have under ten positives; b: all of them are tested
+    assert set(shared.withheld) == {"eight", "six", "b", "c"}
     for name in ("eight", "six"):
         counts = next(c for c in shared.counts if c.group == name)
         assert counts.rows == counts.tested == counts.positive == -1

@@ -45,9 +45,10 @@ def without_small_cells(audit: Audit) -> Audit:
     shown = dict(zip(items, found, strict=True))
 
     def hidden(group: str, *cells: str) -> bool:
-        # An empty cell is nobody's: a rate of exactly 0 or 1 may be told.
+        # An empty cell is nobody's: a rate of exactly 0 or 1 may be told, unless of a small group.
         return group in shown and any(
-            isinstance(shown[group][cell], str) and exact[group][cell] > 0 for cell in cells
+            isinstance(shown[group][cell], str) and (exact[group][cell] > 0 or few(group, cell))
+            for cell in cells
         )
 
     def few(group: str, *cells: str) -> bool:
@@ -69,6 +70,7 @@ def without_small_cells(audit: Audit) -> Audit:
         return _without(item, *["rate"] * hidden(item.group, *outcome), *["difference"] * others)
 
     def prevalence_of(item: Prevalence) -> Prevalence:
+        item = _with_reason(item, audit.overlap.get(item.group), overlap.get(item.group))
         if few(item.group, *CELLS, "untested", "negative"):
             item = _without(item, *_names_of_estimates(item))
         elif hidden(item.group, *CELLS):
@@ -78,6 +80,12 @@ def without_small_cells(audit: Audit) -> Audit:
         return replace(item, bounds=(nan, nan), limits=(nan, nan))
 
     outcome = ("tested", "positive")
+    overlap = {
+        name: _without_shares(item, everything=hidden(name, "rows"))
+        if hidden(name, "rows", "tested")
+        else item.shareable(exact.get(name, exact[audit.total.group])["rows"])
+        for name, item in audit.overlap.items()
+    }
     withheld = tuple(item.group for item in audit.counts if hidden(item.group, *CELLS))
     a, b, c = (
         audit.testing_sensitivity,
@@ -102,12 +110,7 @@ def without_small_cells(audit: Audit) -> Audit:
         needed=tuple(item for item in audit.needed if not hidden(item.group, *CELLS)),
         counts=tuple(_masked(item, shown[item.group], bool(withheld)) for item in audit.counts),
         total=_masked(audit.total, shown[audit.total.group], False),
-        overlap={
-            name: _without_shares(item, everything=hidden(name, "rows"))
-            if hidden(name, "rows", "tested")
-            else item.shareable(exact.get(name, exact[audit.total.group])["rows"])
-            for name, item in audit.overlap.items()
-        },
+        overlap=overlap,
         # The limits of a group's curve are its recorded rate, and that plus its untested.
         prevalence_sensitivity=b
         and replace(b, curves={n: v for n, v in b.curves.items() if not hidden(n, *CELLS)}),
@@ -154,6 +157,18 @@ def _without(item: Item, *names: str) -> Item:
     """Without these estimates, unless there was nothing to withhold."""
     lost: Any = {name: WITHHELD for name in names if getattr(item, name).estimable}
     return replace(item, **lost)
+
+
+def _with_reason(item: Prevalence, exact: Overlap | None, shown: Overlap | None) -> Prevalence:
+    """With the same share out of reach as the overlap is shown with, which is in tens of people."""
+    if exact is None or shown is None:
+        return item
+    said: Any = {
+        name: replace(getattr(item, name), reason=shown.beyond)
+        for name in _names_of_estimates(item)
+        if getattr(item, name).reason == exact.beyond
+    }
+    return replace(item, **said)
 
 
 def _masked(item: GroupCounts, cells: dict[str, Shown], some: bool) -> GroupCounts:

@@ -44,7 +44,6 @@ from dcem.estimation.results import EVERYBODY
 from dcem.estimation.swaps import untested_masses
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
-from dcem.text import percent
 
 ONE_SIDED = float(norm.ppf(0.95))  # a limit errs on one side (Imbens and Manski 2004)
 
@@ -138,8 +137,7 @@ def _prevalence(judge: Evaluator, name: str, mine: np.ndarray) -> Prevalence:
     overlap = judge.reach.overlap[name]
     limits = bounds
     if robust.estimable and not overlap.complete:
-        lost = f"{percent(1 - overlap.reach)} of people are out of reach of the tests"
-        within, weighted = robust, Estimate(nan, reason=lost)
+        within, weighted = robust, Estimate(nan, reason=overlap.beyond)
         robust, limits = weighted, _limits(judge, mine, bounds)
     elif robust.estimable:
         limits = robust.low, robust.high

@@ -36,7 +36,7 @@ class GroupCounts:
     people: int
     tested: int
     positive: int
-    few: frozenset[str] = frozenset()  # counts that 1 to 9 people stand behind (`few_people`)
+    few: frozenset[str] = frozenset()  # counts too small to be told (`few_people`)
 
 
 @dataclass(frozen=True)

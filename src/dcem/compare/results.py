@@ -147,7 +147,7 @@ class GroupCounts:
     positives_seen: int
     positives: int | None = None
     place: int | None = None  # among the groups of the whole table, some of which may be empty here
-    few: frozenset[str] = frozenset()  # counts that 1 to 9 people stand behind (`few_people`)
+    few: frozenset[str] = frozenset()  # counts too small to be told (`few_people`)
 
 
 @dataclass(frozen=True)
@@ -327,11 +327,18 @@ def _joined(metric: str, of: Any) -> str:
 # -- what would give a small count away -----------------------------------------------------------
 
 
+CELL_OF = {
+    "people": "rows",
+    "tested": "tested",
+    "positives_seen": "positive",
+    "positives": "positive in truth",
+}  # a count of a group here -> its name in `few_people`
+
+
 def shown_counts(groups: Sequence[GroupCounts]) -> list[dict[str, Shown]]:
     """Counts of every group, then of all together, small ones hidden."""
     known = all(group.positives is not None for group in groups)
-    names = {"rows": "people", "tested": "tested", "positive": "positives_seen"}
-    names |= {"positive in truth": "positives"} if known else {}
+    names = {cell: name for name, cell in CELL_OF.items() if known or name != "positives"}
     together = frozenset.intersection(*(group.few for group in groups))
     found = hide_groups(
         [{cell: getattr(group, name) for cell, name in names.items()} for group in groups],
@@ -341,11 +348,14 @@ def shown_counts(groups: Sequence[GroupCounts]) -> list[dict[str, Shown]]:
 
 
 def withheld_groups(groups: Sequence[GroupCounts]) -> frozenset[str]:
-    """Groups some of whose counts are hidden, though there is somebody to count."""
+    """Groups some of whose counts are hidden, though somebody is told of by them."""
     return frozenset(
         group.name
         for group, shown in zip(groups, shown_counts(groups)[:-1], strict=True)
-        if any(isinstance(value, str) and getattr(group, key) for key, value in shown.items())
+        if any(
+            isinstance(value, str) and (getattr(group, key) or CELL_OF[key] in group.few)
+            for key, value in shown.items()
+        )
     )
 
 

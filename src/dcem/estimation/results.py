@@ -11,6 +11,7 @@ import numpy as np
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.groups import EVERYBODY as EVERYBODY  # the key of what is not of one group
+from dcem.text import percent
 
 WITHHELD = Estimate(nan, reason=f"withheld: it would show a count under {THRESHOLD}")
 
@@ -58,6 +59,11 @@ class Overlap:
     def complete(self) -> bool:
         """Whether estimates are about everybody."""
         return self.estimable and self.reach >= 0.98
+
+    @property
+    def beyond(self) -> str:
+        """Why there is no number for everybody, where there is one for those within reach."""
+        return f"{percent(1 - self.reach)} of people are out of reach of the tests"
 
     def shareable(self, rows: int) -> Overlap:
         """Of so many rows: shares of under ten people, or of all but so few, are NaN."""

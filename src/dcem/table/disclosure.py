@@ -7,7 +7,10 @@ are hidden, the least important first, until no hidden small count follows from 
 In the end every withheld count is tried again: what can be shown without revealing a small one is.
 
 A zero is shown as small like any other, but nothing else is hidden for its sake: a reader who
-works out that it was zero has learnt of nobody. This protects against subtraction. It does not
+works out that it was zero has learnt of nobody. The exception is a zero that tells what everybody
+in a small group has: 12 tested, of whom none is negative, are 12 positive people. Out of fewer than
+`ENOUGH` people nobody and everybody are as secret as a few, unless it is so in the whole table. Of
+larger groups they are told. This protects against subtraction. It does not
 protect against a reader who knows some patients already, nor against comparing two pages built
 from different inputs.
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from dcem.table.labels import SelectiveLabels
 
 THRESHOLD = 10  # people: fewer are neither counted in public nor learnt from alone
+ENOUGH = 30  # people: what all of fewer have in common is not told
 SMALL = f"<{THRESHOLD}"  # shown in place of a count under the threshold
 WITHHELD = "withheld"  # shown in place of a count that would reveal a small one
 
@@ -59,6 +63,9 @@ def hide_groups(
         What `few_people` found; None: every row is a person.
     """
     together = {key: sum(group[key] for group in groups) for key in groups[0]}
+    if few is None:
+        whole_table = _with_rests(together)
+        few = [_all_alike(_with_rests(one), whole_table) for one in (*groups, together)]
     counts: dict[str, int] = {}
     sums: list[Sum] = []
     rests = [rest for rest, parts in RESTS.items() if set(parts) <= together.keys()]
@@ -72,7 +79,7 @@ def hide_groups(
     sums += [
         (f"0:{key}", tuple(f"{place}:{key}" for place in places)) for key in (*together, *rests)
     ]
-    behind = [] if few is None else [few[-1], *few[:-1]]
+    behind = [few[-1], *few[:-1]]
     shown = hide_small(
         counts,
         sums,
@@ -81,6 +88,29 @@ def hide_groups(
         important=[f"0:{key}" for key in together],
     )
     return [{key: shown[f"{place}:{key}"] for key in together} for place in (*places, 0)]
+
+
+def _with_rests(group: Mapping[str, int]) -> dict[str, int]:
+    rests = {
+        rest: group[whole] - group[part]
+        for rest, (whole, part) in RESTS.items()
+        if whole in group and part in group
+    }
+    return {**group, **rests}
+
+
+def _all_alike(people: Mapping[str, int], everybody: Mapping[str, int]) -> frozenset[str]:
+    """Empty counts that tell what everybody in a small whole has, though not all in the table do.
+
+    Both are numbers of people by cell, of a group and of all together.
+    """
+    return frozenset(
+        cell
+        for rest, (whole, part) in RESTS.items()
+        if rest in people and 0 < people[whole] < ENOUGH
+        for cell in (part, rest)
+        if people[cell] == 0 and (everybody[cell] > 0 or everybody[whole] < ENOUGH)
+    )
 
 
 def people_of(cluster: np.ndarray, person: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -102,7 +132,8 @@ def enough_people(person: np.ndarray, rows: np.ndarray, most: int) -> bool:
 def few_people(problem: SelectiveLabels, truth: np.ndarray | None = None) -> list[frozenset[str]]:
     """Of each group, and last of all together: the counts behind which 1 to 9 people stand.
 
-    Ten visits of one person are ten rows, and one person to protect.
+    Ten visits of one person are ten rows, and one person to protect. Among them are the empty
+    counts that tell what everybody in a small group has.
     """
     cells = {
         "rows": np.ones(len(problem), bool),
@@ -111,19 +142,27 @@ def few_people(problem: SelectiveLabels, truth: np.ndarray | None = None) -> lis
         "positive": problem.y_obs == 1,
         "negative": problem.y_obs == 0,
     }
+    if problem.positives_only:
+        del cells["negative"]  # of nobody it is known
     if truth is not None:
         cells |= {"positive in truth": truth == 1, "negative in truth": truth == 0}
         cells["unseen"] = (truth == 1) & ~cells["positive"]
     masks = [problem.group == code for code in range(problem.n_groups)]
-    people = problem.person
-    most = int(np.bincount(people).max(initial=1))
-    return [
-        frozenset(
-            key
-            for key, cell in cells.items()
-            if (rows := mask & cell).any() and not enough_people(people, rows, most)
-        )
+    most = int(np.bincount(problem.person).max(initial=1))
+
+    def people_with(rows: np.ndarray) -> int:
+        # Of many rows it need not be counted: so many people they are at least.
+        n = int(np.count_nonzero(rows))
+        return n // most if n >= most * ENOUGH else len(np.unique(problem.person[rows]))
+
+    people = [
+        {key: people_with(mask & cell) for key, cell in cells.items()}
         for mask in (*masks, np.ones(len(problem), bool))
+    ]
+    return [
+        frozenset(key for key, count in one.items() if 0 < count < THRESHOLD)
+        | _all_alike(one, people[-1])
+        for one in people
     ]
 
 
@@ -148,7 +187,8 @@ def hide_small(
 
     `sums` lists what a reader knows to add up. `unseen` names counts that are on no page, but that
     a reader could form: they must not give a small one away, and hiding them costs nothing. `few`
-    names counts of rows behind which fewer than ten people stand: as secret as small ones.
+    names counts of rows behind which fewer than ten people stand, and zeros that tell what all of a
+    small group have: as secret as small ones.
     `important` names counts to be withheld last, the most important first; among the others, and
     among equals, the smallest is withheld first.
     """
@@ -162,7 +202,8 @@ def hide_small(
         for part in parts:
             relations[row, place[part]] = -1.0
     value = np.array([counts[name] for name in names], dtype=float)
-    small = (value < THRESHOLD) | np.isin(names, list(few))
+    secret = np.isin(names, list(few))
+    small = (value < THRESHOLD) | secret
     rank = {name: len(important) - i for i, name in enumerate(important)}
     # Order in which counts are withheld; of equals the last, since totals are named first.
     order = sorted(range(len(names)), key=lambda i: (rank.get(names[i], 0), value[i], -i))
@@ -172,7 +213,7 @@ def hide_small(
         cost=np.argsort(order),
         hidden=small | np.isin(names, list(unseen)),
         unseen=np.isin(names, list(unseen)),
-        secret=small & (value > 0),
+        secret=secret | (small & (value > 0)),
     )
     while reveals := page.what_reveals():
         page.hidden[list(reveals)] = True
@@ -196,7 +237,7 @@ class _Page:
     cost: np.ndarray  # [counts], of withholding
     hidden: np.ndarray  # [counts]
     unseen: np.ndarray  # [counts], hidden from the start: not even known to be small
-    secret: np.ndarray  # [counts], of somebody and fewer than ten people
+    secret: np.ndarray  # [counts], of fewer than ten people, or of nobody in a small group
 
     def what_reveals(self) -> set[int]:
         """Shown counts to withhold, since a small one follows from them; none if nothing follows.
