@@ -80,12 +80,13 @@ def without_small_cells(audit: Audit) -> Audit:
         return replace(item, bounds=(nan, nan), limits=(nan, nan))
 
     outcome = ("tested", "positive")
-    overlap = {
-        name: _without_shares(item, everything=hidden(name, "rows"))
-        if hidden(name, "rows", "tested")
-        else item.shareable(exact.get(name, exact[audit.total.group])["rows"])
-        for name, item in audit.overlap.items()
-    }
+    overlap = {}
+    for name, item in audit.overlap.items():
+        if not hidden(name, "rows"):
+            item = item.shareable(exact.get(name, exact[audit.total.group])["rows"])
+        if hidden(name, "rows", "tested"):
+            item = _without_shares(item, everything=hidden(name, "rows"))
+        overlap[name] = item
     withheld = tuple(item.group for item in audit.counts if hidden(item.group, *CELLS))
     a, b, c = (
         audit.testing_sensitivity,
