@@ -202,7 +202,7 @@ def fitted_parts(
     import warnings
 
     warnings.simplefilter("ignore")
-    from dcem.learners import make_learner
+    from dcem.learners import Sample, make_learner
     from dcem.methods import make as make_method
     from dcem.methods.ensemble_parts import PARTS, Parts, folds_of
 
@@ -224,10 +224,9 @@ def fitted_parts(
     networks, out_of_fold = [], np.full(len(problem), np.nan)
     for k in np.unique(fold):
         rows, held = ((fold != k) & problem.tested), ((fold == k) & problem.tested)
-        X, y, one = problem.X, problem.y_obs, np.ones(len(problem))
-        network = make_learner("perceptron", int(k))
-        network.fit(X[rows], y[rows], one[rows], (X[held], y[held], one[held]))
-        out_of_fold[held] = network.predict_logit(X[held])
+        sample = Sample(problem.X, problem.y_obs, np.ones(len(problem)))
+        network = make_learner("perceptron", int(k)).fit(sample.take(rows), sample.take(held))
+        out_of_fold[held] = network.predict_logit(problem.X[held])
         networks.append(network)
     parts.log_odds["tested network"] = out_of_fold
     parts.by_model["tested network"] = np.stack(

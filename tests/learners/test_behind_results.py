@@ -6,8 +6,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from dcem.learners import make_learner
-from dcem.learners.learner import Sample, losses
+from dcem.learners import Sample, make_learner
+from dcem.learners.learner import losses
 from dcem.learners.smooth import _newton
 from dcem.metrics import auc
 
@@ -41,7 +41,7 @@ def plain_likelihood(X, result, rates, penalty):
 def test_linear_is_maximum_likelihood(world):
     X, result, rates, *_ = world
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    model = make_learner("linear", 0).fit(X, result, np.ones(len(X)), rates=rates)
+    model = make_learner("linear", 0).fit(Sample(X, result, np.ones(len(X)), rates=rates))
     expected = plain_likelihood(X, result, rates, model.penalty)
     assert model.coefficients == pytest.approx(expected[1:], abs=2e-3)
     assert model.intercept == pytest.approx(expected[0], abs=2e-3)
@@ -64,13 +64,12 @@ def test_newton_goes_on_where_results_tell_little(world):
 def test_every_learner_learns_the_truth(learner, world):
     X, result, rates, truth, risk = world
     made = LogisticRegression() if learner == "sklearn" else learner
-    one, train = np.ones(len(X)), np.arange(3000) < 2400
-    fitted = []
-    for of_train, of_held in ((None, None), (rates[train], rates[~train])):
-        held = X[~train], result[~train], one[~train], of_held
-        held = None if learner == "perceptron" else held  # a quarter of the steps will do
-        model = make_learner(made, 0)
-        fitted.append(model.fit(X[train], result[train], one[train], held, rates=of_train))
+    train, fitted = np.arange(3000) < 2400, []
+    for of_test in (None, rates):
+        sample = Sample(X, result, np.ones(len(X)), rates=of_test)
+        # a quarter of the steps will do for a network
+        held = None if learner == "perceptron" else sample.take(~train)
+        fitted.append(make_learner(made, 0).fit(sample.take(train), held))
     plain, told = (model.predict_proba(X)[:, 1] for model in fitted)
     assert np.abs(told - risk).mean() < np.abs(plain - risk).mean()
     assert told.mean() == pytest.approx(truth.mean(), abs=0.03)
@@ -82,7 +81,7 @@ def test_every_learner_learns_the_truth(learner, world):
 def test_only_negative_results_still_say_something(learner):
     X = np.random.default_rng(0).normal(size=(60, 2))
     rates = np.tile([0.5, 0.9], (60, 1))
-    model = make_learner(learner, 0).fit(X, np.zeros(60), np.ones(60), rates=rates)
+    model = make_learner(learner, 0).fit(Sample(X, np.zeros(60), np.ones(60), rates=rates))
     assert (model.predict_proba(X)[:, 1] < 0.05).all()
 
 

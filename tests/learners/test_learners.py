@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LogisticRegression
 
-from dcem.learners import LEARNERS, from_plain, make_learner, to_plain
+from dcem.learners import LEARNERS, Sample, from_plain, make_learner, to_plain
 from dcem.learners.boost import SmallTreesScorer
 from dcem.learners.forest import LargeTreesScorer
 from dcem.learners.learner import smallest_leaf
@@ -34,9 +34,8 @@ def rows():
 
 
 def fit(name, rows, **options):
-    X, y, weight = rows
-    held = X[N:], y[N:], weight[N:]
-    return make_learner(name, 0, **options).fit(X[:N], y[:N], weight[:N], held)
+    sample, held = (Sample(*rows).take(np.arange(2 * N) // N == half) for half in (0, 1))
+    return make_learner(name, 0, **options).fit(sample, held)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -76,10 +75,10 @@ def test_the_score_of_a_row_does_not_depend_on_its_company(name, rows):
 def test_rows_of_weight_zero_take_no_part_and_one_class_is_a_constant(name, rows):
     X, y, weight = (part[:N] for part in rows)
     dropped = np.arange(N) % 3 == 0
-    by_weight = make_learner(name, 0).fit(X, y, np.where(dropped, 0, weight))
-    by_rows = make_learner(name, 0).fit(X[~dropped], y[~dropped], weight[~dropped])
+    by_weight = make_learner(name, 0).fit(Sample(X, y, np.where(dropped, 0, weight)))
+    by_rows = make_learner(name, 0).fit(Sample(X, y, weight).take(~dropped))
     assert np.array_equal(by_weight.predict_logit(X), by_rows.predict_logit(X))
-    constant = make_learner(name, 0).fit(X, np.ones(N), weight).predict_proba(X)[:, 1]
+    constant = make_learner(name, 0).fit(Sample(X, np.ones(N), weight)).predict_proba(X)[:, 1]
     assert np.ptp(constant) == 0 or (name == "perceptron" and np.ptp(constant) < 1e-3)
     assert 0.99 < constant[0] < 1
 
@@ -87,10 +86,7 @@ def test_rows_of_weight_zero_take_no_part_and_one_class_is_a_constant(name, rows
 def test_the_linear_penalty_is_chosen_on_validation_rows(rows):
     X, y, weight = rows
     noise = np.random.default_rng(1).permutation(y)
-    signal = fit("linear", rows)
-    nothing = make_learner("linear", 0).fit(
-        X[:N], noise[:N], weight[:N], (X[N:], noise[N:], weight[N:])
-    )
+    signal, nothing = fit("linear", rows), fit("linear", (X, noise, weight))
     assert nothing.penalty > signal.penalty
     total = signal.penalty * N
     reference = LogisticRegression(C=1 / total, tol=1e-10, max_iter=10_000)
@@ -104,8 +100,8 @@ def test_a_smooth_model_bends_where_there_are_rows_and_returns_to_the_line_beyon
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.uniform(-2, 2, 3000), rng.normal(size=3000)])
     y = (rng.random(3000) < expit(2 * X[:, 1] + 3 * np.sin(3 * X[:, 0]))).astype(float)
-    one = np.ones(2000)
-    seen = make_learner("smooth", 0).fit(X[:2000], y[:2000], one, (X[2000:], y[2000:], one[:1000]))
+    every, rows = Sample(X, y, np.ones(3000)), np.arange(3000)
+    seen = make_learner("smooth", 0).fit(every.take(rows[:2000]), every.take(rows[2000:]))
     at = np.column_stack([np.linspace(-1.8, 1.8, 30), np.zeros(30)])
     found, truth = seen.predict_logit(at), 3 * np.sin(3 * at[:, 0])
     assert np.corrcoef(found, truth)[0, 1] > 0.97
@@ -124,16 +120,16 @@ def test_rows_to_learn_from_hold_the_rare_outcomes_of_a_long_table():
     rng = np.random.default_rng(0)
     X, y, weight = rng.normal(size=(50_000, 1)), np.zeros(50_000), rng.uniform(1, 2, 50_000)
     y[rng.permutation(50_000)[:100]] = 1
-    some = _some((X, y, weight, None), 4000, rng)
-    assert some[3] is None
+    some = _some(Sample(X, y, weight), 4000, rng)
+    assert some.person is None
     assert [len(one) for one in some[:3]] == [4000] * 3
-    assert some[1].sum() == 100
-    assert some[2] @ some[1] == pytest.approx(weight @ y)
-    assert some[2].sum() == pytest.approx(weight.sum())
-    often = _some((X, 1 - y, weight), 4000, rng)
-    assert (1 - often[1]).sum() == 100
-    even = _some((X, (X[:, 0] > 0).astype(float), weight), 4000, rng)
-    assert set(even[2]) <= set(weight)  # none counts more or less
+    assert some.y.sum() == 100
+    assert some.weight @ some.y == pytest.approx(weight @ y)
+    assert some.weight.sum() == pytest.approx(weight.sum())
+    often = _some(Sample(X, 1 - y, weight), 4000, rng)
+    assert (1 - often.y).sum() == 100
+    even = _some(Sample(X, (X[:, 0] > 0).astype(float), weight), 4000, rng)
+    assert set(even.weight) <= set(weight)  # none counts more or less
 
 
 # -- nobody in particular ----------------------------------------------------------------------
@@ -141,7 +137,7 @@ def test_rows_to_learn_from_hold_the_rare_outcomes_of_a_long_table():
 
 def test_where_bumps_lie_does_not_tell_who_was_among_a_few_people_with_many_features():
     X = np.random.default_rng(0).normal(size=(60, 50))
-    model = make_learner("smooth", 0).fit(X[:30], np.arange(30) % 2.0, np.ones(30))
+    model = make_learner("smooth", 0).fit(Sample(X[:30], np.arange(30) % 2.0, np.ones(30)))
     middle = model.centers.mean(axis=0)
     beyond = np.linalg.svd(model.centers - middle)[2][30:]  # where 30 people's features cannot be
     known, new = (
@@ -173,7 +169,7 @@ def people_per_leaf(trees: Trees, X: np.ndarray, person: np.ndarray) -> int:
 def test_no_leaf_stands_for_fewer_than_ten_people(name, visits, rows):
     X, y, weight = (part[:400] for part in rows)
     person = np.arange(400) if visits == "one" else np.arange(400) // 4
-    learner = make_learner(name, 0).fit(X, y, weight, None, person)
+    learner = make_learner(name, 0).fit(Sample(X, y, weight, person))
     seen = X if name == "boost" else learner.preprocessor.transform(X).astype(float)
     assert people_per_leaf(learner.trees, seen, person) >= 10
     assert not {"count", "weight"} & set(learner.arrays())
@@ -296,7 +292,7 @@ def test_trees_of_a_yes_or_no_with_gaps() -> None:
     x, gone = rng.integers(0, 2, 3000).astype(float), rng.random(3000) < 0.3
     y = (rng.random(3000) < np.where(gone, 0.8, np.where(x == 1, 0.6, 0.2))).astype(float)
     X = np.where(gone, np.nan, x)[:, None]
-    model = make_learner("boost", 0, quick=True).fit(X, y, np.ones(3000))
+    model = make_learner("boost", 0, quick=True).fit(Sample(X, y, np.ones(3000)))
     assert np.isinf(model.trees.threshold).any()
     found = model.predict_proba(np.array([[0.0], [1.0], [np.nan]]))[:, 1]
     np.testing.assert_allclose(found, [0.2, 0.6, 0.8], atol=0.06)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from dcem.learners import from_plain, make_learner, to_plain
+from dcem.learners import Sample, from_plain, make_learner, to_plain
 from dcem.learners.perceptron import HIDDEN, Perceptron, Stack, shuffled
 from dcem.learners.preprocess import Scaling
 
@@ -49,8 +49,9 @@ def fitted():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 2))
     y = (X[:, 0] * X[:, 1] > 0).astype(float)  # nothing that a linear model could learn
-    held = X[2000:], y[2000:], np.ones(1000)
-    return X, y, make_learner("perceptron", 0).fit(X[:2000], y[:2000], np.ones(2000), held)
+    sample, rows = Sample(X, y, np.ones(3000)), np.arange(3000)
+    model = make_learner("perceptron", 0)
+    return X, y, model.fit(sample.take(rows[:2000]), sample.take(rows[2000:]))
 
 
 def test_it_learns_what_is_not_linear(fitted):

@@ -8,8 +8,9 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
+from dcem.learners import Sample
 from dcem.learners.boost import Boost
-from dcem.learners.learner import Batch, Sample
+from dcem.learners.learner import Batch
 from dcem.learners.linear import Linear
 from dcem.scoring import TableModel, fit_all_rows, fit_table
 from dcem.table import Roles, read_table
@@ -60,15 +61,16 @@ def test_batches_teach_what_the_whole_table_teaches(kind, tolerance) -> None:
     frame = frame[frame.result.notna() & (frame.weight > 0)].iloc[:1500]
     X, y = frame[list("abcd")].to_numpy(), frame.result.to_numpy()
     weight, person = frame.weight.to_numpy(), np.arange(len(y))
-    held = X[:500], y[:500], weight[:500]
+    held = Sample(X[:500], y[:500], weight[:500])
     X, y, weight, person = X[500:], y[500:], weight[500:], person[500:]
 
     def batches(*, features=True):
         for rows in np.array_split(np.arange(len(y)), 7):
             yield Batch(X[rows], y[rows], weight[None, rows], (rows + 0.5) / len(y))
 
-    whole = kind(3).fit(X, y, weight, held, person)
-    (made,) = kind.of_batches([3], Sample(X, y, weight, person), held, batches)
+    sample = Sample(X, y, weight, person)
+    whole = kind(3).fit(sample, held)
+    (made,) = kind.of_batches([3], sample, held, batches)
     z = made.predict_logit(X)
     assert np.abs(z - whole.predict_logit(X)).max() < tolerance
     if kind is Linear:

@@ -22,7 +22,7 @@ from dcem.compare.planted import MAX_ROWS as PLANTED_ROWS
 from dcem.compare.run import DOING, JUDGING, MAX_ROWS, uses_truth
 from dcem.estimation.cross_fitting import CELLS, ROW_BUDGET, modelling
 from dcem.estimation.folds import usual_folds
-from dcem.learners import make_learner
+from dcem.learners import Sample, make_learner
 from dcem.methods.choosing import DEFAULT, RIVALS
 from dcem.methods.registry import works_here
 from dcem.table.labels import SelectiveLabels
@@ -40,7 +40,7 @@ def pace() -> float:
     with threadpool_limits(1):
         for _ in range(7):
             begun = time.perf_counter()
-            make_learner("perceptron", 0).fit(X, label, np.ones(len(X)))
+            make_learner("perceptron", 0).fit(Sample(X, label, np.ones(len(X))))
             took.append(time.perf_counter() - begun)
     # the first one may have imported; in a mean, the turns of other programs count
     return float(np.mean(took[1:])) / AS_MEASURED

@@ -318,26 +318,18 @@ def _learn_head(
 
     With the `rates` of a test that errs [n, 2] they are models of the truth behind its results.
     """
-
-    def of(rows: np.ndarray) -> np.ndarray | None:
-        return None if rates is None else rates[rows]
-
     X, person = problem.X, problem.person
+    sample = learners.Sample(X, target, weight, person, rates)
     models = []
     p = np.empty((len(KINDS), len(problem)))
     for number in range(int(part.max()) + 1):
         rows = in_random_order(np.flatnonzero(among & (part != number)), person, rng)
         kept = int((1 - HELD_OUT) * len(rows))
-        learn, held = rows[:kept], rows[kept:]
+        learn, held = sample.take(rows[:kept]), sample.take(rows[kept:])
         seed = int(rng.integers(2**31))
         own = tuple(
             learners.make_learner(kind, seed, **({"quick": True} if kind == "boost" else {})).fit(
-                X[learn],
-                target[learn],
-                weight[learn],
-                (X[held], target[held], weight[held], of(held)),
-                person[learn],
-                of(learn),
+                learn, held
             )
             for kind in KINDS
         )

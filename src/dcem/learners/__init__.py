@@ -6,6 +6,13 @@ torch. What they learn can be written as plain values and arrays, and stands for
 particular: no leaf of a tree holds fewer than ten people, and no counts are kept.
 """
 
-from dcem.learners.learner import LEARNERS, LearnerBase, from_plain, make_learner, to_plain
+from dcem.learners.learner import (
+    LEARNERS,
+    LearnerBase,
+    Sample,
+    from_plain,
+    make_learner,
+    to_plain,
+)
 
-__all__ = ["LEARNERS", "LearnerBase", "from_plain", "make_learner", "to_plain"]
+__all__ = ["LEARNERS", "LearnerBase", "Sample", "from_plain", "make_learner", "to_plain"]

@@ -18,18 +18,7 @@ import numpy as np
 from joblib import cpu_count
 from scipy.special import expit
 
-from dcem.learners.learner import (
-    FEWEST,
-    Batches,
-    Rows,
-    Sample,
-    as_logit,
-    base_rate,
-    log_loss,
-    smallest_leaf,
-    true_labels,
-)
-from dcem.learners.preprocess import Preprocessor
+from dcem.learners.learner import FEWEST, Batches, Sample, as_logit, base_rate, smallest_leaf
 from dcem.learners.trees import Scorer, TreeLearner, Trees
 
 ROUNDS = 1000  # at most
@@ -102,16 +91,16 @@ class Boost(TreeLearner):
         super().__init__(seed, squared)
         self.quick = quick
 
-    def _learn(self, sample: Sample, validation: Rows | None) -> None:
+    def _learn(self, sample: Sample, held: Sample | None) -> None:
         import lightgbm
 
         X, y, weight, person, _ = sample
         settings, told, base = self._settings(smallest_leaf(person, len(y))), sample.evidence, None
         if told is not None:
-            base = base_rate(true_labels(sample), weight)
+            base = sample.base_rate
             settings |= {"objective": _behind_results(told, weight), "metric": "none"}
         data = lightgbm.Dataset(X, y, weight=weight, init_score=_all(base, y), params=settings)
-        self._grow(data, settings, validation, base)
+        self._grow(data, settings, held, base)
 
     def _settings(self, leaf: int) -> dict[str, Any]:
         """LightGBM's parameters where a leaf must hold so many rows."""
@@ -129,7 +118,7 @@ class Boost(TreeLearner):
         self,
         data: Any,
         settings: dict[str, Any],
-        validation: Rows | None,
+        held: Sample | None,
         base: float | None = None,
     ) -> None:
         """Grow trees on a data set until validation rows call for no more.
@@ -140,20 +129,19 @@ class Boost(TreeLearner):
 
         rounds = WITHOUT_VALIDATION
         watch: dict[str, Any] = {}
-        if validation is not None:
+        if held is not None:
             rounds = QUICK_ROUNDS if self.quick else ROUNDS
             patience = QUICK_PATIENCE if self.quick else PATIENCE
-            held, labels, weights, *rates = validation
-            start = _all(base, labels)
-            held_out = data.create_valid(
-                self._filled(held), labels, weight=weights, init_score=start
-            )
+            X, y, weight, *_ = held
+            start = _all(base, y)
             watch = {
-                "valid_sets": [held_out],
+                "valid_sets": [
+                    data.create_valid(self._filled(X), y, weight=weight, init_score=start)
+                ],
                 "callbacks": [lightgbm.early_stopping(patience, verbose=False)],
             }
             if base is not None:
-                watch["feval"] = lambda z, _: ("loss", log_loss(z, labels, weights, *rates), False)
+                watch["feval"] = lambda z, _: ("loss", self._loss(z, held), False)
         booster = lightgbm.train(settings, data, rounds, **watch)
         text = booster.model_to_string(num_iteration=booster.best_iteration or -1)
         trees = Trees.from_text(text)
@@ -161,7 +149,7 @@ class Boost(TreeLearner):
 
     @classmethod
     def of_batches(
-        cls, seeds: Sequence[int], sample: Sample, held: Rows | None, batches: Batches
+        cls, seeds: Sequence[int], sample: Sample, held: Sample | None, batches: Batches
     ) -> list[Self]:
         """Models of rows that are not in memory, one for each seed and row of the weights.
 
@@ -182,7 +170,7 @@ class Boost(TreeLearner):
         made = [cls(seed) for seed in seeds]
         for one in made:
             one.n_features = sample.X.shape[1]
-            one.preprocessor = Preprocessor.fit(sample.X, "standard", person=sample.person)
+            one._prepare(sample)
         if len(np.unique(y)) < 2:
             for one, counted in zip(made, weight, strict=True):
                 one._say(base_rate(y, counted))

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.ensemble import ExtraTreesRegressor
 
-from dcem.learners.learner import Rows, Sample, as_logit, smallest_leaf, true_labels
+from dcem.learners.learner import Sample, as_logit, smallest_leaf
 from dcem.learners.trees import TreeLearner, Trees
 
 TREES = 300
@@ -73,21 +73,19 @@ class Forest(TreeLearner):
         super().__init__(seed, squared)
         self.n_trees, self.share, self.threads = trees, share, threads
 
-    def _learn(self, sample: Sample, validation: Rows | None) -> None:
-        """Validation rows are not needed. Where a test errs, a leaf is the mean of the truth."""
-        X, _, weight, person, _ = sample
-        y = true_labels(sample)
-        rows = self.preprocessor.transform(X)
+    def _learn(self, sample: Sample, held: Sample | None) -> None:
+        """Rows held out are not needed. Where a test errs, a leaf is the mean of the truth."""
+        y, rows = sample.true_labels, self.preprocessor.transform(sample.X)
         fewer = 1 if len(y) < LONG else 2 if len(y) < VERY_LONG else 4
         n_trees, n_columns = -(-self.n_trees // fewer), rows.shape[1]
         looked_at = np.sqrt(n_columns) if self.share is None else self.share * n_columns
         forest = ExtraTreesRegressor(
             n_estimators=n_trees,
-            min_samples_leaf=max(smallest_leaf(person, len(y)), len(y) // MOST_LEAVES),
+            min_samples_leaf=max(smallest_leaf(sample.person, len(y)), len(y) // MOST_LEAVES),
             max_features=max(1, round(looked_at)),
             random_state=self.seed % 2**32,
             n_jobs=self.threads,
-        ).fit(rows, y, sample_weight=weight)
+        ).fit(rows, y, sample_weight=sample.weight)
         trees = [tree.tree_ for tree in forest.estimators_]
         self._set(Trees.from_sklearn(trees, [tree.value.ravel() / n_trees for tree in trees]))
 
@@ -95,8 +93,8 @@ class Forest(TreeLearner):
     def _n_inputs(self) -> int:
         return self.preprocessor.n_outputs
 
-    def _say(self, log_odds: float) -> None:
-        super()._say(float(expit(log_odds)))
+    def _say(self, value: float) -> None:
+        super()._say(value if self.squared else float(expit(value)))
 
     def predict_logit(self, X: np.ndarray) -> np.ndarray:
         """See `LearnerBase`."""

@@ -28,27 +28,42 @@ FEWEST = THRESHOLD  # people that a leaf, or whatever else is kept, must stand f
 BLOCK = 512  # rows scored at a time
 CLIP = 1e-6  # probabilities that come from counting are kept this far from 0 and 1
 ROUNDS = 10  # of expectation-maximisation with a classifier that knows labels only
-# Features [n, d], labels [n], weights [n]; and, where labels are results of a test that errs, its
-# test sensitivity and specificity [n, 2].
-Rows = (
-    tuple[np.ndarray, np.ndarray, np.ndarray]
-    | tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]
-)
 
 
 class Sample(NamedTuple):
-    """Rows to learn from; `person` is None where each is somebody else's."""
+    """Rows to learn from, or to choose by."""
 
-    X: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
-    person: np.ndarray | None
-    rates: np.ndarray | None = None  # of the test behind each label [n, 2]
+    X: np.ndarray  # features [n, d], NaN where missing
+    y: np.ndarray  # labels [n]
+    weight: np.ndarray  # [n]
+    person: np.ndarray | None = None  # whose row it is [n]; None where each is somebody else's
+    rates: np.ndarray | None = None  # of the test that errs, where labels are its results [n, 2]
+
+    def take(self, rows: np.ndarray) -> Sample:
+        """Some of the rows."""
+        columns: Any = (None if column is None else column[rows] for column in self)
+        return Sample(*columns)
+
+    def counted(self) -> Sample:
+        """Without rows of weight 0, and with weights of mean 1."""
+        kept = self.weight > 0
+        some = self if kept.all() else self.take(kept)
+        return some._replace(weight=some.weight / some.weight.mean())
 
     @property
     def evidence(self) -> np.ndarray | None:
         """By how much each label changes the log-odds of the truth [n]; None if it is the truth."""
         return None if self.rates is None else evidence(self.y, self.rates)
+
+    @property
+    def true_labels(self) -> np.ndarray:
+        """Labels whose mean is that of the truth [n]; beyond 0 and 1 where a test errs."""
+        return self.y if self.rates is None else unbiased(self.y, self.rates)
+
+    @property
+    def base_rate(self) -> float:
+        """The log-odds of the truth, drawn in by half a row of each class."""
+        return base_rate(self.true_labels, self.weight)
 
 
 class Batch(NamedTuple):
@@ -84,38 +99,39 @@ class LearnerBase:
     def __init__(self, seed: int = 0, squared: bool = False):
         self.seed, self.squared = seed, squared
 
-    def fit(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        weight: np.ndarray,
-        validation: Rows | None = None,
-        person: np.ndarray | None = None,
-        rates: np.ndarray | None = None,
-    ) -> Self:
-        """Fit to features `[n, d]` (NaN where missing), labels and weights `[n]`.
+    def fit(self, sample: Sample, held: Sample | None = None) -> Self:
+        """Fit to a sample, and choose by rows held out, if there are any.
 
-        `validation` are rows to choose by; `person [n]` says whose row it is, None that each is
-        somebody else's. With the `rates [n, 2]` of a test that errs, labels are its results, and
-        the truth behind them is learnt: what makes the results likely, P(result | x) =
-        sum over truths of P(result | truth) P(truth | x).
+        Where a test errs, the truth behind its results is learnt: what makes the results likely,
+        P(result | x) = sum over truths of P(result | truth) P(truth | x).
         """
-        sample = known_rows(X, y, weight, person, rates)
-        self.n_features = X.shape[1]
-        self.preprocessor = Preprocessor.fit(sample.X, "standard", person=sample.person)
+        self.n_features = sample.X.shape[1]
+        sample = sample.counted()
+        self._prepare(sample)
         if len(np.unique(sample.y)) < 2:
-            self._say(base_rate(true_labels(sample), sample.weight))
+            self._say(float(expit(sample.base_rate)) if self.squared else sample.base_rate)
         else:
-            self._learn(sample, validation)
+            self._learn(sample, held)
         return self
 
-    def _learn(self, sample: Sample, validation: Rows | None) -> None:
+    def _prepare(self, sample: Sample) -> None:
+        """What is learnt of features alone."""
+        self.preprocessor = Preprocessor.fit(sample.X, "standard", person=sample.person)
+
+    def _learn(self, sample: Sample, held: Sample | None) -> None:
         """Fit to rows of both classes, whose weights have mean 1; the preprocessor is there."""
         raise NotImplementedError
 
-    def _say(self, log_odds: float) -> None:
-        """Predict the same for everybody."""
+    def _say(self, value: float) -> None:
+        """Predict the same for everybody: log-odds, or a number where these are fitted."""
         raise NotImplementedError
+
+    def _loss(self, z: np.ndarray, held: Sample) -> float:
+        """Of log-odds, or of the numbers of a `squared` learner, on rows held out."""
+        each = (
+            (np.clip(z, 0, 1) - held.y) ** 2 if self.squared else losses(z, held.y, held.evidence)
+        )
+        return float(np.average(each, weights=held.weight))
 
     def predict_logit(self, X: np.ndarray) -> np.ndarray:
         """Log-odds of class 1 `[n]`."""
@@ -154,15 +170,15 @@ class Foreign(LearnerBase):
         self.takes_weights = has_fit_parameter(model, "sample_weight")
         self.takes_gaps = get_tags(model).input_tags.allow_nan
 
-    def _learn(self, sample: Sample, validation: Rows | None) -> None:
-        """What it makes of validation rows is its own affair: it is not told."""
+    def _learn(self, sample: Sample, held: Sample | None) -> None:
+        """How it chooses is its own affair: it is not told of rows held out."""
         X, y, weight, *_ = sample
         self.constant: float | None = None
         if "random_state" in self.model.get_params() and self.model.random_state is None:
             self.model.set_params(random_state=self.seed % 2**32)
         told = sample.evidence
         if told is not None:
-            self._learn_truth(X, weight, told, base_rate(true_labels(sample), weight))
+            self._learn_truth(X, weight, told, sample.base_rate)
             return
         given: dict[str, Any] = {}
         if np.ptp(weight) > 0:
@@ -192,8 +208,8 @@ class Foreign(LearnerBase):
             self.model.fit(both, label, sample_weight=np.append(weight * q, weight * (1 - q)))
             z = self.predict_logit(X)
 
-    def _say(self, log_odds: float) -> None:
-        self.constant = log_odds
+    def _say(self, value: float) -> None:
+        self.constant = value
 
     def _rows(self, X: np.ndarray) -> np.ndarray:
         if self.takes_gaps:
@@ -256,27 +272,6 @@ def smallest_leaf(person: np.ndarray | None, n_rows: int) -> int:
     return max(FEWEST, int(sizes[: FEWEST - 1].sum()) + 1)
 
 
-def known_rows(
-    X: np.ndarray,
-    y: np.ndarray,
-    weight: np.ndarray,
-    person: np.ndarray | None,
-    rates: np.ndarray | None = None,
-) -> Sample:
-    """Without rows of weight 0, and with weights of mean 1."""
-    kept = weight > 0
-    if not kept.all():
-        X, y, weight = X[kept], y[kept], weight[kept]
-        person = None if person is None else person[kept]
-        rates = None if rates is None else rates[kept]
-    return Sample(X, y, weight / weight.mean(), person, rates)
-
-
-def true_labels(sample: Sample) -> np.ndarray:
-    """Labels whose mean is that of the truth [n]; beyond 0 and 1 where a test errs."""
-    return sample.y if sample.rates is None else unbiased(sample.y, sample.rates)
-
-
 def by_block(score: Callable[[np.ndarray], np.ndarray], X: np.ndarray) -> np.ndarray:
     """`score(X)` `[n]`, a few rows at a time: what is computed in between stays in the cache."""
     z = np.empty(len(X))
@@ -301,14 +296,6 @@ def losses(z: np.ndarray, y: np.ndarray, told: np.ndarray | None = None) -> np.n
     if told is None:
         return np.asarray(np.logaddexp(0, z) - y * z)
     return np.asarray(np.logaddexp(0, z) - np.logaddexp(0, z + told) + np.maximum(told, 0))
-
-
-def log_loss(
-    z: np.ndarray, y: np.ndarray, weight: np.ndarray, rates: np.ndarray | None = None
-) -> float:
-    """Weighted mean cross-entropy of log-odds."""
-    told = None if rates is None else evidence(y, rates)
-    return float(np.average(losses(z, y, told), weights=weight))
 
 
 def as_logit(probability: np.ndarray) -> np.ndarray:

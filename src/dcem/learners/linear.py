@@ -11,18 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from dcem.learners.learner import (
-    Batches,
-    LearnerBase,
-    Rows,
-    Sample,
-    as_logit,
-    base_rate,
-    by_block,
-    log_loss,
-    losses,
-    true_labels,
-)
+from dcem.learners.learner import Batches, LearnerBase, Sample, as_logit, by_block, losses
 from dcem.learners.preprocess import Preprocessor, Scaling
 
 PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)  # per row; chosen on validation rows
@@ -44,7 +33,7 @@ def _behind_results(rows: np.ndarray, sample: Sample, penalty: float) -> tuple[n
         return float(value), np.append(slope.sum(), slope @ rows + penalty * at[1:])
 
     start = np.zeros(rows.shape[1] + 1)
-    start[0] = base_rate(true_labels(sample), sample.weight)
+    start[0] = sample.base_rate
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
     return found[1:], float(found[0])
 
@@ -63,30 +52,29 @@ class Linear(LearnerBase):
         super().__init__(seed, squared)
         self.drawn_in = drawn_in
 
-    def _learn(self, sample: Sample, validation: Rows | None) -> None:
-        X, _, _, person, _ = sample
-        self.scaling = Scaling.fit(X, person) if self.drawn_in else None
-        rows, best = self._inputs(X), np.inf
-        held = rows if validation is None else self._inputs(validation[0])
-        for penalty in PENALTIES if validation is not None else (PENALTY,):
+    def _learn(self, sample: Sample, held: Sample | None) -> None:
+        self.scaling = Scaling.fit(sample.X, sample.person) if self.drawn_in else None
+        rows, best = self._inputs(sample.X), np.inf
+        rows_held = rows if held is None else self._inputs(held.X)
+        for penalty in PENALTIES if held is not None else (PENALTY,):
             coefficients, intercept = self._fitted(rows, sample, penalty)
             loss = -np.inf
-            if validation is not None:
-                loss = self._loss(held @ coefficients + intercept, *validation[1:])
+            if held is not None:
+                loss = self._loss(rows_held @ coefficients + intercept, held)
             if loss < best:
                 best, self.penalty = loss, penalty
                 self.coefficients, self.intercept = coefficients, intercept
 
     @classmethod
     def of_batches(
-        cls, seeds: Sequence[int], sample: Sample, held: Rows | None, batches: Batches
+        cls, seeds: Sequence[int], sample: Sample, held: Sample | None, batches: Batches
     ) -> list[Self]:
         """Models of rows that are not in memory, one for each seed and row of the weights.
 
         A model of the `sample` gives scales, the penalty and a start; Newton's method goes on from
         there, a pass over all rows for each step.
         """
-        first = cls(seeds[0]).fit(*sample[:3], held, sample.person)
+        first = cls(seeds[0]).fit(sample, held)
         one = np.append(first.coefficients, first.intercept)
         penalty = np.append(np.full(len(one) - 1, getattr(first, "penalty", PENALTY)), 0.0)
         lines = np.tile(one, (len(seeds), 1))  # [members, inputs + 1]
@@ -113,8 +101,8 @@ class Linear(LearnerBase):
             made.append(model)
         return made
 
-    def _say(self, log_odds: float) -> None:
-        self.scaling, self.intercept = None, log_odds
+    def _say(self, value: float) -> None:
+        self.scaling, self.intercept = None, value
         self.coefficients = np.zeros(self.preprocessor.n_outputs)
 
     def _fitted(self, rows: np.ndarray, sample: Sample, penalty: float) -> tuple[np.ndarray, float]:
@@ -131,13 +119,6 @@ class Linear(LearnerBase):
             warnings.simplefilter("ignore")
             model.fit(rows, y, sample_weight=weight)
         return np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
-
-    def _loss(
-        self, z: np.ndarray, y: np.ndarray, weight: np.ndarray, rates: np.ndarray | None = None
-    ) -> float:
-        if self.squared:
-            return float(np.average((np.clip(z, 0, 1) - y) ** 2, weights=weight))
-        return log_loss(z, y, weight, rates)
 
     def _inputs(self, X: np.ndarray) -> np.ndarray:
         if self.scaling is not None:

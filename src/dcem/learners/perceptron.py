@@ -17,16 +17,7 @@ from typing import Self
 import numpy as np
 from scipy.special import expit
 
-from dcem.learners.learner import (
-    BLOCK,
-    LearnerBase,
-    Rows,
-    as_logit,
-    base_rate,
-    known_rows,
-    log_loss,
-    true_labels,
-)
+from dcem.learners.learner import BLOCK, LearnerBase, Sample, as_logit
 from dcem.learners.preprocess import Scaling
 
 HIDDEN = (64, 64, 64)
@@ -208,49 +199,34 @@ class Perceptron(LearnerBase):
             made.append(one)
         return made
 
-    def fit(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        weight: np.ndarray,
-        validation: Rows | None = None,
-        person: np.ndarray | None = None,
-        rates: np.ndarray | None = None,
-    ) -> Self:
-        """See `Learner`; without validation rows it takes a quarter of the steps."""
-        sample = known_rows(X, y, weight, person, rates)
-        X, y, weight, person, rates = sample
-        told = sample.evidence
-        self.n_features, self.scaling = X.shape[1], Scaling.fit(X, person)
-        inputs = self.scaling(X)
-        self.stack = Stack.initial((inputs.shape[1], *HIDDEN, 1), [self.seed])
-        if len(np.unique(y)) < 2:
-            self.stack.flat[:] = 0
-            rate = base_rate(true_labels(sample), weight)
-            self.stack.biases[-1][:] = y.mean() if self.squared else rate
-            return self
-        schedule = Schedule()
-        given = (X, y, weight, rates) if validation is None else validation
-        held, labels, weights, *held_rates = given
-        if validation is None:
-            schedule = Schedule(steps=Schedule.steps // 4)
+    def _prepare(self, sample: Sample) -> None:
+        self.scaling = Scaling.fit(sample.X, sample.person)
+        self.stack = Stack.initial((len(self.scaling.center), *HIDDEN, 1), [self.seed])
+
+    def _say(self, value: float) -> None:
+        self.stack.flat[:] = 0
+        self.stack.biases[-1][:] = value
+
+    def _learn(self, sample: Sample, held: Sample | None) -> None:
+        """Without rows held out it takes a quarter of the steps."""
+        _, y, weight, *_ = sample
+        told, watched = sample.evidence, sample if held is None else held
+        schedule = Schedule() if held is not None else Schedule(steps=Schedule.steps // 4)
 
         def slope(step: int, rows: np.ndarray, z: np.ndarray) -> np.ndarray:
             known = y[rows] if told is None else expit(z + told[rows])
             return np.asarray(weight[rows] * ((z if self.squared else expit(z)) - known))
 
         def watch(network: int, z: np.ndarray) -> float:
-            if self.squared:
-                return float(np.average((np.clip(z, 0, 1) - labels) ** 2, weights=weights))
-            return log_loss(z, labels, weights, *held_rates)
+            return self._loss(z, watched)
 
         size = min(schedule.batch, len(y))
         batches = shuffled([np.arange(len(y))], size, [self.seed])
-        train(self.stack, inputs, batches, slope, [self.scaling(held)], watch, schedule)
-        return self
+        inputs, to_watch = self.scaling(sample.X), [self.scaling(watched.X)]
+        train(self.stack, inputs, batches, slope, to_watch, watch, schedule)
 
     def predict_logit(self, X: np.ndarray) -> np.ndarray:
-        """See `Learner`; in float64, where the score of a row does not depend on its company."""
+        """In float64, where the score of a row does not depend on its company."""
         return _log_odds([self], X, exact=True)[0]
 
     def predict_scaled(self, inputs: np.ndarray) -> np.ndarray:

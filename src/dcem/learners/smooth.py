@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy.special import expit
 
-from dcem.learners.learner import FEWEST, Rows, Sample, base_rate, true_labels
+from dcem.learners.learner import FEWEST, Sample
 from dcem.learners.linear import Linear
 from dcem.learners.preprocess import SPREAD, Scaling
 
@@ -41,35 +41,34 @@ class Smooth(Linear):
     def __init__(self, seed: int = 0, squared: bool = False):
         super().__init__(seed, squared, drawn_in=True)
 
-    def _learn(self, sample: Sample, validation: Rows | None) -> None:
+    def _learn(self, sample: Sample, held: Sample | None) -> None:
         rng = np.random.default_rng(self.seed)
         scaling = self.scaling = Scaling.fit(sample.X, sample.person)
         rows = _some(sample, MOST_ROWS, rng)
-        rows[0] = scaling(rows[0]).astype(np.float64)
-        d = rows[0].shape[1]
-        shape = np.cov(rows[0].T).reshape(d, d)
-        people = len(rows[0]) if rows[3] is None else len(np.unique(rows[3]))
+        rows = rows._replace(X=scaling(rows.X).astype(np.float64))
+        d = rows.X.shape[1]
+        shape = np.cov(rows.X.T).reshape(d, d)
+        people = len(rows.X) if rows.person is None else len(np.unique(rows.person))
         if people < d + FEWEST:  # centres would lie where these people's features do, and tell who
             values, vectors = np.linalg.eigh(shape)
             main = (vectors * np.sqrt(np.maximum(values, 0)))[:, d - people // FEWEST :]
             shape = main @ main.T + np.diag(np.maximum(np.diag(shape - main @ main.T), 0))
         root = np.linalg.cholesky(shape + 1e-3 * SPREAD**2 * np.eye(d))
-        self.centers = rows[0].mean(axis=0) + rng.normal(size=(BUMPS, d)) @ root.T
+        self.centers = rows.X.mean(axis=0) + rng.normal(size=(BUMPS, d)) @ root.T
         self.width, self.penalty, start = WIDTH, PENALTY, None
-        if validation is not None:
-            fewer, held = (_some(of, MOST_ROWS // 2, rng) for of in (rows, validation))
-            held[0] = scaling(held[0])
-            start = self._choose(fewer, held)
-        design = Design(rows[0], self.centers, self.width)
-        at = _newton(design.columns, Sample(*rows), self.penalty, self.squared, start)
+        if held is not None:
+            fewer, held = (_some(of, MOST_ROWS // 2, rng) for of in (rows, held))
+            start = self._choose(fewer, held._replace(X=scaling(held.X)))
+        design = Design(rows.X, self.centers, self.width)
+        at = _newton(design.columns, rows, self.penalty, self.squared, start)
         self.coefficients, self.intercept = design.plain(at)
 
-    def _choose(self, rows: list[Any], held: list[Any]) -> np.ndarray:
+    def _choose(self, rows: Sample, held: Sample) -> np.ndarray:
         """Set the width, then the penalty; the coefficients of some rows to begin with."""
         found, columns = {}, {}
         for width in WIDTHS:
-            design = Design(rows[0], self.centers, width)
-            columns[width] = design.columns, design(held[0])
+            design = Design(rows.X, self.centers, width)
+            columns[width] = design.columns, design(held.X)
             found[width, PENALTY] = self._tried(*columns[width], rows, held, PENALTY, None)
         self.width = min(found, key=lambda tried: found[tried][0])[0]
         start = found[self.width, PENALTY][1]
@@ -84,17 +83,17 @@ class Smooth(Linear):
         self,
         columns: np.ndarray,
         columns_held: np.ndarray,
-        rows: list[Any],
-        held: list[Any],
+        rows: Sample,
+        held: Sample,
         penalty: float,
         start: np.ndarray | None,
     ) -> tuple[float, np.ndarray]:
         """The loss on held-out rows, and the coefficients."""
-        at = _newton(columns, Sample(*rows), penalty, self.squared, start)
-        return self._loss(columns_held @ at, *held[1:]), at
+        at = _newton(columns, rows, penalty, self.squared, start)
+        return self._loss(columns_held @ at, held), at
 
-    def _say(self, log_odds: float) -> None:
-        super()._say(log_odds)
+    def _say(self, value: float) -> None:
+        super()._say(value)
         self.centers, self.width = np.zeros((0, self.preprocessor.n_outputs)), WIDTH
 
     def _inputs(self, X: np.ndarray) -> np.ndarray:
@@ -175,7 +174,7 @@ def _newton(
     at = start
     if at is None:
         at = np.zeros(columns.shape[1])
-        at[0] = 0.0 if squared else base_rate(true_labels(sample), sample.weight)
+        at[0] = 0.0 if squared else sample.base_rate
     root = np.empty_like(columns)
     for _ in range(MOST_STEPS):
         z = (columns @ at.astype(np.float32)).astype(np.float64)
@@ -192,14 +191,14 @@ def _newton(
     return at
 
 
-def _some(rows: Any, most: int, rng: np.random.Generator) -> list[Any]:
-    """At most so many of the rows, in their order, of several arrays alike: features, labels, ...
+def _some(sample: Sample, most: int, rng: np.random.Generator) -> Sample:
+    """At most so many of the rows, in their order.
 
     Where the rarer class would hardly be among them, more of it is drawn, and counts less.
     """
-    y, weight = rows[1], rows[2]
+    y, weight = sample.y, sample.weight
     if len(y) <= most:
-        return list(rows)
+        return sample
     order = rng.permutation(len(y))
     rare = y == (y.mean() < 0.5)
     least = min(int(rare.sum()), round(RARE * most))
@@ -210,7 +209,4 @@ def _some(rows: Any, most: int, rng: np.random.Generator) -> list[Any]:
         for every, some in zip(classes, drawn, strict=True):
             factor[some] = weight[every].sum() / (weight[some].sum() or 1.0)
         kept = np.sort(np.concatenate(drawn))
-    return [
-        None if one is None else one[kept] * factor[kept] if one is weight else one[kept]
-        for one in rows
-    ]
+    return sample._replace(weight=weight * factor).take(kept)

@@ -233,8 +233,8 @@ class TreeLearner(LearnerBase):
         trees.check(self._n_inputs)
         self.trees, self._scorer = trees, self.scorer(trees, self._n_inputs)
 
-    def _say(self, log_odds: float) -> None:
-        self._set(Trees.from_text(f"num_leaves=1\nleaf_value={log_odds!r}"))
+    def _say(self, value: float) -> None:
+        self._set(Trees.from_text(f"num_leaves=1\nleaf_value={value!r}"))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_scorer"}

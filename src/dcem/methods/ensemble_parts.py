@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_limits
 
 from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import FEWEST_PEOPLE
-from dcem.learners import make_learner
+from dcem.learners import Sample, make_learner
 from dcem.learners.preprocess import Scaling
 from dcem.methods.minibatches import Rows, Scored, Start, be_ready, fit_networks
 from dcem.methods.support import with_group
@@ -243,10 +243,7 @@ def _fitted(
 ) -> Any:
     """A learner of some rows, which chooses by others where there are any."""
     options = OPTIONS.get(name, {}) | ({"threads": threads} if name == "forest" else {})
-    rates = None if table.rates is None or y is not table.y else table.rates
-    of_held, of_learns = (None if rates is None else rates[rows] for rows in (held, learns))
-    validation = (X[held], y[held], table.weight[held], of_held) if held.any() else None
-    person = None if table.person is None else table.person[learns]
-    return make_learner(name, seed, **options).fit(
-        X[learns], y[learns], table.weight[learns], validation, person, of_learns
-    )
+    rates = table.rates if y is table.y else None
+    sample = Sample(X, y, table.weight, table.person, rates)
+    chosen_by = sample.take(held) if held.any() else None
+    return make_learner(name, seed, **options).fit(sample.take(learns), chosen_by)

@@ -210,7 +210,7 @@ def _estimate(
     From rows with a leading 1 `[n, 1 + d]`; `outcome` says which columns its equation has.
     """
     seen = table.tested > 0
-    rates = table.rates_of(seen)
+    rates = None if table.rates is None else table.rates[seen]
     testing, _ = _probit(Z, table.tested, weight, penalty)
     X, y = Z[:, outcome][seen], table.y[seen]
     whole = np.zeros(Z.shape[1])

@@ -10,7 +10,7 @@ from dcem.estimation.folds import person_folds
 from dcem.estimation.instrument import Instrument, fit_instrument
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.outcomes import true_risk
-from dcem.learners import make_learner
+from dcem.learners import Sample, make_learner
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
 from dcem.methods.tables import by_lot
@@ -120,7 +120,7 @@ class InstrumentClassifier(SelectiveClassifier):
         )
         self.models_ = [
             make_learner(self.learner, one, squared=True).fit(
-                problem.X, self.risk_, counts, person=problem.person
+                Sample(problem.X, self.risk_, counts, problem.person)
             )
             for one, counts in by_lot(problem.weights, problem.person, data.seeds)
         ]

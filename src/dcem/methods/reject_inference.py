@@ -18,8 +18,7 @@ import numpy as np
 
 from dcem.estimation import measures
 from dcem.estimation.outcomes import Masses
-from dcem.learners import LEARNERS, make_learner
-from dcem.learners.learner import Rows
+from dcem.learners import LEARNERS, Sample, make_learner
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
 from dcem.methods.tables import Table, by_lot
@@ -36,7 +35,7 @@ class Applicants:
     table: Table
     standard: np.ndarray  # [n, d] features without gaps, all of one scale
     weight: np.ndarray  # [n] of the rows, in this member
-    held: Rows | None  # tested rows to choose by
+    held: Sample | None  # tested rows to choose by
     watched: Table | None  # all rows to choose by
     learner: Any
     seed: int
@@ -59,9 +58,8 @@ class Applicants:
             more, label, share = inferred
             rows = np.append(rows, more)
             y, weight = np.append(y, label), np.append(weight, self.weight[more] * share)
-        rates = table.rates_of(rows)  # 1 of the untested
-        model = make_learner(self.learner, self.seed)
-        return model.fit(table.X[rows], y, weight, self.held, table.people[rows], rates)
+        sample = table.sample(rows)._replace(y=y, weight=weight)  # rates are 1 of the untested
+        return make_learner(self.learner, self.seed).fit(sample, self.held)
 
     def risk(self, model: Any, rows: np.ndarray) -> np.ndarray:
         """What a model says of some rows."""
@@ -100,7 +98,7 @@ class RejectInferenceClassifier(SelectiveClassifier):
         train, watched = data.tables(raw=True)
         held = None
         if watched is not None and (seen := watched.tested > 0).any():
-            held = watched.X[seen], watched.y[seen], watched.weight[seen], watched.rates_of(seen)
+            held = watched.sample(seen)
         self.models_ = []
         for seed, weight in by_lot(train.weight, train.person, data.seeds):
             people = Applicants(train, data.standard.X, weight, held, watched, self.learner, seed)

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dcem.learners import make_learner
-from dcem.learners.learner import Rows as HeldRows
-from dcem.learners.learner import Sample
+from dcem.learners import Sample, make_learner
 from dcem.methods.base import GroupPredictor, SelectiveClassifier
 from dcem.methods.fitting import Prepared
 from dcem.methods.network import NetworkClassifier
@@ -163,10 +161,10 @@ class LearnerClassifier(SupervisedNetwork):
 
 def fit_members(method: LearnerClassifier, data: Prepared, *more: Columns | None) -> list[Any]:
     """One model per member, of the method's lesson; `more` as in `lessons`."""
-    (X, y, weight, person, rates), held = lessons(method, data, *more)
+    sample, held = lessons(method, data, *more)
     return [
-        make_learner(method.learner, seed).fit(X, y, counts, held, person, rates)
-        for seed, counts in by_lot(weight, person, data.seeds)
+        make_learner(method.learner, seed).fit(sample._replace(weight=counts), held)
+        for seed, counts in by_lot(sample.weight, sample.person, data.seeds)
     ]
 
 
@@ -175,7 +173,7 @@ def lessons(
     data: Prepared,
     more: Columns | None = None,
     watched_more: Columns | None = None,
-) -> tuple[Sample, HeldRows | None]:
+) -> tuple[Sample, Sample | None]:
     """What a learner that is not a network learns from, and what it chooses by.
 
     `more` and `watched_more` are columns that the lesson needs besides those of the tables.
@@ -183,21 +181,16 @@ def lessons(
 
     def taught(table: Table, more: Columns | None) -> Sample:
         lesson = method._lesson(table.columns() | (more or {}), data.n_groups)
-        kept = np.ones(len(table), bool) if lesson.keep is None else np.asarray(lesson.keep) > 0
         weight = table.weight if lesson.factor is None else table.weight * lesson.factor
-        return Sample(
-            method._inputs(table, data.n_groups)[kept],
-            lesson.target[kept],
-            weight[kept],
-            None if table.person is None else table.person[kept],
-            None if lesson.known else table.rates_of(kept),
-        )
+        rates, X = None if lesson.known else table.rates, method._inputs(table, data.n_groups)
+        sample = Sample(X, lesson.target, weight, table.person, rates)
+        return sample if lesson.keep is None else sample.take(np.asarray(lesson.keep) > 0)
 
     train, watched = data.tables(raw=True)
     held = None if watched is None else taught(watched, watched_more)
-    if held is not None and (held.weight > 0).any():
-        return taught(train, more), (held.X, held.y, held.weight, held.rates)
-    return taught(train, more), None
+    if held is not None and not (held.weight > 0).any():
+        held = None
+    return taught(train, more), held
 
 
 class ObservedLabelsClassifier(LearnerClassifier):

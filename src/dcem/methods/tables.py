@@ -9,6 +9,7 @@ import numpy as np
 
 from dcem.estimation.folds import best_rows
 from dcem.estimation.periods import latest
+from dcem.learners.learner import Sample
 from dcem.learners.preprocess import Preprocessor
 from dcem.table.checks import notice
 from dcem.table.imperfect import evidence, unbiased
@@ -96,9 +97,11 @@ class Table:
         """Whose row each is `[n]`, in codes from 0."""
         return np.arange(len(self)) if self.person is None else self.person
 
-    def rates_of(self, rows: np.ndarray) -> np.ndarray | None:
-        """Rates of the test behind some rows; None where it does not err."""
-        return None if self.rates is None else self.rates[rows]
+    def sample(self, rows: np.ndarray, target: str = "y", X: np.ndarray | None = None) -> Sample:
+        """Some rows for a learner of a column, by these features or by `X [n, ...]`."""
+        rates = self.rates if target == "y" else None
+        X = self.X if X is None else X
+        return Sample(X, self[target], self.weight, self.person, rates).take(rows)
 
 
 def by_lot(

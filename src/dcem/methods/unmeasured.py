@@ -103,7 +103,7 @@ class UnmeasuredCauseClassifier(SelectiveClassifier):
         # prior standard deviations: none of the intercepts, and that of the cause
         prior = np.full(X.shape[1] + tested_by.shape[1] + 1, self.prior)
         prior[[0, X.shape[1]]], prior[-1] = np.inf, self.cause_prior
-        told = likelihood(tested_by, X[seen], table.y[seen], seen, share, table.rates_of(seen))
+        told = likelihood(tested_by, X[seen], table.y[seen], seen, share, table.sample(seen).rates)
         loss = posterior(told, known_means(problem, X, share), prior, len(table))
         best = _lowest(loss, X.shape[1] + tested_by.shape[1])
         spread = np.linalg.pinv(_curvature(loss, best) * len(table), hermitian=True)

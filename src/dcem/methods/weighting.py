@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dcem.estimation.folds import best_rows, in_turn
-from dcem.learners import make_learner
+from dcem.learners import Sample, make_learner
 from dcem.methods.fitting import Prepared
 from dcem.methods.network import check_variant
 from dcem.methods.registry import RELEASED, SINGLE, SLOW, WIDE, PropensitySettings, renamed
@@ -200,11 +200,12 @@ class DoublyRobustClassifier(LearnerClassifier):
                     self._pseudo_outcome(part, chance_of, risk.predict_proba(part.X)[:, 1])
                     for part, chance_of in zip(parts, e, strict=True)
                 ]
-                held = (parts[1].X, phi[1], parts[1].weight) if len(parts) > 1 else None
-                final = make_learner(self.learner, seed, squared=True).fit(
-                    train.X[rest], phi[0][rest], train.weight[rest], held, person[rest]
+                sample, *held = (
+                    Sample(part.X, target, part.weight, part.person)
+                    for part, target in zip(parts, phi, strict=True)
                 )
-                self.models_.append(final)
+                final = make_learner(self.learner, seed, squared=True)
+                self.models_.append(final.fit(sample.take(rest), *held))
                 outcome[rest], chance[rest] = phi[0][rest], e[0][rest]
                 if number == side == 0:
                     self.propensity_model_ = testing
@@ -220,19 +221,12 @@ class DoublyRobustClassifier(LearnerClassifier):
         seed: int,
     ) -> Any:
         """A model of a column, of some rows of the first part; it chooses by the second, if any."""
-
-        def some(number: int, rows: np.ndarray) -> tuple[Any, ...]:
-            part = parts[number]
-            rates = part.rates_of(rows) if target == "y" else None
-            return inputs[number][rows], part[target][rows], part.weight[rows], rates
-
         held = None
         if len(parts) > 1:
             seen = (parts[1].tested > 0) | (target != "y")
-            held = some(1, seen) if seen.any() else None
-        X, y, weight, rates = some(0, learns)
-        model = make_learner(self.learner, seed)
-        return model.fit(X, y, weight, held, parts[0].people[learns], rates)
+            held = parts[1].sample(seen, target, inputs[1]) if seen.any() else None
+        sample = parts[0].sample(learns, target, inputs[0])
+        return make_learner(self.learner, seed).fit(sample, held)
 
     def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
         """Scores `[members, n]`, each the mean of the models of two halves."""
@@ -259,26 +253,25 @@ def propensities(
     seed = data.seeds[0]
     person = train.people
     fold = np.random.default_rng(seed).permutation(int(person.max()) + 1)[person] % FOLDS
-    X = with_group(train.X, train.group, data.n_groups)
-    held = None
-    if watched is not None:
-        held_X = with_group(watched.X, watched.group, data.n_groups)
-        held = held_X, watched.tested, watched.weight
+
+    def of_testing(part: Table) -> Sample:
+        X = with_group(part.X, part.group, data.n_groups)
+        return Sample(X, part.tested, part.weight, part.person)
+
+    sample, held = of_testing(train), None if watched is None else of_testing(watched)
 
     def fitted(rows: np.ndarray) -> Any:
-        return make_learner(method.learner, seed).fit(
-            X[rows], train.tested[rows], train.weight[rows], held, person[rows]
-        )
+        return make_learner(method.learner, seed).fit(sample.take(rows), held)
 
     e = np.empty(len(train))
     for number in np.unique(fold):
         out = fold == number
         if not out.all():
-            e[out] = fitted(~out).predict_proba(X[out])[:, 1]
+            e[out] = fitted(~out).predict_proba(sample.X[out])[:, 1]
     whole = fitted(np.ones(len(train), bool))
     if len(np.unique(fold)) == 1:
-        e = whole.predict_proba(X)[:, 1]
-    e_held = None if held is None else whole.predict_proba(held[0])[:, 1]
+        e = whole.predict_proba(sample.X)[:, 1]
+    e_held = None if held is None else whole.predict_proba(held.X)[:, 1]
     if train.chance is not None:  # tests were drawn by a known design
         e, e_held = train.chance, None if watched is None else watched.chance
     return e, e_held, whole
