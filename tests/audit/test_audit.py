@@ -10,9 +10,12 @@ from scipy.special import expit
 
 from dcem.audit import audit_labels, without_small_cells
 from dcem.estimation.results import EVERYBODY
+from dcem.report.audit_opening import key_numbers, verdict
+from dcem.report.document import Number
 from dcem.report.to_json import to_plain
 from dcem.table.labels import SelectiveLabels
 from dcem.tasks import make_sinusoid
+from dcem.text import percent
 
 from .conftest import make_world
 
@@ -109,6 +112,12 @@ def test_a_hole_is_found_and_the_rest_is_estimated() -> None:
     assert not item.doubly_robust.estimable
     assert item.within.low < truth[~hole].mean() < item.within.high
     assert item.bounds[0] < item.limits[0] < truth.mean() < item.limits[1] < item.bounds[1]
+    # one number, of those within reach, wherever it is told
+    curve, alike = found.prevalence_sensitivity, list(found.prevalence_sensitivity.gamma).index(1)
+    assert curve.curves[EVERYBODY].value[alike] == pytest.approx(item.within.value)
+    assert any(one.cell == Number(item.within, "percent") for one in key_numbers(found))
+    limits = f"between {percent(item.limits[0])} and {percent(item.limits[1])}"
+    assert any(limits in sentence for sentence in verdict(found).sentences)
     # a shared audit has one share out of reach, in tens of people
     everybody = replace(everybody, reach=1 - 803 / 4000)
     reason = {

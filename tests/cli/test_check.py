@@ -5,8 +5,11 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from dcem.app.commands import as_options
+from dcem.cli._table_options import show_columns
+from dcem.table import Roles, read_table
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +75,34 @@ def test_options_are_spelled_for_a_shell() -> None:
     assert as_options(given) == [
         *("--label", "it's", "--exclude", "a b", "--exclude", "$c", "--group-as-feature"),
     ]
+
+
+def test_in_short_no_word_about_a_column_is_lost(capsys) -> None:
+    draw = np.random.default_rng(0)
+    n = 400
+    tested = draw.random(n) < 0.4
+    frame = pd.DataFrame(
+        {
+            "country": "NL",
+            "site": "A",
+            "lactate": np.where(draw.random(n) < 0.02, "hemolyzed", draw.normal(size=n)),
+            "ward": np.where(draw.random(n) < 0.01, "rare", draw.choice(["a", "b"], n)),
+            "titre": pd.Series(draw.normal(size=n)).where(tested),
+            "outcome": pd.Series(draw.integers(0, 2, n)).where(tested),
+        }
+    )
+    table = read_table(frame, Roles(label="outcome"))
+    notes = {column.name: column.note for column in table.columns}
+    console = Console(width=300, highlight=False)
+    show_columns(table, console)
+    short = capsys.readouterr().out
+    assert "Features: 3 columns (numbers 2, categories 1)" in short
+    assert f"Left out: country ({notes['country']}); site ({notes['site']})" in short
+    assert f"Please note: lactate ({notes['lactate']})" in short
+    assert "titre' may have been recorded after the decision" in short
+    assert "rare as one" in notes["ward"]
+    assert "ward" not in short  # said of most categories: `check` shows it
+    show_columns(table, console, whole=True)
+    whole = capsys.readouterr().out
+    assert "rare as one" in whole
+    assert short.splitlines()[-1] == whole.splitlines()[-1]  # what may be late is said alike

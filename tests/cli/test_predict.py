@@ -58,9 +58,15 @@ def test_decisions_are_written_printed_and_recorded(tmp_path, inside) -> None:
 
 
 def test_what_limits_decide_sums_to_all_rows(capsys) -> None:
-    found = Decisions(0.2, 1000, flagged=759, by_group={}, undecided=812, certain=150)
+    groups = {"north": (100, 18, 282), "south": (50, 20, 530)}
+    rows = {name: (sum(one), 0) for name, one in groups.items()}
+    found = Decisions(0.2, 1000, 759, rows, decided=(150, 38, 812), decided_by_group=groups)
     show_decisions(found, "risk", Console(width=300))
     said = capsys.readouterr().out
     assert "Flagged by the score alone: 759 of 1,000 rows" in said
-    parts = "act, 150 rows (15 %); do not act, 38 rows (3.8 %); cannot say, 812 rows (81.2 %)"
-    assert parts in said
+    assert "act, 150 (15 %); do not act, 38 (3.8 %); cannot say, 812 (81.2 %)" in said
+    grid = said[said.index("group") :].splitlines()
+    assert grid[0].split("  ")[-1].strip() == "cannot say"
+    assert "flagged" not in grid[0]  # it would not sum to the rows with the others
+    assert grid[1].split() == ["north", "400", "100", "(25", "%)", "18", "(4.5", "%)", "282",
+                               "(70.5", "%)"]  # fmt: skip

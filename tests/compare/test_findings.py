@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from dcem.compare.findings import (
-    WITHIN,
     about_best,
     about_calibration,
+    about_estimates,
     about_gain,
     about_groups,
 )
 from dcem.compare.recovery import advise
 from dcem.compare.results import PlantedFamily, Standing
+from dcem.estimation.results import WITHIN
 from dcem.metrics.estimate import Estimate
 
 KEPT = PlantedFamily("kept", "One sentence.", "")
@@ -97,6 +98,12 @@ class TestRanking:
     def test_where_some_are_out_of_reach_nothing_is_said_of_everybody(self) -> None:
         found = about_best({"a": judged()}, Standing("a", {}, ()), "dr", 0.005, WITHIN)
         assert found.headline.startswith("Among those within reach of the tests (doubly robust), ")
+        one = SimpleNamespace(auc=Estimate(0.7, 0.6, 0.8))
+        method: Any = SimpleNamespace(name="heckman", judgements={"ipw": one, "dr": one})
+        for known in ("", "prevalence of 10 %"):
+            (other,) = about_estimates(method, known, WITHIN)
+            assert other.key == "other-assumption"
+            assert WITHIN in other.headline
 
 
 class TestCalibration:

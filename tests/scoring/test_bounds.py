@@ -44,10 +44,13 @@ def test_decisions_follow_from_the_limits(predicted) -> None:
     )
     assert out["decision"].tolist() == certain.tolist()
     assert {*certain} == {"act", "do not act", "cannot say"}
-    assert done.decisions.undecided == (certain == "cannot say").sum()
-    assert done.decisions.certain == (certain == "act").sum()
     told = done.decisions.to_plain()
-    assert sum(one["cannot_say"] for one in told["by_group"].values()) == told["cannot_say"]
+    for name in ("act", "do not act", "cannot say"):
+        key = name.replace(" ", "_")
+        assert told[key] == (certain == name).sum()
+        assert told[f"share_{key}"] == told[key] / told["rows"]
+        assert sum(one[key] for one in told["by_group"].values()) == told[key]
+    assert told["act"] + told["do_not_act"] + told["cannot_say"] == told["rows"]
     assert set(out["outcome_set"]) <= {"positive", "negative", "either", "neither"}
 
 

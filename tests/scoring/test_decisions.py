@@ -67,6 +67,19 @@ def test_small_counts_are_hidden_from_the_record() -> None:
     assert not any(isinstance(count, int) for count in shown)  # one would give the other away
 
 
+def test_a_small_decision_is_withheld_with_what_would_give_it_away() -> None:
+    """Five in one group on whom one acts: neither they, nor all others' decisions to subtract."""
+    groups = {"a": (5, 395, 100), "b": (300, 100, 100)}
+    rows = dict.fromkeys(groups, (500, 0))
+    plain = Decisions(0.5, 1000, 0, rows, 0, (305, 495, 200), groups).to_plain()
+    assert (plain["act"], plain["do_not_act"], plain["cannot_say"]) == (305, 495, 200)
+    assert all(not isinstance(plain["by_group"][name]["act"], int) for name in "ab")
+    assert all(plain["by_group"][name]["share_do_not_act"] is None for name in "ab")
+    assert all(plain["by_group"][name]["cannot_say"] == 100 for name in "ab")
+    few = Decisions(0.5, 1000, 0, {}, 0, (4, 896, 100), {}).to_plain()
+    assert (few["act"], few["do_not_act"], few["cannot_say"]) == ("<10", "withheld", 100)
+
+
 @pytest.mark.parametrize(
     "rule",
     [{}, {"threshold": 0.5, "capacity": 0.1}, {"threshold": 2}, {"capacity": 0}, {"capacity": 2.5}],

@@ -301,7 +301,7 @@ def _models(audit: Audit) -> Iterator[Finding]:
             "The models leave something that the features could tell",
             "Of the variance that each model leaves, other trees still predict: "
             f"{each_named(left, lambda e: percent(e.value))}. Differences at equal features and "
-            "estimates for everybody may be off by more than their intervals.",
+            f"estimates for {audit.whom} may be off by more than their intervals.",
             shares=left,
         )
 

@@ -181,7 +181,7 @@ def about_known_rates(audit: Audit) -> Iterator[Finding]:
         "known-rate",
         "caution" if rest else "note",
         "prevalence",
-        f"Numbers for everybody rest on a known prevalence: {rates}",
+        f"Numbers for {audit.whom} rest on a known prevalence: {rates}",
         f"{ASSUMPTION} Neither can be seen in the table.{nothing}",
         rest,
         rates=met,

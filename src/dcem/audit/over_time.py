@@ -173,7 +173,7 @@ def about_time(audit: Audit) -> Iterator[Finding]:
             "Earlier results drive who is tested",
             f"Share tested against others with the same features: {each_named(driven, points_of)} "
             "(percentage points). Earlier results tell of the outcome too: unless the features "
-            "hold them, features do not explain who is tested, and what is estimated for everybody "
-            "is off.",
+            f"hold them, features do not explain who is tested, and estimates for {audit.whom} are "
+            "off.",
             history=driven,
         )

@@ -66,19 +66,21 @@ def performance_sensitivity(
     overlap: Mapping[str, Overlap],
     *,
     name: str,
+    within: np.ndarray | None = None,
     centre: Unseen | None = None,
     gammas: np.ndarray = GAMMAS,
 ) -> PerformanceSensitivity:
     """AUC of a score [n] under dependence of outcome and testing given the features.
 
-    `centre` are the outcomes that the adversary starts from, if not those at a gamma of 1. Where
-    the prevalence of a part is known, outcomes can be moved about, and their sum stays.
+    Of the people `within` reach of the tests [n], unless all are. `centre` are the outcomes that
+    the adversary starts from, if not those at a gamma of 1. Where the prevalence of a part is
+    known, outcomes can be moved about, and their sum stays.
     """
     centre = unseen if centre is None else centre
     fixed = centre.known.met if centre.known is not None else frozenset()
     people = People.of(problem)
     ranked = RankedScore(score, people.weight)
-    masks = parts(problem)
+    masks = {n: mine if within is None else mine & within for n, mine in parts(problem).items()}
     ranges: dict[str, WorstCase] = {}
     limits: dict[str, tuple[float, float]] = {}
     for part, mine in masks.items():

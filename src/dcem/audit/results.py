@@ -18,7 +18,7 @@ from dcem.estimation.deciders import Compared
 from dcem.estimation.findings import Finding
 from dcem.estimation.instrument import Ends
 from dcem.estimation.periods import LateResults
-from dcem.estimation.results import Overlap
+from dcem.estimation.results import EVERYBODY, WITHIN, Overlap
 from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate
 
@@ -383,8 +383,14 @@ class Audit(ShowsItself):
         ]
 
     @property
+    def whom(self) -> str:
+        """Of whom estimates speak: everybody, or those within reach of the tests."""
+        every = (one for one in self.prevalence if one.group == EVERYBODY)
+        return WITHIN if any(one.within.estimable for one in every) else EVERYBODY
+
+    @property
     def from_known(self) -> bool:
-        """Whether numbers for everybody are at the odds that meet a known prevalence."""
+        """Whether numbers beyond the tested are at the odds that meet a known prevalence."""
         return any(one.odds_ratio.estimable for one in self.known)
 
     @property

@@ -161,11 +161,17 @@ def audit_labels(
     unseen = judge.unseen_alike if varies and enough else None
     if unseen is not None:
         of_prevalence = prevalence_sensitivity(
-            problem, people, unseen, overlap, prevalence, judge.unseen
+            problem, people, unseen, overlap, prevalence, judge.reach.within, judge.unseen
         )
         name = "the model of what a test would show"
         of_performance = performance_sensitivity(
-            problem, unseen, risk, overlap, name=name, centre=judge.unseen
+            problem,
+            unseen,
+            risk,
+            overlap,
+            name=name,
+            within=judge.reach.within,
+            centre=judge.unseen,
         )
         if bounds is not None and not overlap[EVERYBODY].reason:
             limits = find_bounds(judge, sources, bounds, threshold)

@@ -86,16 +86,18 @@ def prevalence_sensitivity(
     unseen: Unseen,
     overlap: Mapping[str, Overlap],
     prevalence: tuple[Prevalence, ...],
+    within: np.ndarray,
     centre: Unseen | None = None,
     gammas: np.ndarray = GAMMAS,
 ) -> PrevalenceSensitivity:
     """Prevalence of everybody and of every group along gamma, and where their order may turn.
 
+    Of the people `within` reach of the tests [n]: at a gamma of 1 it is the doubly robust estimate.
     `centre` are the outcomes that the adversary starts from, if not those at a gamma of 1.
     """
     centre = unseen if centre is None else centre
     fixed = centre.known.met if centre.known is not None else frozenset()
-    masks = parts(problem)
+    masks = {name: mine & within for name, mine in parts(problem).items()}
     limits = {item.group: item.bounds for item in prevalence}
 
     def at(gamma: float, mine: np.ndarray) -> Estimate:
@@ -142,7 +144,7 @@ def prevalence_sensitivity(
         )
     else:
         breakdown = _against_tested(
-            people, centre, overlap[EVERYBODY].reason, fixed=EVERYBODY in fixed
+            people, centre, within, overlap[EVERYBODY].reason, fixed=EVERYBODY in fixed
         )
     return PrevalenceSensitivity(gammas, curves, breakdown)
 
@@ -152,10 +154,12 @@ def prevalence_at(people: People, unseen: Unseen, gamma: float, mine: np.ndarray
     return uncertain(lambda one: people.mean(one.outcomes(gamma), mine), unseen)
 
 
-def _against_tested(people: People, unseen: Unseen, reason: str, *, fixed: bool) -> Breakdown:
+def _against_tested(
+    people: People, unseen: Unseen, within: np.ndarray, reason: str, *, fixed: bool
+) -> Breakdown:
     """Without groups to order: are the untested positive less often than the tested?
 
-    `fixed`: how common the outcome is in all is known.
+    Both `within` reach of the tests [n]. `fixed`: how common the outcome is in all is known.
     """
 
     def difference(gamma: float) -> Statistic:
@@ -164,9 +168,9 @@ def _against_tested(people: People, unseen: Unseen, reason: str, *, fixed: bool)
         def at(one: Unseen) -> Statistic:
             # Untested outcomes with their share of the correction, over the share untested.
             rest = one.outcomes(gamma) - one.tested * one.y
-            untested = people.mean((~one.tested).astype(float))
-            tested = people.mean(one.y, one.tested.astype(float))
-            return tested - people.mean(rest) / untested
+            untested = people.mean((~one.tested).astype(float), within)
+            tested = people.mean(one.y, (one.tested & within).astype(float))
+            return tested - people.mean(rest, within) / untested
 
         return uncertain(at, unseen)
 

@@ -51,8 +51,8 @@ TO_DO = {
     "higher-bar": "Review the rule: at equal risk these people are tested too little or others "
     "too much.",
     "lower-bar": "Review the rule: these people bear tests that find less.",
-    "safer-tested": "Do not count the untested as negative. Learn from the tested, and judge for "
-    "everybody.",
+    "safer-tested": "Do not count the untested as negative. Learn from the tested, and judge by "
+    "estimates that go beyond them.",
     "stricter-bar": "Review the rule: these people are tested at lower risk than others only.",
     "laxer-bar": "Review the rule: these people are tested at higher risk than others too.",
     "excluded": "Say why it is unrelated to the outcome, wherever it is used.",
@@ -91,7 +91,7 @@ TO_DO = {
     "deciders-refuted": "Do not use the bounds by decider. Find out how people come to deciders, "
     "and record it.",
     "deciders-not-monotone": "Do not read what deciders find at equal rates as their skill.",
-    "features-refuted": "Do not use estimates for everybody that rest on features explaining "
+    "features-refuted": "Do not use estimates beyond the tested that rest on features explaining "
     "testing; give the bounds by decider, or add what deciders see.",
     **dict.fromkeys(NOTHING_TO_DO, ""),
 }

@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,14 +19,18 @@ import typer
 
 from dcem.cli._settings import in_place_of, parameter, parameters_of
 from dcem.table.roles import Roles
-from dcem.text import percent
+from dcem.text import counted, percent
 
 if TYPE_CHECKING:
     from dcem.table import UserTable
+    from dcem.table.columns import Column
 
 PANEL = "What the columns mean"
 WRITTEN = ".csv, .csv.gz, .parquet, .arrow, .xlsx, .dta, .sav or .xpt"
 WIDE = 100  # columns of a terminal
+KINDS = {"number": "numbers", "boolean": "yes/no", "category": "categories", "date": "dates",
+         "time": "times of day"}  # fmt: skip
+MOST_NAMES = 12  # of columns with the same note
 
 
 def _located(text: str) -> Path:
@@ -185,32 +190,26 @@ def suspicious(table: UserTable) -> dict[str, str]:
     return {column.name: column.flag for column in table.columns if column.flag}
 
 
-def show_columns(table: UserTable, console: Any, say: Callable[[str], str] = str) -> None:
-    """Print how each column was understood, before anything is computed from it.
+def show_columns(
+    table: UserTable, console: Any, say: Callable[[str], str] = str, *, whole: bool = False
+) -> None:
+    """Print how columns were understood, before anything is computed from them.
 
-    `say` puts sentences into the words of a field.
+    Each of them if `whole`; else in a few lines what was left out or needs a word. Columns that may
+    have been recorded after the decision are always named. `say` puts sentences into the words of a
+    field.
     """
     from rich.markup import escape
-    from rich.table import Table as Grid
 
     source = table.source
     console.print(
         f"[bold]{escape(source.name)}[/bold]: {source.rows:,} rows, {source.columns} columns"
     )
-    grid = Grid(box=None, pad_edge=False, header_style="dim")
-    wide = console.width >= WIDE
-    for heading in ("column", "role", "kind", "missing", "becomes", "note"):
-        if heading != "role" or wide:  # in a narrow window, a role stands in the place of the kind
-            side: Any = "right" if heading == "missing" else "left"
-            grid.add_column(heading, justify=side, no_wrap=heading != "note")
-    for column in table.columns:
-        missing = "" if column.missing == 0 else _share(column.missing, source.rows)
-        note = "[yellow]see below[/yellow]" if column.flag else escape(spelled(column.note))
-        dim = column.role in ("excluded", "left out")
-        what = (column.role, column.kind) if wide else (_part_of(column),)
-        cells = (column.name or "(no name)", *what, missing, _becomes(column))
-        grid.add_row(*map(escape, cells), note, style="dim" if dim else None)
-    console.print(grid)
+    if whole:
+        _show_each(table, console)
+    else:
+        for line in _in_short(table):
+            console.print(escape(line), soft_wrap=True)
     for column in table.columns:
         if column.flag:
             console.print(
@@ -219,6 +218,55 @@ def show_columns(table: UserTable, console: Any, say: Callable[[str], str] = str
                 f"{escape(column.flag)}. If so, leave it out: --exclude "
                 f"{escape(shlex.quote(column.name))}"
             )
+
+
+def _show_each(table: UserTable, console: Any) -> None:
+    from rich.markup import escape
+    from rich.table import Table as Grid
+
+    grid = Grid(box=None, pad_edge=False, header_style="dim")
+    wide = console.width >= WIDE
+    for heading in ("column", "role", "kind", "missing", "becomes", "note"):
+        if heading != "role" or wide:  # in a narrow window, a role stands in the place of the kind
+            side: Any = "right" if heading == "missing" else "left"
+            grid.add_column(heading, justify=side, no_wrap=heading != "note")
+    for column in table.columns:
+        missing = "" if column.missing == 0 else _share(column.missing, table.source.rows)
+        note = "[yellow]see below[/yellow]" if column.flag else escape(spelled(column.note))
+        dim = column.role in ("excluded", "left out")
+        what = (column.role, column.kind) if wide else (_part_of(column),)
+        cells = (column.name or "(no name)", *what, missing, _becomes(column))
+        grid.add_row(*map(escape, cells), note, style="dim" if dim else None)
+    console.print(grid)
+
+
+def _in_short(table: UserTable) -> Iterator[str]:
+    """How many columns are features, which were left out, and what a reader should know of some."""
+    kinds = Counter(column.kind for column in table.columns if column.encoded)
+    told = ", ".join(f"{KINDS.get(kind, kind)} {many}" for kind, many in kinds.most_common())
+    yield f"Features: {counted(kinds.total(), 'column')} ({told})."
+    left: dict[str, list[Column]] = {"Left out": [], "Please note": []}
+    for column in table.columns:
+        if _remark(column):
+            left["Left out" if column.role == "left out" else "Please note"].append(column)
+    for what, columns in left.items():
+        by_note: dict[str, list[str]] = {}
+        for column in columns:
+            by_note.setdefault(_remark(column), []).append(column.name or "(no name)")
+        said = "; ".join(f"{_few(names)} ({note})" for note, names in by_note.items())
+        yield from [f"{what}: {said}."] if said else []
+    yield "Each column, and what it became: `dcem check` with the same roles."
+
+
+def _remark(column: Column) -> str:
+    """The note of a column, less what is said of most categories."""
+    parts = column.note.split("; ")
+    return spelled("; ".join(part for part in parts if not part.endswith("rare as one")))
+
+
+def _few(names: list[str]) -> str:
+    shown, more = names[:MOST_NAMES], len(names) - MOST_NAMES
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 def spelled(note: str) -> str:

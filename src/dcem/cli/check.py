@@ -60,7 +60,7 @@ def check(
     with telling({}, aside) as progress:
         progress("reading the table")
         read = read_table(table, Roles(**roles), query)
-    options.show_columns(read, console, say)
+    options.show_columns(read, console, say, whole=True)
     after = "somebody was found" if read.problem.positives_only else "the decision to test"
     if read.leaks:
         console.print(say(f"Whether other columns were recorded after {after}, only you know."))

@@ -83,7 +83,7 @@ def fit(
 ) -> None:
     """Fit a method to a table and write the model to a folder.
 
-    Shows how each column was understood, then fits. The folder holds the numbers (safetensors),
+    Says how columns were understood, then fits. The folder holds the numbers (safetensors),
     what they mean (JSON) and a model card (a page, and Markdown) with how good the model is, for
     whom, and at which threshold, if a comparison says so; no pickle, and no person's row. `dcem
     predict` reads raw tables with it. With bounds it also learns limits of each person's risk,

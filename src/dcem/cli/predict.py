@@ -143,8 +143,10 @@ def show_decisions(decisions: Any, score: str, console: Any) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    limited = decisions.undecided is not None
-    by = " by the score alone" if limited else ""
+    from dcem.scoring.decisions import DECIDED
+
+    totals = decisions.totals()
+    by = " by the score alone" if totals else ""
     console.print(
         f"\nFlagged{by}: {decisions.flagged:,} of {decisions.rows:,} rows "
         f"({percent(decisions.flagged / decisions.rows)}), those with a {score} of at least "
@@ -155,28 +157,30 @@ def show_decisions(decisions: Any, score: str, console: Any) -> None:
             f"{decisions.tied:,} more rows have that same {score}; there was no room for them, and "
             "the first in the table were taken."
         )
-    if limited:
-        leave = decisions.rows - decisions.certain - decisions.undecided
-        act, not_act, open_ = (
-            f"{one:,} rows ({percent(one / decisions.rows)})"
-            for one in (decisions.certain, leave, decisions.undecided)
-        )
+    if totals:
+        said = "; ".join(f"{name}, {_counted(totals, name)}" for name in DECIDED)
         console.print(
-            f"By the limits of the risk: act, {act}; do not act, {not_act}; cannot say, {open_}, "
-            "whose risk may lie on either side."
+            f"By the limits of the risk, rows: {said}. Where one cannot say, the risk may lie on "
+            "either side."
         )
     if not decisions.by_group:
         console.print("The table does not say the group, so that shares by group are not known.")
         return
     grid = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("group", "rows", "flagged", "share", *["cannot say"] * limited):
+    parts = DECIDED if totals else ("flagged",)
+    for heading in ("group", "rows", *parts):
         grid.add_column(heading, justify="left" if heading == "group" else "right")
     for name, found in decisions.shown().items():
-        shares = [found["share"], *([found["share_cannot_say"]] if limited else [])]
-        told = ["withheld" if one is None else percent(one) for one in shares]
-        grid.add_row(escape(name), *(_counted(found[what]) for what in ("rows", "flagged")), *told)
+        rows = found["rows"]
+        told = f"{rows:,}" if isinstance(rows, int) else str(rows)
+        grid.add_row(escape(name), told, *(_counted(found, part) for part in parts))
     console.print(grid)
 
 
-def _counted(shown: Any) -> str:
-    return f"{shown:,}" if isinstance(shown, int) else str(shown)
+def _counted(found: Any, part: str) -> str:
+    """Rows of a part with their share; or that they are withheld."""
+    key = part.replace(" ", "_")
+    rows, share = found[key], found.get(f"share_{key}", found.get("share"))
+    if not isinstance(rows, int):
+        return str(rows)
+    return f"{rows:,}" + (f" ({percent(share)})" if share is not None else "")

@@ -33,7 +33,6 @@ AMONG = {
     "dr": "Among everybody (doubly robust)",
     "tested": "Among the tested",
 }
-WITHIN = "those within reach of the tests"  # of whom one speaks where some are not
 CLEAR = 0.05  # p-values below it are called clear
 
 _OUTSIDE = "Claim nothing about people unlike the tested, or test some of them."
@@ -63,7 +62,7 @@ KEYS = {
         "caution",
         "Use such scores to rank people; recalibrate them before they are read as risks.",
     ),
-    "flattered": ("methods", "caution", "Judge it by the numbers for everybody."),
+    "flattered": ("methods", "caution", "Judge it by estimates that go beyond the tested."),
     "leak": (
         "features",
         "serious",
@@ -152,8 +151,8 @@ def conclude(comparison: TableComparison, groups: Sequence[GroupCounts]) -> Iter
 
 def _whom(comparison: TableComparison) -> str:
     """Of whom the estimates speak that let the tested stand for others."""
-    reaches = [target.reach for target in comparison.targets if target.key == "dr"]
-    return WITHIN if min(reaches, default=1.0) < 1 else EVERYBODY
+    robust = (target.whom for target in comparison.targets if target.key == "dr")
+    return next(robust, EVERYBODY)
 
 
 def about_testing(groups: Sequence[GroupCounts]) -> list[Finding]:
@@ -432,13 +431,13 @@ def about_estimates(method: MethodResult, known: str, whom: str = EVERYBODY) -> 
         return
     sentence = (
         f"`{method.name}` allows for an unrecorded cause of test and outcome; the numbers for "
-        "everybody assume that there is none."
+        f"{whom} assume that there is none."
     )
     text = "Where there is one, they overlook it, and favour methods that do."
     if known:
         sentence = (
             f"`{method.name}` models an unrecorded cause of test and outcome otherwise than the "
-            "numbers for everybody do."
+            f"numbers for {whom} do."
         )
         text = "They take the odds of untested people to differ by one factor alone."
     yield found("other-assumption", sentence, text, method=method.name)

@@ -336,6 +336,7 @@ def compare_methods(
     open_groups = [group for group in groups if group.name not in withheld]
     taken = next((one for one in results if one.name == DEFAULT), results[names.index(reference)])
     robust = {one.name: one.judgements["dr"].auc for one in results}
+    robust = robust if evaluator.overlap.complete else {}  # bounds by decider are of everybody
     told_by_deciders, warned_by_deciders = about_deciders(by_decider, robust)
     return replace(
         comparison,

@@ -13,6 +13,7 @@ from dcem.table.disclosure import THRESHOLD
 from dcem.table.groups import EVERYBODY as EVERYBODY  # the key of what is not of one group
 from dcem.text import percent
 
+WITHIN = "those within reach of the tests"  # of whom one speaks where some are not
 WITHHELD = Estimate(nan, reason=f"withheld: it would show a count under {THRESHOLD}")
 
 
@@ -26,6 +27,11 @@ class Target:
     available: bool = True  # False: nothing of this target is estimable here, and `reason` why
     reason: str = ""
     reach: float = 1.0  # share of people it is about, where the tests do not reach everybody
+
+    @property
+    def whom(self) -> str:
+        """Of whom an estimate speaks that lets the tested stand for others."""
+        return WITHIN if self.reach < 1 else EVERYBODY
 
 
 @dataclass(frozen=True)

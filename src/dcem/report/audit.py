@@ -7,7 +7,7 @@ from functools import partial
 from math import isnan
 
 from dcem.audit import without_small_cells
-from dcem.audit.results import HIDDEN, Audit, GroupCounts, Yield
+from dcem.audit.results import HIDDEN, Audit, GroupCounts, Prevalence, Yield
 from dcem.estimation.overlap import HARDLY, SELDOM
 from dcem.estimation.results import EVERYBODY
 from dcem.report import bounds
@@ -34,7 +34,7 @@ from dcem.report.drivers import side_by_side
 from dcem.report.figures import people as draw
 from dcem.report.parts import advice, audit_page, counted_rows
 from dcem.report.sensitivity import sensitivity
-from dcem.text import count, number, p_value
+from dcem.text import count, number, p_value, percent
 
 MOST_DRIVERS = 12
 
@@ -85,19 +85,34 @@ def prevalence(audit: Audit) -> Iterator[Block]:
     """How common the outcome is, by assumption."""
     if not audit.prevalence:
         return
+    beyond = any(item.within.estimable for item in audit.prevalence)
+
+    def estimates(item: Prevalence) -> dict[str, Cell]:
+        if not beyond:
+            return {
+                "weighted": estimate(item.weighted, "percent"),
+                "doubly robust": estimate(item.doubly_robust, "percent"),
+            }
+        found = item.within if item.within.estimable else item.doubly_robust
+        ends = " to ".join(map(percent, item.limits)) if found.estimable else NOTHING
+        return {"within reach": estimate(found, "percent"), "then of all": ends}
+
     rows = [
         {
             "group": Name(item.group),
             "recorded": estimate(item.recorded, "percent"),
             "tested only": estimate(item.tested_only, "percent"),
-            "weighted": estimate(item.weighted, "percent"),
-            "doubly robust": estimate(item.doubly_robust, "percent"),
+            **estimates(item),
             "at least": share(item.bounds[0]),
             "at most": share(item.bounds[1]),
         }
         for item in audit.prevalence
     ]
     corrected, within, explained = "", "", "features and group explain who was tested"
+    whose, rest = "Weighted and doubly robust", ""
+    if beyond:
+        whose = "Within reach (of the tests), doubly robust"
+        rest = "Then of all: those out of reach all negative, to all positive. "
     if audit.known:
         explained, within = "as below, known prevalence included", ", within what is known"
     if audit.stated_rates:
@@ -106,7 +121,7 @@ def prevalence(audit: Audit) -> Iterator[Block]:
         "",
         rows,
         note="Recorded: the untested count as negative. Tested only: the tested stand for "
-        f"everybody. Weighted and doubly robust: {explained}. At least and at most: nothing "
+        f"everybody. {whose}: {explained}. {rest}At least and at most: nothing "
         f"assumed, all untested negative or all positive{within}.{corrected}",
     )
     yield Figure(partial(draw.prevalence, audit))
@@ -160,7 +175,7 @@ def _test_errors(audit: Audit) -> Iterator[Block]:
         "the results could not have come about. State what is known of the test, and all numbers "
         "are corrected for it."
     )
-    blocks = [grid("Share with the outcome, everybody", "prevalence", "percent", note)]
+    blocks = [grid(f"Share with the outcome, {audit.whom}", "prevalence", "percent", note)]
     if found.pair is not None:
         more, less = found.pair
         caption = f"The same, group {more} minus group {less}"
@@ -256,8 +271,8 @@ def overlap(audit: Audit) -> Iterator[Block]:
     note = (
         "Quantiles of the probability of being tested, and the share of people for whom it is "
         "under 1 % or 5 %: hardly anybody like them was tested. Effective sample size (Kish): of "
-        "the tests, when they are weighted to represent everybody. Heaviest: the share of the "
-        "weight that the heaviest hundredth of the tests carries."
+        "the tests, when they are weighted to represent those within reach. Heaviest: the share "
+        "of the weight that the heaviest hundredth of the tests carries."
     )
     pictures = (Figure(partial(make, audit)) for make in (draw.overlap, draw.calibration))
     yield Fold("Who could have been tested, by group", (listing("", rows, note=note), *pictures))

@@ -6,6 +6,7 @@ from dcem.audit.results import Audit, Prevalence, TestingRate, TestingSensitivit
 from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.overlap import HARDLY
 from dcem.estimation.results import EVERYBODY
+from dcem.metrics.estimate import Estimate
 from dcem.report.document import DotRow, Dots, KeyNumber, Name, Opening, Verdict, estimate
 from dcem.report.style import group_key
 from dcem.text import group, groups, listed, percent, points
@@ -200,17 +201,20 @@ def _record(audit: Audit) -> list[str]:
     every = _everybody(audit)
     if every is None:
         return []
-    if not every.doubly_robust.estimable:
+    recorded = f"The record shows the outcome in {percent(every.recorded.value)} of people"
+    found, stated = _known_best(every), audit.stated_rates
+    if not found.estimable:
         return [
-            f"The record shows the outcome in {percent(every.recorded.value)} of people; how "
-            "common it really is cannot be estimated here."
+            f"{recorded}; how common it really is cannot be estimated here, and could be anything "
+            f"{_between(every.bounds)}."
         ]
-    found, stated = every.doubly_robust, audit.stated_rates
     corrected = f", corrected for the errors of the test ({stated})" if stated else ""
     unsure = f" ({percent(found.low)} to {percent(found.high)})" * (found.high > found.low)
+    beyond = ""
+    if found is every.within:
+        beyond = f"; of everybody, {_between(every.limits)}, whatever the others are like"
     told = [
-        f"The record shows the outcome in {percent(every.recorded.value)} of people; "
-        f"{_source(audit)} it is {percent(found.value)}{unsure}{corrected}."
+        f"{recorded}; {_source(audit)} it is {percent(found.value)}{unsure}{corrected}{beyond}."
     ]
     if any(one.disagrees for one in audit.known):
         told.append(
@@ -221,11 +225,24 @@ def _record(audit: Audit) -> list[str]:
 
 
 def _source(audit: Audit) -> str:
-    """Where the number for everybody comes from."""
+    """Where the number beyond the tested comes from, and of whom it is."""
     met = {one.group for one in audit.known if one.odds_ratio.estimable}
     if EVERYBODY in met:
         return "known for everybody"
-    return "estimated for everybody" + " with what is known of groups" * bool(met)
+    whom = EVERYBODY
+    if audit.whom != EVERYBODY and EVERYBODY in audit.overlap:
+        whom = f"the {percent(audit.overlap[EVERYBODY].reach)} of people within reach of the tests"
+    return f"estimated for {whom}" + " with what is known of groups" * bool(met)
+
+
+def _known_best(every: Prevalence) -> Estimate:
+    """The number for everybody, or else for those within reach of the tests."""
+    return every.within if every.within.estimable else every.doubly_robust
+
+
+def _between(limits: tuple[float, float]) -> str:
+    low, high = map(percent, limits)
+    return f"between {low} and {high}"
 
 
 def _assumption(audit: Audit) -> str:
@@ -256,10 +273,13 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
         )
     every, corrected = _everybody(audit), bool(audit.stated_rates)
     if every is not None:
-        label = "how many " * (not every.doubly_robust.estimable) + "have the outcome"
+        best = _known_best(every)
+        label = "how many " * (not best.estimable) + "have the outcome"
         label += f", {_source(audit)}{' and corrected for the test' * corrected}"
+        if not every.doubly_robust.estimable:
+            label += f"; of everybody, {_between(every.limits)}"
         label += f"; the record shows {percent(every.recorded.value)}"
-        found.append(KeyNumber(estimate(every.doubly_robust, "percent"), label))
+        found.append(KeyNumber(estimate(best, "percent"), label))
     if clear and (unrecorded := _about_unrecorded(audit, clear[0])):
         found.append(
             KeyNumber(
@@ -322,14 +342,20 @@ def _prevalences(audit: Audit) -> Dots | None:
     kinds = {
         "recorded: the untested count as negative": every.recorded,
         "among the tested": every.tested_only,
-        "everybody, weighted": every.weighted,
-        "everybody, doubly robust": every.doubly_robust,
+        **(
+            {"within reach of the tests, doubly robust": every.within}
+            if every.within.estimable
+            else {
+                "everybody, weighted": every.weighted,
+                "everybody, doubly robust": every.doubly_robust,
+            }
+        ),
     }
     return Dots(
         "How common is the outcome?",
         ("share with the outcome",),
         tuple(DotRow(name, (estimate(e, "percent"),)) for name, e in kinds.items()),
-        "The record, the tested, and two estimates for everybody, with 95 % intervals.",
+        f"The record, the tested, and what is estimated for {audit.whom}, with 95 % intervals.",
     )
 
 

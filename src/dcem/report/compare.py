@@ -45,8 +45,8 @@ from dcem.report.style import Drawing
 from dcem.text import count
 
 CARE = (
-    "What is said of everybody leans on the features explaining the decision to test. A cause of "
-    "both testing and outcome that is not in the table biases every number but the truth.",
+    "What is said beyond the tested leans on the features explaining the decision to test. A cause "
+    "of both testing and outcome that is not in the table biases every number but the truth.",
     "Where people like someone were never tested, a score for that person is extrapolation.",
     "Among the tested is not among everybody: a method can rank the tested well and others badly.",
     "The intervals cover the luck of who is in the table. They do not cover a wrong assumption.",

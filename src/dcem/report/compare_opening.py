@@ -111,8 +111,8 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
         sentences.append(
             f"Numbers are corrected for the errors of the test: {comparison.stated_rates}."
         )
-    if comparison.known_rates and target.key != "truth":
-        sentences.append(f"Numbers for everybody rest on a known {comparison.known_rates}.")
+    if comparison.known_rates and target.key not in ("truth", "tested"):
+        sentences.append(f"Numbers for {target.whom} rest on a known {comparison.known_rates}.")
     if level:
         sentences.append(_rivals(best.name, standing.best, level))
     unfair = bool(clear_groups(judged, comparison.floor) or clear_pairs(judged))

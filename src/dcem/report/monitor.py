@@ -66,7 +66,7 @@ def monitor_document(found: Monitoring, title: str = "Does the model still hold?
             (
                 "Not that a change is the model's fault, nor who is to blame for it.",
                 "Not what differs between tested and untested people with the same features: what "
-                "is said of everybody assumes that nothing does.",
+                "is said beyond the tested assumes that nothing does.",
             ),
         ),
         findings=findings,

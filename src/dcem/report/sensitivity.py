@@ -40,7 +40,7 @@ def sensitivity(audit: Audit) -> Iterator[Block]:
     for name, found in (
         ("disparity in testing", audit.testing_sensitivity),
         ("how common the outcome is", audit.prevalence_sensitivity),
-        ("how well scores rank everybody", audit.performance_sensitivity),
+        (f"how well scores rank {audit.whom}", audit.performance_sensitivity),
     ):
         if found is None:
             rows.append((name, Missing(what="not possible here"), NOTHING, NOTHING))
@@ -116,7 +116,7 @@ def _odds(audit: Audit) -> Table | None:
     alike = min(range(len(steps)), key=lambda place: abs(np.log(found.gamma[steps[place]] / start)))
     return table(
         "What if the untested differ from tested people with the same features?",
-        ("odds of the outcome, untested over tested", "share with the outcome, everybody"),
+        ("odds of the outcome, untested over tested", f"share with the outcome, {audit.whom}"),
         [
             (
                 estimate(found.gamma[i], "ratio"),
@@ -184,6 +184,7 @@ def draw_prevalence(audit: Audit) -> Drawing | None:
     everybody: dict[str, Any] = {"color": INK, "ls": "--" if audit.grouped else "-"}
     looks = {EVERYBODY: everybody} | groups.look
     curves = {n: c for n, c in found.curves.items() if n in looks and not c.reason}
+    called = {EVERYBODY: audit.whom}
     if not curves:
         return None
     figure, ax = new_axes(8.2, 4.2)
@@ -201,13 +202,14 @@ def draw_prevalence(audit: Audit) -> Drawing | None:
     for name, curve in curves.items():
         told = zip(found.gamma, curve.value, curve.low, curve.high, strict=True)
         texts = [
-            f"{name}: {said(Estimate(*share), 'percent')} at an odds ratio of {ratio(gamma)}"
+            f"{called.get(name, name)}: {said(Estimate(*share), 'percent')} at an odds ratio of "
+            f"{ratio(gamma)}"
             for gamma, *share in told
         ]
         hover(ax, found.gamma, curve.value, texts)
     ax.set_ylabel("prevalence")
     share_marks(ax.yaxis)
-    groups.key(figure, curves, [line(EVERYBODY, **everybody)])
+    groups.key(figure, curves, [line(audit.whom, **everybody)])
     b = found.breakdown
     if 1 < b.value <= found.gamma[-1] and not audit.known:
         _mark(ax, b.value, f"breakdown {ratio(b.value)}")
@@ -217,7 +219,8 @@ def draw_prevalence(audit: Audit) -> Drawing | None:
         "sensitivity-prevalence",
         "If the untested are different: prevalence",
         "; ".join(
-            f"{n}: {percent(c.value[0])} to {percent(c.value[-1])}" for n, c in curves.items()
+            f"{called.get(n, n)}: {percent(c.value[0])} to {percent(c.value[-1])}"
+            for n, c in curves.items()
         )
         + f" as the odds ratio goes from {ratio(found.gamma[0])} to {ratio(found.gamma[-1])}.",
         "Odds of the outcome of untested people over those of tested people with the same "
@@ -239,7 +242,7 @@ def draw_performance(audit: Audit) -> Drawing | None:
         band, target = found.difference_range, 0.0
         what = f"AUC of group {found.pair[0]} minus group {found.pair[1]}"
     else:
-        band, target, what = found.auc_range[EVERYBODY], 0.5, "AUC, everybody"
+        band, target, what = found.auc_range[EVERYBODY], 0.5, f"AUC, {audit.whom}"
     if not np.isfinite(band.low).any():
         return None
     figure, ax = new_axes(7.6, 3.9)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,10 +20,11 @@ import pyarrow as pa
 
 from dcem.estimation.bounds import ACT, LEAVE, OPEN, decide
 from dcem.scoring.bounds import HIGH, LOW
-from dcem.table.disclosure import Shown, hide_groups
+from dcem.table.disclosure import WITHHELD, Shown, hide_groups
 from dcem.table.messages import InputError
 
 FLAGGED, DECISION = "flagged", "decision"
+DECIDED = ACT, LEAVE, OPEN  # by the limits of the risk
 MEMORY = 64 << 20  # bytes of rows that wait before a file takes them
 
 
@@ -68,11 +69,8 @@ class Decisions:
         Rows and flagged rows of each group; empty where the table does not say the group.
     tied
         Rows with the lowest score acted on that are *not* flagged, since there was no more room.
-    undecided, undecided_by_group
-        Rows whose limits of the risk lie on both sides of the threshold; None without limits.
-    certain
-        Rows whose limits both reach the threshold, so that one acts; None without limits. All
-        rows but these and the undecided are not acted on.
+    decided, decided_by_group
+        Rows with each of `DECIDED`, by the limits of the risk; None and empty without limits.
     """
 
     threshold: float
@@ -80,9 +78,8 @@ class Decisions:
     flagged: int
     by_group: dict[str, tuple[int, int]]
     tied: int = 0
-    undecided: int | None = None
-    undecided_by_group: dict[str, tuple[int, int]] = field(default_factory=dict)
-    certain: int | None = None
+    decided: tuple[int, ...] | None = None
+    decided_by_group: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def to_plain(self) -> dict[str, Any]:
         """All of it as JSON knows it, small counts hidden."""
@@ -91,36 +88,64 @@ class Decisions:
             "rows": self.rows,
             "flagged": self.flagged,
             "tied": self.tied,
+            **self.totals(),
             "by_group": self.shown(),
-        } | ({} if self.undecided is None else {"cannot_say": self.undecided})
+        }
+
+    def totals(self) -> dict[str, Shown | float | None]:
+        """With limits of the risk, rows with each decision and their shares; else nothing."""
+        if self.decided is None:
+            return {}
+        *_, together = _by_decision([*self.decided_by_group.values()] or [self.decided])
+        return {name: told for name, told in together.items() if name != "rows"}
 
     def shown(self) -> dict[str, dict[str, Shown | float | None]]:
-        """Rows, flagged rows and their share by group; counts under ten are hidden.
+        """Rows and flagged rows by group, or rows with each decision; counts under ten are hidden.
 
-        With limits of the risk also those of whom nothing can be said, and their share.
+        Each with its share of the group's rows.
         """
-        found: dict[str, dict[str, Shown | float | None]] = {}
-        for group, (rows, flagged, share) in _split(self.by_group).items():
-            found[group] = {"rows": rows, "flagged": flagged, "share": share}
-        if self.undecided is not None:
-            for group, (_, part, share) in _split(self.undecided_by_group).items():
-                known = share is not None and isinstance(found[group]["rows"], int)
-                found[group] |= {"cannot_say": part, "share_cannot_say": share if known else None}
-        return found
+        if self.decided is not None:
+            parts = _by_decision([*self.decided_by_group.values()])
+            return dict(zip(self.decided_by_group, parts, strict=False))
+        counts = [{"rows": rows, "tested": part} for rows, part in self.by_group.values()]
+        return {
+            group: {
+                "rows": seen["rows"],
+                "flagged": seen["tested"],
+                "share": _share(seen["tested"], seen["rows"]),
+            }
+            for group, seen in zip(self.by_group, _hidden(counts), strict=False)
+        }
 
 
-def _split(by_group: dict[str, tuple[int, int]]) -> dict[str, tuple[Shown, Shown, float | None]]:
-    """Rows, those of a part and their share, by group; all together are told elsewhere.
+def _by_decision(counts: Sequence[tuple[int, ...]]) -> list[dict[str, Shown | float | None]]:
+    """Rows with each of `DECIDED`, and shares, of each group and last of all together."""
+    # hidden as in other tables: of the rows some are decided, of these some are acted on
+    told = []
+    for seen in _hidden(
+        [{"rows": sum(one), "tested": one[0] + one[1], "positive": one[0]} for one in counts]
+    ):
+        rows, decided, act = seen["rows"], seen["tested"], seen["positive"]
+        parts = (act, _rest(decided, act), _rest(rows, decided))
+        found: dict[str, Shown | float | None] = {"rows": rows}
+        for name, part in zip(DECIDED, parts, strict=True):
+            key = name.replace(" ", "_")
+            found |= {key: part, f"share_{key}": _share(part, rows)}
+        told.append(found)
+    return told
 
-    The part is hidden as the tested are in other tables.
-    """
-    counts = [{"rows": rows, "tested": part} for rows, part in by_group.values()]
-    found: dict[str, tuple[Shown, Shown, float | None]] = {}
-    for group, seen in zip(by_group, hide_groups(counts) if counts else (), strict=False):
-        rows, part = seen["rows"], seen["tested"]
-        known = isinstance(rows, int) and isinstance(part, int)
-        found[group] = (rows, part, int(part) / int(rows) if known else None)
-    return found
+
+def _hidden(counts: list[dict[str, int]]) -> list[dict[str, Shown]]:
+    """Counts of groups, the small ones hidden as in other tables; last all together."""
+    return hide_groups(counts) if counts else []
+
+
+def _rest(whole: Shown, part: Shown) -> Shown:
+    return whole - part if isinstance(whole, int) and isinstance(part, int) else WITHHELD
+
+
+def _share(part: Shown, rows: Shown) -> float | None:
+    return part / rows if isinstance(part, int) and isinstance(rows, int) else None
 
 
 class Decider:
@@ -172,12 +197,15 @@ class Decider:
         if not self.limits:
             return found
         low, high = np.concatenate(self.limits, axis=1)
-        decided = decide(low, high, cut)
+        decided = np.array([OPEN, ACT, LEAVE])[decide(low, high, cut)]
+        by = [decided == name for name in DECIDED]
+        counts = [self._count(rows) for rows in by]
         return replace(
             found,
-            undecided=int((decided == 0).sum()),
-            undecided_by_group=self._count(decided == 0),
-            certain=int((decided == 1).sum()),
+            decided=tuple(int(rows.sum()) for rows in by),
+            decided_by_group={
+                group: tuple(one[group][1] for one in counts) for group in found.by_group
+            },
         )
 
     def _count(self, flagged: np.ndarray) -> dict[str, tuple[int, int]]:

@@ -107,14 +107,15 @@ def calibration_curves(comparison: TableComparison, target: Target) -> Drawing |
         for name, points in one.calibration_curves.items():
             if name == EVERYBODY or name in drawn:
                 seen = zip(points.predicted, points.observed, strict=True)
-                told = [f"{name}: predicted {percent(p)}, estimated {percent(o)}" for p, o in seen]
+                whose = "all together" if name == EVERYBODY else name
+                told = [f"{whose}: predicted {percent(p)}, estimated {percent(o)}" for p, o in seen]
                 hover(ax, points.predicted, points.observed, told)
         plain_marks(ax.xaxis, ax.yaxis)
         if one.calibration_error.estimable:
             error = number(one.calibration_error.value)
             ax.text(0.97, 0.04, f"error {error}", ha="right", transform=ax.transAxes)
     everybody_look = {"color": INK, "marker": "o", "ms": 4.5, "lw": 1.4}
-    groups.key(figure, drawn, [line("everybody, with interval", **everybody_look)])
+    groups.key(figure, drawn, [line("all together, with interval", **everybody_look)])
     return Drawing(
         figure,
         f"calibration-{target.key}",
@@ -161,7 +162,7 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
         ax.fill_between(x, curve.low, curve.high, color=ACCENT, alpha=0.22, lw=0)
         ax.plot(x, curve.net_benefit, color=ACCENT, lw=1.9)
         ax.set(xlim=(left, right), ylim=(1.08 * bottom, 1.12 * top))
-        for name, part in {EVERYBODY: curve, **parts}.items():
+        for name, part in {"all together": curve, **parts}.items():
             some = slice(None, None, -(-len(x) // 6))
             seen = zip(x[some], part.net_benefit[some], strict=True)
             told = [f"{name}: net benefit {number(b)}, acting from {percent(a)}" for a, b in seen]
@@ -169,7 +170,7 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
         ax.grid(axis="y", color=GRID)
         plain_marks(ax.xaxis, ax.yaxis)
     entries = [
-        line("the method, everybody", color=ACCENT, lw=2.2),
+        line("the method, all together", color=ACCENT, lw=2.2),
         line(f"{next(iter(judged))}, for reference", color=MUTED, lw=1.2),
         line("act on everybody", color=MUTED, lw=1.2, ls=DASHED),
     ]

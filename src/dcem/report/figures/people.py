@@ -205,8 +205,8 @@ def probability(comparison: TableComparison) -> Drawing:
         "overlap",
         "Could everybody have been tested?",
         said,
-        f"{said} What is said of everybody rests on the tested in each region; far to the "
-        "left hardly anybody was." + groups.left_out(drawn),
+        f"{said} What is said beyond the tested rests on the tested in each region; "
+        "far to the left hardly anybody was." + groups.left_out(drawn),
     )
 
 
@@ -215,6 +215,7 @@ _KINDS = (
     ("tested_only", "tested only", "s", INK),
     ("weighted", "weighted", "^", ACCENT),
     ("doubly_robust", "doubly robust", "o", ACCENT),
+    ("within", "doubly robust, of those within reach", "o", ACCENT),  # where that is not all
 )
 
 
@@ -227,17 +228,18 @@ def prevalence(audit: Audit) -> Drawing | None:
     if not shown:
         return None
     figure, ax = new_axes(8.6, 1.1 + (0.78 if len(shown) <= 4 else 0.6) * len(shown))
+    unnamed = {kind: label for kind, label, *_ in _KINDS}
     for row, item in enumerate(shown):
         height = len(shown) - 1 - row
         ax.hlines(height, *item.bounds, color=FAINT, lw=9, alpha=0.6)
         for place, (kind, label, marker, colour) in enumerate(_KINDS):
-            at = height + 0.24 - 0.16 * place
+            at = height + 0.24 - 0.16 * min(place, 3)
             estimate: Estimate = getattr(item, kind)
             if not estimate.estimable:
                 continue
             ax.hlines(at, estimate.low, estimate.high, color=colour, lw=1.8)
-            hollow = "none" if kind == "weighted" else colour
-            look = {"color": colour, "mfc": hollow, "ms": 6, "label": None if row else label}
+            hollow = "none" if kind in ("weighted", "within") else colour
+            look = {"color": colour, "mfc": hollow, "ms": 6, "label": unnamed.pop(kind, None)}
             (drawn,) = ax.plot(estimate.value, at, marker, **look)
             tell(drawn, [f"{item.group}, {label}: {said(estimate, 'percent')}"])
     named_rows(ax, [p.group for p in shown])
