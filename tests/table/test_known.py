@@ -1,8 +1,12 @@
 """A stated prevalence: how it is spelt, and what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 
+from dcem.estimation.outcomes import seen_outcomes
+from dcem.table.found import recorded
 from dcem.table.known import said
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
@@ -87,3 +91,26 @@ def test_what_luck_could_explain_is_not_refused():
     assert [one.value for one in found.known_prevalence] == [0.2, 0.3]
     with pytest.raises(InputError, match="already"):
         SelectiveLabels.from_arrays(n[:, None], y, group=group, prevalence="M=.15")
+
+
+def test_of_found_positives_it_says_which_share_is_found():
+    """What the refusal proposes gives the stated prevalences back."""
+    n = np.arange(1000)
+    group = np.where(n < 400, "F", "M")
+    found = np.where(n < 400, n < 40, n < 520)  # a tenth of F, a fifth of M
+    table = {"X": n[:, None], "y": found * 1.0, "group": group, "positives_only": True}
+
+    def proposed(prevalence):
+        with pytest.raises(InputError) as refused:
+            SelectiveLabels.from_arrays(**table, prevalence=prevalence)
+        return re.search(r"here ([^)]*)", str(refused.value))[1]
+
+    stated = proposed("F=.25,M=.8")
+    assert stated == "F=.40,M=.25"
+    people = SelectiveLabels.from_arrays(**table, test_sensitivity=stated)
+    y = seen_outcomes(recorded(people))
+    assert [y[group == name].mean() for name in "FM"] == pytest.approx([0.25, 0.8])
+    assert proposed(".32") == ".50"
+    assert proposed("F=.2-.4,M=.5") == "F=.25-.50,M=.40"
+    with pytest.raises(InputError, match="more people of group F were found"):
+        SelectiveLabels.from_arrays(**table, prevalence="F=.05,M=.5")

@@ -7,15 +7,18 @@ had and that misses the rest (`dcem.table.imperfect`): `recorded` makes such a t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from dcem.table import checks
+from dcem.table.disclosure import THRESHOLD
 from dcem.table.imperfect import ImperfectTest
+from dcem.table.known import PREVALENCE, SPELLING, concerned, stated_rates
 from dcem.table.messages import InputError
+from dcem.text import number
 
 if TYPE_CHECKING:
     from dcem.table.labels import SelectiveLabels
@@ -35,8 +38,6 @@ def resolve_found(
                 "The label was said to hold found positives only (`positives_only`), and "
                 f"`{role}` was given, which needs a record of who was tested. Leave out one of the "
                 "two."
-                + " If prevalence is known, so is the share of positives that is found, the found "
-                "share over it: state that as `test_sensitivity`." * (role == "prevalence")
             )
     found = checks.check_binary(y, label_name, labels=labels, missing="missing") == 1
     if found.all() or not found.any():
@@ -47,6 +48,45 @@ def resolve_found(
             "was coded."
         )
     return np.where(found, 1.0, np.nan), found
+
+
+def refuse_prevalence(
+    prevalence: Any,
+    found: np.ndarray,
+    group: np.ndarray,
+    group_names: Sequence[str],
+    weight: np.ndarray | None,
+) -> NoReturn:
+    """Say which share of positives is found at a stated prevalence, so that it can be stated.
+
+    It is not taken for that: one prevalence of several groups would be met by many shares of each,
+    and in which of them positives are found less often is what such a table is asked.
+    """
+    told = stated_rates(PREVALENCE, prevalence, group_names, SPELLING, every=False)
+    w = np.ones(len(found)) if weight is None else weight
+    rates, few = [], False
+    for one in told:
+        mine = concerned(one, group, group_names)
+        share = float(w[mine] @ found[mine]) / (float(w[mine].sum()) or 1.0)
+        few |= int(found[mine].sum()) < THRESHOLD
+        ends = [share / end for end in one.interval[::-1]]
+        if ends[0] > 1:
+            of = f" of group {one.group}" if one.group else ""
+            raise InputError(
+                f"The prevalence is stated as {one.words}, but more people{of} were found to have "
+                "the outcome already. Check that the rate is of the same outcome and people."
+            )
+        said = "-".join(dict.fromkeys(number(min(end, 1.0), 2) for end in ends))
+        rates.append(f"{one.group}={said}" * bool(one.group) or said)
+    value = "" if few else f" (here {','.join(rates)})"
+    alike = len(group_names) > 1 and not told[0].group
+    raise InputError(
+        "With found positives alone (`positives_only`) a prevalence says which share of the "
+        f"positives is found, the found share over it{value}: state that as `test_sensitivity` "
+        "instead."
+        + " One for all groups means that their positives are found equally often; a prevalence by "
+        "group does not assume it." * alike
+    )
 
 
 def require_record(problem: SelectiveLabels) -> None:

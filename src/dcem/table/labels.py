@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.table import checks, summary
-from dcem.table.found import resolve_found
+from dcem.table.found import refuse_prevalence, resolve_found
 from dcem.table.groups import check_deciders, require_group
 from dcem.table.imperfect import ImperfectTest, imperfect_test
 from dcem.table.known import Stated, known_prevalence
@@ -230,8 +230,7 @@ class SelectiveLabels:
         rates = {"sensitivity": test_sensitivity, "specificity": test_specificity}
         if positives_only:
             others = {"tested": tested, "testing_probability": testing_probability}
-            others |= {"decider": decider, "prevalence": prevalence}
-            others |= {"test_specificity": test_specificity}
+            others |= {"decider": decider, "test_specificity": test_specificity}
             y_obs, looked = resolve_found(y, others, label_name=called["label"], labels=labels)
         else:
             who = {"label_name": called["label"], "tested_name": called["tested"]}
@@ -258,6 +257,8 @@ class SelectiveLabels:
         if reference_group is not None:
             require_group(reference_group, levels, named=group is not None)
         seen: Any = {"y_obs": y_obs, "tested": looked, "group": codes, "group_names": levels}
+        if positives_only and prevalence is not None:
+            refuse_prevalence(prevalence, looked, codes, levels, checked["weight"])
         if positives_only:  # being found is a test that everybody had
             seen |= {"y_obs": looked.astype(float), "tested": looked | True}
         columns = {rate: called[f"test_{rate}"] for rate in rates if f"test_{rate}" in called}
