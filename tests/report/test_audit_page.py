@@ -18,7 +18,7 @@ from dcem.report.document import WITHHELD, Missing, Name, Table, cells
 from dcem.report.figures import people
 from dcem.report.parts import TOGETHER, listed_findings
 from dcem.report.sensitivity import draw_performance, draw_prevalence, draw_testing
-from dcem.report.style import inline_svg
+from dcem.report.svg import inline_svg
 from dcem.report.to_html import to_html
 from dcem.report.to_json import to_json
 from dcem.report.to_markdown import to_markdown

@@ -10,7 +10,8 @@ from dcem.report.document import Number
 from dcem.report.dots import _scale, axis_of
 from dcem.report.figures.curves import AT, calibration_curves, decision_curves, roc_curves
 from dcem.report.figures.people import em_history, who_is_tested
-from dcem.report.style import PALETTE, inline_svg
+from dcem.report.style import PALETTE
+from dcem.report.svg import _short, _thinned, inline_svg
 from dcem.text import percent
 
 
@@ -64,7 +65,7 @@ def test_a_pointer_on_a_point_is_told_its_number() -> None:
     comparison = made_up_comparison(n_methods=1)
     method = comparison.methods[0]
     root = ElementTree.fromstring(inline_svg(who_is_tested(comparison, method)))
-    titles = [element.text for element in root.iterfind(".//{*}g/{*}title")]
+    titles = [element.text for element in root.iterfind(".//{*}*/{*}title")]
     points = [len(line.score) for line in method.testing_by_score.values() if len(line.score) > 1]
     assert len(titles) == sum(points) > 0
     assert all(re.search(r"\d %.* tested at a risk of [\d.]+ %", title) for title in titles)
@@ -72,7 +73,7 @@ def test_a_pointer_on_a_point_is_told_its_number() -> None:
 
 def titles(drawing) -> list[str]:
     root = ElementTree.fromstring(inline_svg(drawing))
-    return [element.text for element in root.iterfind(".//{*}g/{*}title")]
+    return [element.text for element in root.iterfind(".//{*}*/{*}title")]
 
 
 def test_a_pointer_on_a_curve_is_told_its_numbers() -> None:
@@ -97,12 +98,26 @@ def test_hidden_marks_are_hidden_and_words_of_a_field_reach_them() -> None:
     comparison = made_up_comparison(n_methods=1)
     svg = inline_svg(roc_curves(comparison, comparison.target("dr")).in_words(str.upper))
     assert "TRUE POSITIVE RATE" in svg
-    assert re.search(r'<use [^>]*fill-opacity="0"/>', svg)
+    assert re.search(r'<g fill-opacity="0"><circle ', svg)
 
 
 def test_marks_of_an_axis_have_room_and_hold_both_ends() -> None:
     for high, form, shown in ((0.3, "percent", 2), (0.4, "percent", 3), (0.3, "score", 4)):
         axis = axis_of([Number(Estimate(0.0, 0.0, high), form)])
         marks = re.findall(r"left:([\d.]+)%", _scale(axis))
-        assert (marks[0], marks[-1]) == ("0.00", "100.00")
+        assert (marks[0], marks[-1]) == ("0", "100")
         assert len(marks) == shown, (high, form)
+
+
+def test_paths_are_short_and_their_lines_the_same() -> None:
+    assert _short("M 0 0\nL 10 0.1\nL 20 0\nL 20.04 30.5\nz\n") == "M0 0l20 0 0 30.5z"
+    assert _short("M 1 2\nL 0.5 1.5\nM 7 7\nL 7 9\n") == "M1 2l-.5-.5M7 7l0 2"
+    assert _short("M 0 5.54\nC 1 2 3 4 5 6.66\n") == "M 0 5.5 C 1 2 3 4 5 6.6"
+    draw = np.random.default_rng(0)
+    line = np.arange(300) * 5 + 1j * np.round(np.cumsum(draw.normal(size=300)) * 4)
+    kept = _thinned(line)
+    assert len(kept) < 200
+    seen = np.interp(line.real, kept.real, kept.imag)
+    assert (
+        np.abs(seen - line.imag).max() <= 4
+    )  # tenths, straight down; across the line no more than 2

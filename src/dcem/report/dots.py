@@ -11,7 +11,7 @@ from math import floor, log10
 from typing import NamedTuple
 
 from dcem import text
-from dcem.report.document import Cell, Dots, Number, plain
+from dcem.report.document import Cell, Dots, Number
 
 
 class Axis(NamedTuple):
@@ -76,12 +76,15 @@ def dots_table(dots: Dots, cell: Callable[[Cell], str], prose: Callable[[str], s
         else ""
     )
     head = "".join(f'<th scope="col">{prose(column)}</th>' for column in dots.columns)
-    names = [escape(column.replace("`", "")) for column in dots.columns]
+    many = len(dots.columns) > 2  # too many for a phone: they scroll
+    # others stand under each other there, and each cell names its column
+    names = [
+        f' data-column="{escape(column.replace("`", ""))}"' * (not many) for column in dots.columns
+    ]
     rows = []
     for row in dots.rows:
         entries = "".join(
-            # on a phone cells stand under each other, and each names its column
-            f'<td data-column="{names[i]}">'
+            f"<td{names[i]}>"
             f"{_strip(axes[i], value, row.references[i : i + 1], row.colour)}"
             f'<span class="{"number" if axes[i] else "told"}">{cell(value)}'
             f"{_compared(row.references[i : i + 1], cell)}</span></td>"
@@ -91,15 +94,13 @@ def dots_table(dots: Dots, cell: Callable[[Cell], str], prose: Callable[[str], s
         rows.append(f'<tr{kind}><th scope="row">{cell(row.label)}</th>{entries}</tr>')
     label = escape(dots.title.replace("`", ""))
     said = f"{dots.caption} Shaded: {dots.marked}." if dots.marked else dots.caption
-    many = " many" * (len(dots.columns) > 2)  # too many for a phone: they scroll
     scales = "".join(
-        f'<td data-column="{name}">{_scale(axis)}</td>'
-        for name, axis in zip(names, axes, strict=True)
+        f"<td{name}>{_scale(axis)}</td>" for name, axis in zip(names, axes, strict=True)
     )
     return (
         f'<figure class="dots">\n<p class="caption">{prose(dots.title)}</p>{key}\n'
         f'<div class="wide" role="group" tabindex="0" aria-label="{label}">\n'
-        f'<table class="dots{many}">\n<thead><tr><th></th>{head}</tr></thead>\n'
+        f'<table class="dots{" many" * many}">\n<thead><tr><th></th>{head}</tr></thead>\n'
         f"<tbody>\n{chr(10).join(rows)}\n</tbody>\n"
         f'<tfoot aria-hidden="true"><tr><td></td>{scales}</tr></tfoot>\n</table>\n</div>\n'
         f"<figcaption>{prose(said)}</figcaption>\n</figure>"
@@ -118,7 +119,6 @@ def _strip(axis: Axis | None, value: Cell, references: Sequence[Cell], colour: s
     if not isinstance(value, Number):
         return '<span class="strip" aria-hidden="true"></span>'
     found = value.estimate
-    said = plain(value)
     marks = []
     if found.low == found.low:
         left, right = axis.place(found.low), axis.place(found.high)
@@ -127,12 +127,11 @@ def _strip(axis: Axis | None, value: Cell, references: Sequence[Cell], colour: s
         if isinstance(reference, Number):
             place = axis.place(reference.estimate.value)
             marks.append(f'<i class="mark hollow" style="left:{_at(place)}"></i>')
-            said += f" · {plain(reference)}"
     marks.append(f'<i class="mark" style="left:{_at(axis.place(found.value))}"></i>')
-    lines = "".join(f'<i class="line" style="left:{_at(axis.place(t))}"></i>' for t in axis.ticks)
+    gaps = len(axis.ticks) - 1  # even ones, whose lines the style sheet draws
     return (
-        f'<span class="strip" aria-hidden="true" title="{escape(said)}" '
-        f'style="color:var(--{colour})">{lines}{"".join(marks)}</span>'
+        f'<span class="strip" aria-hidden="true" '
+        f'style="--gaps:{gaps};color:var(--{colour})">{"".join(marks)}</span>'
     )
 
 
@@ -151,7 +150,7 @@ def _scale(axis: Axis | None) -> str:
 
 
 def _at(place: float) -> str:
-    return f"{100 * place:.2f}%"
+    return f"{round(100 * place, 1):g}%"
 
 
 def line_of(axis: Axis | None, value: Cell, references: Sequence[Cell], width: int = 24) -> str:

@@ -1,18 +1,15 @@
 """One look for every figure, readable on white paper and on a dark screen.
 
-Figures are drawn with the light palette. `inline_svg` then replaces each palette colour by a CSS
-variable with that colour as its fallback, so that the same picture follows the page into dark mode
-and still stands alone. Text stays text: it can be searched, read aloud, and scales with the page.
+Figures are drawn with the light palette. `dcem.report.svg` then replaces each palette colour by a
+CSS variable of the page, so that the same picture follows it into dark mode. Text stays text: it
+can be searched, read aloud, and scales with the page.
 """
 
 from __future__ import annotations
 
-import io
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
-from html import escape
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 
@@ -151,6 +148,7 @@ def new_axes(width: float, height: float) -> tuple[Any, Any]:
 
 
 TELL = "tell:"  # begins the name of what `tell` was given
+FOUND = 11.0  # points across which a pointer finds a mark that nobody sees
 
 
 def tell(artist: Any, texts: Sequence[str]) -> None:
@@ -159,84 +157,3 @@ def tell(artist: Any, texts: Sequence[str]) -> None:
     All markers must lie inside the axes: those outside are not drawn, and would shift the words.
     """
     artist.set_gid(TELL + "\n".join(text.replace("\n", " ") for text in texts))
-
-
-def _titled(svg: str) -> str:
-    """The words of `tell` as titles of the markers."""
-    first, *rest = re.split(r'(?<=<g) id="tell:([^"]*)"(?=>)', svg)
-    pieces = [first]
-    for texts, after in zip(rest[::2], rest[1::2], strict=True):
-        lines = iter(texts.split("\n"))
-
-        def title(marker: re.Match[str], lines: Iterator[str] = lines) -> str:
-            text = next(lines, None)
-            return marker[0] if text is None else f"<g><title>{text}</title>{marker[0]}</g>"
-
-        pieces.append(re.sub(r"<use [^>]*/>", title, after))
-    return "".join(pieces)
-
-
-# What matplotlib writes that a page does not want: its prologue, names that are alike in every
-# figure, its choice of fonts (the page has one), the old spelling of links, colours nobody sees.
-_TIDY = [
-    (r"<\?xml.*?<svg[^>]*>|<metadata>.*?</metadata>|<style.*?</style>", ""),
-    (r'<g id="[^"]*"', "<g"),
-    (r"font-family: [^;\"]*;? ?", ""),
-    (r"xlink:href", "href"),
-    (r"\s*\n\s*", "\n"),
-    (r' style="fill: #[0-9a-f]{6}; fill-opacity: 0"', ' fill-opacity="0"'),
-]
-
-
-_REM_AN_INCH = 6.25  # on a wide screen; so that letters have one size in figures of any width
-
-
-def _round(tag: re.Match[str]) -> str:
-    """Coordinates to a tenth of a point: no eye sees more, and the file is half as long."""
-    coarse = re.sub(
-        r' (?:d|x|y)="[^"]*"', lambda place: re.sub(r"(\.\d)\d+", r"\1", place[0]), tag[0]
-    )
-    return re.sub(r"(\.\d\d)\d+", r"\1", coarse)
-
-
-def _share_style(run: re.Match[str]) -> str:
-    """Markers of one style say it once, on the group around them."""
-    markers = re.findall(r'<use ([^>]*?) style="([^"]*)"/>', run.group())
-    styles = {style for _, style in markers}
-    if len(styles) != 1:
-        return run.group()
-    uses = "\n".join(f"<use {place}/>" for place, _ in markers)
-    return f'<g style="{styles.pop()}">\n{uses}\n</g>\n'
-
-
-def inline_svg(drawing: Drawing) -> str:
-    """A drawing as an accessible `<svg>` element to put into a page."""
-    import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.text import Text
-
-    stream = io.StringIO()
-    for text in drawing.figure.findobj(Text):
-        text.set_parse_math(False)  # a $ in a name is a $
-    with matplotlib.rc_context({**PLAIN, "svg.hashsalt": drawing.name}):
-        # `savefig` would draw it twice, the first time for the layout alone
-        FigureCanvasSVG(drawing.figure).print_svg(stream, metadata={"Date": None, "Creator": None})
-    svg = stream.getvalue()
-    view_box = re.search(r'viewBox="[^"]+"', svg)
-    assert view_box is not None  # matplotlib always writes one
-    svg = _titled(svg)
-    for pattern, replacement in _TIDY:
-        svg = re.sub(pattern, replacement, svg, flags=re.DOTALL)
-    svg = re.sub(r"<[^>]+>", _round, svg)  # inside tags only: text is left alone
-    body = re.sub(r"(?:<use [^>]*/>\s*){2,}", _share_style, svg)
-    for variable, ink in PALETTE.items():
-        body = body.replace(ink.light, f"var(--{variable}, {ink.light})")
-    name = re.sub(r"[^\w-]", "-", drawing.name)  # an id has no spaces
-    title, desc = f"{name}-title", f"{name}-desc"
-    width = drawing.figure.get_figwidth() * _REM_AN_INCH
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {view_box.group()} role="img" '
-        f'aria-labelledby="{title} {desc}" style="--width: {width:.4g}rem">'
-        f'<title id="{title}">{escape(drawing.title)}</title>'
-        f'<desc id="{desc}">{escape(drawing.description)}</desc>{body.strip()}'
-    )

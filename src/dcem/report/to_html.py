@@ -17,7 +17,8 @@ from importlib import resources
 
 from dcem.report import document as doc
 from dcem.report.dots import dots_table
-from dcem.report.style import css_variables, inline_svg
+from dcem.report.style import css_variables
+from dcem.report.svg import inline_svg
 from dcem.report.words import in_words
 
 SIGNS = {"serious": "▲", "caution": "◆", "note": "●", "fine": "✓"}

@@ -9,7 +9,7 @@ import numpy as np
 
 from dcem.audit.results import Audit
 from dcem.compare.results import Curve, TableComparison
-from dcem.report.style import COLOURS, FAINT, INK, group_colour, new_figure, tell
+from dcem.report.style import COLOURS, FAINT, FOUND, INK, group_colour, new_figure, tell
 
 WIDTH = 9.6  # inches of a figure as wide as the page
 LONGEST_NAME = 26  # letters of a group's name in a key
@@ -115,7 +115,7 @@ def hover(ax: Any, x: Iterable[float], y: Iterable[float], texts: Sequence[str])
     kept = [(a, b, t) for a, b, t, is_in in zip(x, y, texts, inside, strict=True) if is_in]
     if kept:
         places = [a for a, *_ in kept], [b for _, b, _ in kept]
-        (marks,) = ax.plot(*places, ls="none", marker="o", ms=11, mew=0, color=INK, alpha=0)
+        (marks,) = ax.plot(*places, ls="none", marker="o", ms=FOUND, mew=0, color=INK, alpha=0)
         tell(marks, [text for *_, text in kept])
 
 
