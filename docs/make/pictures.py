@@ -24,22 +24,13 @@ from dcem.report.compare import compare_document
 from dcem.report.document import Document, Figure
 from dcem.report.figures.task import draw_task
 from dcem.report.style import PAPER, RC, Drawing
-from dcem.table import Roles, read_table
+from dcem.table import Roles, UserTable, propose_roles, read_table
 from dcem.tasks import make_sinusoid
 
 IMAGES = Path(__file__).resolve().parents[1] / "img"
 SHARED = IMAGES.parents[2] / "shared"
 DIABETES = SHARED / "real" / "diabetes130.csv.gz"
 MIMIC_DEMO = SHARED / "mimic-iii-demo"
-ROLES = Roles(
-    label="A1Cresult",
-    positive=(">7", ">8"),
-    untested_value="None",
-    group="race",
-    id="patient_nbr",
-    missing=("?",),
-    exclude=("encounter_id",),
-)
 DPI = 150
 # Pictures of measurements that take long or need a quiet machine: not drawn again here.
 MEASURED = {
@@ -62,9 +53,14 @@ def flow() -> dict[str, Drawing]:
         return {"sepsis-flow.svg": draw_flow(built.flow)}
 
 
+def diabetes() -> UserTable:
+    """The table of HbA1c measurements, with the roles that `dcem init` proposes."""
+    return read_table(DIABETES, Roles(**propose_roles(DIABETES).roles))
+
+
 def audited() -> dict[str, Drawing]:
     """The audit of HbA1c measurements, as in docs/audit.md."""
-    table = read_table(DIABETES, ROLES)
+    table = diabetes()
     drawn = drawings(audit_document(audit_labels(table.problem, sources=table.encoder.sources)))
     names = {"risk": "risk", "sensitivity": "sensitivity-prevalence"}
     return {f"audit-diabetes-{name}.png": drawn[shown] for name, shown in names.items()}
@@ -72,7 +68,7 @@ def audited() -> dict[str, Drawing]:
 
 def compared() -> dict[str, Drawing]:
     """The comparison of methods on the same table, as in docs/diabetes.md; some minutes."""
-    table = read_table(DIABETES, ROLES)
+    table = diabetes()
     drawn = drawings(compare_document(compare_methods(table.problem)))
     curves = "roc-dr" if "roc-dr" in drawn else "roc-tested"
     return {"compare-diabetes-roc.png": drawn[curves]}
