@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 
 from dcem.estimation.influence import FEWEST_PEOPLE, kish
 from dcem.estimation.outcomes import seen_outcomes
@@ -14,14 +14,14 @@ from dcem.learners.learner import losses as result_losses
 from dcem.learners.perceptron import Perceptron
 from dcem.methods.base import SMALLEST, Prepared, SelectiveClassifier
 from dcem.methods.ensemble_parts import PARTS, Parts, fit_parts, folds_of
-from dcem.methods.minibatches import Start
+from dcem.methods.minibatches import FLOOR, Start
 from dcem.table import checks
 from dcem.table.imperfect import evidence
 from dcem.table.labels import SelectiveLabels
 
-FLOOR = 0.05  # the smallest estimated probability of a test that a weight is made of
 RECENT, FEWEST_RECENT = 1 / 3, 50  # share of the tests, and positives and negatives among them
 LEAST_SLOPE = 0.05  # of the recalibration: ranks are kept
+NETWORK_SHARE = 0.2  # whatever tests say: they cannot tell what it learnt from the untested
 
 
 class SelectiveEnsembleClassifier(SelectiveClassifier):
@@ -33,13 +33,13 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     of a bias. Each of the five is fitted once per fold; their mean log-odds is the score. A part
     counts exp(-z), where z is by how many standard errors its loss on held-out tests lies above
     that of the best part: parts that are about as good share, and one that is clearly worse hardly
-    counts. In these losses a test counts 1/P(tested), for all who were unlikely to have it. Last,
-    log-odds are shifted and stretched so that held-out tests come true as often as they should:
-    scores are risks, and ranks are as before. The line is halfway between that of weighted tests,
-    which is right but unsteady, and that of tests as they are (unless tests were drawn by a known
-    design); and it is steeper by how much more one model varies than the mean of all, since one is
-    what held-out tests can judge. Where rows have a time, the latest third of the tests decides on
-    the shift.
+    counts. A fifth goes to the networks beforehand, since no test tells what they learnt from the
+    untested. Last, log-odds are shifted and stretched so that held-out tests come true as often as
+    they should: scores are risks, and ranks are as before. Both the weights and this line are means
+    of two: with tests that count 1/P(tested), for all who were unlikely to have one, which is right
+    but unsteady, and with tests as they are (unless these were drawn by a known design). The line
+    is steeper by how much more one model varies than the mean of all, since one is what held-out
+    tests can judge. Where rows have a time, the latest third of the tests decides on the shift.
 
     *Assumption.* Features and group explain who is tested; features explain the outcome; a test
     tells the truth, or errs at stated rates. The weights and the recalibration need overlap: people
@@ -176,12 +176,16 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         weighted = kish(np.bincount(people, weight)) >= FEWEST_PEOPLE
         weight = weight if weighted else own
         z = np.stack([fitted.log_odds[part][seen] for part in self.parts])  # [parts, tests]
-        losses = np.stack([_losses(z_of, y, weight, told) for z_of in z])
-        above = _errors_above_best(losses, weight, people) if honest else np.zeros(len(z))
-        shares = np.exp(-above) / np.exp(-above).sum()
+        counted = (own, weight) if designed is None else (weight,)  # estimates are unsteady
+        losses = [np.stack([_losses(z_of, y, each, told) for z_of in z]) for each in counted]
+        shares = np.full(len(z), 1 / len(z))
+        if honest:
+            found = map(_errors_above_best, losses, counted, [people] * len(counted))
+            shares = np.mean([softmax(-above) for above in found], axis=0)
+            network = np.array(self.parts) == "network"
+            shares += NETWORK_SHARE * network.any() * (network - shares)
         line = (0.0, 1.0)
         if self.calibrated_:
-            counted = (own, weight) if designed is None else (weight,)  # estimates are unsteady
             lines = [_recalibration(shares @ z, y, each, told) for each in counted]
             each_model = sum(
                 share * fitted.by_model[part]
@@ -195,7 +199,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
             share = weight[now] / weight[now].sum()
             line = _intercept(line[1] * (shares @ z)[now], y[now], share), line[1]
         self.weights_ = dict(zip(self.parts, shares.tolist(), strict=True))
-        means = losses @ weight / weight.sum()
+        means = losses[-1] @ weight / weight.sum()
         self.losses_ = dict(zip(self.parts, means.tolist(), strict=True))
         self.calibration_ = {"intercept": line[0], "slope": line[1], "weighted": weighted}
 
