@@ -326,10 +326,13 @@ class Trainer:
         (grad,) = torch.autograd.grad(losses.sum(), flat)
         with torch.no_grad():
             target = self.fleet.flat
-            before = target.clone() if self._stopping is not None else None
+            active = None if self._stopping is None else self._stopping.active
+            if active is not None and target.device.type == "cpu" and bool(active.all()):
+                active = None  # a look at the host, which a captured graph could not take
+            before = None if active is None else target.clone()
             self.optimizer.update(target, grad)
-            if self._stopping is not None and before is not None:
-                target.copy_(torch.where(self._stopping.active.unsqueeze(1), target, before))
+            if active is not None and before is not None:
+                target.copy_(torch.where(active.unsqueeze(1), target, before))
             self.losses.copy_(losses.detach())
 
     def _check(self, rows: Rows) -> None:

@@ -65,11 +65,13 @@ class Rows:
 
     def take(self, index: Tensor) -> Rows:
         """The rows `index [M, B]`, each network its own: features `[M, B, d]`, columns `[M, B]`."""
-        if self.X.dim() == 2:
-            X = self.X[index]
-        else:  # whole rows of the tables one after the other: `gather` would copy number by number
+        wanted = index
+        if self.X.dim() == 3:  # rows of the tables one after the other
             first = torch.arange(len(index), device=index.device).unsqueeze(1) * self.X.shape[1]
-            X = self.X.reshape(-1, self.X.shape[-1])[index + first]
+            wanted = index + first
+        rows = self.X.reshape(-1, self.X.shape[-1])
+        # whole rows at once: `gather` and plain indexing copy number by number
+        X = rows.index_select(0, wanted.reshape(-1)).reshape(*index.shape, -1)
         columns = {
             name: column[index]
             if column.dim() == 1

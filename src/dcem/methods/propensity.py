@@ -7,7 +7,6 @@ are the published 2d + 1 columns. Only the log-odds of being tested are used aft
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -126,37 +125,42 @@ class _ByGroup(torch.autograd.Function):
         codes = torch.atleast_2d(group).expand(len(X) if X.dim() == 3 else -1, -1)
         order = codes.argsort(1)
         rows = Rows(X).take(order).X  # [M, N, d], or [1, N, d] where all networks have the same
-        ends = one_hot(codes, n_groups).sum(1).cumsum(1).tolist()
+        sizes = one_hot(codes, n_groups).sum(1).tolist()
+        # the layer as each group has it; all networks at a time, as there are many small pieces
+        own, *more = weight[..., : n_groups * d].split(d, dim=2)
+        shifts = weight[..., n_groups * d :].unbind(2)
+        weights = [own.unbind(), *((own + each).unbind() for each in more)]
+        biases = [bias.unbind(), *((bias + shift).unbind() for shift in shifts)]
         out = weight.new_empty(n_networks, codes.shape[1], weight.shape[1])
-        places = [  # network, its rows, group, where the group stands among them
-            (m, m % len(rows), code, slice(start, end))
-            for m in range(n_networks)
-            for code, (start, end) in enumerate(pairwise([0, *ends[m % len(rows)]]))
-            if end > start
-        ]
-        for m, own, code, place in places:
-            w, b = weight[m, :, :d], bias[m]
-            if code:
-                w = w + weight[m, :, code * d : (code + 1) * d]
-                b = b + weight[m, :, n_groups * d + code - 1]
-            torch.addmm(b, rows[own, place], w.T, out=out[m, place])
+        for m, to in enumerate(out.unbind()):
+            counts = sizes[m % len(rows)]
+            places = zip(to.split(counts), rows[m % len(rows)].split(counts), strict=True)
+            for code, (place, given) in enumerate(places):
+                if counts[code]:
+                    torch.addmm(biases[code][m], given, weights[code][m].T, out=place)
         ctx.save_for_backward(rows, order)
-        ctx.places, ctx.n_groups, ctx.shape = places, n_groups, weight.shape
+        ctx.sizes, ctx.n_groups, ctx.shape = sizes, n_groups, weight.shape
         back = order.argsort(1).expand(n_networks, -1)
         return Rows(out).take(back).X
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         rows, order = ctx.saved_tensors
-        d = rows.shape[-1]
+        d, n_groups = rows.shape[-1], ctx.n_groups
         upstream = Rows(grads[0]).take(order.expand(len(grads[0]), -1)).X
         grad = upstream.new_zeros(ctx.shape)
-        for m, own, code, place in ctx.places:
-            found = upstream[m, place].T @ rows[own, place]  # [out, d]
-            grad[m, :, :d] += found
-            if code:
-                grad[m, :, code * d : (code + 1) * d] = found
-                grad[m, :, ctx.n_groups * d + code - 1] = upstream[m, place].sum(0)
+        for m, (of_network, above) in enumerate(zip(grad, upstream, strict=True)):
+            counts = ctx.sizes[m % len(rows)]
+            own, *more = of_network[:, : n_groups * d].split(d, dim=1)
+            shifts = of_network[:, n_groups * d :].unbind(1)
+            places = zip(above.split(counts), rows[m % len(rows)].split(counts), strict=True)
+            for code, (place, given) in enumerate(places):
+                if counts[code]:
+                    found = place.T @ given  # [out, d]
+                    own += found
+                    if code:
+                        more[code - 1].copy_(found)
+                        shifts[code - 1].copy_(place.sum(0))
         return grad, upstream.sum(1), None, None, None
 
 

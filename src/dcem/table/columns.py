@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dcem.table import dates, values
-from dcem.table.disclosure import THRESHOLD
+from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.encoder import Encoding
 
 RARE = 0.005  # a level with a smaller share of the rows is "other"
@@ -328,7 +328,8 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
         return Guess("identifier", share, distinct, None, _IDENTIFIER)
     frequent = np.flatnonzero(counts >= max(THRESHOLD, RARE * n)).tolist()
     order = sorted(frequent, key=lambda i: (-counts[i], text.values[i]))[:MOST_LEVELS]
-    people = counts if person is None else _people(text, person)
+    known = text.codes >= 0
+    people = counts if person is None else people_of(text.codes[known], person[known], distinct)
     chosen = [i for i in order if people[i] >= THRESHOLD]
     levels = tuple(sorted(text.values[i] for i in chosen))
     rest = np.ones(distinct + 1, bool)  # the last is what the code -1 of a missing value finds
@@ -370,10 +371,3 @@ def word_among_numbers(text: values.Coded) -> str | None:
 def _how_many(rows: np.ndarray, person: np.ndarray | None) -> int:
     """People behind these rows (a mask [n])."""
     return int(rows.sum()) if person is None else len(np.unique(person[rows]))
-
-
-def _people(text: values.Coded, person: np.ndarray) -> np.ndarray:
-    """People of each value: somebody with eighty rows counts once."""
-    known = text.codes >= 0
-    both = np.unique(np.stack([text.codes[known], person[known]]), axis=1)
-    return np.bincount(both[0], minlength=len(text.values))

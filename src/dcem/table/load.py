@@ -299,7 +299,8 @@ def _understand(
     """
     earlier = None if known is None else {one.name: one for one in known.encodings}
     columns, encodings = [], []
-    people = None if person is None else person.fillna(-1).to_numpy(np.int64)
+    # those of whom it is not known are one more
+    people = None if person is None else person.fillna(-1).to_numpy(np.int64) + 1
     for name in table.column_names:
         role, raw = roles.of(name), table.column(name)
         if role == "id":  # whatever it looks like; a million names are not worth a look
