@@ -20,6 +20,7 @@ from dcem.extras import MissingExtra
 pytestmark = pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed here")
 NETWORKS = "pip install 'dcem[networks]'"
 ROLES = ("--label", "result", "--group", "race")
+TABLE = np.eye(40), np.tile([0, 1], 20)
 SAVED = Path(__file__).parent / "saving" / "version_1"
 
 
@@ -86,10 +87,10 @@ def test_methods_are_listed() -> None:
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda: dcem.DCEMClassifier,
-        lambda: methods.DCEMClassifier,
-        lambda: methods.make("dcem"),
-        lambda: methods.make("tested-only").fit(np.eye(40), np.tile([0, 1], 20)),
+        lambda: dcem.DCEMClassifier().fit(*TABLE),
+        lambda: methods.make("tested-only").fit(*TABLE),
+        lambda: methods.SelfEnsembleClassifier,
+        lambda: methods.make("self"),
         lambda: dcem.load_model(SAVED / "tested-only"),
         lambda: dcem.load_model(SAVED / "dcem"),
     ],

@@ -10,8 +10,8 @@ import torch
 
 from dcem.engine import MLP, Fleet, Rows
 from dcem.engine.checkpoint import Saves
-from dcem.methods.em import alternate
-from dcem.methods.em_networks import EMSettings, run_em
+from dcem.methods.em import EMSettings, alternate
+from dcem.methods.em_networks import run_em
 from dcem.methods.propensity import PropensitySettings, fit_propensity, log_odds
 
 from ..reference import plain_dcem as plain

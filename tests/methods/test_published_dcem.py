@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from dcem.methods import make, published
-from dcem.methods.em_networks import EMSettings
+from dcem.methods.em import EMSettings
 from dcem.methods.propensity import PropensitySettings
 from dcem.table.labels import SelectiveLabels
 

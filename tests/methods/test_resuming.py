@@ -7,7 +7,7 @@ from choices import each_once
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
-import dcem.methods.dcem as dcem_module
+import dcem.methods.em_networks as stages
 from dcem.engine import checkpoint
 from dcem.methods import fit_many, make
 from dcem.methods.propensity import PropensitySettings
@@ -169,8 +169,8 @@ def test_dcem_goes_on_without_training_its_first_stages_again(tmp_path, monkeypa
     whole = Fits("dcem", **options).run()
     with pytest.raises(Killed):
         Fits("dcem", **options).run(tmp_path / "run", 2)
-    monkeypatch.setattr(dcem_module, "fit_propensity", forbidden)
-    monkeypatch.setattr(dcem_module, "_fit_tested", forbidden)
+    monkeypatch.setattr(stages, "fit_propensity", forbidden)
+    monkeypatch.setattr(stages, "_fit_tested", forbidden)
     for one, other in zip(Fits("dcem", **options).run(tmp_path / "run"), whole, strict=True):
         same(one, other)
 
@@ -181,16 +181,16 @@ def test_dcem_keeps_its_stages_before_the_first_iteration(tmp_path, monkeypatch)
 
     whole = Fits("dcem").run()
     with monkeypatch.context() as patch:
-        patch.setattr(dcem_module, "_fit_tested", killed)
+        patch.setattr(stages, "_fit_tested", killed)
         with pytest.raises(Killed):
             Fits("dcem").run(tmp_path / "run")
     with monkeypatch.context() as patch:
-        patch.setattr(dcem_module, "fit_propensity", forbidden)
-        patch.setattr(dcem_module, "run_em", killed)
+        patch.setattr(stages, "fit_propensity", forbidden)
+        patch.setattr(stages, "run_em", killed)
         with pytest.raises(Killed):
             Fits("dcem").run(tmp_path / "run")
-    monkeypatch.setattr(dcem_module, "fit_propensity", forbidden)
-    monkeypatch.setattr(dcem_module, "_fit_tested", forbidden)
+    monkeypatch.setattr(stages, "fit_propensity", forbidden)
+    monkeypatch.setattr(stages, "_fit_tested", forbidden)
     for one, other in zip(Fits("dcem").run(tmp_path / "run"), whole, strict=True):
         same(one, other)
 
@@ -200,13 +200,13 @@ def test_the_log_odds_of_a_foreign_model_stay_as_they_were(tmp_path, monkeypatch
     whole = Fits("dcem", **options).run()
     with pytest.raises(Killed):
         Fits("dcem", **options).run(tmp_path / "run", 2)
-    original = dcem_module.foreign_log_odds
+    original = stages.foreign_log_odds
 
     def otherwise(*arguments):
         parts, models = original(*arguments)
         return [u + 1 for u in parts], models
 
-    monkeypatch.setattr(dcem_module, "foreign_log_odds", otherwise)
+    monkeypatch.setattr(stages, "foreign_log_odds", otherwise)
     again = Fits("dcem", **options)
     for one, other in zip(again.run(tmp_path / "run"), whole, strict=True):
         np.testing.assert_array_equal(one.pseudo_labels_, other.pseudo_labels_)

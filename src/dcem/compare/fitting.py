@@ -181,7 +181,7 @@ def be_ready(table: Path) -> None:
 
 def _import() -> None:
     if works_here("tested-only"):
-        import_module("dcem.methods.fleets")
+        import_module("dcem.methods.em_networks")
 
 
 def at_once(rows: int) -> int:

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from dcem.engine import Adam, Fleet, supervised, train
-from dcem.engine.checkpoint import Saves
-from dcem.methods.em_networks import EMSettings, run_em
-from dcem.methods.fleets import FleetData, Trained, saves_of
+from dcem.methods.em import EMSettings
 from dcem.methods.network import VARIANTS, NetworkClassifier
-from dcem.methods.propensity import (
-    architecture_of,
-    fit_propensity,
-    foreign_log_odds,
-    log_odds,
-)
 from dcem.methods.registry import WIDE, PropensitySettings, renamed
-from dcem.methods.stage import factored_cross_entropy, rows_of
-from dcem.methods.supervised import Lesson
 from dcem.methods.tables import Table
+
+if TYPE_CHECKING:
+    from dcem.methods.fleets import FleetData, Trained
 
 # The fast schedule: short M-steps whose length grows with the share of people tested, Adam's
 # moments kept from one to the next, a little weight decay. How it was chosen, and how freely:
@@ -185,74 +175,9 @@ class DCEMClassifier(NetworkClassifier):
         return em, self.propensity_settings or propensity
 
     def _train(self, data: FleetData) -> Trained:
-        assert data.validation is not None
-        em, propensity = self._settings(data)
-        if self.temperature <= 0:
-            raise ValueError(f"temperature must be positive, got {self.temperature}")
-        saves = saves_of(self, data)
-        u_train, u_validation, extra = self._log_odds(data, propensity, saves)
-        architecture = self._architecture(data.n_inputs)
-        untrained = data.fleet(architecture)
-        fleet = untrained.clone()
+        from dcem.methods.em_networks import train_dcem
 
-        def fit_start() -> Tensor:
-            start = untrained.clone()
-            _fit_tested(start, data, em, published=self.schedule == "published")
-            return start.flat
-
-        if self._start != "uninformative":
-            fleet.load(saves.once("start", fit_start))
-        result = run_em(
-            fleet,
-            data.train.plus(u=u_train / self.temperature),
-            data.validation.plus(u=u_validation / self.temperature),
-            em,
-            seeds=data.seeds,
-            first_q=fleet if self._start == "algorithm-1" else untrained,
-            progress=data.progress,
-            saves=saves,
-        )
-        probability = torch.sigmoid(u_train).expand(len(fleet), -1).cpu().numpy()
-        attributes = [
-            {"steps_": em.steps, **one, "propensity_": probability[m], **extra[m % len(extra)]}
-            for m, one in enumerate(result)
-        ]
-        return Trained(fleet, attributes)
-
-    def _log_odds(
-        self, data: FleetData, settings: PropensitySettings, saves: Saves
-    ) -> tuple[Tensor, Tensor, list[dict[str, Any]]]:
-        """Log-odds of being tested for training and validation rows, and the model behind them."""
-        assert data.validation is not None
-        if self.propensity is not None:
-            (u_train, u_validation), models = foreign_log_odds(
-                self.propensity, data.train, [data.train, data.validation], data.n_groups
-            )
-            # Models of other libraries go into no checkpoint. A fit that goes on makes them anew,
-            # as its attribute; what they said the first time stays.
-            u_train, u_validation = (
-                saves.once(name, u.clone).to(u)
-                for name, u in (("u_train", u_train), ("u_validation", u_validation))
-            )
-            return u_train, u_validation, [{"propensity_model_": model} for model in models]
-        model = data.fleet(architecture_of(settings, data.n_inputs, data.n_groups))
-
-        def fit() -> Tensor:
-            return fit_propensity(
-                data.train,
-                data.validation,
-                settings,
-                n_groups=data.n_groups,
-                seeds=data.seeds,
-                batch_size=data.batch_size,
-            ).flat
-
-        model.load(saves.once("propensity", fit))
-        u_train, u_validation = (
-            log_odds(model, part, data.n_groups) for part in (data.train, data.validation)
-        )
-        extra = [{"propensity_model_": model[m : m + 1]} for m in range(len(model))]
-        return u_train, u_validation, extra
+        return train_dcem(self, data)
 
 
 class ImputationOnlyClassifier(DCEMClassifier):
@@ -323,31 +248,6 @@ class NoCausalRegularizationClassifier(DCEMClassifier):
         "sinusoid": PUBLISHED,
         "sepsis": SEPSIS | {"start": "uninformative"},
     }
-
-
-def _fit_tested(fleet: Fleet, data: FleetData, em: EMSettings, *, published: bool) -> None:
-    """Fit a fleet to tested rows in place, at EM's learning rate and weight decay.
-
-    The published way takes all steps of one M-step and keeps the last weights; the other takes up
-    to 1000, but no more than EM may, and keeps the best by the loss of tested validation rows.
-    """
-
-    assert data.validation is not None
-    rows, watched = (
-        rows_of(part.plus(weight=part["weight"] * part["tested"]), Lesson(part["y"]))
-        for part in (data.train, data.validation)
-    )
-    train(
-        fleet,
-        rows,
-        supervised(fleet.architecture, factored_cross_entropy),
-        Adam(em.learning_rate, weight_decay=em.weight_decay),
-        em.steps if published else min(1000, em.max_iter * em.steps),
-        validation=watched,
-        patience=None if published else 10,
-        batch_size=data.batch_size,
-        seeds=data.seeds,
-    )
 
 
 __getattr__ = renamed(__name__)

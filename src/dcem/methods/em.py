@@ -9,10 +9,29 @@ a model that is fitted in closed form, or by trees, is a third.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from dcem.engine.checkpoint import Saves
+
+
+@dataclass(frozen=True)
+class EMSettings:
+    """How long, how fast, and when to stop."""
+
+    max_iter: int = 50
+    steps: int = 1000  # per M-step
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    fresh_optimizer: bool = True  # forget Adam's moments at each M-step
+    strength: float = 1.0  # lambda, the weight of the causal regularisation
+    hard_t: bool = False
+    carry_weights: bool = True  # an M-step starts from the weights of the one before
+    patience: int = 3
+    watch: str = "self"
+    keep: str = "last"  # or "best": the iterate with the lowest watched loss
+    batch_size: int | None = None
 
 
 class Alternating(Protocol):

@@ -36,40 +36,28 @@ finite for every z and t.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import log1p
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid, softplus
 
-from dcem.engine import Adam, Fleet, Patience, Rows, Trainer
+from dcem.engine import Adam, Fleet, Patience, Rows, Trainer, supervised, train
 from dcem.engine.checkpoint import Saves, State, nested, part
 from dcem.engine.fit import Progress
 from dcem.engine.fleet import margin, weighted_mean
-from dcem.methods.em import History, alternate
-from dcem.methods.stage import result_rows
+from dcem.methods.em import EMSettings, History, alternate
+from dcem.methods.fleets import FleetData, Trained, saves_of
+from dcem.methods.propensity import architecture_of, fit_propensity, foreign_log_odds, log_odds
+from dcem.methods.registry import PropensitySettings
+from dcem.methods.stage import factored_cross_entropy, result_rows, rows_of
+from dcem.methods.supervised import Lesson
+
+if TYPE_CHECKING:
+    from dcem.methods.dcem import DCEMClassifier
 
 LOSSES = ("train_loss", "validation_loss", "tested_validation_loss")
-
-
-@dataclass(frozen=True)
-class EMSettings:
-    """How long, how fast, and when to stop."""
-
-    max_iter: int = 50
-    steps: int = 1000  # per M-step
-    learning_rate: float = 1e-3
-    weight_decay: float = 0.0
-    fresh_optimizer: bool = True  # forget Adam's moments at each M-step
-    strength: float = 1.0  # lambda, the weight of the causal regularisation
-    hard_t: bool = False
-    carry_weights: bool = True  # an M-step starts from the weights of the one before
-    patience: int = 3
-    watch: str = "self"
-    keep: str = "last"  # or "best": the iterate with the lowest watched loss
-    batch_size: int | None = None
 
 
 class _MStep(torch.autograd.Function):
@@ -320,3 +308,103 @@ def _watched_losses(fleet: Fleet, rows: Rows, settings: EMSettings) -> dict[str,
             result_rows(margin(logits) - log1p(settings.strength), told), tested["weight"]
         ),
     }
+
+
+# -- all stages ------------------------------------------------------------------------------------
+
+
+def train_dcem(method: DCEMClassifier, data: FleetData) -> Trained:
+    """Who is tested, the start, and EM: the networks, and the fitted attributes of each."""
+    assert data.validation is not None
+    em, propensity = method._settings(data)
+    if method.temperature <= 0:
+        raise ValueError(f"temperature must be positive, got {method.temperature}")
+    saves = saves_of(method, data)
+    u_train, u_validation, extra = _of_testing(method, data, propensity, saves)
+    architecture = method._architecture(data.n_inputs)
+    untrained = data.fleet(architecture)
+    fleet = untrained.clone()
+
+    def fit_start() -> Tensor:
+        start = untrained.clone()
+        _fit_tested(start, data, em, published=method.schedule == "published")
+        return start.flat
+
+    if method._start != "uninformative":
+        fleet.load(saves.once("start", fit_start))
+    result = run_em(
+        fleet,
+        data.train.plus(u=u_train / method.temperature),
+        data.validation.plus(u=u_validation / method.temperature),
+        em,
+        seeds=data.seeds,
+        first_q=fleet if method._start == "algorithm-1" else untrained,
+        progress=data.progress,
+        saves=saves,
+    )
+    probability = torch.sigmoid(u_train).expand(len(fleet), -1).cpu().numpy()
+    attributes = [
+        {"steps_": em.steps, **one, "propensity_": probability[m], **extra[m % len(extra)]}
+        for m, one in enumerate(result)
+    ]
+    return Trained(fleet, attributes)
+
+
+def _of_testing(
+    method: DCEMClassifier, data: FleetData, settings: PropensitySettings, saves: Saves
+) -> tuple[Tensor, Tensor, list[dict[str, Any]]]:
+    """Log-odds of being tested for training and validation rows, and the model behind them."""
+    assert data.validation is not None
+    if method.propensity is not None:
+        (u_train, u_validation), models = foreign_log_odds(
+            method.propensity, data.train, [data.train, data.validation], data.n_groups
+        )
+        # Models of other libraries go into no checkpoint. A fit that goes on makes them anew,
+        # as its attribute; what they said the first time stays.
+        u_train, u_validation = (
+            saves.once(name, u.clone).to(u)
+            for name, u in (("u_train", u_train), ("u_validation", u_validation))
+        )
+        return u_train, u_validation, [{"propensity_model_": model} for model in models]
+    model = data.fleet(architecture_of(settings, data.n_inputs, data.n_groups))
+
+    def fit() -> Tensor:
+        return fit_propensity(
+            data.train,
+            data.validation,
+            settings,
+            n_groups=data.n_groups,
+            seeds=data.seeds,
+            batch_size=data.batch_size,
+        ).flat
+
+    model.load(saves.once("propensity", fit))
+    u_train, u_validation = (
+        log_odds(model, part, data.n_groups) for part in (data.train, data.validation)
+    )
+    extra = [{"propensity_model_": model[m : m + 1]} for m in range(len(model))]
+    return u_train, u_validation, extra
+
+
+def _fit_tested(fleet: Fleet, data: FleetData, em: EMSettings, *, published: bool) -> None:
+    """Fit a fleet to tested rows in place, at EM's learning rate and weight decay.
+
+    The published way takes all steps of one M-step and keeps the last weights; the other takes up
+    to 1000, but no more than EM may, and keeps the best by the loss of tested validation rows.
+    """
+    assert data.validation is not None
+    rows, watched = (
+        rows_of(part.plus(weight=part["weight"] * part["tested"]), Lesson(part["y"]))
+        for part in (data.train, data.validation)
+    )
+    train(
+        fleet,
+        rows,
+        supervised(fleet.architecture, factored_cross_entropy),
+        Adam(em.learning_rate, weight_decay=em.weight_decay),
+        em.steps if published else min(1000, em.max_iter * em.steps),
+        validation=watched,
+        patience=None if published else 10,
+        batch_size=data.batch_size,
+        seeds=data.seeds,
+    )
