@@ -32,10 +32,9 @@ Reference: Chang and Wiens, "From Biased Selective Labels to Pseudo-Labels: An
 Expectation-Maximization Framework for Learning from Biased Decisions", ICML 2024.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dcem.extras import extra_needed
+from dcem.extras import on_first_use
 
 if TYPE_CHECKING:
     from dcem import methods as methods
@@ -57,36 +56,29 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Where each public name lives. Loaded on first use (PEP 562): torch alone takes seconds to import,
-# and neither `import dcem` nor `dcem --help` should wait for it.
+# Where each public name lives. Loaded on first use: torch alone takes seconds to import, and
+# neither `import dcem` nor `dcem --help` should wait for it.
 _HOME = {
-    "DCEMClassifier": "dcem.methods.dcem",
-    "DataWarning": "dcem.table.messages",
-    "InputError": "dcem.table.messages",
-    "Roles": "dcem.table.roles",
-    "SelectiveLabels": "dcem.table.labels",
-    "audit_found": "dcem.audit.found",
-    "audit_labels": "dcem.audit.run",
-    "compare_found": "dcem.compare.found",
-    "compare_methods": "dcem.compare.run",
-    "load_model": "dcem.scoring",
-    "monitor_model": "dcem.scoring",
-    "read_table": "dcem.table.load",
+    "DCEMClassifier": "methods.dcem",
+    "DataWarning": "table.messages",
+    "InputError": "table.messages",
+    "Roles": "table.roles",
+    "SelectiveLabels": "table.labels",
+    "audit_found": "audit.found",
+    "audit_labels": "audit.run",
+    "compare_found": "compare.found",
+    "compare_methods": "compare.run",
+    "load_model": "scoring",
+    "methods": "methods",
+    "metrics": "metrics",
+    "monitor_model": "scoring",
+    "read_table": "table.load",
+    "table": "table",
+    "tasks": "tasks",
 }
-_SUBPACKAGES = {"methods", "metrics", "table", "tasks"}
 
-__all__ = sorted([*_HOME, *_SUBPACKAGES, "__version__"])
-
-
-def __getattr__(name: str) -> Any:
-    if name in _SUBPACKAGES:
-        return import_module(f"dcem.{name}")
-    if name in _HOME:
-        with extra_needed(name):
-            value = getattr(import_module(_HOME[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'dcem' has no attribute {name!r}")
+__all__ = sorted([*_HOME, "__version__"])
+__getattr__ = on_first_use(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

@@ -1,8 +1,11 @@
-"""Libraries that come with an extra of the installation, and what is said where one is missing."""
+"""What is loaded on first use, and libraries of an extra: what is said where one is missing."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 EXTRAS = {
     "torch": "networks",
@@ -73,3 +76,22 @@ def extra_needed(what: str, instead: str = "") -> Iterator[None]:
         if message is None:
             raise
         raise MissingExtra(f"{message}. {instead}" if instead else message) from None
+
+
+def on_first_use(package: str, home: Mapping[str, str]) -> Callable[[str], Any]:
+    """A `__getattr__` for a package (PEP 562): names are loaded from its modules when asked for.
+
+    `home` says from which; a name that stands for itself is a module.
+    """
+
+    def load(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        with extra_needed(name):
+            value: Any = import_module(f"{package}.{home[name]}")
+        if home[name] != name:
+            value = getattr(value, name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return load

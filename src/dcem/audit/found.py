@@ -119,16 +119,8 @@ def audit_found(
     nuisances = None
     counts, total = count_groups(problem, people)
     if len(counts) > 1:
-        nuisances = fit_nuisances(
-            problem,
-            fold,
-            rng,
-            groups=True,
-            outcomes=False,
-            learners=learners,
-            row_budget=row_budget,
-            progress=progress,
-        )
+        models: Any = {"learners": learners, "row_budget": row_budget, "progress": progress}
+        nuisances = fit_nuisances(problem, fold, rng, groups=True, outcomes=False, **models)
     progress(ESTIMATING)
     test = problem.imperfect_test
     against = ratios(model, problem, people, reference)

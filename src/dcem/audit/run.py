@@ -103,19 +103,12 @@ def audit_labels(
     n_folds = usual_folds(problem)
     fold = person_folds(problem, n_folds, rng)
 
-    def fit(
-        problem: SelectiveLabels, *, groups: bool = True, outcomes: bool = True, about: str = ""
-    ) -> Nuisances:
-        return fit_nuisances(
-            problem,
-            fold,
-            rng,
-            groups=groups,
-            outcomes=outcomes,
-            learners=learners,
-            row_budget=row_budget,
-            progress=(lambda text: progress(f"{about}: {text}")) if about else progress,
-        )
+    models: dict[str, Any] = {"learners": learners, "row_budget": row_budget}
+
+    def fit(problem: SelectiveLabels, *, about: str = "", **which: bool) -> Nuisances:
+        told = (lambda text: progress(f"{about}: {text}")) if about else progress
+        which = {"groups": True} | which
+        return fit_nuisances(problem, fold, rng, progress=told, **which, **models)
 
     grouped = len(members(problem)) > 1
     nuisances = fit(problem, groups=grouped)
@@ -144,9 +137,7 @@ def audit_labels(
     told_over_time = over_time(problem, people, fit) if problem.time is not None else None
     deciders = None
     if problem.decider is not None and varies and enough:
-        deciders = audit_deciders(
-            judge, risk, rng, learners=learners, row_budget=row_budget, progress=progress
-        )
+        deciders = audit_deciders(judge, risk, rng, progress=progress, **models)
     drivers: tuple[Driver, ...] = ()
     if nuisances.testing_model is not None:
         progress("asking what drives testing")
@@ -185,7 +176,7 @@ def audit_labels(
     if bounds is not None and limits is None:
         no_limits = "" if varies else f"{extent} is tested"
         no_limits = no_limits or judge.lacking("dr") or "too few were tested"
-    models = (
+    cross_fitted = (
         f"cross-fitted on {n_folds} parts of the people, each fitted to at most {row_budget:,} "
         "rows; every row predicted by a model that has not seen its person"
     )
@@ -211,7 +202,7 @@ def audit_labels(
             configuration=configuration(
                 problem,
                 people,
-                {"models": models},
+                {"models": cross_fitted},
                 f"{FEWEST_PEOPLE} people for model-based numbers",
                 random_state,
             ),

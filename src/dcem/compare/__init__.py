@@ -5,8 +5,9 @@
 * :func:`plant` hides outcomes of its own making in a table's features, and sees who finds them.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dcem.extras import on_first_use
 
 if TYPE_CHECKING:
     from dcem.compare.planted import plant
@@ -15,12 +16,4 @@ if TYPE_CHECKING:
 __all__ = ["compare_methods", "plant"]
 
 # Loaded on first use: whoever draws results needs neither scikit-learn nor torch.
-_HOME = {"compare_methods": "run", "plant": "planted"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'dcem.compare' has no attribute {name!r}")
-    value = getattr(import_module(f"dcem.compare.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = on_first_use(__name__, {"compare_methods": "run", "plant": "planted"})

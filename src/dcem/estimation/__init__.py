@@ -15,8 +15,9 @@ comes from four steps, a file each:
 model selection. What is found is passed on as `findings`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dcem.extras import on_first_use
 
 if TYPE_CHECKING:
     from dcem.estimation.evaluator import Evaluator
@@ -25,12 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluator", "SelectiveKFold", "scorer"]
 
-_HOME = {"Evaluator": "evaluator", "SelectiveKFold": "folds", "scorer": "scorers"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'dcem.estimation' has no attribute {name!r}")
-    value = getattr(import_module(f"dcem.estimation.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = on_first_use(
+    __name__, {"Evaluator": "evaluator", "SelectiveKFold": "folds", "scorer": "scorers"}
+)

@@ -133,6 +133,7 @@ class CrossFit:
 
 
 def cross_fit(
+    problem: SelectiveLabels,
     name: str,
     features: Features,
     target: np.ndarray,
@@ -141,8 +142,6 @@ def cross_fit(
     among: np.ndarray | None = None,
     fold: np.ndarray,
     only: int | None = None,
-    person: np.ndarray,
-    weight: np.ndarray | None = None,
     learners: Learners = candidates,
     row_budget: int = ROW_BUDGET,
     random_state: int | np.random.Generator = 0,
@@ -152,6 +151,8 @@ def cross_fit(
 
     Parameters
     ----------
+    problem
+        The rows: whose they are, and how much each counts.
     name
         What is predicted, for the report.
     features
@@ -166,10 +167,6 @@ def cross_fit(
         The fold of each row [n]; a person's rows in one fold.
     only
         The one fold that is to be predicted; all of them by default.
-    person
-        Code of each row's person [n].
-    weight
-        How much each row counts [n].
     learners
         Makes the kinds of models: (classes, seed) -> name -> untrained classifier.
     row_budget
@@ -181,8 +178,7 @@ def cross_fit(
     """
     rng = np.random.default_rng(random_state)
     seen = np.ones(len(target), bool) if among is None else among
-    if weight is None:
-        weight = np.ones(len(target))
+    weight = problem.weights
     seen = seen & (weight > 0)
     most = min(row_budget, CELLS // features.width)
     target = target.astype(np.int64)
@@ -194,7 +190,7 @@ def cross_fit(
             continue
         progress(modelling(name, count, len(folds)))
         seed = int(rng.integers(2**31))
-        rows = in_random_order(np.flatnonzero(seen & (fold != number)), person, rng, most)
+        rows = in_random_order(np.flatnonzero(seen & (fold != number)), problem.person, rng, most)
         X, y, w = features.take(rows), target[rows], weight[rows]
         fitted[int(number)] = {
             kind: fit(model, X, y, w) for kind, model in learners(n_classes, seed).items()

@@ -32,7 +32,6 @@ et al., "Covariate-assisted bounds on causal effects with instrumental variables
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import inf
@@ -40,9 +39,8 @@ from typing import Any
 
 import numpy as np
 
-from dcem.estimation.cross_fitting import MIXED, ROW_BUDGET, Features, Learners, cross_fit
+from dcem.estimation.cross_fitting import MIXED, Features, cross_fit
 from dcem.estimation.deciders import comparable
-from dcem.estimation.nuisance_learners import candidates
 from dcem.estimation.outcomes import (
     Moved,
     at_other_rates,
@@ -156,10 +154,7 @@ def fit_instrument(
     fold: np.ndarray,
     testing: np.ndarray,
     random_state: int | np.random.Generator = 0,
-    *,
-    learners: Learners = candidates,
-    row_budget: int = ROW_BUDGET,
-    progress: Callable[[str], None] = lambda text: None,
+    **models: Any,
 ) -> Instrument | None:
     """Who decides, and what is found under whom; None if deciders cannot be told apart.
 
@@ -171,29 +166,20 @@ def fit_instrument(
         The fold of each row [n]; a person's rows in one fold.
     testing
         P(tested | x, a) of each row [n], out of fold, of a model that knows no decider.
-    random_state, learners, row_budget, progress
+    random_state, models
         As for `fit_nuisances`.
     """
     seen_from, names = levels(problem, fold, testing)
     if len(names) < 2:
         return None
-    rng = np.random.default_rng(random_state)
     member = problem.group[:, None] == np.arange(problem.n_groups)
     X = problem.X if problem.n_groups < 2 else np.concatenate([problem.X, member], axis=1)
     shown = np.where(problem.tested, 1 + problem.y_imputed, 0)  # untested, negative, positive
     level = np.full(len(problem), -1)
     chance, tested, results = (np.empty((len(problem), len(names))) for _ in range(3))
     alone = len(seen_from) == 1  # then levels are the same, whichever fold is left out
-    fit = partial(
-        cross_fit,
-        fold=fold,
-        person=problem.person,
-        weight=problem.weight,
-        learners=learners,
-        row_budget=row_budget,
-        random_state=rng,
-        progress=progress,
-    )
+    rng = np.random.default_rng(random_state)
+    fit: Any = partial(cross_fit, problem, fold=fold, random_state=rng, **models)
     for part, seen in seen_from.items():
         rows = np.flatnonzero(np.ones(len(problem), bool) if alone else fold == part)
         own = np.maximum(seen, 0)

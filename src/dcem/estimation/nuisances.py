@@ -27,21 +27,14 @@ Applied Econometrics 2025 (short-stacking).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from dcem.estimation.cross_fitting import (
-    MIXED,
-    ROW_BUDGET,
-    CrossFit,
-    Features,
-    Learners,
-    cross_fit,
-)
-from dcem.estimation.nuisance_learners import candidates
+from dcem.estimation.cross_fitting import MIXED, CrossFit, Features, cross_fit
 from dcem.estimation.outcomes import true_risk
 from dcem.estimation.results import Nuisance
 from dcem.table.labels import SelectiveLabels
@@ -88,9 +81,7 @@ def fit_nuisances(
     *,
     groups: bool = False,
     outcomes: bool = True,
-    learners: Learners = candidates,
-    row_budget: int = ROW_BUDGET,
-    progress: Callable[[str], None] = lambda text: None,
+    **models: Any,
 ) -> Nuisances:
     """All models of a table for every row, from the rows of the other folds.
 
@@ -108,25 +99,15 @@ def fit_nuisances(
         too, and what follows from it.
     outcomes
         Whether what a test would show is modelled at all.
-    learners, row_budget, progress
-        As for `cross_fit`.
+    models
+        The learners, row_budget and progress of `cross_fit`.
     """
-    rng = np.random.default_rng(random_state)
     tested = problem.tested
     seen = problem.y_obs[tested]
     features = Features.of(problem)
     groups = groups and problem.n_groups > 1
-
-    fit = partial(
-        cross_fit,
-        fold=fold,
-        person=problem.person,
-        weight=problem.weight,
-        learners=learners,
-        row_budget=row_budget,
-        random_state=rng,
-        progress=progress,
-    )
+    rng = np.random.default_rng(random_state)
+    fit: Any = partial(cross_fit, problem, fold=fold, random_state=rng, **models)
     testing = outcome = member = None
     if tested.any() and not tested.all():
         who = "who is found" if problem.positives_only else "who is tested"

@@ -11,8 +11,9 @@ it in order), `propose` with `candidates` (roles by looking at a table), `settin
 `disclosure` (one rule for small counts).
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dcem.extras import on_first_use
 
 if TYPE_CHECKING:
     from dcem.table.columns import Column as Column
@@ -52,10 +53,4 @@ _HOME = {
 
 __all__ = [*_HOME]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'dcem.table' has no attribute {name!r}")
-    value = getattr(import_module(f"dcem.table.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = on_first_use(__name__, _HOME)
