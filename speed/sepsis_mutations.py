@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 from dcem.tasks.sepsis import stages
 from dcem.tasks.sepsis.artificial import rule_cases, write_artificial
 from dcem.tasks.sepsis.sources import Mimic, find_tables

@@ -147,3 +147,8 @@ def listed(names: Sequence[str], most: int = 4) -> str:
         [*names] if len(names) <= most else [*names[: most - 1], f"{len(names) - most + 1} more"]
     )
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def capitalised(text: str) -> str:
+    """A clause as the beginning of a sentence; names in it keep their letters."""
+    return text[:1].upper() + text[1:]

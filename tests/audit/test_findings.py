@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dcem.audit.findings import find
+from dcem.audit.findings import all_findings
 from dcem.audit.results import Driver, Needed
 from dcem.audit.sensitivity import Breakdown
 from dcem.audit.wording import TO_DO
@@ -14,7 +14,7 @@ from dcem.metrics.estimate import Estimate
 
 
 def keyed(audit) -> dict:
-    return {finding.key: finding for finding in find(audit)}
+    return {finding.key: finding for finding in all_findings(audit)}
 
 
 def changed(audit, group: str, **what):
@@ -61,7 +61,7 @@ def test_a_difference_that_one_kind_of_model_does_not_see_is_not_a_finding(unfai
 
 
 def test_a_leak_stands_first_and_is_serious(unfair_audit) -> None:
-    found = find(replace(unfair_audit, suspicious={"labs": "it says who was tested"}))
+    found = all_findings(replace(unfair_audit, suspicious={"labs": "it says who was tested"}))
     assert (found[0].key, found[0].severity) == ("leak", "serious")
     assert "`exclude`" in found[0].remedy
 

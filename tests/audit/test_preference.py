@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from dcem.audit import audit_labels
-from dcem.audit.findings import find
+from dcem.audit.findings import all_findings
 from dcem.metrics import auc
 from dcem.metrics.estimate import Estimate
 from dcem.report.audit import audit_document
@@ -76,7 +76,7 @@ def test_who_is_approved_less_and_defaults_less_met_a_stricter_bar(audit, gap, k
         p_value_equal=0.001,
     )  # fmt: skip
     other = replace(audit.yields[0], p_value=1.0, p_value_equal=1.0)
-    keys = {finding.key for finding in find(replace(audit, yields=(other, item)))}
+    keys = {finding.key for finding in all_findings(replace(audit, yields=(other, item)))}
     assert key in keys
     assert not keys & {"higher-bar", "lower-bar", "laxer-bar"}
 
@@ -89,7 +89,7 @@ def test_a_column_that_drives_testing_alone(audit) -> None:
     weak = replace(audit, drivers=tuple(
         replace(one, loss=Estimate(0.0, -1.0, 1.0)) for one in audit.drivers
     ))  # fmt: skip
-    assert "excluded-weak" in {finding.key for finding in find(weak)}
+    assert "excluded-weak" in {finding.key for finding in all_findings(weak)}
 
 
 def test_a_lender_reads_it_in_its_own_words(audit) -> None:

@@ -7,7 +7,7 @@ from dcem.benchmark.cells import expand
 from dcem.benchmark.file import load
 from dcem.benchmark.read import results
 from dcem.benchmark.run import run
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 from dcem.tasks import make_sinusoid, registry
 
 BACKEND = '''

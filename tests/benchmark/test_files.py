@@ -8,7 +8,7 @@ from damaged_benchmarks import configurations
 
 from dcem.benchmark.cells import Cell, expand
 from dcem.benchmark.file import load, preset_names
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 
 def write(tmp_path, text):

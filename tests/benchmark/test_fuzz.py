@@ -7,7 +7,7 @@ import pytest
 
 from dcem.benchmark.cells import expand
 from dcem.benchmark.file import load
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 # An entry may hold any of these, whatever it should hold; as TOML.
 ODD = (

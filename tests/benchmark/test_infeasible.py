@@ -4,7 +4,7 @@ import pytest
 
 from dcem.benchmark.cells import expand
 from dcem.benchmark.file import load
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 from dcem.tasks.registry import possible
 
 FILE = """

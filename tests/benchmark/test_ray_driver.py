@@ -13,7 +13,7 @@ from dcem.benchmark.fleets import CellResult
 from dcem.benchmark.progress import Display
 from dcem.benchmark.read import results, status
 from dcem.benchmark.run import run
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 
 class RayError(Exception):

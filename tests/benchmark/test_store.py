@@ -17,7 +17,7 @@ from dcem.benchmark import database, machine, store
 from dcem.benchmark.cells import expand
 from dcem.benchmark.file import load
 from dcem.benchmark.read import results, status
-from dcem.table.checks import DataWarning, InputError
+from dcem.table.messages import DataWarning, InputError
 
 VALUES = {"auc": 0.7, "roc_gap": 0.1}
 

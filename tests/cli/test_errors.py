@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from dcem.cli._errors import PoliteGroup, message_for
 from dcem.extras import EXTRAS
-from dcem.table.checks import DataWarning, InputError
+from dcem.table.messages import DataWarning, InputError
 
 
 def run(action):

@@ -23,8 +23,8 @@ from dcem.compare.results import TableComparison, estimates
 from dcem.compare.run import within_budget
 from dcem.estimation.nuisances import Nuisances
 from dcem.estimation.results import EVERYBODY
-from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 from dcem.tasks import make_sinusoid
 
 QUICK = {"steps": 40, "hidden": (8,)}

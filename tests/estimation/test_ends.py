@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from dcem.estimation import conformal
 from dcem.estimation.conformal import measure_coverage
-from dcem.estimation.ends import Ends, learn_ends
+from dcem.estimation.ends import LearntEnds, learn_ends
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 
@@ -68,12 +68,12 @@ def test_sets_hold_the_outcome_of_each_kind(learnt):
 def test_as_saved(learnt):
     ends, _ = learnt
     described, arrays = ends.to_plain()
-    again = Ends.from_plain(described, arrays, 3)
+    again = LearntEnds.from_plain(described, arrays, 3)
     X = people(200, 4)[0]
     np.testing.assert_array_equal(again.interval(X, 1.7), ends.interval(X, 1.7))
     np.testing.assert_array_equal(again.sets(X, 1.7), ends.sets(X, 1.7))
     with pytest.raises(ValueError, match="fit together"):
-        Ends.from_plain(described, arrays | {"coefficients": np.zeros((2, 2))}, 3)
+        LearntEnds.from_plain(described, arrays | {"coefficients": np.zeros((2, 2))}, 3)
 
 
 def test_a_cut_by_hand():
@@ -132,5 +132,5 @@ def test_stated_rates_move_the_ends_to_the_truth_and_their_doubt_widens_them():
     assert covered[y == 1].mean() == pytest.approx(0.9, abs=0.1)
     assert measure_coverage(seen)[0].positives.value == pytest.approx(0.9, abs=0.1)
     described, arrays = ends.to_plain()
-    again = Ends.from_plain(described, arrays, 3)
+    again = LearntEnds.from_plain(described, arrays, 3)
     np.testing.assert_array_equal(again.interval(X, 1.5), ends.interval(X, 1.5))

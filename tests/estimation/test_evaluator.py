@@ -17,8 +17,8 @@ from dcem.estimation.nuisance_learners import BoostedTrees
 from dcem.estimation.nuisances import FLOOR, Nuisances, fit_nuisances
 from dcem.estimation.outcomes import TARGETS, Masses, masses, stand_for
 from dcem.metrics.estimate import Estimate
-from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 
 LEVEL = 0.95
 

@@ -17,7 +17,7 @@ from dcem.learners.learner import smallest_leaf
 from dcem.learners.preprocess import Preprocessor
 from dcem.learners.smooth import _some, bumps
 from dcem.learners.trees import Scorer, Trees
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 N = 600
 

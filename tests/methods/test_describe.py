@@ -4,7 +4,7 @@ import pytest
 
 from dcem.methods.describe import describe
 from dcem.methods.registry import METHODS, make
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -12,8 +12,8 @@ from dcem.engine import Rows
 from dcem.methods import fit_many
 from dcem.methods.dragonnet import Dragon, DragonNetClassifier
 from dcem.methods.supervised import ObservedLabelsClassifier
-from dcem.table.checks import DataWarning, InputError
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import DataWarning, InputError
 
 PLAIN = {
     "hidden": (8, 6),

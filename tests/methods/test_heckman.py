@@ -10,8 +10,8 @@ from scipy.stats import multivariate_normal, norm
 import dcem
 from dcem import methods
 from dcem.methods.heckman import bivariate, likelihood
-from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 
 OUTCOME, TESTING = np.array([-0.8, 1.0, 0.5, 0.0]), np.array([0.3, -0.8, 0.0, 1.0])
 

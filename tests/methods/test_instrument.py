@@ -13,8 +13,7 @@ from dcem import methods
 from dcem.estimation.instrument import Instrument
 from dcem.methods.instrument import InstrumentClassifier, found_by_more_tests
 from dcem.saving import load_model
-from dcem.table.checks import InputError
-from dcem.table.messages import DataWarning
+from dcem.table.messages import DataWarning, InputError
 
 
 @pytest.fixture(scope="module")

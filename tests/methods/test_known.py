@@ -11,7 +11,7 @@ from dcem import methods
 from dcem.estimation.outcomes import tilted
 from dcem.methods.known import FOLLOWS
 from dcem.methods.registry import ENTRIES
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 RATIO = 0.25  # odds of the untested against the tested at equal features
 

@@ -22,8 +22,8 @@ from dcem.methods.fitting import prepare
 from dcem.methods.registry import takes_learners
 from dcem.methods.weighting import propensities
 from dcem.saving import ModelFileError, load_model
-from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 
 NAMES = [name for name in methods.names() if takes_learners(name)]
 NAMES.insert(0, NAMES.pop(NAMES.index("dr-learner")))  # with the first learner: it fits the most

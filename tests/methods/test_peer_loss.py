@@ -7,8 +7,8 @@ import torch
 from dcem.methods import fit_many
 from dcem.methods.peer_loss import FLOOR, GroupPeerLossClassifier, PeerLossClassifier
 from dcem.methods.supervised import ObservedLabelsClassifier
-from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 
 SMALL = {"hidden": (8,), "steps": 40, "learning_rate": 1e-2, "random_state": 0, "patience": None}
 
@@ -146,7 +146,7 @@ def test_noise_rates_are_estimated_without_truth_where_features_explain_testing(
     assert overall.noise_rate_ == pytest.approx(actual, abs=0.08)
 
 
-@pytest.mark.filterwarnings("ignore::dcem.table.checks.DataWarning")
+@pytest.mark.filterwarnings("ignore::dcem.table.messages.DataWarning")
 def test_everybody_tested_means_no_noise():
     rows, _ = problem(200, share_tested=(1.0, 1.0))
     fitted = GroupPeerLossClassifier(**SMALL).fit_problem(rows)
@@ -154,7 +154,7 @@ def test_everybody_tested_means_no_noise():
     assert fitted.alpha_.tolist() == [0, 0]
 
 
-@pytest.mark.filterwarnings("ignore::dcem.table.checks.DataWarning")
+@pytest.mark.filterwarnings("ignore::dcem.table.messages.DataWarning")
 def test_frequent_labels_switch_the_peer_term_off_and_alpha_never_exceeds_one():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 2))
@@ -171,13 +171,13 @@ def test_frequent_labels_switch_the_peer_term_off_and_alpha_never_exceeds_one():
 @pytest.mark.parametrize("rate", [1.0, -0.1])
 def test_impossible_rates_are_refused(rate):
     rows, _ = problem(60)
-    with pytest.raises(checks.InputError, match="share of positives"):
+    with pytest.raises(InputError, match="share of positives"):
         PeerLossClassifier(**SMALL, noise_rate=rate).fit_problem(rows)
 
 
 def test_one_rate_a_group():
     rows, _ = problem(60)
-    with pytest.raises(checks.InputError, match="3 values for 2 groups"):
+    with pytest.raises(InputError, match="3 values for 2 groups"):
         GroupPeerLossClassifier(**SMALL, noise_rates=(0.1, 0.2, 0.3)).fit_problem(rows)
 
 
@@ -193,9 +193,9 @@ def test_the_published_variants_refuse_the_rates_that_they_would_not_use():
 
 def test_truth_is_for_the_published_variant_alone():
     rows, truth = problem(60)
-    with pytest.raises(checks.InputError, match="truth"):
+    with pytest.raises(InputError, match="truth"):
         PeerLossClassifier(**SMALL).fit_problem(rows, truth=truth)
-    with pytest.raises(checks.InputError, match="truth"):
+    with pytest.raises(InputError, match="truth"):
         GroupPeerLossClassifier(**SMALL, variant="published").fit_problem(rows)
 
 
@@ -218,7 +218,7 @@ def test_a_group_without_a_seen_positive_is_refused_unless_its_rate_is_given(var
     """The weight 1 / (1 - e) would be infinite, and every score NaN."""
     rows, truth = problem(200, share_tested=(0.8, 0.0))
     known = {"truth": truth} if variant == "published" else {}
-    with pytest.raises(checks.InputError, match="group 1"):
+    with pytest.raises(InputError, match="group 1"):
         GroupPeerLossClassifier(**SMALL, variant=variant).fit_problem(rows, **known)
     given = GroupPeerLossClassifier(**SMALL, noise_rates=[0.2, 0.9]).fit_problem(rows)
     assert np.isfinite(given.predict_proba(rows.X)).all()

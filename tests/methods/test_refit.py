@@ -10,8 +10,8 @@ from sklearn.metrics import log_loss, roc_auc_score
 import dcem
 from dcem.methods import make
 from dcem.scoring import allocate, draw
-from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 
 N = 3000
 

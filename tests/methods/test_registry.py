@@ -9,7 +9,7 @@ import pytest
 
 from dcem import methods
 from dcem.methods.registry import ENTRIES, METHODS, Entry, current_name, takes_learners
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 FORMER = [
     ("supervised", "ObservedLabels"),

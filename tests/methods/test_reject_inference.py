@@ -7,8 +7,8 @@ from sklearn.metrics import roc_auc_score
 
 from dcem import methods
 from dcem.methods.reject_inference import parcelled
-from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 
 FREE = LogisticRegression(C=1e9, solver="newton-cholesky", tol=1e-10)
 

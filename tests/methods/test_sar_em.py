@@ -8,8 +8,8 @@ from torch import nn
 from dcem.engine import Patience, Rows
 from dcem.methods import fit_many
 from dcem.methods.sar_em import SarEMClassifier, classifier_loss
-from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 
 PLAIN = {
     "hidden": (8,),

@@ -11,8 +11,8 @@ from dcem.methods.propensity import PropensitySettings
 from dcem.methods.tables import Table
 from dcem.methods.weighting import DoublyRobustClassifier, InversePropensityClassifier
 from dcem.methods.weighting_networks import _halves
-from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 
 SETTINGS = PropensitySettings(hidden=(8,), steps=6, learning_rate=1e-2)
 PLAIN = {

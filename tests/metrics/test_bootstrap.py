@@ -9,7 +9,7 @@ from scipy.stats import norm
 from dcem import DataWarning, metrics
 from dcem.metrics import Estimate, bootstrap
 from dcem.metrics._inputs import read_groups, read_identifiers, read_rows
-from dcem.metrics._statistics import People, Statistics
+from dcem.metrics._statistics import GroupedPeople, Statistics
 from dcem.metrics.calibration import bin_of
 
 
@@ -26,7 +26,7 @@ def simulated(n=600, seed=0, decimals=17, n_groups=2, better=0.5, visits=1):
 def prepared(y, score, group, person=None, weight=None):
     rows = read_rows(y, score, weight)
     groups = read_groups(group, rows)
-    people = People(groups.code, None if person is None else read_identifiers(person, rows))
+    people = GroupedPeople(groups.code, None if person is None else read_identifiers(person, rows))
     return rows, groups, people
 
 

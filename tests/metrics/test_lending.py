@@ -7,7 +7,7 @@ from sklearn.metrics import roc_auc_score
 
 from dcem import DataWarning
 from dcem.metrics import gini, kickout, ks
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 
 @pytest.mark.parametrize("decimals", [1, 8])

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from dcem.paper.agreement import compare_runs, is_off, print_comparison
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 
 @pytest.fixture

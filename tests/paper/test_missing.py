@@ -5,7 +5,7 @@ import pytest
 
 from dcem.paper import Recorded, Runs, find, reproduce
 from dcem.paper.sources import Need
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 
 def test_an_empty_folder_gives_the_published_side_alone(tmp_path):

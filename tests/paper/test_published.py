@@ -15,7 +15,7 @@ from dcem.benchmark.read import missing, results
 from dcem.benchmark.store import Store
 from dcem.paper import agreement, published
 from dcem.paper.agreement import print_comparison
-from dcem.table.checks import DataWarning, InputError
+from dcem.table.messages import DataWarning, InputError
 
 METHODS = Path(__file__).parents[2] / "results" / "methods.csv"
 # Where the recorded runs miss the tolerances: docs/reproduction.md says why.

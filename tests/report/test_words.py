@@ -14,7 +14,7 @@ from dcem.report.parts import TOGETHER
 from dcem.report.to_html import to_html
 from dcem.report.to_markdown import to_markdown
 from dcem.report.words import FIELDS, in_words, speak
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from dcem.learners.learner import Batch
 from dcem.learners.linear import Linear
 from dcem.scoring import TableModel, fit_all_rows, fit_table
 from dcem.table import Roles, read_table
-from dcem.table.checks import DataWarning, InputError
+from dcem.table.messages import DataWarning, InputError
 
 N = 8_000
 ROLES = Roles(label="result", group="race", id="person", weight="weight", exclude=("truth",))

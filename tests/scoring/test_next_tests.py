@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dcem.scoring import allocate, draw, next_tests
 from dcem.scoring.allocation import floor
 from dcem.scoring.next_tests import reasons, shortfall
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 from .conftest import visits
 

@@ -27,7 +27,7 @@ from dcem.scoring import (
     score_batches,
 )
 from dcem.table import read_table
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 from .conftest import ROLES, visits
 

@@ -12,7 +12,7 @@ from dcem.methods import make
 from dcem.saving import ModelFileError
 from dcem.scoring import TableModel, fit_table, next_tests, predict_file, require_method
 from dcem.table import read_table
-from dcem.table.checks import DataWarning, InputError
+from dcem.table.messages import DataWarning, InputError
 
 from .conftest import ROLES, visits
 

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dcem.table import checks
-from dcem.table.checks import DataWarning, InputError
+from dcem.table.groups import check_groups
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import DataWarning, InputError, nearest
 
 ROLES = {"label": "sepsis", "tested": "cultured", "group": "sex", "id": "patient"}
 N = 40
@@ -253,10 +254,10 @@ LEVELS = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore::dcem.table.checks.DataWarning")
+@pytest.mark.filterwarnings("ignore::dcem.table.messages.DataWarning")
 @pytest.mark.parametrize(("values", "codes", "names"), LEVELS)
 def test_groups_become_codes_and_level_names(values: Any, codes: list, names: tuple) -> None:
-    found, found_names = checks.check_groups(values, "group")
+    found, found_names = check_groups(values, "group")
     assert found_names == names
     assert found.dtype == np.int64
     np.testing.assert_array_equal(found, codes)
@@ -267,23 +268,23 @@ def test_groups_become_codes_and_level_names(values: Any, codes: list, names: tu
 )
 def test_levels_that_would_be_one_are_an_error(values: Any) -> None:
     with pytest.raises(InputError, match=r"'-?[01]\.0'|\(missing\)"):
-        checks.check_groups(values, "group")
+        check_groups(values, "group")
 
 
 @pytest.mark.parametrize("values", [["a", "nan"], ["White", "white "], ["A B", "AB", "c"]])
 def test_doubtful_levels_are_mentioned(values: Any) -> None:
     with pytest.warns(DataWarning, match="level"):
-        assert len(checks.check_groups(values, "group")[1]) == len(values)
+        assert len(check_groups(values, "group")[1]) == len(values)
 
 
 def test_crossed_levels_never_share_a_name() -> None:
     values = pd.DataFrame({"a": ["x & y", "x"], "b": ["z", "y & z"]})
     with pytest.raises(InputError, match="same name"):
-        checks.check_groups(values, "group")
+        check_groups(values, "group")
 
 
 def test_given_levels_stay_even_if_absent() -> None:
-    codes, names = checks.check_groups(["c", "a"], "group", levels=["a", "b", "c"])
+    codes, names = check_groups(["c", "a"], "group", levels=["a", "b", "c"])
     np.testing.assert_array_equal(codes, [2, 0])
     assert names == ("a", "b", "c")
 
@@ -360,7 +361,7 @@ def test_the_offending_rows_are_counted_and_the_first_listed(
 
 @given(name=st.text(min_size=1, max_size=8), allowed=st.lists(st.text(max_size=8), max_size=6))
 def test_the_nearest_name_is_an_allowed_one(name: str, allowed: list[str]) -> None:
-    guess = checks.nearest(name, allowed)
+    guess = nearest(name, allowed)
     assert guess is None or guess in allowed
     if name in allowed:
         assert guess is not None

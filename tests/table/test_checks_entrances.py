@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dcem import methods
 from dcem.table import checks
-from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 
 ROLES = {"label": "sepsis", "tested": "cultured", "group": "sex", "id": "patient"}
 N = 40

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 
 X, y = np.arange(12.0)[:, None], np.tile([0, 1, np.nan], 4)
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dcem.table import Roles, read_table
-from dcem.table.checks import DataWarning, InputError
+from dcem.table.messages import DataWarning, InputError
 
 
 @pytest.fixture

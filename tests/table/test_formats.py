@@ -13,9 +13,9 @@ import pytest
 from dcem import audit_labels
 from dcem.extras import MissingExtra
 from dcem.table import Roles, read_table
-from dcem.table.checks import DataWarning, InputError
 from dcem.table.drawing import read_some
 from dcem.table.formats import contents
+from dcem.table.messages import DataWarning, InputError
 from dcem.table.read import read_batches, read_header, read_whole
 from dcem.table.values import array_of
 from dcem.table.write import SUFFIXES, write_frame

@@ -7,7 +7,7 @@ import pytest
 
 from dcem.estimation.outcomes import seen_outcomes
 from dcem.table.found import recorded
-from dcem.table.known import said
+from dcem.table.known import known_words
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 
@@ -29,7 +29,7 @@ def test_spellings():
     assert one.interval == (0.3, 0.34)
     text, mapping = made("<65=.3,M=.4-.5"), made({"<65": 0.3, "M": ".4-.5"})
     assert text.known_prevalence == mapping.known_prevalence
-    assert said(text.known_prevalence).startswith("prevalence .300 in group <65, .4")
+    assert known_words(text.known_prevalence).startswith("prevalence .300 in group <65, .4")
     assert [one.group for one in made("M=.3").known_prevalence] == ["M"]
     assert text.subset(text.tested).known_prevalence == text.known_prevalence
 

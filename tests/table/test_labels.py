@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dcem.table.checks import DataWarning, InputError
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import DataWarning, InputError
 
-pytestmark = pytest.mark.filterwarnings("ignore::dcem.table.checks.DataWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::dcem.table.messages.DataWarning")
 ROLES: dict[str, Any] = {"label": "y", "tested": "t", "group": ["sex", "race"], "id": "person"}
 
 

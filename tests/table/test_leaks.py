@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import dcem
-from dcem.table.leaks import bands, find, levels
+from dcem.table.leaks import bands, find_leaks, levels
 
 N = 5000
 
@@ -16,19 +16,19 @@ def rng():
 
 
 def of_number(values, tested, label=None) -> list[str]:
-    return [leak.kind for leak in find("x", bands(values), tested, label)]
+    return [leak.kind for leak in find_leaks("x", bands(values), tested, label)]
 
 
 def of_text(values, tested, label=None) -> list[str]:
     codes, names = pd.factorize(values)
     cells = levels(codes, tuple(map(str, names)))
-    return [leak.kind for leak in find("x", cells, tested, label)]
+    return [leak.kind for leak in find_leaks("x", cells, tested, label)]
 
 
 def test_a_result_that_exists_only_after_the_test(rng):
     tested = rng.random(N) < 0.3
     result = np.where(tested, rng.normal(size=N), np.nan)
-    (leak,) = find("x", bands(result), tested)
+    (leak,) = find_leaks("x", bands(result), tested)
     assert (leak.kind, leak.strength) == ("tested", 1.0)
     mostly = np.where(tested & (rng.random(N) < 0.95), rng.normal(size=N), np.nan)
     assert of_number(mostly, tested) == ["tested", "only-tested"]
@@ -40,7 +40,7 @@ def test_values_that_only_the_test_brings(rng):
     tested = rng.random(N) < 0.3
     drug = np.where(tested & (rng.random(N) < 0.3), "started", "none")
     codes, names = pd.factorize(drug)
-    (leak,) = find("x", levels(codes, tuple(names)), tested)
+    (leak,) = find_leaks("x", levels(codes, tuple(names)), tested)
     assert (leak.kind, leak.values) == ("only-tested", ("started",))
     assert leak.strength == pytest.approx(0.3, abs=0.03)
     dose = np.where(tested & (rng.random(N) < 0.3), 7.0, rng.normal(size=N))
@@ -75,7 +75,7 @@ def test_a_value_that_implies_the_label(rng):
     ill = rng.random(N) < 0.2
     label = np.where(tested, ill.astype(float), np.nan)
     drug = np.where(ill & (rng.random(N) < 0.4), 1.0, 0.0)  # four ill people in ten, nobody else
-    (leak,) = find("x", bands(drug), tested, label)
+    (leak,) = find_leaks("x", bands(drug), tested, label)
     assert (leak.kind, leak.values) == ("implies-label", ("1",))
     assert leak.strength == pytest.approx(0.4, abs=0.06)
     common = np.where(rng.random(N) < 0.1, 1.0, drug)  # healthy people take it too
@@ -87,7 +87,7 @@ def test_the_truth_is_found_where_it_is_known(rng):
     noisy = np.where(tested, rng.random(N) < 0.5, ill)  # tells nothing of the tested
     label = np.where(tested, ill.astype(float), np.nan)
     cells = bands(np.where(rng.random(N) < 0.001, 1 - ill, ill).astype(float))
-    assert [leak.kind for leak in find("x", cells, ~tested & tested, None, ill)] == ["truth"]
+    assert [leak.kind for leak in find_leaks("x", cells, ~tested & tested, None, ill)] == ["truth"]
     assert "truth" not in of_number(noisy.astype(float), tested, label)
 
 
@@ -100,7 +100,7 @@ def test_strong_risk_factors_are_left_alone(rng):
         noise, handful = bands(rng.normal(size=N)), np.zeros(N, bool)
         handful[rng.choice(N, 40, replace=False)] = True
         label = np.where(handful, np.cumsum(handful) % 2, np.nan)
-        assert find("x", noise, handful, label) == ()
+        assert find_leaks("x", noise, handful, label) == ()
 
 
 def test_noise_in_small_tables_is_left_alone(rng):

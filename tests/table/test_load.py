@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dcem.table import Encoder, Roles, read_batches, read_table
-from dcem.table.checks import DataWarning, InputError
+from dcem.table.messages import DataWarning, InputError
 
 N = 1200
 

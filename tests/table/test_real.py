@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dcem.table import Roles, read_table
-from dcem.table.checks import DataWarning
+from dcem.table.messages import DataWarning
 
 TABLE = Path(__file__).resolve().parents[3] / "shared" / "real" / "diabetes130.csv.gz"
 

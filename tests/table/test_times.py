@@ -7,7 +7,7 @@ import pytest
 from dcem.table import Roles, read_table
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
-from dcem.table.times import add_history, earlier_results, said
+from dcem.table.times import add_history, earlier_results, time_words
 
 ROLES = Roles(label="y", tested="tested", id="who", time="when")
 
@@ -43,7 +43,7 @@ def test_numbers_are_times_and_so_are_arrays_of_dates():
         np.arange(4)[:, None], [0, 1, np.nan, 1], time=given[:4].to_numpy()
     )
     assert made.subset([2]).moment == given[2].toordinal() - 719163
-    assert said(made.time[0]) == str(given[0].date())
+    assert time_words(made.time[0]) == str(given[0].date())
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 from dcem.tasks import make_sinusoid
 from dcem.tasks.registry import KINDS, completed, contents, kind_of, make_task, possible
 

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 from dcem.tasks.task import Truth
 
 

@@ -106,7 +106,7 @@ def checked(study: Study) -> Recipe:
         return looked(study)
     return Recipe(
         words("check", study.shown(study.table), config=study.shown(study.folder / SETTINGS)),
-        _table(study) + "\nprint(table.problem.summary())",
+        _read_first(study) + "\nprint(table.problem.summary())",
         "log.txt",
     )
 
@@ -123,7 +123,7 @@ def audited(study: Study, out: Path, bounds: float | None = None) -> Recipe:
         suspicious=Code("{c.name: c.flag for c in table.columns if c.flag}"),
         bounds=bounds,
     )
-    python = f"{_table(study)}\naudit = {audit}\n{_written(study, 'audit', page)}"
+    python = f"{_read_first(study)}\naudit = {audit}\n{_written(study, 'audit', page)}"
     said = _said(study, "audit", out, bounds=bounds, report=page, json=data)
     return Recipe(said, python, "audit.json")
 
@@ -141,7 +141,9 @@ def compared(study: Study, out: Path, methods: Sequence[str], **how: Any) -> Rec
         lending=True if study.words == "credit" and not found else None,
         **how,
     )
-    python = f"{_table(study)}\ncomparison = {comparison}\n{_written(study, 'comparison', page)}"
+    python = (
+        f"{_read_first(study)}\ncomparison = {comparison}\n{_written(study, 'comparison', page)}"
+    )
     said = _said(
         study, "compare", out, method=list(methods), **how, report=page, out=study.shown(out)
     )
@@ -241,7 +243,7 @@ def _said(study: Study, command: str, run: Path, **options: Any) -> tuple[str, .
     return words(command, study.shown(study.table), config=config, **options)
 
 
-def _table(study: Study) -> str:
+def _read_first(study: Study) -> str:
     return "\n".join(["import dcem", "", *_reading(study), ""])
 
 

@@ -106,7 +106,7 @@ class Pages:
             except LookupError:
                 raise HTTPException(404) from None
             except (InputError, OSError) as error:
-                return self.problem(said(error), 422)
+                return self.problem(error_words(error), 422)
 
         return answer
 
@@ -403,7 +403,7 @@ class Temporary(FileResponse):
             Path(self.path).unlink(missing_ok=True)
 
 
-def said(error: Exception) -> str:
+def error_words(error: Exception) -> str:
     """An error as a sentence."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{Path(str(error.filename)).name}: {(error.strerror or '').lower()}"

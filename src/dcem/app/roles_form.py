@@ -14,7 +14,7 @@ from dcem.app.forms import Posted
 from dcem.app.places import Place, once, values_of
 from dcem.table.design import list_given
 from dcem.table.load import UserTable, read_table
-from dcem.table.messages import DataWarning, InputError, listed, naming
+from dcem.table.messages import DataWarning, InputError, naming, quoted
 from dcem.table.propose import Proposal, propose_roles
 from dcem.table.roles import Roles, spelled_out
 from dcem.table.settings import NAME as SETTINGS
@@ -139,7 +139,7 @@ def _meanings(form: Posted, place: Place, roles: dict[str, Any]) -> dict[str, li
     }
     unsaid = [value for value, meant in said.items() if not meant]
     if unsaid:
-        raise InputError(f"Say what {listed(unsaid)} in column {roles['label']!r} means.")
+        raise InputError(f"Say what {quoted(unsaid)} in column {roles['label']!r} means.")
     if all(meant == usual_meaning(value) for value, meant in said.items()):
         return {}
     wanted = {"positive": "yes", "untested_value": "untested"}
@@ -170,7 +170,7 @@ def checked(plain: dict[str, Any], place: Place) -> Roles:
     for role in Roles.named("column"):
         if isinstance(plain.get(role), list):
             raise InputError(
-                f"{listed(plain[role])} were all chosen as {CLICKED[role]}. There can be one."
+                f"{quoted(plain[role])} were all chosen as {CLICKED[role]}. There can be one."
             )
     roles = Roles.from_plain(plain)
     tried(place, roles)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import isnan
 
 from dcem.audit.deciders import ASSUMPTION as DECIDED
-from dcem.audit.findings import find
+from dcem.audit.findings import all_findings
 from dcem.audit.results import CLEAR, Assumption, Audit, MethodAdvice
 from dcem.audit.wording import stands
 from dcem.estimation.results import EVERYBODY
@@ -20,9 +20,9 @@ from dcem.text import decimal, number, p_value, percent
 RANDOM = 0.55  # an AUC of the testing model up to which testing is about random
 
 
-def conclude(audit: Audit) -> Audit:
+def with_conclusions(audit: Audit) -> Audit:
     """The audit with its findings, its checklist and its advice."""
-    audit = replace(audit, findings=find(audit))
+    audit = replace(audit, findings=all_findings(audit))
     return replace(audit, assumptions=check_assumptions(audit), methods=advise(audit))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import norm
 
 from dcem.audit.results import CLEAR, Audit, Deciders, Level
-from dcem.audit.wording import each_named, sentence, told
+from dcem.audit.wording import each_named, told
 from dcem.estimation.by_decider import (
     auc_bounds,
     check_exclusion,
@@ -33,7 +33,7 @@ from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.labels import SelectiveLabels
-from dcem.text import decimal, listed, p_value, percent, points
+from dcem.text import capitalised, decimal, listed, p_value, percent, points
 
 ASSUMPTION = "At equal features, who decides has nothing to do with the outcome"
 MUCH = 0.05  # a standard deviation of testing rates that is more than a note
@@ -140,7 +140,7 @@ def about_deciders(audit: Audit) -> Iterator[Finding]:
     if found is None:
         return
     if found.reason:
-        text = f"{sentence(found.reason)}."
+        text = f"{capitalised(found.reason)}."
         headline = "Deciders cannot be compared"
         yield told("deciders-unknown", "note", ABOUT, headline, text, reason=found.reason)
     if found.compared is not None:
@@ -304,7 +304,7 @@ def _instrument(audit: Audit, found: Deciders) -> Iterator[Finding]:
         "note",
         "prevalence",
         f"By who decides, {low} to {high} of people have the outcome",
-        f"{sentence(between)}, if chance says who decides at equal features. Features need not "
+        f"{capitalised(between)}, if chance says who decides at equal features. Features need not "
         "explain who is tested.",
         bounds=every,
     )

@@ -14,7 +14,7 @@ from dataclasses import replace
 from math import nan
 from typing import Any, TypeVar
 
-from dcem.audit.advice import conclude
+from dcem.audit.advice import with_conclusions
 from dcem.audit.deciders import shareable
 from dcem.audit.results import (
     HIDDEN,
@@ -132,7 +132,7 @@ def without_small_cells(audit: Audit) -> Audit:
         deciders=shareable(audit.deciders, {name: hidden(name, *CELLS) for name in items}),
         withheld=withheld or (audit.total.group,) * hidden(audit.total.group, *CELLS),
     )
-    return conclude(masked)
+    return with_conclusions(masked)
 
 
 def _shareable(audit: Audit, withheld: Collection[str], total: bool) -> TestErrors | None:

@@ -28,11 +28,11 @@ from dcem.audit.outcome_findings import (
 )
 from dcem.audit.over_time import about_time
 from dcem.audit.results import CLEAR, Audit, TestingRate
-from dcem.audit.wording import each_named, points_of, sentence, told
+from dcem.audit.wording import each_named, points_of, told
 from dcem.estimation.effects import MUCH, TIMES
 from dcem.estimation.findings import Finding, in_order
 from dcem.estimation.results import EVERYBODY
-from dcem.text import listed, number, percent, ratio
+from dcem.text import capitalised, listed, number, percent, ratio
 
 FOUR_FIFTHS = 0.8  # a ratio of rates that counts as serious if the whole interval lies beyond
 COMPATIBLE = 0.05  # a difference that may still be there, and "fine" be said
@@ -42,7 +42,7 @@ PREDICTABLE = 0.95  # an AUC of the testing model beyond which testing looks lik
 GAP_IN_MISSING = 0.1  # difference in the share missing that a reader should know of
 
 
-def find(audit: Audit) -> tuple[Finding, ...]:
+def all_findings(audit: Audit) -> tuple[Finding, ...]:
     """All findings, the serious ones first."""
     return in_order(finding for part in _PARTS for finding in part(audit))
 
@@ -107,7 +107,7 @@ def _extent(audit: Audit) -> Iterator[Finding]:
             "group-too-small",
             "caution",
             "groups",
-            f"Too little is known about {_groups(list(lost))}",
+            f"Too little is known about {_group_names(list(lost))}",
             f"At equal features: {each_named(lost)}. This does not mean that these groups are "
             "treated alike.",
             tuple(lost),
@@ -115,7 +115,7 @@ def _extent(audit: Audit) -> Iterator[Finding]:
         )
 
 
-def _groups(names: Sequence[str]) -> str:
+def _group_names(names: Sequence[str]) -> str:
     return f"{'groups' if len(names) > 1 else 'group'} {listed(names)}"
 
 
@@ -205,7 +205,9 @@ def _disparities(
             others = f"group {reference}" if reference else "others"
             crude = f"Crude rate: {percent(rate.crude.value)}. " if rate.crude.estimable else ""
             key = f"tested-{how}"
-            headline = f"{sentence(who)} is tested {how} often than {others} with the same features"
+            headline = (
+                f"{capitalised(who)} is tested {how} often than {others} with the same features"
+            )
             text = (
                 f"{rates}. {crude}Recorded features do not explain the difference; something "
                 "unrecorded might."
@@ -259,7 +261,7 @@ def _overlap(audit: Audit) -> Iterator[Finding]:
         if not o.complete and name != EVERYBODY
     }
     if bad and not every.reason:
-        headline = f"No estimate for all people of {_groups(list(bad))}"
+        headline = f"No estimate for all people of {_group_names(list(bad))}"
         text = f"{each_named(bad)}."
         yield told("overlap-groups", "caution", "overlap", headline, text, tuple(bad), reasons=bad)
 

@@ -20,7 +20,7 @@ from dcem.hooks import ShowsItself
 from dcem.methods.registry import ENTRIES, names
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import hide_groups
-from dcem.text import group, groups, listed, p_value, ratio
+from dcem.text import capitalised, group, groups, listed, p_value, ratio
 
 DEFAULT = "purple"  # what `dcem fit` takes where groups are compared
 ASSUMPTION = (
@@ -125,10 +125,10 @@ class FoundAudit(ShowsItself):
 
 def conclude_found(audit: FoundAudit) -> FoundAudit:
     """The audit with its findings."""
-    return replace(audit, findings=in_order(_findings(audit)))
+    return replace(audit, findings=in_order(_of_found(audit)))
 
 
-def _findings(audit: FoundAudit) -> Iterator[Finding]:
+def _of_found(audit: FoundAudit) -> Iterator[Finding]:
     for column, why in audit.suspicious.items():
         yield Finding(
             "leak",
@@ -136,7 +136,7 @@ def _findings(audit: FoundAudit) -> Iterator[Finding]:
             "found",
             values={"column": column},
             headline=f"`{column}` may have been recorded after somebody was found.",
-            text=f"{why[:1].upper()}{why[1:]}. What follows from being found predicts it, and the "
+            text=f"{capitalised(why)}. What follows from being found predicts it, and the "
             "comparison of groups then compares nothing.",
             remedy="Leave it out (`exclude`), unless you know that it is recorded before.",
         )

@@ -89,10 +89,10 @@ def _log_odds_ratios(
         surplus = np.where(tested, mine - membership[:, code], 0.0)
         counted = people.weight * surplus
         ends = [
-            [_log_odds(people, one, base, surplus, tested).value for one in (up, down)]
+            [_regress(people, one, base, surplus, tested).value for one in (up, down)]
             for up, down, _ in other_rates  # of a test that errs
         ]
-        plain = _log_odds(people, y, base, surplus, tested)
+        plain = _regress(people, y, base, surplus, tested)
         found[name] = plain.plus([(up - down) / 2 for up, down in ends])
         shifts = [counted @ (up - down) / 2 for up, down, _ in other_rates]
         scores.append(np.append(counted * (y - risk), shifts))
@@ -107,7 +107,7 @@ def _too_few_tests(people: People, y: np.ndarray, rows: np.ndarray, where: str) 
     return ""
 
 
-def _log_odds(
+def _regress(
     people: People, y: np.ndarray, base: np.ndarray, surplus: np.ndarray, tested: np.ndarray
 ) -> Statistic:
     """Logistic regression of y on the surplus of membership, predicted logit as offset."""

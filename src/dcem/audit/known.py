@@ -112,10 +112,10 @@ def tightened(judge: Evaluator, found: tuple[Prevalence, ...]) -> tuple[Prevalen
     groups = [name for name in masks if name != EVERYBODY]
     for one in problem.known_prevalence:
         name = one.group or EVERYBODY
-        limits[name] = _both(limits[name], one.interval)
+        limits[name] = _overlap_of(limits[name], one.interval)
     if groups:
         ends = [sum(share[name] * limits[name][side] for name in groups) for side in (0, 1)]
-        limits[EVERYBODY] = _both(limits[EVERYBODY], (ends[0], ends[1]))
+        limits[EVERYBODY] = _overlap_of(limits[EVERYBODY], (ends[0], ends[1]))
         limits |= {name: _left_to_group(name, groups, share, limits) for name in groups}
     stated = {
         one.group or EVERYBODY: Estimate(one.value, *one.interval)
@@ -145,10 +145,10 @@ def _left_to_group(
     for side in (0, 1):
         others = sum(share[other] * limits[other][1 - side] for other in groups if other != name)
         ends.append((limits[EVERYBODY][side] - others) / share[name])
-    return _both(limits[name], (ends[0], ends[1]))
+    return _overlap_of(limits[name], (ends[0], ends[1]))
 
 
-def _both(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+def _overlap_of(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
     """Where two ranges agree; the first where they do not."""
     low, high = max(one[0], other[0]), min(one[1], other[1])
     return (low, high) if low <= high else one

@@ -8,11 +8,11 @@ from typing import Any
 
 from dcem.audit.results import CLEAR, FAR, Audit
 from dcem.audit.sensitivity import Breakdown
-from dcem.audit.wording import each_named, points_of, sentence, share_of, stands, told, within
+from dcem.audit.wording import each_named, points_of, share_of, stands, told, within
 from dcem.estimation.bounds import starting_odds
 from dcem.estimation.findings import Finding
 from dcem.table.imperfect import ASSUMPTION
-from dcem.text import number, p_value, percent, ratio
+from dcem.text import capitalised, number, p_value, percent, ratio
 
 FRAGILE = 1.5  # an odds ratio that unrecorded causes reach easily
 NEAR = 0.7  # a ratio of two groups' sensitivities that nobody need be surprised at
@@ -143,7 +143,7 @@ def about_prevalence(audit: Audit) -> Iterator[Finding]:
                 f"Of those within reach it is {percent(inside.value)} ({within(inside)}), and of "
                 f"everybody between {near} and {far}, whatever the others are like. "
             )
-        text = f"{sentence(found.reason)}. {reach}{anyway}"
+        text = f"{capitalised(found.reason)}. {reach}{anyway}"
     yield told(key, severity, "prevalence", headline, text, **values, known=known)
     hidden = audit.hidden_gap
     if hidden is None or not hidden.p_value < CLEAR:
@@ -226,8 +226,8 @@ def about_independence(audit: Audit) -> Iterator[Finding]:
             "caution",
             "outcome",
             "Whether the outcome depends on the group could not be checked",
-            f"{sentence(found.reason)}. Methods that assume it does not (DCEM) rest on something "
-            "unchecked here.",
+            f"{capitalised(found.reason)}. Methods that assume it does not (DCEM) rest on "
+            "something unchecked here.",
             reason=found.reason,
         )
         return
@@ -285,7 +285,7 @@ def about_sensitivity(audit: Audit) -> Iterator[Finding]:
 
 
 def _overturned(b: Breakdown, about: str, known: bool) -> Finding:
-    conclusion, odds = f"“{sentence(b.conclusion)}”", starting_odds(known)
+    conclusion, odds = f"“{capitalised(b.conclusion)}”", starting_odds(known)
     headline, weak = f"{conclusion} {stands(b)}", b.with_interval < FRAGILE
     if isnan(b.value):
         key, severity = "not-tried", "note"

@@ -30,7 +30,7 @@ from dcem.estimation.periods import late_results, periods
 from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.table.disclosure import few_people
 from dcem.table.labels import SelectiveLabels
-from dcem.table.times import HISTORY, earlier_results, period, said
+from dcem.table.times import HISTORY, earlier_results, period, time_words
 from dcem.text import p_value, percent, ratio
 
 SHOWN, COMPARED = 12, 4  # periods that are shown, and compared at equal features
@@ -96,7 +96,7 @@ def _without_counts(rates: Sequence[TestingRate]) -> tuple[TestingRate, ...]:
 def _begin(problem: SelectiveLabels, starts: Sequence[Any]) -> list[str]:
     """When periods begin; the very first time is somebody's own."""
     assert problem.time is not None
-    return [period(problem.time)[0], *map(said, starts[1:])]
+    return [period(problem.time)[0], *map(time_words, starts[1:])]
 
 
 def _period(problem: SelectiveLabels, people: People, since: str, here: np.ndarray) -> list[Period]:

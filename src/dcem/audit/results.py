@@ -155,7 +155,7 @@ class Independence:
 
 
 @dataclass(frozen=True)
-class Benchmark:
+class ColumnStrength:
     """How strong a measured column is, in the unit in which the unmeasured is judged."""
 
     column: str
@@ -175,7 +175,7 @@ class TestingSensitivity:
     breakdown: Breakdown  # the robustness value
     e_value: float  # the same on the scale of risk ratios; NaN without a ratio
     e_value_of_interval: float
-    benchmarks: tuple[Benchmark, ...]
+    benchmarks: tuple[ColumnStrength, ...]
 
     __test__ = False
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dcem.audit.advice import conclude
+from dcem.audit.advice import with_conclusions
 from dcem.audit.bounds import find_bounds
 from dcem.audit.deciders import audit_deciders, decider_steps
 from dcem.audit.drivers import find_drivers
@@ -35,7 +35,7 @@ from dcem.estimation.overlap import BIN_EDGES, members
 from dcem.estimation.results import EVERYBODY
 from dcem.table.disclosure import few_people
 from dcem.table.found import require_record
-from dcem.table.known import said
+from dcem.table.known import known_words
 from dcem.table.labels import SelectiveLabels
 
 
@@ -181,7 +181,7 @@ def audit_labels(
         "rows; every row predicted by a model that has not seen its person"
     )
     said_to_drive = zip(problem.feature_names, sources, strict=True)
-    return conclude(
+    return with_conclusions(
         Audit(
             extent=extent,
             counts=counts,
@@ -295,7 +295,7 @@ def configuration(
         **models,
         "intervals": "95 %, people as units",
         **({} if test is None else {"test": test.words}),
-        **({"known": said(problem.known_prevalence)} if problem.known_prevalence else {}),
+        **({"known": known_words(problem.known_prevalence)} if problem.known_prevalence else {}),
         "smallest group": smallest,
         "seed": str(random_state) if isinstance(random_state, int) else "a generator",
     }

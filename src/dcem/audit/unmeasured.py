@@ -24,7 +24,7 @@ from math import isnan, nan, sqrt
 
 import numpy as np
 
-from dcem.audit.results import Benchmark, TestingRate, TestingSensitivity
+from dcem.audit.results import ColumnStrength, TestingRate, TestingSensitivity
 from dcem.audit.sensitivity import Breakdown
 from dcem.audit.testing import compared_people
 from dcem.estimation.bounds import standardized
@@ -113,7 +113,7 @@ def measured_strength(
     sources: Sequence[str],
     rng: np.random.Generator,
     most: int = 3,
-) -> tuple[Benchmark, ...]:
+) -> tuple[ColumnStrength, ...]:
     """Partial R² of each raw column with the group (given the rest) and with testing (given the
     rest and the group), by least squares; the strongest by their product."""
     rows = draw_rows(np.arange(len(problem)), ROWS, rng)
@@ -132,7 +132,7 @@ def measured_strength(
         rest = np.flatnonzero(label != source)
         with_group = 1 - given_all[0] / _left_open(gram, rest, group)
         with_testing = 1 - given_all[1] / _left_open(gram, [*rest, group], tested)
-        found.append(Benchmark(source, *benchmark_bounds(with_group, with_testing)))
+        found.append(ColumnStrength(source, *benchmark_bounds(with_group, with_testing)))
     found.sort(key=lambda b: b.with_group * b.with_testing, reverse=True)
     return tuple(found[:most])
 

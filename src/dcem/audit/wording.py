@@ -14,7 +14,7 @@ from typing import Any
 from dcem.audit.sensitivity import Breakdown
 from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.metrics.estimate import Estimate
-from dcem.text import group, groups, percent, points, ratio
+from dcem.text import capitalised, group, groups, percent, points, ratio
 
 NOTHING_TO_DO = (
     *("small-difference", "tested-alike", "yields-differ", "no-dependence-seen"),
@@ -173,7 +173,7 @@ def together(alike: Sequence[Finding]) -> Finding:
         others=group(reference) if reference else "others",
     )
     text = f"Percentage points, with 95 % intervals: {numbers}. {after}"
-    headline = said[0].upper() + said[1:]
+    headline = capitalised(said)
     return replace(first, severity=worst, groups=tuple(named), headline=headline, text=text)
 
 
@@ -205,8 +205,3 @@ def stands(b: Breakdown) -> str:
     if b.with_interval == inf:
         return "holds whatever the untested are like"
     return f"stands up to an odds ratio of {ratio(b.with_interval)}"
-
-
-def sentence(text: str) -> str:
-    """With a capital letter."""
-    return text[:1].upper() + text[1:]

@@ -17,7 +17,7 @@ from typing import Any
 from dcem.benchmark.file import Benchmark, MethodEntry, tupled
 from dcem.methods import SelectiveClassifier, make, published
 from dcem.methods.registry import with_params
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 from dcem.tasks import Task
 from dcem.tasks.registry import completed, contents, make_task, possible
 

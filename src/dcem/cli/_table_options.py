@@ -152,7 +152,7 @@ def refuse_bounds(roles: Roles, bounds: float | None) -> None:
         )
 
 
-def listed(given: list[str]) -> list[str]:
+def entries(given: list[str]) -> list[str]:
     """The entries of an option that may be repeated, and cut at commas."""
     return [piece.strip() for entry in given for piece in entry.split(",") if piece.strip()]
 

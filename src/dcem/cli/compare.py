@@ -102,7 +102,7 @@ def compare(
     usual = default_methods(bool(roles.decider))
     if roles.positives_only:
         usual = usual_methods(stated=not roles.no_record)
-    names = check_methods(options.listed(method) if method else usual)
+    names = check_methods(options.entries(method) if method else usual)
     for name in names:
         require_libraries(name)
     if backend == "local":

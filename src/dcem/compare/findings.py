@@ -23,7 +23,7 @@ from dcem.methods.registry import ENTRIES
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.labels import SelectiveLabels
-from dcem.table.times import said
+from dcem.table.times import time_words
 from dcem.text import group, listed, number, percent
 from dcem.text import groups as named
 
@@ -115,7 +115,7 @@ def found(key: str, headline: str, text: str = "", severity: str = "", /, **valu
     return Finding(key, severity or usual, about, groups, values, headline, text, remedy)
 
 
-def conclude(comparison: TableComparison, groups: Sequence[GroupCounts]) -> Iterator[Finding]:
+def conclusions(comparison: TableComparison, groups: Sequence[GroupCounts]) -> Iterator[Finding]:
     """Who is tested, which method ranks best, and how alike they serve the groups.
 
     `groups` are those whose counts may be told.
@@ -362,7 +362,7 @@ def about_time(problem: SelectiveLabels, block: np.ndarray) -> Finding:
     later = block > 0
     first = pd.Series(block).groupby(problem.person).transform("min").to_numpy()
     met = float((first < block)[later].mean())
-    since = said(np.sort(problem.time[later])[min(9, int(later.sum()) - 1)])
+    since = time_words(np.sort(problem.time[later])[min(9, int(later.sum()) - 1)])
     sentence = f"Judged in the future: rows from {since} on, each by models of earlier rows alone."
     text = (
         f"{percent(met)} of them are of people with earlier rows, which the models had seen, as "

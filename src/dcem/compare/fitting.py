@@ -24,9 +24,8 @@ from dcem.estimation.effects import Asked, Questions
 from dcem.learners import LEARNERS, make_learner
 from dcem.methods.choosing import DEFAULT, RIVALS
 from dcem.methods.registry import ENTRIES, MEMBERS, METHODS, delivered, works_here
-from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import DataWarning
+from dcem.table.messages import DataWarning, InputError, notice
 
 Progress = Callable[[str], None]
 TOGETHER = 4  # tables whose single networks are fitted as one fleet, at half the cost
@@ -83,7 +82,7 @@ def default_methods(deciders: bool = False) -> tuple[str, ...]:
     """
     wanted = (DEFAULT, *RIVALS, *["instrument"] * deciders)
     if left_out := [name for name in wanted if not works_here(name)]:
-        checks.notice(
+        notice(
             f"Not compared: {', '.join(left_out)}. They train networks, and torch is not "
             "installed: pip install 'dcem[networks]'."
         )
@@ -93,11 +92,11 @@ def default_methods(deciders: bool = False) -> tuple[str, ...]:
 def check_methods(names: Sequence[str], *, oracles: bool = False) -> tuple[str, ...]:
     """The names, each known, once, and (unless `oracles` are welcome) usable without the truth."""
     if not names:
-        raise checks.InputError("No method was named. Give at least one, such as dcem.")
+        raise InputError("No method was named. Give at least one, such as dcem.")
     for name in names:
         if methods.make(name).uses_truth and not oracles:
             usable = ", ".join(methods.names(usable=True))
-            raise checks.InputError(
+            raise InputError(
                 f"{name!r} learns from the truth of everybody, which this table does not have. "
                 f"Choose among: {usable}."
             )
@@ -142,7 +141,7 @@ def fit_and_score(
     jobs = [
         (name, model, group, seeds[group.start : group.stop], *given[group.start : group.stop])
         for name, model in sorted(models.items(), key=lambda one: -_cost(one[0]))
-        for group in _groups(len(parts), size if model.members_alike else 1)
+        for group in _ranges(len(parts), size if model.members_alike else 1)
     ]  # the longest first: none of them is waited for at the end
     done: Iterable[list[tuple[str, int, Fitted]]]
     if ray is not None:
@@ -154,7 +153,7 @@ def fit_and_score(
     return chain.from_iterable(done)
 
 
-def _groups(number: int, size: int) -> list[range]:
+def _ranges(number: int, size: int) -> list[range]:
     return [range(i, min(i + size, number)) for i in range(0, number, size)]
 
 
@@ -219,7 +218,7 @@ def _say_once(fits: Sequence[Fitted]) -> None:
     """What fitting a method had to say, once: that parts differ in a figure is not news."""
     notes = [note for one in fits for note in one.notes]
     for note in {re.sub(r"[\d.]+", "", text): text for text in reversed(notes)}.values():
-        checks.notice(note)
+        notice(note)
 
 
 def fit_steps(

@@ -58,10 +58,10 @@ from dcem.methods import make
 from dcem.methods.fitting import require_no_record
 from dcem.methods.registry import MEMBERS, METHODS, works_here
 from dcem.metrics.estimate import Estimate
-from dcem.table import checks
 from dcem.table.disclosure import few_people, hide_groups
 from dcem.table.found import recorded, with_weight
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 from dcem.text import listed
 
 USUAL = ("purple", "purple:boost", "purple:network", "y-obs:linear", "sar-em")
@@ -204,7 +204,7 @@ def compare_found(
     Parameters are those of `compare_methods`. Methods that need to know who was tested are refused.
     """
     if not problem.positives_only:
-        raise checks.InputError("This table says who was tested: use `compare_methods`.")
+        raise InputError("This table says who was tested: use `compare_methods`.")
     test = problem.imperfect_test
     usual = usual_methods(stated=test is not None)
     names = tuple(dict.fromkeys(usual if methods is None else methods))
@@ -212,7 +212,7 @@ def compare_found(
         if test is None:
             require_no_record(name)
         if make(name).needs_group:
-            raise checks.InputError(f"{name!r} needs the group of a person to score them.")
+            raise InputError(f"{name!r} needs the group of a person to score them.")
     begun, total = time.perf_counter(), len(problem)
     truth = None if truth is None else np.asarray(truth)
     if problem.weight is not None:
@@ -322,7 +322,7 @@ def compare_found(
         data=dict(data or {}),
         stated_rates="" if test is None else test.words,
     )
-    return replace(comparison, findings=in_order(_findings(comparison)))
+    return replace(comparison, findings=in_order(_of_comparison(comparison)))
 
 
 def found_compare_steps(rows: int, methods: Sequence[str], *, folds: int = 5) -> dict[str, float]:
@@ -349,7 +349,7 @@ def _shown_counts(problem: SelectiveLabels) -> dict[str, tuple[Any, Any]]:
     return dict(zip(problem.group_names, told, strict=True))
 
 
-def _findings(comparison: FoundComparison) -> Iterator[Finding]:
+def _of_comparison(comparison: FoundComparison) -> Iterator[Finding]:
     """What to make of the comparison, no stronger than the intervals."""
     stated = comparison.stated_rates
     if stated:

@@ -47,9 +47,9 @@ from dcem.compare.results import Planted, PlantedFamily, PlantedScore
 from dcem.estimation.nuisances import Nuisances
 from dcem.estimation.outcomes import true_risk
 from dcem.metrics.estimate import Estimate
-from dcem.table import checks
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 
 GAMMA = 4.0
 GROUP_ODDS = 3.0
@@ -143,7 +143,7 @@ def planting(
         Connected to the cluster that fits; None fits here.
     """
     if repetitions < 2:
-        raise checks.InputError(
+        raise InputError(
             f"{repetitions} repetition of planted outcomes leaves no interval: give 2 or more."
         )
     methods = check_methods(methods)

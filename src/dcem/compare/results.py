@@ -359,7 +359,7 @@ def withheld_groups(groups: Sequence[GroupCounts]) -> frozenset[str]:
     )
 
 
-def without_small_cells(judged: Judgement, withheld: Collection[str]) -> Judgement:
+def without_withheld(judged: Judgement, withheld: Collection[str]) -> Judgement:
     """The same judgement without what would give away a count of these groups."""
     if judged.target not in PLAIN or not withheld:
         return judged

@@ -48,7 +48,7 @@ from dcem.compare.results import (
     MethodResult,
     TableComparison,
     withheld_groups,
-    without_small_cells,
+    without_withheld,
 )
 from dcem.estimation import overlap
 from dcem.estimation.bounds import check_strength
@@ -64,8 +64,9 @@ from dcem.table import checks
 from dcem.table.disclosure import few_people
 from dcem.table.encoder import Encoder
 from dcem.table.found import require_record
-from dcem.table.known import said
+from dcem.table.known import known_words
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 
 MAX_ROWS = 10_000
 FLOOR = 0.005  # differences in AUC that nobody would act on
@@ -168,7 +169,7 @@ def compare_methods(
         methods = default_methods(problem.decider is not None)
     names = check_methods(methods, oracles=oracles)
     if planted == 1:  # `plant` would refuse it too, but after all the fitting
-        raise checks.InputError("One repetition of planted outcomes leaves no interval: give 2.")
+        raise InputError("One repetition of planted outcomes leaves no interval: give 2.")
     if bounds is not None:
         check_strength(bounds)
     begun = time.perf_counter()
@@ -244,7 +245,7 @@ def compare_methods(
                 what_it_does=describe(name),
                 in_short=METHODS[name].in_short,
                 judgements={
-                    target: without_small_cells(
+                    target: without_withheld(
                         judge(
                             evaluator,
                             target,
@@ -297,7 +298,7 @@ def compare_methods(
         groups=groups,
         overlap=evaluator.overlap.shareable(len(judged_by)),
         stated_rates="" if problem.imperfect_test is None else problem.imperfect_test.words,
-        known_rates=said(problem.known_prevalence),
+        known_rates=known_words(problem.known_prevalence),
         probability=overlap.histogram(
             evaluator.nuisances.testing, judged_by, np.ones(len(judged_by), bool)
         ),
@@ -341,7 +342,7 @@ def compare_methods(
     return replace(
         comparison,
         findings=(
-            *findings.conclude(comparison, open_groups),
+            *findings.conclusions(comparison, open_groups),
             *(about_swaps(taken) if lending else ()),
             *(about_bounds(comparison.bounds, evaluator.lacking("dr")) if bounds else ()),
             *told_by_deciders,
@@ -376,7 +377,7 @@ def within_budget(problem: SelectiveLabels, max_rows: int | None, random_state: 
     if max_rows is None or len(problem) <= max_rows:
         return np.arange(len(problem))
     if max_rows < 100:
-        raise checks.InputError(f"A budget of {max_rows} rows is too small: give 100 or more.")
+        raise InputError(f"A budget of {max_rows} rows is too small: give 100 or more.")
     person = problem.person
     sizes = np.bincount(person)
     order = np.random.default_rng(random_state).permutation(len(sizes))

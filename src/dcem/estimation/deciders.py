@@ -82,10 +82,12 @@ class Compared:
 
 def comparable(problem: SelectiveLabels) -> np.ndarray:
     """Codes of the deciders who have decided on enough people."""
-    return np.flatnonzero(_people(problem, np.ones(len(problem), bool)) >= FEWEST_PEOPLE)
+    return np.flatnonzero(
+        _people_per_decider(problem, np.ones(len(problem), bool)) >= FEWEST_PEOPLE
+    )
 
 
-def _people(problem: SelectiveLabels, rows: np.ndarray) -> np.ndarray:
+def _people_per_decider(problem: SelectiveLabels, rows: np.ndarray) -> np.ndarray:
     """How many people of some rows (a mask) each decider decided on."""
     assert problem.decider is not None
     rows = rows & (problem.decider >= 0)
@@ -118,7 +120,7 @@ def compare_deciders(
     shrink = spread.deviation.value**2 / (spread.deviation.value**2 + tests[1] ** 2)
     order = np.argsort(tests[0] * shrink)
     sides = (problem.tested, ~problem.tested, problem.y_obs == 1, problem.y_obs == 0)
-    fewest = np.min([_people(problem, side) for side in sides], axis=0)[some]
+    fewest = np.min([_people_per_decider(problem, side) for side in sides], axis=0)[some]
     variance = people.mean((risk - people.mean(risk).value) ** 2).value
     return Compared(
         number=len(some),

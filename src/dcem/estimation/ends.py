@@ -70,7 +70,8 @@ FROM_ONE = np.linspace(0, log(LARGEST), 5)  # those of them that are strengths
 PENALTY = 1e-3  # per row, on the corrections
 FARTHEST = 4.0  # standard deviations beyond which a column corrects no more
 CLIP = 1e-4
-NUMBERS = ("terms", "center", "scale", "coefficients", "covariance", "cuts")  # arrays of `Ends`
+# Arrays of `LearntEnds`.
+NUMBERS = ("terms", "center", "scale", "coefficients", "covariance", "cuts")
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ Asked = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Ends:
+class LearntEnds:
     """What gives new people a risk interval at any strength, and a set of outcomes."""
 
     testing: Head
@@ -197,7 +198,7 @@ class Ends:
     @classmethod
     def from_plain(
         cls, described: Mapping[str, Any], arrays: Mapping[str, np.ndarray], n_features: int
-    ) -> Ends:
+    ) -> LearntEnds:
         """The inverse of `to_plain`; ValueError where the arrays do not fit together."""
 
         def part(prefix: str) -> dict[str, np.ndarray]:
@@ -246,7 +247,9 @@ def require_learnable(problem: SelectiveLabels) -> None:
         )
 
 
-def learn_ends(problem: SelectiveLabels, random_state: int = 0) -> tuple[Ends, conformal.OutOfPart]:
+def learn_ends(
+    problem: SelectiveLabels, random_state: int = 0
+) -> tuple[LearntEnds, conformal.OutOfPart]:
     """Learn the ends from a table, from features alone: the group is not asked of new people."""
     require_learnable(problem)
     rng = np.random.default_rng(random_state)
@@ -274,7 +277,7 @@ def learn_ends(problem: SelectiveLabels, random_state: int = 0) -> tuple[Ends, c
     preprocessor = Preprocessor.fit(problem.X, "standard", person=problem.person)
     both = np.stack([m, e], axis=1)
     spread = both.std(axis=0)
-    made = Ends(
+    made = LearntEnds(
         heads[0],
         heads[1],
         preprocessor,

@@ -40,10 +40,10 @@ from dcem.estimation.outcomes import KNOWN, POPULATION, TARGETS, Masses, Unseen,
 from dcem.estimation.overlap import assess, members, parts, too_few
 from dcem.estimation.results import EVERYBODY, Overlap, Target
 from dcem.metrics.estimate import Estimate
-from dcem.table import checks
 from dcem.table.found import require_record
 from dcem.table.imperfect import ASSUMPTION
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 from dcem.text import percent
 
 
@@ -79,9 +79,9 @@ class Evaluator:
     ) -> None:
         require_record(problem)
         if not 0 < level < 1:
-            raise checks.InputError(f"level={level!r} must lie between 0 and 1, such as 0.95.")
+            raise InputError(f"level={level!r} must lie between 0 and 1, such as 0.95.")
         if truth is not None and len(truth) != len(problem):
-            raise checks.InputError(f"truth has {len(truth)} values for {len(problem)} rows.")
+            raise InputError(f"truth has {len(truth)} values for {len(problem)} rows.")
         self.problem, self.level = problem, level
         self.fold = person_folds(problem, 5, random_state) if fold is None else np.asarray(fold)
         self.nuisances = nuisances or fit_nuisances(problem, self.fold, random_state)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
-from dcem.table.times import said
+from dcem.table.messages import InputError
+from dcem.table.times import time_words
 
 FIRST = 0.5  # share of the rows that are only learnt from, where models are judged in the future
 
@@ -26,7 +26,7 @@ def person_folds(
     person = problem.person
     n_people = int(person.max()) + 1 if len(person) else 0
     if not 2 <= n_folds <= n_people:
-        raise checks.InputError(
+        raise InputError(
             f"{n_folds} folds of {n_people} people: give from 2 to as many folds as people."
         )
     seen = np.where(problem.tested, problem.y_obs, np.nan)  # labels of the untested are nobody's
@@ -45,15 +45,15 @@ def time_blocks(problem: SelectiveLabels, n_folds: int) -> np.ndarray:
     block = np.searchsorted(np.unique(starts), problem.time, side="right")
     block = np.unique(block, return_inverse=True)[1]
     if block.max() == 0:
-        raise checks.InputError(
+        raise InputError(
             "There are not enough different times to judge in the future what was learnt in the "
             "past: give finer times, or none (`time`)."
         )
     for number in range(1, int(block.max()) + 1):
         learns = (block < number) & problem.tested
         if len(np.unique(problem.y_obs[learns])) < 2:
-            since = said(problem.time[block == number].min())
-            raise checks.InputError(
+            since = time_words(problem.time[block == number].min())
+            raise InputError(
                 f"Before {since} the tested do not hold both classes, so that nothing can be "
                 "learnt there to be judged later. Leave out the rows before testing began, or do "
                 "not give `time`."
@@ -144,7 +144,7 @@ class SelectiveKFold:
         if groups is not None:
             person = np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
         if not 2 <= self.n_splits <= len(np.unique(person)):
-            raise checks.InputError(
+            raise InputError(
                 f"n_splits={self.n_splits} for {len(np.unique(person))} people: give from 2 to as "
                 "many folds as people."
             )

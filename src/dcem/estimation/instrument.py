@@ -24,7 +24,7 @@ tests err, y is its unbiased stand-in, and what is uncertain about the stated ra
 Many deciders are taken together in *levels*, from those who test little to those who test much, by
 what they do to other people than the one at hand.
 
-C. Manski, "Nonparametric bounds on treatment effects", AER 1990; A. Balke and J. Pearl, "Ends on
+C. Manski, "Nonparametric bounds on treatment effects", AER 1990; A. Balke and J. Pearl, "Bounds on
 treatment effects from studies with imperfect compliance", JASA 1997; W. Ji, L. Lei and A. Spector,
 "Model-agnostic covariate-assisted inference on partially identified causal effects", 2023; A. Levis
 et al., "Covariate-assisted bounds on causal effects with instrumental variables", JRSS-B 2025.

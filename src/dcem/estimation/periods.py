@@ -11,7 +11,7 @@ from scipy.stats import norm
 from dcem.estimation.influence import People
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
-from dcem.table.times import numeric, said
+from dcem.table.times import numeric, time_words
 
 LEAST_ROWS, LEAST_FINE = 200, 40  # of a period that is told, or only looked at
 FINE, LAST = 20, 6  # periods that are looked at for late results, and how many of them may be late
@@ -81,8 +81,8 @@ def late_results(problem: SelectiveLabels) -> LateResults | None:
         return None
     after = code >= best[1]
     return LateResults(
-        said(starts[best[1]]),
-        said(problem.time[~after].max()),
+        time_words(starts[best[1]]),
+        time_words(problem.time[~after].max()),
         people.proportion(tested, ~after * 1.0),
         people.proportion(tested, after * 1.0),
         float(numeric(np.array([starts[best[1]]]))[0]),

@@ -26,8 +26,8 @@ import pandas as pd
 
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
-from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import DataWarning, InputError
 
 TARGETS = ("tested", "ipw", "dr")
 MEASURES = {"auc": measures.auc, "net-benefit": measures.net_benefit}
@@ -61,7 +61,7 @@ def scorer(
     """
     known = [f"{target}-{measure}" for target in TARGETS for measure in MEASURES]
     if name not in known:
-        raise checks.InputError(f"Unknown scorer {name!r}. Choose among: {', '.join(known)}.")
+        raise InputError(f"Unknown scorer {name!r}. Choose among: {', '.join(known)}.")
     target, _, measure = name.partition("-")
     rates = {"test_sensitivity": test_sensitivity, "test_specificity": test_specificity}
     rates["prevalence"] = prevalence
@@ -98,7 +98,7 @@ class SelectiveScorer:
         judge = self._judge(X, np.asarray(y, float), sensitive_features, sample_weight)
         why = judge.lacking(self.target)
         if why:
-            warnings.warn(f"No score: {why}.", checks.DataWarning, stacklevel=2)
+            warnings.warn(f"No score: {why}.", DataWarning, stacklevel=2)
             return float("nan")
         masses = judge.masses[self.target]
         if self.measure == "auc":
@@ -113,7 +113,7 @@ class SelectiveScorer:
         key = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
         if key not in self._known:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", checks.DataWarning)  # said of the training rows
+                warnings.simplefilter("ignore", DataWarning)  # said of the training rows
                 problem = SelectiveLabels.from_arrays(
                     rows, y, tested=~np.isnan(y), group=group, weight=weight, **self.rates
                 )

@@ -163,7 +163,7 @@ def shuffled(
         waiting = [queue[size:] for queue in waiting]
 
 
-def _log_odds(
+def _stacked_log_odds(
     networks: Sequence[Perceptron], X: np.ndarray, exact: bool, *, scaled: bool = False
 ) -> np.ndarray:
     """Log-odds `[M, n]` of networks whose inputs are scaled alike; of inputs, if `scaled`.
@@ -227,19 +227,19 @@ class Perceptron(LearnerBase):
 
     def predict_logit(self, X: np.ndarray) -> np.ndarray:
         """In float64, where the score of a row does not depend on its company."""
-        return _log_odds([self], X, exact=True)[0]
+        return _stacked_log_odds([self], X, exact=True)[0]
 
     def predict_scaled(self, inputs: np.ndarray) -> np.ndarray:
         """`predict_logit` of rows that are inputs already, as `scaling` makes them."""
-        return _log_odds([self], inputs, exact=True, scaled=True)[0]
+        return _stacked_log_odds([self], inputs, exact=True, scaled=True)[0]
 
     @classmethod
     def predict_logits(cls, networks: Sequence[Self], X: np.ndarray, *, exact: bool) -> np.ndarray:
         """Log-odds `[M, n]` of several networks; in float32 unless `exact` ones are asked for."""
         first = networks[0].scaling
         if all(first.is_like(one.scaling) for one in networks[1:]):
-            return _log_odds(networks, X, exact)
-        return np.concatenate([_log_odds([one], X, exact) for one in networks])
+            return _stacked_log_odds(networks, X, exact)
+        return np.concatenate([_stacked_log_odds([one], X, exact) for one in networks])
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that was learnt."""

@@ -24,7 +24,10 @@ from dcem.hooks import above
 from dcem.learners.preprocess import Preprocessor
 from dcem.methods.fitting import Prepared, fit_many, prepare
 from dcem.table import checks
+from dcem.table.frames import as_frame
+from dcem.table.groups import check_groups
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError, rows_text
 from dcem.table.transformer import frame_encoder
 
 if TYPE_CHECKING:
@@ -134,7 +137,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         encoder = frame_encoder(X)
         rows = X
         if encoder is not None:
-            index = checks.as_frame(X).index
+            index = as_frame(X).index
             rows = pd.DataFrame(encoder.transform(X), index, encoder.feature_names)
         problem = SelectiveLabels.from_arrays(
             rows,
@@ -207,7 +210,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
 
     def _refit(self, data: Prepared, earlier: Self) -> None:
         """As `_fit`, beginning at a fitted model of the same parameters."""
-        raise checks.InputError(
+        raise InputError(
             f"{self.name!r} cannot start from a fitted model, `ensemble` can. Fit it from scratch."
         )
 
@@ -269,7 +272,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities `[n, 2]` of the two classes, averaged over the members."""
-        return _both(self.combined(self.member_scores(X)))
+        return _both_classes(self.combined(self.member_scores(X)))
 
     def predict(self, X: Any) -> np.ndarray:
         """The more probable class of each row."""
@@ -277,7 +280,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The log-odds `[n]` of the second class; positive where `predict` says it."""
-        return _log_odds(self.predict_proba(X))
+        return _to_log_odds(self.predict_proba(X))
 
     def spread(self, X: Any) -> np.ndarray:
         """Standard deviation of the members' scores `[n]`; zero for a single one.
@@ -316,8 +319,8 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         scores = self.risks(features, self.standardized(features))
         bad = ~np.isfinite(scores).all(axis=0)
         if bad.any():
-            raise checks.InputError(
-                f"The scores of {checks.rows_text(bad)} are not numbers: values of X there are too "
+            raise InputError(
+                f"The scores of {rows_text(bad)} are not numbers: values of X there are too "
                 "large to compute with, or the model diverged when it was fitted."
             )
         return scores
@@ -353,17 +356,13 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         if len(self.group_names_) == 1:
             return np.zeros(n_rows, dtype=np.int64)
         if sensitive_features is None:
-            raise checks.InputError(
+            raise InputError(
                 f"{type(self).__name__} predicts with the group of each row: pass "
                 "sensitive_features. A method that needs the features alone is dcem."
             )
-        codes, _ = checks.check_groups(
-            sensitive_features, "sensitive_features", levels=self.group_names_
-        )
+        codes, _ = check_groups(sensitive_features, "sensitive_features", levels=self.group_names_)
         if len(codes) != n_rows:
-            raise checks.InputError(
-                f"sensitive_features has {len(codes)} rows, but X has {n_rows}."
-            )
+            raise InputError(f"sensitive_features has {len(codes)} rows, but X has {n_rows}.")
         return codes
 
     # -- keeping ----------------------------------------------------------------------------
@@ -394,7 +393,7 @@ class GroupPredictor:
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """Probabilities `[n, 2]`, given the group of each row."""
-        return _both(self.group_risks(X, sensitive_features).mean(axis=0))
+        return _both_classes(self.group_risks(X, sensitive_features).mean(axis=0))
 
     def predict(self: Any, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """The more probable class of each row, given its group."""
@@ -402,7 +401,7 @@ class GroupPredictor:
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """The log-odds `[n]` of the second class, given the group of each row."""
-        return _log_odds(self.predict_proba(X, sensitive_features=sensitive_features))
+        return _to_log_odds(self.predict_proba(X, sensitive_features=sensitive_features))
 
     def group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
         """Scores `[members, n]`."""
@@ -413,9 +412,9 @@ class GroupPredictor:
         return self._to_known(self.group_scores(X, sensitive_features), self._prepare(X))
 
 
-def _both(positive: np.ndarray) -> np.ndarray:
+def _both_classes(positive: np.ndarray) -> np.ndarray:
     return np.stack([1 - positive, positive], axis=1)
 
 
-def _log_odds(probabilities: np.ndarray) -> np.ndarray:
+def _to_log_odds(probabilities: np.ndarray) -> np.ndarray:
     return np.asarray(logit(np.clip(probabilities[:, 1], SMALLEST, 1 - SMALLEST)))

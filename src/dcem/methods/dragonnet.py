@@ -18,7 +18,7 @@ from dcem.methods.network import check_variant
 from dcem.methods.registry import RELEASED, SINGLE, SLOW, renamed
 from dcem.methods.stage import train_stage
 from dcem.methods.supervised import SupervisedNetwork
-from dcem.table import checks
+from dcem.table.messages import InputError, notice
 
 SMOOTH = 0.01  # keeps the group probabilities that targeted regularisation divides by off zero
 SLIP = 0.01 / 1.02  # what the release adds to them instead: p + .01 / 1.02 for (p + .01) / 1.02
@@ -139,7 +139,7 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
                 "a `network` of one's own cannot be split that way."
             )
         if self.variant == "published" and data.n_groups > 2:
-            raise checks.InputError(
+            raise InputError(
                 f"The published dragonnet corrects the second of two groups, but there are "
                 f"{data.n_groups}. Choose variant='corrected', or two groups."
             )
@@ -149,12 +149,12 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
                 "reference at 0, or choose variant='corrected'."
             )
         if not 0 <= self.reference < data.n_groups:
-            raise checks.InputError(
+            raise InputError(
                 f"dragonnet was asked for reference {self.reference}, but there are "
                 f"{data.n_groups} groups, numbered 0 to {data.n_groups - 1}."
             )
         if data.n_groups == 1:
-            checks.notice(
+            notice(
                 "dragonnet corrects for the effect of the group on testing; with a single group "
                 "there is none, and it is the same as y-obs. Pass sensitive_features."
             )

@@ -15,9 +15,9 @@ from dcem.learners.perceptron import Perceptron
 from dcem.methods.base import SMALLEST, Prepared, SelectiveClassifier
 from dcem.methods.ensemble_parts import PARTS, Parts, fit_parts, folds_of
 from dcem.methods.minibatches import FLOOR, Start
-from dcem.table import checks
 from dcem.table.imperfect import evidence
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 
 RECENT, FEWEST_RECENT = 1 / 3, 50  # share of the tests, and positives and negatives among them
 LEAST_SLOPE = 0.05  # of the recalibration: ranks are kept
@@ -107,11 +107,11 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     def _fit(self, data: Prepared, start: Start | None = None) -> None:
         unknown = [part for part in self.parts if part not in PARTS]
         if unknown or not self.parts or len(set(self.parts)) < len(self.parts):
-            raise checks.InputError(
+            raise InputError(
                 f"parts must be some of {', '.join(PARTS)}, each once; got {tuple(self.parts)!r}."
             )
         if self.n_folds < 2:
-            raise checks.InputError(f"n_folds must be at least 2, got {self.n_folds}.")
+            raise InputError(f"n_folds must be at least 2, got {self.n_folds}.")
         problem, seed = data.problem, data.seeds[0]
         fold = folds_of(problem, self.n_folds, seed)
         table, _ = data.tables(raw=True)
@@ -143,7 +143,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         """
         problem = data.problem
         if problem.testing_probability is None:
-            raise checks.InputError(
+            raise InputError(
                 "To start from a model, say how likely each row was to be tested (the role "
                 "`testing_probability`): 1 if it was tested when the model was fitted, else the "
                 "probability with which its test was drawn. So new tests are told from old ones."
@@ -152,7 +152,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         new = problem.tested & unseen
         people = len(np.unique(problem.person[new]))
         if people < FEWEST_PEOPLE or len(np.unique(problem.y_obs[new])) < 2:
-            raise checks.InputError(
+            raise InputError(
                 f"To start from a model takes new tests of at least {FEWEST_PEOPLE} people, "
                 "positive and negative ones, to judge the result by: tests with a probability "
                 f"under 1. Here it is {people:,} people with {int(problem.y_obs[new].sum()):,} "

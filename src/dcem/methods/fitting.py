@@ -19,8 +19,9 @@ from dcem.table.disclosure import few_people
 from dcem.table.found import recorded
 from dcem.table.imperfect import ASSUMPTION
 from dcem.table.known import ASSUMPTION as KNOWN
-from dcem.table.known import said as known_words
+from dcem.table.known import known_words
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError, notice
 
 if TYPE_CHECKING:
     from dcem.methods.base import SelectiveClassifier
@@ -184,7 +185,7 @@ def prepare(
     if validation is not None:
         validation = _aligned(validation, problem)
         if estimator.uses_validation and not estimator.uses_truth and not validation.tested.any():
-            raise checks.InputError(
+            raise InputError(
                 f"Nobody is tested among the {len(validation)} rows of validation: nothing there "
                 "says when to stop. Give rows some of which were tested, or leave out `validation`."
             )
@@ -207,7 +208,7 @@ def require_no_record(name: str) -> None:
     """Refuse a method that needs to know who was tested, where the table does not say."""
     if ENTRIES[name.partition(":")[0]].needs_record:
         usable = [one for one, entry in ENTRIES.items() if not entry.needs_record]
-        raise checks.InputError(
+        raise InputError(
             f"{name!r} needs to know who was tested, and this table says only who was found "
             f"positive. Without a record of testing there are: {', '.join(usable)}. The others "
             "become possible where it is stated what share of positives is found "
@@ -222,7 +223,7 @@ def _learnt_from(estimator: Any, problem: SelectiveLabels) -> str:
         said.append(f"The truth behind a test that errs: {test.words}. {ASSUMPTION}")
     elif test is not None:
         said.append(f"The results of a test that errs, as they are: {test.words}.")
-        checks.notice(
+        notice(
             f"{estimator.name!r} learns the results of the test as they are, not the truth behind "
             "them: it knows no test that errs. `ensemble`, `dcem` and `tested-only` do."
         )
@@ -234,17 +235,17 @@ def _learnt_from(estimator: Any, problem: SelectiveLabels) -> str:
 def _aligned(validation: SelectiveLabels, problem: SelectiveLabels) -> SelectiveLabels:
     """Validation rows whose features and group codes mean what those of the training rows mean."""
     if not isinstance(validation, SelectiveLabels):
-        raise checks.InputError(
+        raise InputError(
             f"validation is a {type(validation).__name__}; it must be a SelectiveLabels, for "
             "example SelectiveLabels.from_arrays(X, y, tested=..., group=...)."
         )
     if validation.X.shape[1] != problem.X.shape[1]:
-        raise checks.InputError(
+        raise InputError(
             f"validation has {validation.X.shape[1]} features, but X has {problem.X.shape[1]}."
         )
     named = [part.feature_names for part in (validation, problem) if not _unnamed(part)]
     if len(set(named)) > 1:
-        raise checks.InputError(
+        raise InputError(
             f"The features of validation ({', '.join(named[0])}) are not those of the training "
             f"rows ({', '.join(named[1])}), in this order. Give both the same columns."
         )
@@ -255,7 +256,7 @@ def _aligned(validation: SelectiveLabels, problem: SelectiveLabels) -> Selective
         return replace(validation, group=nobody, group_names=problem.group_names)
     unknown = [name for name in validation.group_names if name not in problem.group_names]
     if unknown:
-        raise checks.InputError(
+        raise InputError(
             f"validation holds groups that no training row belongs to: {', '.join(unknown)}. "
             f"Known: {', '.join(problem.group_names)}."
         )
@@ -277,7 +278,7 @@ def _check_truth(
     """Truth goes only to those who declare that they use it; they insist on it."""
     if not estimator.uses_truth:
         if truth is not None:
-            raise checks.InputError(
+            raise InputError(
                 f"{type(estimator).__name__} does not use the truth of untested rows, and is not "
                 "given it: leave out `truth`."
             )
@@ -285,18 +286,18 @@ def _check_truth(
     if truth is None:
         name = type(estimator).__name__
         if getattr(estimator, "variant", None) == "published":
-            raise checks.InputError(
+            raise InputError(
                 f'{name}(variant="published") needs the truth of every row, `truth=`, which exists '
                 'only in simulations. On real data use variant="corrected".'
             )
-        raise checks.InputError(
+        raise InputError(
             f"{name} is an oracle: it needs the truth of every row, `truth=`, which exists only in "
             "simulations. On real data choose another method."
         )
     train, held = truth if isinstance(truth, tuple) else (truth, None)
     for values, rows, which in ((train, problem, "rows"), (held, validation, "validation rows")):
         if values is not None and rows is not None and len(values) != len(rows):
-            raise checks.InputError(f"truth has {len(values)} values for {len(rows)} {which}.")
+            raise InputError(f"truth has {len(values)} values for {len(rows)} {which}.")
     return np.asarray(train), None if held is None else np.asarray(held)
 
 

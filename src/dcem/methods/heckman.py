@@ -25,9 +25,8 @@ from scipy.stats import chi2
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
 from dcem.methods.tables import Table, by_lot
-from dcem.table import checks
 from dcem.table.disclosure import THRESHOLD
-from dcem.table.messages import did_you_mean
+from dcem.table.messages import InputError, did_you_mean, notice
 from dcem.text import decimal, p_value
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -104,7 +103,7 @@ class HeckmanClassifier(SelectiveClassifier):
 
     def _fit(self, data: Prepared) -> None:
         if self.estimation not in ("likelihood", "two-step"):
-            raise checks.InputError(
+            raise InputError(
                 f'estimation must be "likelihood" or "two-step", got {self.estimation!r}.'
             )
         table = data.standard
@@ -122,7 +121,7 @@ class HeckmanClassifier(SelectiveClassifier):
         self.strength_ = float("nan")
         if outcome.all():
             self._say("the shape of the normal distribution alone: no excluded variable was named")
-            checks.notice(
+            notice(
                 "heckman has no excluded variable, one that drives testing and not the outcome: "
                 "only the shape of the normal distribution tells the unrecorded cause, and a small "
                 "departure from it moves every score. Name one (`testing_only`), or who decided "
@@ -137,7 +136,7 @@ class HeckmanClassifier(SelectiveClassifier):
             f"{max(self.strength_, 0):.0f})"
         )
         if self.strength_ < WEAK:
-            checks.notice(
+            notice(
                 "The excluded features of heckman hardly drive testing (likelihood-ratio statistic "
                 f"{max(self.strength_, 0):.1f}; under {WEAK:g} is weak): they tell little about "
                 "the unrecorded cause. Name others, or take another method."
@@ -177,10 +176,10 @@ def named_columns(
             chosen.add(one)
         else:
             hint = did_you_mean(str(one), [*made, *names])
-            raise checks.InputError(f"{estimator.name}: the table has no feature {one!r}.{hint}")
+            raise InputError(f"{estimator.name}: the table has no feature {one!r}.{hint}")
     left_out = np.array([name in chosen for name in names], bool)
     if left_out.all():
-        raise checks.InputError(
+        raise InputError(
             f"{estimator.name}: every feature is excluded from an equation; leave it some to "
             "predict by."
         )

@@ -14,7 +14,7 @@ from dcem.learners import Sample, make_learner
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
 from dcem.methods.tables import by_lot
-from dcem.table import checks
+from dcem.table.messages import InputError, notice
 from dcem.text import percent
 
 FOLDS = 3
@@ -81,7 +81,7 @@ class InstrumentClassifier(SelectiveClassifier):
 
     def _fit(self, data: Prepared) -> None:
         if self.identification not in ("point", "partial"):
-            raise checks.InputError(
+            raise InputError(
                 f'identification is "point" or "partial", got {self.identification!r}.'
             )
         problem, seed = data.problem, data.seeds[0]
@@ -105,12 +105,12 @@ class InstrumentClassifier(SelectiveClassifier):
             )
             shown = found_by_more_tests(instrument, shown)
         elif problem.decider is None:
-            checks.notice(
+            notice(
                 "'instrument' learns from how deciders differ, and is not told who decided "
                 "(`decider`): it learns what the tested show."
             )
         else:
-            checks.notice(
+            notice(
                 "There are too few people of each decider to tell deciders apart: 'instrument' "
                 "learns what the tested show."
             )

@@ -15,7 +15,7 @@ from dcem.methods.fleets import FleetData, Trained
 from dcem.methods.network import check_variant
 from dcem.methods.registry import RELEASED, SINGLE, SLOW, WIDE, renamed
 from dcem.methods.supervised import SupervisedNetwork, TestedOnlyClassifier
-from dcem.table import checks
+from dcem.table.messages import InputError
 
 # Added to a probability before its logarithm: the peer term is subtracted, so it needs a bound.
 FLOOR = 1e-8
@@ -53,7 +53,7 @@ class _PeerNetwork(SupervisedNetwork):
         blank = (base == 0) & (present > 0)
         if self.by_group and self._given_rates(n_groups) is None and bool(blank.any()):
             unseen = ", ".join(map(str, sorted(set(blank.nonzero()[:, 1].tolist()))))
-            raise checks.InputError(
+            raise InputError(
                 f"No positive was ever seen among training rows of group {unseen} (numbered in "
                 "the order of the group names), so the share of positives missed there cannot be "
                 "estimated. Pass noise_rates, merge groups, or choose peer-loss."
@@ -104,7 +104,7 @@ class _PeerNetwork(SupervisedNetwork):
         given = self._given_rates(n_groups)
         if given is not None:
             if not all(0 <= rate < 1 for rate in given):
-                raise checks.InputError(
+                raise InputError(
                     f"A noise rate is the share of positives that are missed: from 0 to below 1, "
                     f"got {', '.join(map(str, given))}."
                 )
@@ -218,7 +218,7 @@ class GroupPeerLossClassifier(_PeerNetwork):
 
     def _given_rates(self, n_groups: int) -> Sequence[float] | None:
         if self.noise_rates is not None and len(self.noise_rates) != n_groups:
-            raise checks.InputError(
+            raise InputError(
                 f"noise_rates has {len(self.noise_rates)} values for {n_groups} groups: give one a "
                 "group, in the order of the group names."
             )

@@ -20,7 +20,7 @@ from dcem.engine import MLP, Adam, Fleet, Rows, cross_entropy, train
 from dcem.engine.fleet import margin
 from dcem.methods.registry import PropensitySettings
 from dcem.methods.support import positive_probability, with_group
-from dcem.table.checks import notice
+from dcem.table.messages import notice
 
 # Probabilities of a foreign model are kept this far from 0 and 1: log-odds must be finite.
 CLIP = 1e-6

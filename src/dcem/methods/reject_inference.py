@@ -22,8 +22,8 @@ from dcem.learners import LEARNERS, Sample, make_learner
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
 from dcem.methods.tables import Table, by_lot
-from dcem.table import checks
 from dcem.table.imperfect import unbiased
+from dcem.table.messages import InputError
 
 Inferred = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows of the untested, labels, shares
 
@@ -90,7 +90,7 @@ class RejectInferenceClassifier(SelectiveClassifier):
 
     def _fit(self, data: Prepared) -> None:
         if isinstance(self.learner, str) and self.learner not in LEARNERS:
-            raise checks.InputError(
+            raise InputError(
                 f"{self.name} takes the learners {', '.join(LEARNERS)}, or a scikit-learn "
                 f"classifier; got {self.learner!r}."
             )
@@ -179,7 +179,7 @@ class ParcellingClassifier(RejectInferenceClassifier):
 
     def _check_parameters(self) -> None:
         if self.bands < 1 or not self.factor > 0:
-            raise checks.InputError(
+            raise InputError(
                 f"parcelling needs at least one band and a factor above 0; got bands={self.bands}, "
                 f"factor={self.factor}."
             )
@@ -288,12 +288,12 @@ class BiasAwareSelfLearningClassifier(RejectInferenceClassifier):
         low, high = self.filtered
         shares = {"sampled": self.sampled, "labelled": self.labelled}
         if not 0 <= low < high <= 1 or not all(0 < one <= 1 for one in shares.values()):
-            raise checks.InputError(
+            raise InputError(
                 "filtered must be two rising percentiles between 0 and 1, sampled and labelled "
                 f"shares above 0; got filtered={tuple(self.filtered)!r}, {shares}."
             )
         if not self.imbalance > 0 or self.rounds < 1:
-            raise checks.InputError(
+            raise InputError(
                 f"imbalance must be above 0 and rounds at least 1; got {self.imbalance} and "
                 f"{self.rounds}."
             )

@@ -16,7 +16,7 @@ from dcem.methods.fleets import FleetData, Trained, saves_of
 from dcem.methods.network import NetworkClassifier, check_variant
 from dcem.methods.registry import RELEASED, SLOW, renamed
 from dcem.methods.support import with_group
-from dcem.table import checks
+from dcem.table.messages import InputError
 
 CLAMP = 1e-6  # a classifier's probabilities stay this far from 0 and 1 in the E-step
 LOSSES = ("classifier_loss", "propensity_loss")
@@ -102,7 +102,7 @@ class SarEMClassifier(NetworkClassifier):
         check_variant(self.variant)
         assert data.validation is not None
         if self.uses_truth and data.validation.get("truth") is None:
-            raise checks.InputError(
+            raise InputError(
                 "The published sar-em stops by the truth of validation rows: pass "
                 "truth=(train, validation), or choose variant='corrected'."
             )

@@ -20,8 +20,8 @@ from dcem.methods.network import NetworkClassifier
 from dcem.methods.registry import SINGLE, SLOW, WIDE, renamed
 from dcem.methods.support import with_group
 from dcem.methods.tables import Table, by_lot
-from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -243,7 +243,7 @@ class OracleClassifier(LearnerClassifier):
     def _lesson(self, rows: Any, n_groups: int) -> Lesson:
         truth = rows.get("truth")
         if truth is None:
-            raise checks.InputError(
+            raise InputError(
                 "y-model stops by the truth of validation rows: pass truth=(train, validation), "
                 "or patience=None."
             )
@@ -278,15 +278,15 @@ class GroupOnlyClassifier(LearnerClassifier):
 
     def _lesson(self, rows: Any, n_groups: int) -> Lesson:
         if not 0 <= self.group < max(n_groups, 1):
-            raise checks.InputError(
+            raise InputError(
                 f"group-only was asked for group {self.group}, but there are {n_groups} "
                 f"groups, numbered 0 to {n_groups - 1}."
             )
         member = rows["group"] == self.group
         if not ((member * rows["weight"]).sum(-1) > 0).all():
-            raise checks.InputError(f"Nobody belongs to group {self.group}; choose another group.")
+            raise InputError(f"Nobody belongs to group {self.group}; choose another group.")
         if not ((member * rows["weight"] * rows["tested"]).sum(-1) > 0).all():
-            raise checks.InputError(
+            raise InputError(
                 f"Nobody in group {self.group} was tested, so it has no labels to learn from; "
                 "choose another group, or a method that learns from all of them."
             )

@@ -11,9 +11,9 @@ from dcem.estimation.folds import best_rows
 from dcem.estimation.periods import latest
 from dcem.learners.learner import Sample
 from dcem.learners.preprocess import Preprocessor
-from dcem.table.checks import notice
 from dcem.table.imperfect import evidence, unbiased
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import notice
 
 # The most rows held out: enough to choose a stopping point, however long the table.
 MAX_VALIDATION = 50_000

@@ -23,9 +23,9 @@ from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
 from dcem.methods.heckman import likelihood, named_columns
 from dcem.methods.support import with_group
-from dcem.table import checks
 from dcem.table.known import Z, concerned
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import notice
 
 STARTS = (0.0, 0.7, -0.7)  # of atanh r
 STEP = 1e-4  # of parameters, for the curvature
@@ -116,7 +116,7 @@ class UnmeasuredCauseClassifier(SelectiveClassifier):
         self.correlation_ = float(np.tanh(best[-1]))
         self.correlation_interval_ = [float(np.tanh(best[-1] + side)) for side in (-reach, reach)]
         if for_outcome.all() and data.n_groups == 1 and not problem.known_prevalence:
-            checks.notice(
+            notice(
                 f"{self.name} is told neither a prevalence (`prevalence`) nor features that drive "
                 "testing alone (`testing_only`): only the shape of the normal distribution tells "
                 "how strong the unmeasured cause is. State one, or take another method."

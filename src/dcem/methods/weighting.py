@@ -21,7 +21,7 @@ from dcem.methods.registry import RELEASED, SINGLE, SLOW, WIDE, PropensitySettin
 from dcem.methods.supervised import LearnerClassifier, Lesson, fit_members
 from dcem.methods.support import with_group
 from dcem.methods.tables import Table
-from dcem.table import checks
+from dcem.table.messages import InputError
 
 if TYPE_CHECKING:
     from dcem.methods.fleets import FleetData, Trained
@@ -288,7 +288,7 @@ def halves(
     of_row = np.where(weight > 0, 1 + np.where(tested > 0, 1 + y, 0), 0).astype(np.int64)
     of_person = best_rows(of_row, person)
     if (of_person > 1).sum() < 2:
-        raise checks.InputError(
+        raise InputError(
             "ipw and dr-learner fit models to either half of the rows and need at least two "
             "tested people; gather more labels, or choose another method."
         )

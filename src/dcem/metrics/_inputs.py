@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dcem.table.checks import MISSING_LEVEL, InputError, notice, rows_text
+from dcem.table.groups import MISSING_LEVEL
+from dcem.table.messages import InputError, notice, rows_text
 
 Label = Any  # a group's name as the user wrote it: str, int, bool, ...
 
@@ -90,7 +91,7 @@ def read_rows(y: Any, score: Any, weight: Any = None) -> Rows:
         raise InputError("No rows: 'y' and 'score' are empty.")
     if weight is None:
         return Rows(positive, scores, None)
-    weights = _numbers(_vector(weight, "weight"), "weight").astype(np.float64, copy=False)
+    weights = _as_numbers(_vector(weight, "weight"), "weight").astype(np.float64, copy=False)
     _require_length("weight", weights, scores)
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
@@ -171,7 +172,7 @@ def _vector(values: Any, name: str) -> np.ndarray:
     return array
 
 
-def _numbers(array: np.ndarray, name: str) -> np.ndarray:
+def _as_numbers(array: np.ndarray, name: str) -> np.ndarray:
     if array.dtype.kind in "fiub":
         return array
     if array.dtype.kind == "O":  # None and pandas.NA are missing numbers, not strange ones
@@ -184,7 +185,7 @@ def _numbers(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def _read_score(array: np.ndarray) -> np.ndarray:
-    score = _numbers(array, "score")
+    score = _as_numbers(array, "score")
     if score.dtype not in (np.float32, np.float64):
         score = score.astype(np.float64)
     bad = np.isnan(score)
@@ -199,7 +200,7 @@ def _read_score(array: np.ndarray) -> np.ndarray:
 def _read_label(array: np.ndarray) -> np.ndarray:
     if array.dtype == bool:
         return array
-    label = _numbers(array, "y")
+    label = _as_numbers(array, "y")
     positive = label == 1
     bad = ~(positive | (label == 0))
     if not bad.any():

@@ -22,7 +22,7 @@ from dcem.metrics.roc import Staircase
 Key = tuple[str, Any]  # name of the metric's function; the group, pair of groups or None
 
 
-class People:
+class GroupedPeople:
     """The people behind the rows, numbered so that those of one group are neighbours."""
 
     def __init__(self, group: np.ndarray, person: np.ndarray | None = None) -> None:
@@ -60,7 +60,7 @@ class Statistics:
     """The metrics of fixed rows as a function of how often each person counts."""
 
     def __init__(
-        self, rows: Rows, groups: Groups, people: People, *, n_bins: int, calibration: bool
+        self, rows: Rows, groups: Groups, people: GroupedPeople, *, n_bins: int, calibration: bool
     ) -> None:
         self._groups = groups
         everybody = np.arange(len(rows))
@@ -122,7 +122,7 @@ class Statistics:
 class _Weights:
     """The rows of one class of one group in sorted order, weighted by how often a person counts."""
 
-    def __init__(self, rows: Rows, people: People, sorted_rows: np.ndarray) -> None:
+    def __init__(self, rows: Rows, people: GroupedPeople, sorted_rows: np.ndarray) -> None:
         self._person = people.of_row[sorted_rows]
         self._weight = None if rows.weight is None else rows.weight[sorted_rows]
 
@@ -138,7 +138,7 @@ class _Weights:
 class BinnedError:
     """How far predictions are off in each bin of the sample as it was observed."""
 
-    def __init__(self, rows: Rows, people: People, members: np.ndarray, n_bins: int) -> None:
+    def __init__(self, rows: Rows, people: GroupedPeople, members: np.ndarray, n_bins: int) -> None:
         chosen = rows.take(members)
         bins = bin_of(chosen, n_bins, "quantile")
         order = np.argsort(bins, kind="stable")

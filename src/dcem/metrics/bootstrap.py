@@ -42,11 +42,11 @@ from scipy.special import expit, logit, stdtrit
 
 from dcem.metrics import absolute
 from dcem.metrics._inputs import Groups, Label, Rows, read_groups, read_identifiers, read_rows
-from dcem.metrics._statistics import Key, People, Statistics
+from dcem.metrics._statistics import GroupedPeople, Key, Statistics
 from dcem.metrics.estimate import Estimate, GapEstimate
 from dcem.metrics.gap import compare_curves
 from dcem.metrics.groups import exact_gaps
-from dcem.table.checks import InputError, notice
+from dcem.table.messages import InputError, notice
 
 MIN_PEOPLE = 5  # of each class needed: with fewer, resamples miss the class too often
 _BATCH = 2**19  # weights held at a time: few enough to stay in the processor's cache
@@ -133,7 +133,7 @@ def bootstrap(
         groups = Groups(np.zeros(len(rows), dtype=np.intp), ("all",))
     else:
         groups = read_groups(group, rows, y)
-    people = People(groups.code, None if id is None else read_identifiers(id, rows, y))
+    people = GroupedPeople(groups.code, None if id is None else read_identifiers(id, rows, y))
     probabilities = bool(rows.score.min() >= 0 and rows.score.max() <= 1)
 
     statistics = Statistics(rows, groups, people, n_bins=n_bins, calibration=probabilities)
@@ -267,7 +267,7 @@ def _error(
 def _gap_estimates(
     rows: Rows,
     groups: Groups,
-    people: People,
+    people: GroupedPeople,
     support: _Support,
     n_replicates: int,
     level: float,
@@ -322,7 +322,7 @@ def _gap_estimates(
 class _Support:
     """How many people stand behind each value."""
 
-    def __init__(self, rows: Rows, groups: Groups, people: People) -> None:
+    def __init__(self, rows: Rows, groups: Groups, people: GroupedPeople) -> None:
         counted = slice(None) if rows.weight is None else rows.weight > 0
         person, positive = people.of_row[counted], rows.positive[counted]
         group = groups.code[counted]

@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dcem.metrics._inputs import Label, Rows, read_groups, read_rows
-from dcem.table.checks import InputError, nearest, notice, rows_text
+from dcem.table.messages import InputError, nearest, notice, rows_text
 
 Strategy = Literal["quantile", "uniform"]
 

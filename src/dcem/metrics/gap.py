@@ -35,7 +35,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from dcem.metrics import absolute
-from dcem.metrics._statistics import People
+from dcem.metrics._statistics import GroupedPeople
 
 GRID = (np.arange(200) + 0.5) / 200  # false positive rates at which curves are compared
 _BATCH = 2**19  # weights held at a time: few enough to stay in the processor's cache
@@ -186,7 +186,7 @@ def compare_curves(
         moves it, in steps: each row [n], and behind them whatever else, in standard errors. What
         that does to the curves is added to the noise too.
     """
-    people = People(group, person)
+    people = GroupedPeople(group, person)
 
     def rank(score: np.ndarray, p: np.ndarray, q: np.ndarray) -> list[Ranking]:
         chosen = (

@@ -44,7 +44,7 @@ from dcem.metrics.roc import (
     rank,
     roc_treads,
 )
-from dcem.table.checks import InputError, nearest, notice
+from dcem.table.messages import InputError, nearest, notice
 
 Pair = tuple[Label, Label]
 GapMethod = Literal["exact", "grid"]

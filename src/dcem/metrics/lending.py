@@ -11,7 +11,7 @@ import numpy as np
 
 from dcem.metrics._inputs import read_rows
 from dcem.metrics.roc import auc, corners
-from dcem.table.checks import InputError, notice
+from dcem.table.messages import InputError, notice
 
 
 def gini(y: Any, score: Any, *, weight: Any = None) -> float:

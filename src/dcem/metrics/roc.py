@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dcem.metrics._inputs import Rows, read_rows
-from dcem.table.checks import notice
+from dcem.table.messages import notice
 
 
 @dataclass(frozen=True)

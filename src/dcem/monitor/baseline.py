@@ -24,7 +24,7 @@ from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD, few_people, people_of
 from dcem.table.encoder import Encoder, Encoding
-from dcem.table.known import said
+from dcem.table.known import known_words
 from dcem.table.labels import SelectiveLabels
 from dcem.table.times import period
 
@@ -124,7 +124,7 @@ class Baseline:
             tested=known["tested"],
             positive=known["positive"],
             prevalence=known["prevalence"],
-            stated=said(problem.known_prevalence),
+            stated=known_words(problem.known_prevalence),
             doubt=_doubt(problem, score, evaluator),
         )
 
@@ -245,7 +245,7 @@ def _column_bins(problem: SelectiveLabels, encoder: Encoder) -> list[Bins]:
         if encoding.kind == "category":
             one = _category(encoding, own, person)
         else:
-            one = _number(encoding.name, own[:, 0], person)
+            one = _number_bins(encoding.name, own[:, 0], person)
         if one is not None:
             found.append(_shared(one, one.place(encoding, own), problem))
     if problem.n_groups > 1:
@@ -284,7 +284,7 @@ def _category(encoding: Encoding, own: np.ndarray, person: np.ndarray) -> Bins |
     return Bins(encoding.name, (), (*names, OTHERS), levels, ())
 
 
-def _number(name: str, x: np.ndarray, person: np.ndarray) -> Bins | None:
+def _number_bins(name: str, x: np.ndarray, person: np.ndarray) -> Bins | None:
     known = x[~np.isnan(x)]
     if len(known) < THRESHOLD:
         return None

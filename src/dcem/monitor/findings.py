@@ -33,7 +33,7 @@ TO_DO = {
 STATED = "the prevalence is the one that was stated then, and tests show that it changed"
 
 
-def conclude(
+def with_verdict(
     found: Monitoring, then: Baseline, lacking: str, stated: frozenset[str] = frozenset()
 ) -> Monitoring:
     """The same with its verdict and findings.

@@ -44,11 +44,11 @@ from dcem.monitor.baseline import (
     rates,
     standard_error,
 )
-from dcem.monitor.findings import conclude
+from dcem.monitor.findings import with_verdict
 from dcem.monitor.results import Change, ColumnChange, Monitoring
 from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.encoder import Encoder
-from dcem.table.known import said
+from dcem.table.known import known_words
 from dcem.table.labels import SelectiveLabels
 
 ERROR = 0.05  # of an alarm although nothing changed, all four questions together
@@ -163,9 +163,9 @@ def watch(
         data=dict(data or {}),
     )
     stated = frozenset(one.group or EVERYBODY for one in problem.known_prevalence)
-    if then.stated != said(problem.known_prevalence):
+    if then.stated != known_words(problem.known_prevalence):
         stated = frozenset()
-    return conclude(found, then, judge.lacking(target), stated)
+    return with_verdict(found, then, judge.lacking(target), stated)
 
 
 def _awaited(problem: SelectiveLabels) -> dict[str, str]:

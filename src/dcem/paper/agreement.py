@@ -28,7 +28,7 @@ from dcem.benchmark.read import FREE_PARAMETERS
 from dcem.benchmark.read import SETTING as ALL_PARAMETERS
 from dcem.paper import published
 from dcem.paper.published import SETTING, SINGLE_STAGE, TABLES, at, each, groups
-from dcem.table.checks import DataWarning, InputError, require_columns
+from dcem.table.messages import DataWarning, InputError, require_columns
 from dcem.tasks.sinusoid.make import DEGREES
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from dcem.files import whole_file, write_text
 from dcem.paper.published import METHODS
 from dcem.paper.sources import Found, Need, Source
 from dcem.report.style import RC, WARN, group_colour
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 DPI = 170
 FORMATS = ("png", "svg", "pdf")

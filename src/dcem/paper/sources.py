@@ -19,7 +19,7 @@ from dcem.benchmark.file import Benchmark, load
 from dcem.benchmark.read import WHAT, results
 from dcem.files import write_text
 from dcem.paper.published import CLOSE, at
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.report.document import DotRow, Dots, KeyNumber, Name, Opening, Verdict, estimate
 from dcem.report.style import group_key
-from dcem.text import group, groups, listed, percent, points
+from dcem.text import capitalised, group, groups, listed, percent, points
 
 MOST_ROWS = 10  # groups in the picture of the first screen
 # Key of a finding -> how often tests of a group are positive then, and which bar that tells of.
@@ -171,7 +171,7 @@ def _also(clear: list[TestingRate]) -> str:
     """The groups whose shares are not told, by name."""
     also = [f"also tested {how}: {groups(n[1:])}" for how, n in _by_way(clear).items() if n[1:]]
     said = "; ".join(also)
-    return f" {said[0].upper()}{said[1:]}." if said else ""
+    return f" {capitalised(said)}." if said else ""
 
 
 def _bar(audit: Audit, clear: list[TestingRate]) -> list[str]:

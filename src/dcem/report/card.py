@@ -55,7 +55,7 @@ from dcem.report.document import (
 )
 from dcem.report.drivers import drivers
 from dcem.report.parts import listed_findings, no_milder, sections
-from dcem.saving.card import as_text, shown_counts, what_it_gives, what_it_learnt
+from dcem.saving.card import as_text, shown_training_counts, what_it_gives, what_it_learnt
 from dcem.scoring.model import TableModel
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.roles import Roles
@@ -93,14 +93,14 @@ def card_document(
         ("groups", "For whom", () if found is None else (_found_groups(found, model),)),
         ("trained", "What it was trained on", _training(model)),
         ("method", "The method", (Text(_paragraphs(model)),)),
-        ("table", "The table", _table(model)),
+        ("table", "The table", _fitted_to(model)),
     )
     names = {str(name) for name in model.estimator.training_counts_.index}
     return Document(
         title=f"Model card: {model.name}",
         lead=f"It gives {_given(model)}, from features alone. "
         f"Fitted to {model.source.name}. {what_it_learnt(model.estimator)}".rstrip(),
-        opening=_opening(comparison, judged, target, model)
+        opening=_judged_opening(comparison, judged, target, model)
         if found is None
         else _found_opening(found, model),
         findings=None,
@@ -121,7 +121,7 @@ def _given(model: TableModel) -> str:
     return f"{what_it_gives(model.estimator)} {that} `{roles.label}` is {yes}"
 
 
-def _opening(
+def _judged_opening(
     comparison: TableComparison | None,
     judged: Judgement | None,
     target: Target | None,
@@ -321,7 +321,7 @@ def _bounds(model: TableModel) -> Iterator[Block]:
 
 
 def _training(model: TableModel) -> Iterator[Block]:
-    counts = shown_counts(model.estimator)
+    counts = shown_training_counts(model.estimator)
     caption = "Rows, those tested among them, and positives among the tested"
     if model.roles.positives_only:
         counts = counts[["rows", "positive"]].rename(columns={"positive": "found positive"})
@@ -349,7 +349,7 @@ def _paragraphs(model: TableModel) -> tuple[str, ...]:
     return (*why, *(" ".join(part.split()) for part in plain.split("\n\n")))
 
 
-def _table(model: TableModel) -> Iterator[Block]:
+def _fitted_to(model: TableModel) -> Iterator[Block]:
     source, roles = model.source, model.roles
     size = f"{source.rows:,} rows"
     if source.all_rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from dcem.compare.results import Planted, PlantedFamily, TableComparison
@@ -40,7 +41,7 @@ from dcem.report.document import (
 )
 from dcem.report.drivers import drivers
 from dcem.report.figures import curves, people
-from dcem.report.parts import listed_findings, made_by, rows_used, sections
+from dcem.report.parts import comparison_page, rows_used
 from dcem.report.style import Drawing
 from dcem.text import count
 
@@ -59,30 +60,23 @@ def compare_document(
     comparison: TableComparison, title: str = "", lead: str = "", about_data: Sequence[Figure] = ()
 ) -> Document:
     """The comparison as a document; `about_data` are figures of who is tested."""
-    facts = made_by(comparison)
     # what a reader must know first; all else is said in short
     urgent = [one for one in comparison.findings if one.severity in ("serious", "caution")]
-    return Document(
-        title=title or f"Methods compared on {comparison.data.get('file') or 'a table'}",
-        lead=lead or what_was_done(comparison),
-        opening=opening(comparison),
-        findings=listed_findings(in_order([*comparison.warnings, *urgent])),
-        sections=sections(_sections(comparison, about_data), facts),
-        footer=f"Made with dcem {comparison.versions['dcem']}. It shows sums over people; no row "
-        "or score of a person is on it.",
-        names=frozenset(
-            [
-                *(group.name for group in comparison.groups),
-                *(method.name for method in comparison.methods),
-                *(effect.column for effect in comparison.testing_effects),
-            ]
-        ),
-        data={
-            "made": facts,
-            **{name: value for name, value in vars(comparison).items() if name != "shown"},
-            "groups": shown_groups(comparison),
-        },
+    made = comparison_page(
+        comparison,
+        title,
+        lead or what_was_done(comparison),
+        opening(comparison),
+        in_order([*comparison.warnings, *urgent]),
+        _sections(comparison, about_data),
+        [
+            *(group.name for group in comparison.groups),
+            *(method.name for method in comparison.methods),
+            *(effect.column for effect in comparison.testing_effects),
+        ],
     )
+    told = {name: value for name, value in made.data.items() if name != "shown"}
+    return replace(made, data=told | {"groups": shown_groups(comparison)})
 
 
 def _sections(
@@ -102,7 +96,7 @@ def _sections(
         heading = "Which method recovers planted outcomes?"
         yield "planted", heading, _planted(comparison, comparison.planted)
     yield "inside", "Inside the methods", _inside(comparison)
-    yield "numbers", "All numbers", _numbers(comparison)
+    yield "numbers", "All numbers", _every_number(comparison)
     care = Fold("What every number here leans on", (Text(CARE, bullets=True),))
     yield "care", "Read this with care", [care]
 
@@ -258,7 +252,7 @@ def _inside(comparison: TableComparison) -> Iterator[Block]:
         yield Fold("What the methods believe, how they converged, what they lean on", tuple(inside))
 
 
-def _numbers(comparison: TableComparison) -> Iterator[Block]:
+def _every_number(comparison: TableComparison) -> Iterator[Block]:
     """Tables with numbers; those without one become a sentence each."""
     every = list(other_tables(comparison))
     told = [t for t in every if any(isinstance(c, Number) for row in t.rows for c in row)]

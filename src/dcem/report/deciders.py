@@ -23,13 +23,13 @@ from dcem.report.document import (
     Name,
     Text,
     estimate,
+    in_sentence,
     listing,
-    said,
     table,
 )
 from dcem.report.figures.panels import share_marks, shortened
 from dcem.report.style import ACCENT, FAINT, INK, MUTED, Drawing, in_style, new_figure, tell
-from dcem.text import decimal, p_value, percent, points
+from dcem.text import capitalised, decimal, p_value, percent, points
 
 OURS = {name for names in LEVELS.values() for name in names}  # other levels are single deciders
 CHECKED = {
@@ -45,7 +45,7 @@ def deciders(audit: Audit) -> Iterator[Block]:
     if found is None:
         return
     if found.reason:
-        yield Text((f"{found.reason[:1].upper()}{found.reason[1:]}.",))
+        yield Text((f"{capitalised(found.reason)}.",))
     if found.compared is None:
         return
     yield Figure(partial(effects, audit))
@@ -224,7 +224,10 @@ def effects(audit: Audit) -> Drawing | None:
         left.plot(place, one.testing.value, "o", mfc="none", mec=FAINT, ms=4, zorder=1)
         (mark,) = left.plot(place, one.shrunken.value, "o", color=colour, ms=4.5)
         name = one.decider or "a decider"
-        tell(mark, [f"{name}: {said(one.shrunken, 'points')}, as seen {points(one.testing.value)}"])
+        tell(
+            mark,
+            [f"{name}: {in_sentence(one.shrunken, 'points')}, as seen {points(one.testing.value)}"],
+        )
     _names(left, shown)
     left.axhline(0, color=INK, lw=1)
     left.set_xticks([])

@@ -147,7 +147,7 @@ def plain(cell: Cell) -> str:
     return f"{line}; {shown.beside}" if shown.beside else line
 
 
-def said(found: Estimate | float, form: str = "score") -> str:
+def in_sentence(found: Estimate | float, form: str = "score") -> str:
     """An estimate inside a sentence: `.787 [.768, .823]`, or why there is none."""
     return plain(estimate(found, form))
 

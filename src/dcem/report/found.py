@@ -38,15 +38,7 @@ from dcem.report.document import (
     share,
     table,
 )
-from dcem.report.parts import (
-    advice,
-    audit_page,
-    counted_rows,
-    listed_findings,
-    made_by,
-    rows_used,
-    sections,
-)
+from dcem.report.parts import advice, audit_page, comparison_page, counted_rows, rows_used
 from dcem.text import group, number, of_100, p_value, ratio
 
 LIMITS = (
@@ -86,7 +78,14 @@ def found_document(
     )
     about = " There is no record of who was tested."
     return audit_page(
-        audit, title, data or {}, _opening(audit), made, columns, of="found positive", about=about
+        audit,
+        title,
+        data or {},
+        _audit_opening(audit),
+        made,
+        columns,
+        of="found positive",
+        about=about,
     )
 
 
@@ -95,7 +94,7 @@ def unknown(stated: str) -> Iterator[Block]:
     yield Text(UNKNOWN[2:] if stated else UNKNOWN, bullets=True)
 
 
-def _opening(audit: FoundAudit) -> Opening:
+def _audit_opening(audit: FoundAudit) -> Opening:
     known = [one for one in audit.groups if one.prevalence.estimable]
     limits = LIMITS[1:] if audit.stated_rates else LIMITS
     if not known:
@@ -309,26 +308,20 @@ def _range(audit: FoundAudit) -> Iterator[Block]:
 
 def found_comparison_document(comparison: FoundComparison, title: str = "") -> Document:
     """The comparison of methods by found positives as a document."""
-    file, facts = comparison.data.get("file", ""), made_by(comparison)
     made = (
         ("methods", "Methods side by side", _side_by_side(comparison)),
         ("outcome", "What it could mean for the outcome", _for_outcome(comparison)),
         ("found", "Who was found", _counts(comparison)),
         ("unknown", "What cannot be known", unknown(comparison.stated_rates)),
     )
-    return Document(
-        title=title or f"Methods compared on {file or 'a table'}, by found positives",
-        lead=f"{len(comparison.methods)} methods on {rows_used(comparison)}. There is no record of "
-        "who was tested. Every score is of somebody the model was not fitted to "
-        f"({comparison.folds}-fold cross-validation).",
-        opening=_best(comparison),
-        findings=listed_findings(comparison.findings),
-        sections=sections(made, facts),
-        footer=f"Made with dcem {comparison.versions['dcem']}. It shows sums over people; no row "
-        "or score of a person is on it.",
-        names=frozenset(comparison.counts),
-        data={"made": facts, **vars(comparison)},
+    lead = (
+        f"{len(comparison.methods)} methods on {rows_used(comparison)}. There is no record of who "
+        "was tested. Every score is of somebody the model was not fitted to "
+        f"({comparison.folds}-fold cross-validation)."
     )
+    opening, names = _best(comparison), comparison.counts
+    findings, by = comparison.findings, ", by found positives"
+    return comparison_page(comparison, title, lead, opening, findings, made, names, by=by)
 
 
 def _best(comparison: FoundComparison) -> Opening:

@@ -61,7 +61,7 @@ def monitor_document(found: Monitoring, title: str = "Does the model still hold?
         f"{count(found.fitted_rows)} that the model was fitted to.{late}",
         opening=Opening(
             no_milder(verdict, findings, (own.key,)),
-            tuple(_numbers(found)),
+            tuple(_key_numbers(found)),
             _picture(found),
             (
                 "Not that a change is the model's fault, nor who is to blame for it.",
@@ -97,7 +97,7 @@ def _of_everybody(found: Monitoring, about: str) -> Change:
     return next(one for one in found.about(about) if one.of == EVERYBODY)
 
 
-def _numbers(found: Monitoring) -> Iterator[KeyNumber]:
+def _key_numbers(found: Monitoring) -> Iterator[KeyNumber]:
     auc = _of_everybody(found, "auc")
     was = f"; {auc.then:score} then" if auc.then.estimable else ""
     yield KeyNumber(estimate(auc.now), f"AUC now{was}")

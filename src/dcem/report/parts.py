@@ -117,10 +117,35 @@ def rows_used(comparison: TableComparison | FoundComparison) -> str:
     )
 
 
-def made_by(comparison: TableComparison | FoundComparison) -> dict[str, str]:
-    """What made a comparison: its table, its settings, versions."""
+def comparison_page(
+    comparison: TableComparison | FoundComparison,
+    title: str,
+    lead: str,
+    opening: Opening,
+    findings: Iterable[Finding],
+    made: Made,
+    names: Iterable[str],
+    *,
+    by: str = "",
+) -> Document:
+    """The document of a comparison, with or without a record of testing.
+
+    `names` are those on it; `by` is put behind its file where it has no title.
+    """
+    file = comparison.data.get("file") or "a table"
     versions = ", ".join(f"{name} {version}" for name, version in comparison.versions.items())
-    return {**comparison.data, **comparison.configuration, "versions": versions}
+    facts = {**comparison.data, **comparison.configuration, "versions": versions}
+    return Document(
+        title=title or f"Methods compared on {file}{by}",
+        lead=lead,
+        opening=opening,
+        findings=listed_findings(findings),
+        sections=sections(made, facts),
+        footer=f"Made with dcem {comparison.versions['dcem']}. It shows sums over people; no row "
+        "or score of a person is on it.",
+        names=frozenset(names),
+        data={"made": facts, **vars(comparison)},
+    )
 
 
 def counted_rows(value: int) -> Cell:

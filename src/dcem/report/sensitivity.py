@@ -22,8 +22,8 @@ from dcem.report.document import (
     Missing,
     Table,
     estimate,
+    in_sentence,
     listing,
-    said,
     table,
 )
 from dcem.report.figures.panels import Groups, hover, line, log_marks, share_marks
@@ -202,8 +202,8 @@ def draw_prevalence(audit: Audit) -> Drawing | None:
     for name, curve in curves.items():
         told = zip(found.gamma, curve.value, curve.low, curve.high, strict=True)
         texts = [
-            f"{called.get(name, name)}: {said(Estimate(*share), 'percent')} at an odds ratio of "
-            f"{ratio(gamma)}"
+            f"{called.get(name, name)}: {in_sentence(Estimate(*share), 'percent')} at an odds "
+            f"ratio of {ratio(gamma)}"
             for gamma, *share in told
         ]
         hover(ax, found.gamma, curve.value, texts)

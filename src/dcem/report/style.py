@@ -42,9 +42,8 @@ PALETTE = {
     "group-7": Ink("#44690f", "#a3cf62"),
 }
 COLOURS = 8  # of groups
-INK, MUTED, FAINT, GRID, PAPER, ACCENT, WARN, CAUTION = (
-    PALETTE[name].light
-    for name in ("ink", "muted", "faint", "grid", "paper", "accent", "warn", "caution")
+INK, MUTED, FAINT, GRID, PAPER, ACCENT, WARN = (
+    PALETTE[name].light for name in ("ink", "muted", "faint", "grid", "paper", "accent", "warn")
 )
 
 RC: dict[Any, Any] = {

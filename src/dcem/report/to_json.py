@@ -22,7 +22,8 @@ def to_json(document: doc.Document, words: str = "general") -> str:
     if document.opening is not None:
         told["verdict"] = to_plain(document.opening.verdict)
         told["key_numbers"] = [
-            {"label": number.label, **_number(number.cell)} for number in document.opening.numbers
+            {"label": number.label, **_cell_value(number.cell)}
+            for number in document.opening.numbers
         ]
     told |= to_plain(document.data)
     if document.findings is not None:
@@ -61,7 +62,7 @@ def _key_text(key: Any) -> str:
     return f"{key:g}" if isinstance(key, float) else str(key)
 
 
-def _number(cell: doc.Cell) -> dict[str, Any]:
+def _cell_value(cell: doc.Cell) -> dict[str, Any]:
     if isinstance(cell, doc.Number):
         return to_plain(cell.estimate)
     if isinstance(cell, doc.Count):

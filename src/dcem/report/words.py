@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from dcem.estimation.findings import SEVERITIES, in_order
 from dcem.report.document import Document
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 _BORNE = " at random, if the loss can be borne"
 _NOBODY = "search nobody for the sake of a number"

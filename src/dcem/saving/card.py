@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dcem.methods.base import SelectiveClassifier
 
 
-def shown_counts(estimator: SelectiveClassifier) -> pd.DataFrame:
+def shown_training_counts(estimator: SelectiveClassifier) -> pd.DataFrame:
     """The training counts of a model that anybody may see; NaN in place of the others."""
     counts = estimator.training_counts_
     if counts.isna().to_numpy().any():  # of a model that was loaded: hidden before

@@ -31,9 +31,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcem import __version__
 from dcem.files import exchange, remove_abandoned
-from dcem.saving.card import model_card, shown_counts
+from dcem.saving.card import model_card, shown_training_counts
 from dcem.saving.plain_data import Packer, Unpacker, class_of
-from dcem.table.checks import InputError, notice
+from dcem.table.messages import InputError, notice
 
 if TYPE_CHECKING:
     from torch import nn
@@ -140,7 +140,9 @@ def save(
         description["sha256"] = _content_hash(description)
         text = json.dumps(description, indent=1, allow_nan=False)
         (temporary / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
-        for name, card in (cards or {CARD: model_card(estimator, shown_counts(estimator))}).items():
+        for name, card in (
+            cards or {CARD: model_card(estimator, shown_training_counts(estimator))}
+        ).items():
             (temporary / name).write_text(card, encoding="utf-8")
         exchange(temporary, folder)
     finally:

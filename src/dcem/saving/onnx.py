@@ -26,8 +26,8 @@ from dcem import __version__
 from dcem.extras import extra_needed
 from dcem.files import whole_file
 from dcem.saving.onnx_graph import DOUBLE, FEATURES, Graph, is_text
-from dcem.table.checks import InputError
 from dcem.table.encoder import Encoder
+from dcem.table.messages import InputError
 
 if TYPE_CHECKING:
     from dcem.methods.base import SelectiveClassifier

@@ -12,8 +12,8 @@ from dcem.learners.preprocess import REACH, SPREAD, Preprocessor, Scaling
 from dcem.learners.trees import Trees
 from dcem.methods.base import SMALLEST
 from dcem.table import values
-from dcem.table.checks import InputError
 from dcem.table.encoder import Encoder, Encoding
+from dcem.table.messages import InputError
 
 FLOAT, INT64, STRING, DOUBLE = 1, 7, 8, 11  # the types of tensors, as ONNX numbers them
 FEATURES = "X"  # the numbers that a model reads; the input, where nothing is encoded

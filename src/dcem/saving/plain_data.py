@@ -23,7 +23,7 @@ from dcem.learners.preprocess import Preprocessor
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.registry import METHODS, PropensitySettings, current_name
 from dcem.methods.support import Support
-from dcem.saving.card import shown_counts
+from dcem.saving.card import shown_training_counts
 from dcem.table.encoder import Encoder
 
 # Settings that are parameters of a method; only these are made again from a file.
@@ -49,7 +49,7 @@ class Packer:
         for name in ("preprocessor_", "support_"):
             part = getattr(one, name)
             self._put(f"{place}{name}", part.arrays())
-        counts = shown_counts(one)
+        counts = shown_training_counts(one)
         node = {
             "method": one.name,
             "class": type(one).__name__,

@@ -27,9 +27,10 @@ from dcem.scoring.model import TableModel
 from dcem.scoring.stream import in_order, numbered
 from dcem.table import UserTable, read_batches
 from dcem.table.addresses import located
-from dcem.table.checks import DataWarning, InputError, check_weight
+from dcem.table.checks import check_weight
 from dcem.table.disclosure import few_people
 from dcem.table.drawing import Draw, hashed, numbers_of
+from dcem.table.messages import DataWarning, InputError
 from dcem.table.outcome import labels_of
 from dcem.table.values import numbers
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 FLOOR = 0.2  # share of the budget given out evenly
 FLOOR_MOST = 0.5  # the floor alone tests nobody with a higher probability than this

@@ -17,7 +17,7 @@ from dcem.compare.run import within_budget
 from dcem.estimation.bounds import Bounds
 from dcem.estimation.conformal import Coverage
 from dcem.estimation.effects import Questions, effects_on_testing
-from dcem.estimation.ends import Ends
+from dcem.estimation.ends import LearntEnds
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds
 from dcem.estimation.nuisances import fit_nuisances
@@ -130,7 +130,7 @@ class TableModel:
     effects: tuple[Effect, ...] = ()
     testing_effects: tuple[Effect, ...] = ()
     baseline: Baseline | None = None
-    ends: Ends | None = None
+    ends: LearntEnds | None = None
     bounds: Bounds | None = None
     coverage: tuple[Coverage, ...] = ()
 
@@ -346,7 +346,7 @@ class TableModel:
             )
             if "bounds" in described:
                 arrays, width = read_table_arrays(folder), len(made.encoder.feature_names)
-                made = replace(made, ends=Ends.from_plain(described["bounds"], arrays, width))
+                made = replace(made, ends=LearntEnds.from_plain(described["bounds"], arrays, width))
             if len(made.encoder.feature_names) != len(estimator.preprocessor_.mean):
                 raise ValueError("its columns do not become the features that it needs")
             made.encoder.transform(pd.DataFrame({name: [] for name in made.encoder.columns}))

@@ -9,8 +9,8 @@ from dcem.compare.run import within_budget
 from dcem.monitor import Monitoring, NewRows, watch
 from dcem.scoring.model import TableModel
 from dcem.table import UserTable
-from dcem.table.checks import InputError, notice
 from dcem.table.found import require_record
+from dcem.table.messages import InputError, notice
 
 MOST_ROWS = 100_000  # of a new table that are looked at
 

@@ -28,7 +28,6 @@ from dcem.scoring.allocation import allocate, draw
 from dcem.scoring.model import TableModel
 from dcem.scoring.stream import in_order, own_name
 from dcem.table import (
-    checks,
     group_codes,
     person_names,
     read_batches,
@@ -36,7 +35,7 @@ from dcem.table import (
     tested_rows,
 )
 from dcem.table.addresses import located
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, require_columns
 
 NOTABLE = 0.5  # a measure from here on is a reason
 PRIOR = 10  # expected tests that a group must stand out against before it counts
@@ -115,7 +114,7 @@ def next_tests(
         )
     path = located(path)
     header = read_header(path, query)
-    checks.require_columns(header, model.encoder.columns, f"{path}: the table")
+    require_columns(header, model.encoder.columns, f"{path}: the table")
     notes = _notes(model, header)
     roles = model.roles
     extra = [c for c in (roles.id, roles.label, *roles.tested, *roles.group) if c in header]
@@ -131,7 +130,7 @@ def next_tests(
     if not rows:
         raise InputError(f"{path}: the table has no rows.")
     frame = pd.concat(parts, ignore_index=True)
-    person = _people(frame)
+    person = _person_codes(frame)
     frame["shortfall"] = shortfall(frame)
     frame = frame.drop(columns=["own_rate", "average_rate", PERSON], errors="ignore")
     keep = frame.pop("untested").to_numpy()
@@ -178,7 +177,7 @@ def _require_scores(untested: pd.DataFrame, path: Path) -> None:
         )
 
 
-def _people(rows: pd.DataFrame) -> np.ndarray:
+def _person_codes(rows: pd.DataFrame) -> np.ndarray:
     """Codes of the people behind rows; a row without an identifier is a person of its own."""
     if PERSON not in rows:
         return np.arange(len(rows))

@@ -24,9 +24,10 @@ from threadpoolctl import threadpool_limits
 from dcem.scoring.bounds import COLUMNS, bound_columns, require_bounds
 from dcem.scoring.decisions import DECISION, FLAGGED, Decider, Decisions, Rule
 from dcem.scoring.model import TableModel
-from dcem.table import checks, group_codes, read_batches, read_header
+from dcem.table import group_codes, read_batches, read_header
 from dcem.table.addresses import located
-from dcem.table.messages import InputError
+from dcem.table.frames import as_frame
+from dcem.table.messages import InputError, require_columns
 from dcem.table.write import require_output, writing
 
 BESIDES = ("distance", "like_tested")  # columns added to the score and its spread
@@ -109,11 +110,11 @@ def carried(
     if bounds is not None:
         require_bounds(model, bounds, decide=rule is not None)
     header = read_header(path, query)
-    checks.require_columns(header, model.encoder.columns, f"{path}: the table")
+    require_columns(header, model.encoder.columns, f"{path}: the table")
     called = {name: name for name in keep or ()}
     if keep is None and model.roles.id in header:
         called = {model.roles.id: own_name(model.roles.id, added(model, bounds))}
-    checks.require_columns(header, tuple(called), f"{path}: the table")
+    require_columns(header, tuple(called), f"{path}: the table")
     new = (*added(model, bounds), *((FLAGGED, DECISION) if rule else ()))
     clash = sorted(set(called.values()) & set(new))
     if clash:
@@ -250,7 +251,7 @@ def loaded(folder: Path) -> TableModel:
 def _record_batch(rows: Any) -> pa.RecordBatch:
     if isinstance(rows, pa.RecordBatch):
         return rows
-    table = rows if isinstance(rows, pa.Table) else pa.table(checks.as_frame(rows))
+    table = rows if isinstance(rows, pa.Table) else pa.table(as_frame(rows))
     return pa.RecordBatch.from_arrays(
         [column.combine_chunks() for column in table.columns], names=table.column_names
     )

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from dcem.extras import extra_needed
-from dcem.table.messages import InputError, listed
+from dcem.table.messages import InputError, quoted
 from dcem.table.values import array_of
 
 POSTGRES = ("postgresql://", "postgres://")
@@ -129,7 +129,7 @@ def answer(path: Path, query: str | None) -> tuple[list[str], Callable[[int], An
         tables = tables_in(path)
         if len(tables) != 1:
             raise InputError(
-                f"{path} has {len(tables)} tables ({listed(list(tables))}): say which rows, as "
+                f"{path} has {len(tables)} tables ({quoted(list(tables))}): say which rows, as "
                 "SQL, with `query`."
             )
         [query] = tables.values()

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from dcem.table import outcome, values
-from dcem.table.messages import listed
+from dcem.table.messages import quoted
 from dcem.text import percent
 
 FEW = 12  # distinct values of a label
@@ -208,14 +208,14 @@ def _as_label(column: Seen, in_place: str | None = None) -> Candidate | None:
         if 0 < len(bad) < len(results):
             positive = tuple(bad)
             doubts.append(
-                f"Of {listed(results)} in {column.name!r}, {listed(bad)} was taken as yes, all "
+                f"Of {quoted(results)} in {column.name!r}, {quoted(bad)} was taken as yes, all "
                 "else as no. Check that."
             )
         elif (score or in_place) and len(results) == 2:
             counts = dict(zip(column.text.values, column.text.counts(), strict=True))
             positive = (min(results, key=lambda v: counts[v]),)
             doubts.append(
-                f"Which of {listed(results)} in {column.name!r} means yes cannot be told; "
+                f"Which of {quoted(results)} in {column.name!r} means yes cannot be told; "
                 f"{positive[0]!r} was taken because it is rarer."
             )
         else:
@@ -227,7 +227,7 @@ def _as_label(column: Seen, in_place: str | None = None) -> Candidate | None:
         score += 1 + bool(untested)
         whys.append(f"no result in {percent(empty)} of the rows")
     if score:
-        whys.append(f"values {listed(results)}")
+        whys.append(f"values {quoted(results)}")
     return Candidate(column, score, positive, untested, looked, whys, doubts)
 
 

@@ -20,21 +20,15 @@ import pandas as pd
 
 from dcem.table import values as cells
 from dcem.table.frames import as_frame, as_series, is_arrow, shape_of
-from dcem.table.frames import check_aligned as check_aligned
-from dcem.table.groups import MISSING_LEVEL as MISSING_LEVEL
-from dcem.table.groups import check_groups as check_groups
-from dcem.table.messages import DataWarning as DataWarning
 from dcem.table.messages import (
     InputError,
     InputTypeError,
-    listed,
     notice,
+    quoted,
     require_unique,
     rows_text,
     values_text,
 )
-from dcem.table.messages import nearest as nearest
-from dcem.table.messages import require_columns as require_columns
 
 
 def to_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -121,12 +115,12 @@ def encode_classes(y: Any) -> tuple[Any, np.ndarray]:
     if len(classes) > 2:
         raise InputError(
             f"Only binary classification is supported. y holds {len(classes)} classes: "
-            f"{listed(classes)}. Allowed: two, and missing where nobody tested."
+            f"{quoted(classes)}. Allowed: two, and missing where nobody tested."
         )
     if set(classes.tolist()) <= {0, 1}:
         classes = classes if len(classes) == 2 else np.array([0, 1])
     elif len(classes) == 1:
-        raise InputError(f"y holds only one class, {listed(classes)}; two are needed.")
+        raise InputError(f"y holds only one class, {quoted(classes)}; two are needed.")
     encoded = np.full(len(series), np.nan)
     encoded[series.notna().to_numpy()] = present.to_numpy() == classes[1]
     if isinstance(y, pd.Series | pd.DataFrame):
@@ -216,7 +210,7 @@ def _feature_array(X: Any, names: Sequence[str], labels: pd.Index | None) -> np.
 
 
 def _also(columns: Sequence[int] | np.ndarray, names: Sequence[str]) -> str:
-    return f" The same holds for {listed([names[j] for j in columns])}." if len(columns) else ""
+    return f" The same holds for {quoted([names[j] for j in columns])}." if len(columns) else ""
 
 
 def check_id(values: Any, name: str, *, labels: pd.Index | None = None) -> np.ndarray:
@@ -373,13 +367,13 @@ def warn_limits(
     constant = [name for name, c in zip(feature_names, ~(low < high), strict=True) if c]
     if constant:
         notice(
-            f"Constant or entirely missing features: {listed(constant)} ({len(constant)} of "
+            f"Constant or entirely missing features: {quoted(constant)} ({len(constant)} of "
             f"{len(feature_names)}). They tell no two rows apart and can be dropped."
         )
     rows = np.bincount(group, minlength=len(group_names))
     looked = np.bincount(group[tested], minlength=len(group_names))
     unseen = np.flatnonzero((rows > 0) & (looked == 0))
-    who = listed([group_names[int(g)] for g in unseen])
+    who = quoted([group_names[int(g)] for g in unseen])
     if len(unseen) and positives_only:
         notice(
             f"Nobody was found positive in group {who}: nothing can be said of how common the "

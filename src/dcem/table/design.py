@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from dcem.table import checks, outcome, values
+from dcem.table import outcome, values
 from dcem.table import read as reading
-from dcem.table.messages import InputError, notice
+from dcem.table.messages import InputError, notice, require_columns, rows_text
 from dcem.table.roles import Roles
 
 PROBABILITY, DRAWN, ROW = "probability", "drawn", "row"  # columns of the list
@@ -32,14 +32,14 @@ def list_given(roles: Roles, columns: Sequence[str]) -> Path | None:
 def probabilities(path: Path, table: pa.Table, roles: Roles, tested: np.ndarray) -> np.ndarray:
     """The probability of each row's test `[n]`: that of the list, 1 for rows that are not on it."""
     listed = reading.read_whole(path)
-    checks.require_columns(listed.column_names, (ROW, PROBABILITY), f"{path}: the list")
+    require_columns(listed.column_names, (ROW, PROBABILITY), f"{path}: the list")
     place = _places(table, listed, roles, path)
     found = np.ones(table.num_rows)
     found[place] = np.minimum(values.numbers(listed.column(PROBABILITY)), CERTAIN)
     absent = ~tested & (found == 1)
     if absent.any():
         raise InputError(
-            f"{path} does not list {checks.rows_text(absent)}, which are untested: nobody knows "
+            f"{path} does not list {rows_text(absent)}, which are untested: nobody knows "
             "how likely they were to be tested. Take the table that the list was made for."
         )
     if DRAWN in listed.column_names:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dcem.extras import extra_needed
 from dcem.table.addresses import DATABASES, MOST_ROWS, answer, is_duckdb, tables_in
-from dcem.table.messages import InputError, did_you_mean, listed
+from dcem.table.messages import InputError, did_you_mean, quoted
 from dcem.table.values import array_of, spell
 
 PARQUET = ".parquet"
@@ -291,7 +291,7 @@ def _workbook(path: Path, sheet: str | None) -> Stored:
     sheets = book.sheet_names
     if sheet is not None and sheet not in sheets:
         hint = did_you_mean(sheet, sheets)
-        raise InputError(f"{path} has no sheet {sheet!r}.{hint} It has: {listed(sheets)}.")
+        raise InputError(f"{path} has no sheet {sheet!r}.{hint} It has: {quoted(sheets)}.")
     filled = {}
     for name in sheets if sheet is None else [sheet]:
         with _readable(path):

@@ -15,7 +15,7 @@ import pandas as pd
 from dcem.table import values as cells
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.frames import as_frame, as_series, is_arrow, shape_of
-from dcem.table.messages import InputError, did_you_mean, listed, notice, rows_text
+from dcem.table.messages import InputError, did_you_mean, notice, quoted, rows_text
 from dcem.table.values import Coded
 
 MISSING_LEVEL = "(missing)"
@@ -63,7 +63,7 @@ def require_group(reference: str, levels: Sequence[str], *, named: bool) -> None
     if reference not in levels:
         raise InputError(
             f"The reference group {reference!r} does not occur.{did_you_mean(reference, levels)} "
-            + (f"The groups are: {listed(levels)}." if named else "No group was named.")
+            + (f"The groups are: {quoted(levels)}." if named else "No group was named.")
         )
 
 
@@ -184,12 +184,12 @@ def _mention_doubtful(names: Sequence[str], column: str) -> None:
     if several:
         notice(
             f"Group column {column!r} has levels that differ in case or blanks alone: "
-            f"{listed(several)}. They count as different groups; spell them alike if they are one."
+            f"{quoted(several)}. They count as different groups; spell them alike if they are one."
         )
     doubtful = [name for name in names if name.casefold() in cells.NOT_A_NUMBER]
     if doubtful:
         notice(
-            f"Group column {column!r} has the level {listed(doubtful)}, which counts as a group of "
+            f"Group column {column!r} has the level {quoted(doubtful)}, which counts as a group of "
             "that name. If it means that the group is not known, list it under `missing`, or leave "
             "these cells empty."
         )
@@ -223,7 +223,7 @@ def _match(
             raise InputError(
                 f"Group column {column!r} has the level {name!r} in "
                 f"{rows_text(codes == code, labels)}, which is not among the given group names: "
-                f"{listed(levels)}.{did_you_mean(name, levels)} Correct the value or add the "
+                f"{quoted(levels)}.{did_you_mean(name, levels)} Correct the value or add the "
                 "level."
             )
     return np.array([index[name] for name in names], dtype=np.int64)[codes], levels

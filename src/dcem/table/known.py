@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from dcem.table.disclosure import THRESHOLD
-from dcem.table.messages import InputError, did_you_mean, listed
+from dcem.table.messages import InputError, did_you_mean, quoted
 from dcem.text import number, percent
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def stated_rates(
         given = {name.strip(): value.strip() for name, value in _OF_GROUP.findall(given)}
     by_group = given if isinstance(given, Mapping) else {"": given}
     found = [
-        Stated(rate, str(name), *_number(what, value, spelling)) for name, value in by_group.items()
+        Stated(rate, str(name), *_rate_and_interval(what, value, spelling))
+        for name, value in by_group.items()
     ]
     if by_group is not given:
         return found
@@ -88,18 +89,18 @@ def stated_rates(
         if one.group not in group_names:
             raise InputError(
                 f"The {what} is stated for group {one.group!r}, which does not occur."
-                f"{did_you_mean(one.group, group_names)} The groups are: {listed(group_names)}."
+                f"{did_you_mean(one.group, group_names)} The groups are: {quoted(group_names)}."
             )
     named = {one.group for one in found}
     if every and (missing := [name for name in group_names if name not in named]):
         raise InputError(
-            f"The {what} is stated by group, but not for {listed(missing)}. State it for "
+            f"The {what} is stated by group, but not for {quoted(missing)}. State it for "
             "every group, or one number for all."
         )
     return found
 
 
-def _number(what: str, given: Any, spelling: str) -> tuple[float, tuple[float, float]]:
+def _rate_and_interval(what: str, given: Any, spelling: str) -> tuple[float, tuple[float, float]]:
     """Value and interval of one spelling."""
     text = str(given).strip().replace("–", "-")
     pieces = text.split("-") if text.count("-") == 1 and "e" not in text.lower() else [text]
@@ -155,7 +156,7 @@ def concerned(one: Stated, group: np.ndarray, group_names: Sequence[str]) -> np.
     return np.asarray(group == list(group_names).index(one.group))
 
 
-def said(stated: Sequence[Stated]) -> str:
+def known_words(stated: Sequence[Stated]) -> str:
     """All of them in words: "prevalence .100 in group F, .140 [.12, .16] in group M"."""
     return f"{PREVALENCE} " + ", ".join(one.words for one in stated) if stated else ""
 

@@ -17,10 +17,11 @@ import pandas as pd
 
 from dcem.table import checks, summary
 from dcem.table.found import refuse_prevalence, resolve_found
-from dcem.table.groups import check_deciders, require_group
+from dcem.table.frames import as_frame, check_aligned
+from dcem.table.groups import check_deciders, check_groups, require_group
 from dcem.table.imperfect import ImperfectTest, imperfect_test
 from dcem.table.known import Stated, known_prevalence
-from dcem.table.messages import InputError, naming
+from dcem.table.messages import InputError, naming, notice, require_columns, require_unique
 from dcem.table.roles import Roles, as_list, assign_roles, check_features_have_no_role
 from dcem.table.times import check_time, numeric
 from dcem.table.values import Coded
@@ -225,7 +226,7 @@ class SelectiveLabels:
             del values["group"]
         if isinstance(decider, Coded):
             del values["decider"]
-        labels = checks.check_aligned({"X": X, **{called[r]: v for r, v in values.items()}})
+        labels = check_aligned({"X": X, **{called[r]: v for r, v in values.items()}})
         table, feature_names = checks.check_features(X, feature_names, labels=labels)
         rates = {"sensitivity": test_sensitivity, "specificity": test_specificity}
         if positives_only:
@@ -243,9 +244,7 @@ class SelectiveLabels:
         levels: tuple[str, ...] = ("all",)
         codes = np.zeros(len(table), np.int64)
         if group is not None:
-            codes, levels = checks.check_groups(
-                group, called["group"], labels=labels, levels=group_names
-            )
+            codes, levels = check_groups(group, called["group"], labels=labels, levels=group_names)
         checked = {
             part: None if value is None else _PARTS[part](value, called[part], labels=labels)
             for part, value in parts.items()
@@ -264,7 +263,7 @@ class SelectiveLabels:
         columns = {rate: called[f"test_{rate}"] for rate in rates if f"test_{rate}" in called}
         errs = imperfect_test(**rates, **seen, columns=columns)
         known = known_prevalence(prevalence, **seen, weight=checked["weight"], test=errs)
-        checks.require_columns(feature_names, testing_only, "The list of features")
+        require_columns(feature_names, testing_only, "The list of features")
         deciders = None if decider is None else check_deciders(decider, called["decider"])
         return cls(
             X=table,
@@ -312,7 +311,7 @@ class SelectiveLabels:
         `dcem.read_table` encodes categories and dates. Several `group` columns are crossed.
         `test_sensitivity` and `test_specificity` may name a column, too.
         """
-        table = checks.as_frame(frame)
+        table = as_frame(frame)
         groups = as_list(group)
         rates = {"test_sensitivity": test_sensitivity, "test_specificity": test_specificity}
         given = {"tested": tested, "decider": decider}
@@ -321,8 +320,8 @@ class SelectiveLabels:
         named = [role for role, rate in rates.items() if isinstance(rate, str)]
         single |= {role: rates[role] for role in named if rates[role] in table.columns}
         roles = assign_roles(label=label, **single, group=groups)
-        checks.require_unique(table.columns)
-        checks.require_columns(table.columns, [*roles, *(features or ())])
+        require_unique(table.columns)
+        require_columns(table.columns, [*roles, *(features or ())])
         if features is None:
             features = [c for c in table.columns if c not in roles]
         check_features_have_no_role(features, roles)
@@ -352,13 +351,13 @@ class SelectiveLabels:
         path = Path(path)
         header = read_header(path)
         for note in notes(path):
-            checks.notice(note)
+            notice(note)
         with naming(path):
             named = Roles.named("column", "columns")
             needed = [column for role in named for column in as_list(roles.get(role))]
             needed += [rate for role in Roles.named("rate") if (rate := roles.get(role)) in header]
             wanted = header if features is None else list(dict.fromkeys([*needed, *features]))
-            checks.require_columns(header, [*needed, *wanted])
+            require_columns(header, [*needed, *wanted])
             return cls.from_frame(read_whole(path, wanted).to_pandas(), features=features, **roles)
 
     def __len__(self) -> int:
@@ -427,7 +426,7 @@ class SelectiveLabels:
     def counts(self, *, small_cells: bool = True) -> pd.DataFrame:
         """Rows, tested rows and positives among them, per group level, or without small cells."""
         found = summary.counts(self)
-        return found if small_cells else summary.without_small_cells(self, found).iloc[:-1]
+        return found if small_cells else summary.shown_counts(self, found).iloc[:-1]
 
     def summary(
         self, most: int = 20, *, small_cells: bool = True, say: Callable[[str], str] = str

@@ -105,7 +105,7 @@ class Leak:
         }[self.kind]
 
 
-def find(
+def find_leaks(
     column: str,
     cells: Cells,
     tested: np.ndarray,

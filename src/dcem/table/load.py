@@ -25,9 +25,9 @@ from dcem.table.leaks import Leak
 from dcem.table.messages import (
     DataWarning,
     InputError,
-    listed,
     naming,
     notice,
+    quoted,
     require_columns,
 )
 from dcem.table.read import Source
@@ -192,7 +192,7 @@ def _read(
     if roles.positives_only:  # of everybody else nothing is known; signs of a leak are of the found
         label = np.where(label == 1, 1.0, 0.0)
     looked = ~np.isnan(label) if tested is None else ~np.isnan(label) & (tested == 1)
-    chance = _numbers(table, roles.testing_probability, roles)
+    chance = _column_numbers(table, roles.testing_probability, roles)
     if drawn is not None:
         chance = design.probabilities(drawn, table, roles, looked)
         roles = replace(roles, testing_probability=drawn.name)
@@ -219,13 +219,13 @@ def _read(
         group=coded or None,
         id=person,
         time=time,
-        weight=_numbers(table, roles.weight, roles),
+        weight=_column_numbers(table, roles.weight, roles),
         testing_probability=chance,
         reference_group=roles.reference_group,
         prevalence=roles.prevalence,
         positives_only=roles.positives_only,
         decider=roles.decider and values.coded(table.column(roles.decider), roles.missing),
-        **rates | {name: _numbers(table, column, roles) for name, column in per_row.items()},
+        **rates | {name: _column_numbers(table, column, roles) for name, column in per_row.items()},
         testing_only=_made_of(roles.testing_only, encoder),
         to_learn=known is None,
         feature_names=encoder.feature_names,
@@ -255,7 +255,7 @@ def _made_of(columns: Sequence[str], encoder: Encoder) -> tuple[str, ...]:
     made = {one.name: one.features for one in encoder.encodings}
     if lost := [column for column in columns if column not in made]:
         raise InputError(
-            f"Given as driving testing only, but not a feature here: {listed(lost)}. Such a column "
+            f"Given as driving testing only, but not a feature here: {quoted(lost)}. Such a column "
             "must be one; take it out of `exclude`, or leave out `testing_only`."
         )
     return tuple(feature for column in columns for feature in made[column])
@@ -391,7 +391,7 @@ def _leaks(
         else:
             text = values.coded(raw, roles.missing)
             cells = leaks.levels(text.codes, text.values)
-        found += leaks.find(name, cells, tested[few], label[few], truth)
+        found += leaks.find_leaks(name, cells, tested[few], label[few], truth)
         if kind == "date" and decided is not None:
             found += leaks.recorded_after(name, days, decided)
     return [replace(one, found_only=roles.positives_only) for one in found]
@@ -420,7 +420,7 @@ def _in_time(
     return table.filter(pa.array(kept)), time[kept]
 
 
-def _numbers(table: pa.Table, column: str | None, roles: Roles) -> np.ndarray | None:
+def _column_numbers(table: pa.Table, column: str | None, roles: Roles) -> np.ndarray | None:
     return None if column is None else values.numbers(table.column(column), roles.missing)
 
 

@@ -69,7 +69,7 @@ def nearest(name: object, allowed: Iterable[object]) -> str | None:
     return spelled[found[0]] if found else None
 
 
-def listed(items: Collection[object], most: int = 12) -> str:
+def quoted(items: Collection[object], most: int = 12) -> str:
     """`items` as quoted text, cut after `most` of them."""
     shown = [repr(str(i)) for i, _ in zip(items, range(most), strict=False)]
     return ", ".join(shown) + (f" and {len(items) - most} more" if len(items) > most else "")
@@ -93,10 +93,10 @@ def require_columns(
         lacks = f"no column {absent[0]!r}.{did_you_mean(absent[0], available)}"
     else:
         guesses = {name: nearest(name, available) for name in absent}
-        lacks = f"none of the columns {listed(absent, most=50)}." + "".join(
+        lacks = f"none of the columns {quoted(absent, most=50)}." + "".join(
             f" Did you mean {guess!r} for {name!r}?" for name, guess in guesses.items() if guess
         )
-    raise InputError(f"{where} has {lacks} Its columns are: {listed(available)}.")
+    raise InputError(f"{where} has {lacks} Its columns are: {quoted(available)}.")
 
 
 def require_unique(names: Iterable[object], where: str = "The table") -> None:

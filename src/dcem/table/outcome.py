@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from dcem.table import checks, groups, values
-from dcem.table.messages import InputError, did_you_mean, listed, notice
+from dcem.table.messages import InputError, did_you_mean, notice, quoted
 from dcem.table.roles import Roles, split_where_known
 
 # Values that often mean "nobody looked", for a hint.
@@ -51,7 +51,7 @@ def read_label(column: pa.ChunkedArray, roles: Roles) -> tuple[np.ndarray, Roles
     if numeric and (nulls := [v for v in others if v.casefold() in NULL]):
         rows = int(text.counts()[[v in nulls for v in text.values]].sum())
         notice(
-            f"Label {roles.label!r} is {listed(nulls)} in {rows} of {len(text.codes)} rows. Among "
+            f"Label {roles.label!r} is {quoted(nulls)} in {rows} of {len(text.codes)} rows. Among "
             "numbers that is a missing value: nobody looked there."
         )
     return _label(text, roles), roles
@@ -66,7 +66,7 @@ def _label(text: values.Coded, roles: Roles) -> np.ndarray:
         untested |= {v for v in text.values if v.casefold() in NULL}
     if both := positive & untested:
         raise InputError(
-            f"{listed(sorted(both))} was given as a positive and as an untested value of "
+            f"{quoted(sorted(both))} was given as a positive and as an untested value of "
             f"{roles.label!r}. It can mean only one of them."
         )
     observed = [value for value in text.values if value not in untested]
@@ -88,7 +88,7 @@ def _read_tested(column: pa.ChunkedArray, name: str, roles: Roles) -> np.ndarray
     if said is None and text.values:
         raise InputError(
             f"Column {name!r} should say yes or no (1 or 0, true or false, approved or declined) "
-            f"of every row; it holds {listed(text.values)}. If {roles.label!r} itself says who was "
+            f"of every row; it holds {quoted(text.values)}. If {roles.label!r} itself says who was "
             "tested, name no column as `tested`, and the value that means nobody looked as "
             "`untested_value`."
         )
@@ -186,11 +186,11 @@ def _meaning(observed: list[str], positive: set[str], name: str, roles: Roles) -
         hint = f" If {looks[0]!r} means that nobody looked, list it under `untested_value`."
     if len(observed) > 12 and values.all_numbers([v for v in observed if v not in looks]):
         raise InputError(
-            f"Column {name!r} holds a measurement ({listed(observed, 3)}), not yes and no. Add a "
+            f"Column {name!r} holds a measurement ({quoted(observed, 3)}), not yes and no. Add a "
             f"column that says who is above the limit that counts, and give that.{hint}"
         )
     raise InputError(
-        f"Column {name!r} holds {listed(observed)}; which of these mean yes? List them under "
+        f"Column {name!r} holds {quoted(observed)}; which of these mean yes? List them under "
         f"`positive`; the others then mean no.{hint} Understood without it: 1 and 0, yes and no, "
         "true and false, positive and negative."
     )
@@ -203,5 +203,5 @@ def _require_known(role: str, given: Sequence[str], present: Sequence[str], role
             raise InputError(
                 f"The value {value!r}, given as `{role}`, does not occur in column "
                 f"{roles.label!r}.{did_you_mean(value, present)} Its values are: "
-                f"{listed(present)}."
+                f"{quoted(present)}."
             )

@@ -38,7 +38,7 @@ from dcem.table.candidates import (
 )
 from dcem.table.columns import FAR, NAMED_LIKE_CODES, word_among_numbers
 from dcem.table.load import UserTable, read_table
-from dcem.table.messages import DataWarning, InputError, listed, naming, require_columns
+from dcem.table.messages import DataWarning, InputError, naming, quoted, require_columns
 from dcem.table.roles import Roles, spelled_out
 
 SAMPLE_ROWS = 50_000
@@ -130,7 +130,13 @@ def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Propos
             f"Only the first {table.num_rows:,} rows were looked at. If the table is sorted, they "
             "may be unlike the rest."
         )
-    for step in (_people, _groups, _outcome, _named, _deciders):
+    for step in (
+        _propose_person,
+        _propose_group,
+        _propose_outcome,
+        _propose_named,
+        _propose_decider,
+    ):
         taken = {one.value: one.role for one in found}
         free = [c for c in seen if taken.get(c.name, "label") in ("label", "tested")]
         new = list(step(free, known))
@@ -189,7 +195,7 @@ def _marks_of_missing(table: pa.Table) -> dict[str, str]:
     }
 
 
-def _people(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
+def _propose_person(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
     """The column that says whose row it is: of several, the one in which people come again."""
     likely = [
         c
@@ -213,7 +219,7 @@ def _people(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
         )
 
 
-def _groups(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
+def _propose_group(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
     """The first sensitive attribute in the order of `GROUPS`; the others are mentioned."""
     if "group" in known:
         return
@@ -231,7 +237,7 @@ def _groups(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
         return
     best, what = likely[0]
     levels = len(best.text.values)
-    reason = f"Named like {what}, with {levels} values: {listed(best.text.values, SHOWN)}."
+    reason = f"Named like {what}, with {levels} values: {quoted(best.text.values, SHOWN)}."
     yield Suggestion("group", best.name, reason)
     if others := [c for c, _ in likely if c.name != best.name]:
         yield (
@@ -240,7 +246,7 @@ def _groups(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
         )
 
 
-def _outcome(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
+def _propose_outcome(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
     """Label and tested together: each is the better recognised by the other."""
     rated = sorted(candidates(seen), key=lambda c: -c.score)
     if "label" in known:
@@ -292,14 +298,14 @@ def _no_label(seen: Sequence[Seen]) -> str:
     return f"No column looks like an outcome with few values. Name the label as `label`.{hint}"
 
 
-def _named(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
+def _propose_named(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
     """Columns that carry the name of a role, or plainly a survey's weight."""
     for role, (pattern, why) in NAMED.items():
         for column in [c for c in seen if pattern.search(c.words)][:1]:
             yield Suggestion(role, column.name, why)
 
 
-def _deciders(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
+def _propose_decider(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
     """Who decided: somebody by name is proposed, a place may as well be a feature."""
     if "decider" in known:
         return
@@ -359,18 +365,18 @@ def _left_out(
         features = [one for one in read.columns if one.role == "feature"]
         if codes := [one.name for one in features if NAMED_LIKE_CODES in one.note]:
             yield (
-                f"{listed(codes, SHOWN)}: whole numbers named like codes, taken as quantities. If "
+                f"{quoted(codes, SHOWN)}: whole numbers named like codes, taken as quantities. If "
                 "larger does not mean more, list them under `category` or `exclude` them."
             )
         if dates := [one.name for one in features if one.kind == "date"]:
             yield (
-                f"{listed(dates, SHOWN)} holds dates, which will not come again. The one that says "
+                f"{quoted(dates, SHOWN)} holds dates, which will not come again. The one that says "
                 "when it was decided whether to test is the `time`; leave the others out."
             )
     yield from problems
     if guessed := [name for name, reason in why.items() if "decision" in reason]:
         yield (
-            f"Left out as known only after the decision: {listed(guessed, SHOWN)}. Take back what "
+            f"Left out as known only after the decision: {quoted(guessed, SHOWN)}. Take back what "
             "was known before it."
         )
     late = (PERHAPS_AFTER, TESTED)  # another test may follow from the first
@@ -400,10 +406,10 @@ def _try(
 
 
 def _names(columns: Sequence[Seen], but: Seen | None = None) -> str:
-    return listed([c.name for c in columns if c is not but], SHOWN)
+    return quoted([c.name for c in columns if c is not but], SHOWN)
 
 
 def _counted(names: Sequence[str]) -> str:
     if len(names) == 1:
         return f"column {names[0]!r}"
-    return f"{len(names)} columns, such as {listed(names, 2).partition(' and ')[0]}"
+    return f"{len(names)} columns, such as {quoted(names, 2).partition(' and ')[0]}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from dcem.table.messages import InputError, listed, require_columns, require_unique
+from dcem.table.messages import InputError, quoted, require_columns, require_unique
 
 LIST = "Repeat it, or separate with commas."
 RATE = ".6; .5-.7, a 95 % interval; F=.6,M=.8 by group; or a column."
@@ -239,7 +239,7 @@ def spelled_out(given: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]
             continue
         fitting = [column for column in columns if fnmatchcase(column, entry)]
         if not fitting:
-            raise InputError(f"No column fits {entry!r}. The columns are: {listed(columns)}.")
+            raise InputError(f"No column fits {entry!r}. The columns are: {quoted(columns)}.")
         found += fitting
     return tuple(dict.fromkeys(found))
 

@@ -48,7 +48,7 @@ def of(
     each = counts(problem)
     shown = pd.concat([each, each.sum().to_frame("all").T])
     if not small_cells:
-        shown = without_small_cells(problem, each)
+        shown = shown_counts(problem, each)
     first = range(min(most, problem.n_groups)) if problem.n_groups > 1 else ()
     shown = shown.iloc[[*first, -1]]
     width = max(len("group"), *(len(str(name)) for name in shown.index))
@@ -57,7 +57,7 @@ def of(
     wide = max(18, *map(len, rows[0]))
     for name, n, tested, positive in shown.itertuples():
         of_tested = "" if problem.positives_only else _part(positive, tested)
-        rows.append((name, _number(n), _part(tested, n), of_tested))
+        rows.append((name, _shown_count(n), _part(tested, n), of_tested))
     lines += [f"{a:<{width}}  {b:>10}  {c:>{wide}}  {d:>{wide}}".rstrip() for a, b, c, d in rows]
     if problem.n_groups > most:
         lines.insert(-1, f"... and {problem.n_groups - most} more groups")
@@ -79,7 +79,7 @@ def in_short(problem: SelectiveLabels) -> str:
     )
 
 
-def without_small_cells(problem: SelectiveLabels, counts: pd.DataFrame) -> pd.DataFrame:
+def shown_counts(problem: SelectiveLabels, counts: pd.DataFrame) -> pd.DataFrame:
     """Counts of the groups and, last, of all together, as everybody may see them."""
     records: Any = counts.to_dict(orient="records")
     hidden = hide_groups(records, few_people(problem))
@@ -88,9 +88,9 @@ def without_small_cells(problem: SelectiveLabels, counts: pd.DataFrame) -> pd.Da
 
 def _part(some: int | str, whole: int | str) -> str:
     if isinstance(some, str) or isinstance(whole, str):
-        return _number(some)
+        return _shown_count(some)
     return f"{some:,} ({percent(some / whole, 1)})" if whole else f"{some:,} (-)"
 
 
-def _number(count: int | str) -> str:
+def _shown_count(count: int | str) -> str:
     return count if isinstance(count, str) else f"{count:,}"

@@ -84,7 +84,7 @@ def numeric(times: np.ndarray) -> np.ndarray:
     return times.astype("datetime64[s]").astype(np.int64) / dates.SECONDS_PER_DAY
 
 
-def said(moment: Any) -> str:
+def time_words(moment: Any) -> str:
     """One time as people read it: `2024-05-31`, or the number."""
     if np.asarray(moment).dtype.kind == "M":
         return str(np.datetime64(moment, "D"))
@@ -124,7 +124,7 @@ def period(times: np.ndarray) -> tuple[str, str]:
     """
     ordered = np.sort(times)
     edge = min(9, (len(ordered) - 1) // 2)
-    return said(ordered[edge]), said(ordered[-1 - edge])
+    return time_words(ordered[edge]), time_words(ordered[-1 - edge])
 
 
 def earlier_results(

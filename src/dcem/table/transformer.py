@@ -10,9 +10,10 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dcem.table import checks
 from dcem.table.columns import guess
 from dcem.table.encoder import Encoder, Encoding
+from dcem.table.frames import as_frame
+from dcem.table.messages import InputError, notice
 from dcem.table.read import as_arrow
 
 
@@ -31,8 +32,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn levels and kinds of columns from a frame (pandas, polars, Arrow)."""
         if not hasattr(X, "columns"):
-            raise checks.InputError("TableEncoder takes a frame with named columns, not an array.")
-        columns = [str(name) for name in checks.as_frame(X).columns]
+            raise InputError("TableEncoder takes a frame with named columns, not an array.")
+        columns = [str(name) for name in as_frame(X).columns]
         numbers = Encoder(tuple(Encoding(name, "number") for name in columns))
         self.encoder_ = frame_encoder(X) or numbers
         self.n_features_in_, self.feature_names_in_ = len(columns), np.array(columns, object)
@@ -62,7 +63,7 @@ def frame_encoder(X: Any) -> Encoder | None:
     """
     if not hasattr(X, "columns"):
         return None
-    frame = checks.as_frame(X)
+    frame = as_frame(X)
     numeric = {name: _is_number(frame[name]) for name in frame.columns}
     if all(numeric.values()) or not all(isinstance(name, str) for name in frame.columns):
         return None
@@ -78,9 +79,9 @@ def frame_encoder(X: Any) -> Encoder | None:
         else:
             encodings.append(found.encoding)
     if left_out:
-        checks.notice(f"Columns that are not used as features: {', '.join(left_out)}.")
+        notice(f"Columns that are not used as features: {', '.join(left_out)}.")
     if not encodings:
-        raise checks.InputError(
+        raise InputError(
             "No column of X is left that could be a feature: all are constant or name single rows."
         )
     return Encoder(tuple(encodings))

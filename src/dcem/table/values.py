@@ -26,7 +26,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dcem.table.messages import InputError, listed
+from dcem.table.messages import InputError, quoted
 
 # Missing values among numbers and dates. In a column of text these words are values: "None" may
 # mean "never ordered", and "NA" may be Namibia.
@@ -199,7 +199,7 @@ def names(text: Coded, column: str) -> Coded:
     spelled = [whole(value) for value in text.values]
     both = [value for value in text.values if spelled.count(whole(value)) > 1]
     raise InputError(
-        f"Column {column!r} holds {listed(both)}, which would count as one. Spell them alike if "
+        f"Column {column!r} holds {quoted(both)}, which would count as one. Spell them alike if "
         "they mean the same, or rename one."
     )
 

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from dcem.table import checks
-from dcem.table.checks import InputError
+from dcem.table.frames import check_aligned
+from dcem.table.groups import check_groups
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 from dcem.tasks.policy import LinearPolicy
 from dcem.tasks.task import Task, seed_from
 
@@ -114,12 +116,12 @@ def _fully_labelled(
     group_names: Sequence[str] | None,
 ) -> SelectiveLabels:
     """The checked table with everybody tested: the truth, before anything is hidden."""
-    labels = checks.check_aligned({"X": X, "y": y, "group": group, "id": id, "weight": weight})
+    labels = check_aligned({"X": X, "y": y, "group": group, "id": id, "weight": weight})
     table, names = checks.check_features(X, feature_names, labels=labels)
     levels: tuple[str, ...] = ("all",)
     codes = np.zeros(len(table), np.int64)
     if group is not None:
-        codes, levels = checks.check_groups(group, "group", labels=labels, levels=group_names)
+        codes, levels = check_groups(group, "group", labels=labels, levels=group_names)
     return SelectiveLabels(
         X=table,
         y_obs=checks.check_binary(y, "y", labels=labels),

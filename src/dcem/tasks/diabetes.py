@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dcem.table.checks import InputError, require_columns
+from dcem.table.messages import InputError, require_columns
 from dcem.tasks.censored import make_censored
 from dcem.tasks.policy import LinearPolicy
 from dcem.tasks.task import Task

@@ -22,8 +22,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from dcem.table.checks import InputError, require_columns
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError, require_columns
 from dcem.tasks.task import Task, seed_from
 
 OUTCOMES = {"diabetes": 6.5, "prediabetes": 5.7}  # glycohaemoglobin from so many percent on

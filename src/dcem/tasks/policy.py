@@ -22,7 +22,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from dcem.table.checks import InputError, require_columns, rows_text
+from dcem.table.messages import InputError, require_columns, rows_text
 from dcem.tasks.rates import rates_of_testing
 
 MISSING = ("refuse", "average", "tested", "untested")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 _ROUNDING = 1e-12  # 3 * .25 / .75 may miss 1 by a rounding error; that is still "all"
 

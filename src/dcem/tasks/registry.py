@@ -17,7 +17,7 @@ from math import radians
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 from dcem.tasks.diabetes import GROUPS, load_diabetes_readmission, read_encounters
 from dcem.tasks.nhanes import load_nhanes
 from dcem.tasks.rates import rates_of_testing

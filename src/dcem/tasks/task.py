@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.table.checks import InputError, check_binary
+from dcem.table.checks import check_binary
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 from dcem.text import percent
 
 SPLITS = ("train", "validation", "test")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dcem.table.checks import DataWarning, InputError
+from dcem.table.messages import DataWarning, InputError
 from dcem.tasks.sepsis.cohort import build_cohort
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from dcem.cli.sepsis import app
 from dcem.report.cohort import cohort_document, draw_distributions, draw_flow, save_figure
 from dcem.report.to_html import to_html
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 from dcem.tasks.sepsis.account import STEPS
 from dcem.tasks.sepsis.artificial import write_artificial
 from dcem.tasks.sepsis.cohort import CohortBuild, build_cohort

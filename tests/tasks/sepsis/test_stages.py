@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 from dcem.tasks.sepsis import stages as stages_module
 from dcem.tasks.sepsis.cohort import build_cohort
 from dcem.tasks.sepsis.stages import QUESTIONS, query, question

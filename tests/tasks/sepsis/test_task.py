@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 from dcem.tasks import load_sepsis, sepsis_settings
 from dcem.tasks.sepsis.cohort import CohortBuild
 from dcem.tasks.sepsis.features import FEATURE_NAMES

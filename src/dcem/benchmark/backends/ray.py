@@ -22,7 +22,7 @@ from dcem.benchmark.machine import REMOTE_CARD, versions
 from dcem.benchmark.plan import Clock, Planner, Running, StopRun
 from dcem.benchmark.progress import Display
 from dcem.cluster import joined
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 
 RETRIES = 3  # of a fleet whose worker died, or whose task raised (a card that no longer answers)
 _GRACE = 10.0  # seconds that a worker may take to notice that the time is up

@@ -6,7 +6,7 @@ import numpy as np
 
 from dcem.compare.results import Judgement, TableComparison
 from dcem.estimation.results import EVERYBODY, Target
-from dcem.report.document import said
+from dcem.report.document import in_sentence
 from dcem.report.figures.panels import (
     DASHED,
     Groups,
@@ -70,7 +70,7 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
         f"roc-{target.key}",
         f"ROC curves by group, {target.name}",
         " ".join(
-            f"{name}: AUC {said(one.auc)}, ROC gap {said(one.roc_gap)}."
+            f"{name}: AUC {in_sentence(one.auc)}, ROC gap {in_sentence(one.roc_gap)}."
             for name, one in judged.items()
         ),
         "A curve nearer the top left ranks people better. "
@@ -122,7 +122,7 @@ def calibration_curves(comparison: TableComparison, target: Target) -> Drawing |
         f"Calibration, {target.name}",
         "Estimated against predicted risk. "
         + " ".join(
-            f"{name}: calibration error {said(one.calibration_error)}."
+            f"{name}: calibration error {in_sentence(one.calibration_error)}."
             for name, one in judged.items()
         ),
         "Points on the dashed line: what was predicted is what happened. Below it, risks are "

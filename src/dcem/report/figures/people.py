@@ -13,7 +13,7 @@ from dcem.compare.results import History, MethodResult, TableComparison, Testing
 from dcem.estimation.overlap import HARDLY
 from dcem.estimation.results import EVERYBODY, Histogram
 from dcem.metrics.estimate import Estimate
-from dcem.report.document import said
+from dcem.report.document import in_sentence
 from dcem.report.figures.panels import (
     DASHED,
     Groups,
@@ -241,7 +241,7 @@ def prevalence(audit: Audit) -> Drawing | None:
             hollow = "none" if kind in ("weighted", "within") else colour
             look = {"color": colour, "mfc": hollow, "ms": 6, "label": unnamed.pop(kind, None)}
             (drawn,) = ax.plot(estimate.value, at, marker, **look)
-            tell(drawn, [f"{item.group}, {label}: {said(estimate, 'percent')}"])
+            tell(drawn, [f"{item.group}, {label}: {in_sentence(estimate, 'percent')}"])
     named_rows(ax, [p.group for p in shown])
     ax.set_xlim(0, 1)
     share_marks(ax.xaxis)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dcem.report.style import ACCENT, FAINT, INK, WARN, Drawing, group_colour, in_style, new_figure
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 from dcem.tasks import SinusoidProcess, Task
 from dcem.text import percent
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcem.files import whole_file, write_text
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 from dcem.tasks.sepsis.sources import ARTIFICIAL_MARK, COLUMNS
 
 if TYPE_CHECKING:

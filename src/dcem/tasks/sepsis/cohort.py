@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dcem.files import whole_file
-from dcem.table.checks import InputError, notice
-from dcem.table.messages import did_you_mean
+from dcem.table.messages import InputError, did_you_mean, notice
 from dcem.tasks.sepsis.account import EXCLUSIONS, account
 from dcem.tasks.sepsis.features import FEATURE_NAMES
 from dcem.tasks.sepsis.sources import Mimic, check_rows, find_tables, quoted, recognise

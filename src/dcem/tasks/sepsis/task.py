@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.table.checks import InputError, require_columns, rows_text
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError, require_columns, rows_text
 from dcem.tasks.rates import rates_of_testing
 from dcem.tasks.sepsis.features import FEATURE_NAMES, GROUPS, PUBLISHED_SD
 from dcem.tasks.task import Task

@@ -24,7 +24,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit, ndtr
 
-from dcem.table.checks import InputError
+from dcem.table.messages import InputError
 from dcem.tasks.sinusoid.process import EVERYBODY, SinusoidConstants, SinusoidProcess
 from dcem.tasks.sinusoid.published_stream import MEAN_INTERVAL
 

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dcem.table.checks import InputError
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 from dcem.tasks.rates import rates_of_outcome, rates_of_testing
 from dcem.tasks.sinusoid.exact_rates import calibrate_exactly
 from dcem.tasks.sinusoid.process import AS_RELEASED, AS_WRITTEN, SinusoidConstants, SinusoidProcess
@@ -146,7 +146,7 @@ def make_sinusoid(
         draws = [_independent_draw(constants, rng, pair) for pair in counts]
 
     (train, validation, test), truths = zip(
-        *(_people(process, *draw) for draw in draws), strict=True
+        *(_as_people(process, *draw) for draw in draws), strict=True
     )
     params: dict[str, Any] = {"q_y": q_y, "k": k, "q_t": q_t, "phase": phase}
     params |= {"preset": preset, "stream": source, "random_state": seed} | {
@@ -197,7 +197,7 @@ def _independent_draw(
     return group, rng.normal(scale=np.sqrt(c.variance), size=(n, 2)), rng.random(n), rng.random(n)
 
 
-def _people(
+def _as_people(
     process: SinusoidProcess,
     group: np.ndarray,  # [n]
     noise: np.ndarray,  # [n, 2], features less the group mean

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from dcem.table.checks import notice
+from dcem.table.messages import notice
 from dcem.tasks.sinusoid.process import EVERYBODY, SinusoidConstants, SinusoidProcess
 
 SEED = 42
