@@ -1,4 +1,4 @@
-"""Minibatches: every row once an epoch, each network by its own seed."""
+"""Minibatches: every row once per epoch, each network by its own seed."""
 
 import pytest
 import torch

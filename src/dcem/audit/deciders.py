@@ -163,7 +163,7 @@ def _deviation(e: Estimate) -> str:
 
 def _deciders_differ(audit: Audit, found: Compared) -> Iterator[Finding]:
     yield _unequal_testing(audit, found)
-    share = f"{percent(found.mix_share, 1)} of the variance of the risk that features foretell lies"
+    share = f"{percent(found.mix_share, 1)} of the variance of the risk that features predict lies"
     mixed = found.mix.p_value < CLEAR and found.mix_share >= MIXED
     if mixed:
         key, severity, headline = "deciders-mix", "caution", "Deciders get different people"
@@ -229,7 +229,7 @@ def _unequal_testing(audit: Audit, found: Compared) -> Finding:
             whom = f"Of the {shown} with at least {THRESHOLD} people on every side, from"
         ends = (
             f" {whom} the lowest to the highest, each drawn in by as much as it is noise: "
-            f"{points(least)} to {points(most)} against what the features foretell."
+            f"{points(least)} to {points(most)} against what the features predict."
         )
     text = f"{found.number} deciders, chance taken off: {_deviation(deviation)}.{ends}{lost}"
     if not clear:
@@ -297,7 +297,7 @@ def _instrument(audit: Audit, found: Deciders) -> Iterator[Finding]:
     low, high = (percent(end) for end in sorted((every.low.value, every.high.value)))
     between = (
         f"between {low} and {high} ({percent(every.low.low)} to {percent(every.high.high)} with "
-        "the luck of sampling)"
+        "sampling error)"
     )
     yield told(
         "decider-bounds",

@@ -134,7 +134,7 @@ def equal_features(
     """Testing rates of a group and of the others over their shared features, or why there is none.
 
     With h = pi (1 - pi): everybody's rate under h, plus what each side is tested beyond what its
-    features let expect. Both surpluses are per E[(A - pi)^2], which is E[h] if pi is right; their
+    features suggest. Both surpluses are per E[(A - pi)^2], which is E[h] if pi is right; their
     difference then is the residual-on-residual estimate.
     """
     here, there = mine * (1 - member), ~mine * member

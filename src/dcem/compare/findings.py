@@ -188,7 +188,7 @@ def about_best(
         f"; {'but ' * bool(behind)}not clearly higher than {methods_named(level)}" if level else ""
     )
     text = (
-        "Differences hold for all pairs of methods at once, count the luck of training, and are "
+        "Differences hold for all pairs of methods at once, count chance in training, and are "
         f"called clear from {number(floor)} upwards."
     )
     return found(
@@ -436,8 +436,8 @@ def about_estimates(method: MethodResult, known: str, whom: str = EVERYBODY) -> 
     text = "Where there is one, they overlook it, and favour methods that do."
     if known:
         sentence = (
-            f"`{method.name}` models an unrecorded cause of test and outcome otherwise than the "
-            f"numbers for {whom} do."
+            f"`{method.name}` models an unrecorded cause of test and outcome differently from "
+            f"the numbers for {whom}."
         )
         text = "They take the odds of untested people to differ by one factor alone."
     yield found("other-assumption", sentence, text, method=method.name)

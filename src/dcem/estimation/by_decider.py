@@ -8,12 +8,12 @@
 *Who decides has nothing to do with the outcome, at equal features* (exclusion, and as if random).
 Then no decider finds more positives than another's negatives leave room for: at no x may a lower
 end exceed an upper end (the instrumental inequality; Pearl 1995). Averages over everybody hide it
-where it happens to few, so the people for whom models fitted to others foretell a crossing are
+where it happens to few, so the people for whom models fitted to others predict a crossing are
 looked at by themselves: chosen without them, they cross by chance half of the time only.
 
 *Whoever is tested under one decider would be under every decider who tests more* (monotonicity;
 Imbens and Angrist 1994). Then at every x a level with more tests tests, finds and clears no fewer.
-Again people are chosen for whom models fitted to others foretell the contrary. The bounds do not
+Again people are chosen for whom models fitted to others predict the contrary. The bounds do not
 need it; what one more test finds, and deciders compared at equal rates, do.
 
 *Contraction.* A score judged by the people of those who test the most, without any model of risk.

@@ -1,6 +1,6 @@
 """How much deciders differ at equal features, and whether they find alike at equal rates.
 
-A decider (a clinic, an officer, a judge) who tests more than the features of their people foretell
+A decider (a clinic, an officer, a judge) who tests more than the features of their people predict
 has an *effect* on testing: the mean of what the model of testing, which knows no decider, leaves
 over. Effects of small deciders are mostly noise, so they are taken together: effects are spread
 with a standard deviation tau around zero, and seen with a known error of their own,
@@ -55,7 +55,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class DeciderEffect:
-    """How much more one decider tests than the features foretell."""
+    """How much more one decider tests than the features predict."""
 
     decider: str
     testing: Estimate  # as seen
@@ -72,7 +72,7 @@ class Compared:
     left_out: float  # share of the rows whose decider is too small, or not recorded
     testing: Spread
     effects: tuple[DeciderEffect, ...]  # from the fewest tests to the most
-    mix: Spread  # of the risk that features foretell: do deciders get comparable people?
+    mix: Spread  # of the risk that features predict: do deciders get comparable people?
     mix_share: float  # of the variance of that risk that lies between deciders
     one_more_test: Estimate  # what it finds: the slope of found against tested
     at_equal_rates: Spread  # of what deciders find who test equally
@@ -156,7 +156,7 @@ def _effects(
 ) -> Seen:
     """Mean of what is left over [n] by decider, around that of all who are compared.
 
-    Errors are those that the variance of each row foretells, since the few people of a small
+    Errors are those that the variance of each row predicts, since the few people of a small
     decider do not tell their own; as much larger, on the whole, as a person's rows go together.
     """
     inside = part >= 0
@@ -215,7 +215,7 @@ def _order(
 ) -> dict[str, Spread]:
     """Do deciders who test more of some people test more of the others?
 
-    Asked of each group, and of those above the middle of the risk that features foretell.
+    Asked of each group, and of those above the middle of the risk that features predict.
     """
     asked = {HIGH_RISK: risk > np.median(risk)}
     if problem.n_groups > 1:

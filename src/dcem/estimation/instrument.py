@@ -208,7 +208,7 @@ def levels(
     """The level of each row's decider [n], -1 for none, and the levels' names, the fewest first.
 
     A few deciders are levels of their own. Many are taken together by how much more they test than
-    features foretell: once for each fold, counted among people outside it, so that nothing that is
+    features predict: once for each fold, counted among people outside it, so that nothing that is
     learnt to speak of a fold rests on it; and of those outside it, each by the tests of others.
     """
     if problem.decider is None:

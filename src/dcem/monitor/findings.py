@@ -21,9 +21,9 @@ from dcem.text import decimal, group, groups, listed, number, percent
 WIDE = 0.1  # half the width of an AUC's interval from which on it tells nothing
 MUCH = 0.1  # population stability index from which on a column is called much changed
 TO_DO = {
-    "refit": "Fit the model anew on recent rows, and compare methods on them.",
-    "recalibrate": "Fit anew with recent rows, so that risks are those of now; until then, use the "
-    "scores to rank people only.",
+    "refit": "Fit the model again on recent rows, and compare methods on them.",
+    "recalibrate": "Fit again with recent rows, so that risks are those of now; until then, use "
+    "the scores to rank people only.",
     "holds": "",
     "cannot tell": "Wait for more tests, or test some people at random; until then, do not rely on "
     "it more than before.",

@@ -50,7 +50,8 @@ CARE = (
     "of both testing and outcome that is not in the table biases every number but the truth.",
     "Where people like someone were never tested, a score for that person is extrapolation.",
     "Among the tested is not among everybody: a method can rank the tested well and others badly.",
-    "The intervals cover the luck of who is in the table. They do not cover a wrong assumption.",
+    "The intervals cover chance: who happens to be in the table. They do not cover a wrong "
+    "assumption.",
     "A difference between groups in these numbers is not yet unfairness, and its absence is not "
     "yet fairness: both depend on what the label measures.",
 )

@@ -119,7 +119,7 @@ def _checks(found: Deciders) -> Block:
         ("what should hold", "standard deviation, or by how much it fails", "chance of no less"),
         rows,
         note="Standard deviations are of deciders, chance taken off. Where it is said by how much "
-        "something fails, it is asked of people for whom models fitted to others foretell that; "
+        "something fails, it is asked of people for whom models fitted to others predict that; "
         "p-values are corrected for the number of groups or kinds. None of this can show that the "
         "assumption holds.",
     )
@@ -210,7 +210,7 @@ def _more(comparison: TableComparison, found: JudgedByDeciders) -> Iterator[Bloc
 
 @in_style
 def effects(audit: Audit) -> Drawing | None:
-    """Each decider's rate against what features foretell, and what is found with it."""
+    """Each decider's rate against what features predict, and what is found with it."""
     found = audit.deciders and audit.deciders.compared
     if not found or not found.effects:
         return None
@@ -232,7 +232,7 @@ def effects(audit: Audit) -> Drawing | None:
     left.axhline(0, color=INK, lw=1)
     left.set_xticks([])
     left.set_xlabel("deciders, from the lowest rate to the highest")
-    left.set_ylabel("share tested, against what features foretell")
+    left.set_ylabel("share tested, against what features predict")
     right.plot([one.testing.value for one in shown], [one.found for one in shown], "o", ms=4.5,
                color=ACCENT, alpha=0.75)  # fmt: skip
     slope = found.one_more_test
@@ -249,7 +249,7 @@ def effects(audit: Audit) -> Drawing | None:
         "How much hangs on who decides",
         f"{found.number} deciders; the standard deviation of their rates at equal features is "
         f"{decimal(100 * spread.value, 1)} percentage points.",
-        "Left: each decider's rate of testing minus what the features of their people foretell; "
+        "Left: each decider's rate of testing minus what the features of their people predict; "
         "hollow as seen, filled drawn in by as much as it is noise, with 95 % intervals; coloured "
         "where the interval leaves zero out. Right: the same against what is found positive, and "
         "what one more test finds (the line). Deciders of the same height but far above or below "

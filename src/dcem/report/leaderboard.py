@@ -25,7 +25,7 @@ from dcem.report.to_html import shell, template
 from dcem.text import fraction
 
 SHOWN = {name: {"words": one.words, "better": one.better} for name, one in RANKING.items()} | {
-    "seconds": {"words": "Seconds per fit, in its fleet", "better": "lower"}
+    "seconds": {"words": "Seconds per fit, of several fitted together", "better": "lower"}
 }
 WAYS = ("variant", "schedule")  # of a method, told where they are not those of most
 

@@ -225,7 +225,7 @@ def draw_prevalence(audit: Audit) -> Drawing | None:
         + f" as the odds ratio goes from {ratio(found.gamma[0])} to {ratio(found.gamma[-1])}.",
         "Odds of the outcome of untested people over those of tested people with the same "
         "features. At 1 they are alike; left of it the untested have the outcome less often than "
-        f"their features let expect, right of it more often. Breakdown: “{b.conclusion}” no longer "
+        f"their features suggest, right of it more often. Breakdown: “{b.conclusion}” no longer "
         "follows once groups may differ from 1 by this factor in opposite directions."
         + " Points: where the known prevalence puts the untested." * bool(audit.known)
         + groups.left_out(curves),

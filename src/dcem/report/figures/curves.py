@@ -29,7 +29,7 @@ _ABOUT_THE_GAP = (
 
 @in_style
 def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
-    """One panel a method: a curve for each group, the area between the two furthest shaded."""
+    """One panel per method: a curve for each group, the area between the two furthest shaded."""
     judged = _judged(comparison, target, "roc_curves")
     if not judged:
         return None
@@ -81,7 +81,7 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
 
 @in_style
 def calibration_curves(comparison: TableComparison, target: Target) -> Drawing | None:
-    """One panel a method: estimated against predicted risk, for everybody and for each group."""
+    """One panel per method: estimated against predicted risk, of all and of each group."""
     judged = _judged(comparison, target, "calibration_curves")
     if not judged:
         return None

@@ -109,7 +109,7 @@ def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing 
 
 @in_style
 def overlap(audit: Audit) -> Drawing | None:
-    """Distribution of the testing probabilities, a panel a group."""
+    """Distribution of the testing probabilities, one panel per group."""
     groups = Groups(audit)
     names = [n for n, o in audit.overlap.items() if n in groups.look and o.histogram.any()]
     names = names if audit.grouped or not audit.overlap else [EVERYBODY]
