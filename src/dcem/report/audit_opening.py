@@ -212,7 +212,7 @@ def _record(audit: Audit) -> list[str]:
     unsure = f" ({percent(found.low)} to {percent(found.high)})" * (found.high > found.low)
     beyond = ""
     if found is every.within:
-        beyond = f"; of everybody, {_between(every.limits)}, whatever the others are like"
+        beyond = f"; for everybody it lies {_between(every.limits)}, whatever the others are like"
     told = [
         f"{recorded}; {_source(audit)} it is {percent(found.value)}{unsure}{corrected}{beyond}."
     ]
@@ -277,7 +277,7 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
         label = "how many " * (not best.estimable) + "have the outcome"
         label += f", {_source(audit)}{' and corrected for the test' * corrected}"
         if not every.doubly_robust.estimable:
-            label += f"; of everybody, {_between(every.limits)}"
+            label += f"; for everybody {_between(every.limits)}"
         label += f"; the record shows {percent(every.recorded.value)}"
         found.append(KeyNumber(estimate(best, "percent"), label))
     if clear and (unrecorded := _about_unrecorded(audit, clear[0])):

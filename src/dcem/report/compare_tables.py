@@ -11,6 +11,7 @@ from typing import Any
 
 from dcem.compare.results import MethodResult, TableComparison, estimates, shown_counts
 from dcem.estimation.measures import WHEN_ACTING
+from dcem.estimation.results import EVERYBODY
 from dcem.report.document import (
     NOTHING,
     Block,
@@ -97,7 +98,7 @@ CAPTIONS: Mapping[str, tuple[str, str]] = {
     "kickout": ("Kickout: whom it leaves out of what `{reference}` would select", "gain"),
     "net_benefit": ("Net benefit of acting at a risk of {of}", "fine score"),
     **{
-        name: (f"{measure.words.capitalize()} in group {{of}}, acting on {{decision}}", "score")
+        name: (f"{measure.words.capitalize()}, {{of}}, acting on {{decision}}", "score")
         for name, measure in WHEN_ACTING.items()
     },
 }
@@ -121,9 +122,8 @@ def _first_shown(comparison: TableComparison) -> list[Key]:
 
 def _caption(comparison: TableComparison, key: Key) -> str:
     metric, of = key
-    caption = CAPTIONS[metric][0].format(
-        of=percent(of) if isinstance(of, float) else of, **vars(comparison)
-    )
+    whose = percent(of) if isinstance(of, float) else "all together" if of == EVERYBODY else of
+    caption = CAPTIONS[metric][0].format(of=whose, **vars(comparison))
     return caption + " (the two largest groups)" * (of == main_pair(comparison) is not None)
 
 
