@@ -4,6 +4,7 @@ Where torch is not installed, tests that come upon networks are skipped, except 
 must do without: there, needing torch is a failure.
 """
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -50,6 +51,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for item in items:
                 if "cuda" in item.keywords:
                     item.add_marker(pytest.mark.skip(reason="no CUDA device here"))
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: looking through it for garbage again and again takes time."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 def _skipped_for_torch(path: Path, report: Any, said: str) -> Any:

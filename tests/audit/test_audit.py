@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from choices import linear
 from scipy.special import expit
 
 from dcem.audit import audit_labels, without_small_cells
@@ -70,12 +71,14 @@ def test_prevalence_of_everybody_and_each_group(unfair, unfair_audit) -> None:
 
 
 def test_independence_holds_and_breaks() -> None:
-    independent = audit_labels(make_world(5000, seed=5).problem).independence
+    problem = make_world(5000, seed=5).problem
+    independent = audit_labels(problem, learners=linear).independence
     assert independent.p_value > 0.05
     b = independent.odds_ratio["b"]
     assert b.low < 1 < b.high
     assert all(1 < v < 3 for v in independent.detectable.values())
-    found = audit_labels(make_world(5000, seed=5, group_effect=1.0).problem)
+    problem = make_world(5000, seed=5, group_effect=1.0).problem
+    found = audit_labels(problem, learners=linear)
     assert found.independence.p_value < 1e-4
     b = found.independence.odds_ratio["b"]
     assert b.low < np.exp(1.0) < b.high
@@ -140,7 +143,8 @@ def test_a_group_of_three_stays_and_says_why(unfair) -> None:
     group = np.array(problem.group_names)[problem.group].astype("<U8")
     group[:3] = "three"
     found = audit_labels(
-        SelectiveLabels.from_arrays(problem.X[:1200], problem.y_obs[:1200], group=group[:1200])
+        SelectiveLabels.from_arrays(problem.X[:1200], problem.y_obs[:1200], group=group[:1200]),
+        learners=linear,
     )
     rate = next(r for r in found.testing if r.group == "three")
     assert rate.difference.reason == "fewer than 30 people in the group"
@@ -153,7 +157,7 @@ def test_everybody_tested(fair) -> None:
         problem = SelectiveLabels.from_arrays(
             fair.problem.X[:800], fair.truth[:800], group=fair.problem.group[:800]
         )
-    found = audit_labels(problem)
+    found = audit_labels(problem, learners=linear)
     assert about(found, "testing")[0].key == "everybody-tested"
     assert not serious(found)
     assert found.prevalence[0].doubly_robust.value == pytest.approx(fair.truth[:800].mean())
@@ -191,7 +195,7 @@ def test_weights_count(unfair) -> None:
     repeated = SelectiveLabels.from_arrays(
         p.X[twice], p.y_obs[twice], group=p.group[twice], id=twice
     )
-    one, two = audit_labels(weighted), audit_labels(repeated)
+    one, two = (audit_labels(each, learners=linear) for each in (weighted, repeated))
     for a, b in zip(one.testing, two.testing, strict=True):
         assert a.crude.value == pytest.approx(b.crude.value)
     assert one.prevalence[0].recorded.value == pytest.approx(two.prevalence[0].recorded.value)
@@ -202,8 +206,7 @@ def test_copies_of_a_person_add_no_certainty(unfair) -> None:
     again = np.tile(np.arange(1000), 3)
     rows = p.subset(again)
     with_id = SelectiveLabels.from_arrays(rows.X, rows.y_obs, group=rows.group, id=again)
-    crude = audit_labels(p).testing[0].crude
-    copied = audit_labels(with_id).testing[0].crude
+    crude, copied = (audit_labels(each, learners=linear).testing[0].crude for each in (p, with_id))
     assert copied.low == pytest.approx(crude.low, abs=2e-3)
     assert copied.high == pytest.approx(crude.high, abs=2e-3)
 
@@ -231,7 +234,8 @@ def test_shared_audit_hides_small_cells(unfair) -> None:
     group = np.array(problem.group_names)[problem.group].astype("<U8")
     few = np.flatnonzero(problem.tested)[:14]
     group[few[:8]], group[few[8:]] = "eight", "six"
-    exact = audit_labels(SelectiveLabels.from_arrays(problem.X, problem.y_obs, group=group))
+    with_few = SelectiveLabels.from_arrays(problem.X, problem.y_obs, group=group)
+    exact = audit_labels(with_few, learners=linear)
     shared = without_small_cells(exact)
     # c: the two have under ten positives; b: all of them are tested
     assert set(shared.withheld) == {"eight", "six", "b", "c"}
@@ -263,7 +267,8 @@ def test_what_drives_testing_beside_what_drives_the_outcome() -> None:
     x = rng.normal(size=(3000, 3))
     tested = rng.random(3000) < expit(1.5 * x[:, 0])
     y = rng.random(3000) < expit(1.5 * x[:, 1])
-    found = audit_labels(SelectiveLabels.from_arrays(x, np.where(tested, y, np.nan)))
+    problem = SelectiveLabels.from_arrays(x, np.where(tested, y, np.nan))
+    found = audit_labels(problem, learners=linear)
     testing = {driver.column: driver.share for driver in found.drivers}
     outcome = {driver.column: driver.share for driver in found.outcome_drivers}
     assert testing["x0"] > 0.9 > 0.05 > testing["x1"]

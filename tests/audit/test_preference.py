@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from choices import linear
 from scipy.special import expit
 
 from dcem.audit import audit_labels
@@ -39,7 +40,7 @@ def lender(n: int = 3000, sign: float = -1.0) -> tuple[SelectiveLabels, np.ndarr
 
 @pytest.fixture(scope="module")
 def audit():
-    return audit_labels(lender()[0], random_state=0)
+    return audit_labels(lender()[0], learners=linear)
 
 
 def test_the_rate_of_the_untested_and_what_the_record_teaches(audit) -> None:
@@ -63,7 +64,7 @@ def test_where_those_at_low_risk_are_tested_the_record_is_the_wrong_way_round(au
 
 
 def test_where_those_at_high_risk_are_tested_nothing_is_turned() -> None:
-    found = audit_labels(lender(1500, sign=1.0)[0], random_state=0)
+    found = audit_labels(lender(1500, sign=1.0)[0], learners=linear)
     assert not found.prefers_low_risk
     assert "safer-tested" not in {finding.key for finding in found.findings}
 

@@ -1,7 +1,6 @@
 """Runs that are stopped, killed, shared, and fail: nothing is lost, nothing is done twice."""
 
 import json
-import multiprocessing
 import os
 import signal
 import sqlite3
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
+from forked import started
 from rich.console import Console
 
 from dcem import metrics
@@ -61,15 +61,6 @@ class Fatal(Display):
 
     def cell_done(self, *, failed):
         self._count("committing")
-
-
-def started(function, *arguments, **named):
-    """Another process that does this; forked, since a fresh one would first import for seconds."""
-    child = multiprocessing.get_context("fork").Process(
-        target=function, args=arguments, kwargs=named
-    )
-    child.start()
-    return child
 
 
 def die(file, out, when, n):

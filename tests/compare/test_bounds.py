@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from choices import linear
 from scipy.special import expit
 
 from dcem.audit import audit_labels
 from dcem.compare import compare_methods
-from dcem.estimation.nuisance_learners import candidates
 from dcem.report.audit import audit_document
 from dcem.report.compare import compare_document
 from dcem.report.from_json import read_result
@@ -40,10 +40,6 @@ def comparison(problem):
         threshold=0.4,
         bounds=2.5,
     )
-
-
-def linear(n_classes, seed):
-    return {"logistic regression": candidates(n_classes, seed)["logistic regression"]}
 
 
 @pytest.fixture(scope="module")

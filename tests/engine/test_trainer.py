@@ -1,11 +1,10 @@
 """The loop: resuming, checking, stopping; losses without weight; memory; checkpoints; modules."""
 
-import subprocess
-import sys
 import warnings
 
 import pytest
 import torch
+from forked import FORK, started
 from torch import nn
 
 from dcem.engine import (
@@ -185,28 +184,22 @@ def test_a_checkpoint_is_whole_or_the_one_before(tmp_path):
     assert checkpoint.read(tmp_path / "none") is None
 
 
-KILLED = """
-import sys, torch
-from pathlib import Path
-from dcem.engine import checkpoint
-big = torch.zeros(1_000_000)
-number = 0
-while True:
-    number += 1
-    checkpoint.write(Path(sys.argv[1]), {"x": big + number}, {"number": number})
-    print(number, flush=True)
-"""
+def write_for_ever(path, told):
+    big, number = torch.zeros(1_000_000), 0
+    while True:
+        number += 1
+        checkpoint.write(path, {"x": big + number}, {"number": number})
+        told.send(number)
 
 
 def test_kill_9_while_writing_leaves_a_readable_checkpoint(tmp_path):
     path = tmp_path / "run.safetensors"
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE, text=True
-    )
+    heard, told = FORK.Pipe(duplex=False)
+    writer = started(write_for_ever, path, told)
     for _ in range(5):
-        reported = int(process.stdout.readline())
-    process.kill()
-    process.wait()
+        reported = heard.recv()
+    writer.kill()
+    writer.join()
     tensors, meta = checkpoint.read(path)
     assert meta["number"] >= reported
     assert bool((tensors["x"] == meta["number"]).all())

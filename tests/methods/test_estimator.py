@@ -2,9 +2,9 @@
 
 import re
 import runpy
+import signal
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import sklearn
 from choices import some
+from forked import started
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -370,6 +371,8 @@ def test_many_fits_on_minibatches_are_single_fits_too(table, batch_size):
 
 
 RUN = """
+import os
+import signal
 import sys
 import numpy as np
 import dcem
@@ -387,7 +390,7 @@ file = Path(sys.argv[1]) if sys.argv[1] != "none" else None
 def progress(done, total):
     print(done, flush=True)
     if sys.argv[3] == "die" and done == 3:
-        sys.stdin.read()  # wait to be killed
+        os.kill(os.getpid(), signal.SIGKILL)
 
 fits = fit_many(
     dcem.DCEMClassifier(
@@ -401,30 +404,24 @@ np.save(sys.argv[2], np.stack([one.predict_proba(X) for one in fits]))
 
 
 def test_kill_9_and_resume_gives_the_same_bits(tmp_path, monkeypatch, capsys):
-    script = tmp_path / "run.py"
-    script.write_text(textwrap.dedent(RUN))
+    """Begun here, killed, and ended by a program that knows the file alone."""
+    script, file = tmp_path / "run.py", tmp_path / "run.safetensors"
+    script.write_text(RUN)
 
-    def run(file, out, how="live"):
-        return subprocess.Popen(
-            [sys.executable, str(script), str(file), str(tmp_path / out), how],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    def here(*arguments):
+        monkeypatch.setattr(sys, "argv", ["run.py", *map(str, arguments)])
+        runpy.run_path(str(script))
 
-    file = tmp_path / "run.safetensors"
-    killed = run(file, "killed.npy", "die")
-    while killed.stdout.readline().strip() != "3":
-        assert killed.poll() is None
-    killed.kill()
-    killed.wait()
+    killed = started(here, file, tmp_path / "killed.npy", "die")
+    killed.join(120)
+    assert killed.exitcode == -signal.SIGKILL
     assert not (tmp_path / "killed.npy").exists()
-    resumed = run(file, "resumed.npy")
-    monkeypatch.setattr(sys, "argv", ["run.py", "none", str(tmp_path / "whole.npy"), "live"])
-    runpy.run_path(str(script))
+    there = [sys.executable, script, file, tmp_path / "resumed.npy", "live"]
+    resumed = subprocess.run(there, capture_output=True, text=True, check=True)
+    assert resumed.stdout.split() == [*"456"]
+    capsys.readouterr()
+    here("none", tmp_path / "whole.npy", "live")
     assert capsys.readouterr().out.split() == [*"123456"]
-    steps = resumed.communicate()[0].split()
-    assert steps == [*"456"]
     assert np.array_equal(np.load(tmp_path / "resumed.npy"), np.load(tmp_path / "whole.npy"))
 
 

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from choices import linear
 from made_up import made_up_comparison
 
 import dcem
@@ -25,7 +26,7 @@ def again(document, tmp_path):
 @pytest.fixture(scope="module")
 def audit():
     people = dcem.tasks.make_sinusoid().train
-    return dcem.audit_labels(people.subset(slice(0, None, 10)))
+    return dcem.audit_labels(people.subset(slice(0, None, 10)), learners=linear)
 
 
 @pytest.mark.parametrize("words", ["general", "credit"])

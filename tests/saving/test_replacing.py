@@ -10,26 +10,30 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from forked import FORK, started
 
 from dcem import methods
 from dcem.files import exchange, remove_abandoned
 from dcem.saving import load_model
 
-READER = """
-import sys, time, warnings
-warnings.simplefilter("ignore")
-from dcem.saving import load_model
-loads, failed, seen, until = 0, 0, set(), time.time() + 2
-print("ready", flush=True)
-while time.time() < until:
-    try:
-        seen.add(load_model(sys.argv[1]).random_state)
-        loads += 1
-    except Exception as error:
-        failed += 1
-        print(error, file=sys.stderr)
-print(loads, failed, len(seen))
-"""
+
+def read_for_two_seconds(folder, told):
+    loads, failed, seen, until = 0, [], set(), time.monotonic() + 2
+    told.send("ready")
+    while time.monotonic() < until:
+        try:
+            seen.add(load_model(folder).random_state)
+            loads += 1
+        except Exception as error:
+            failed.append(str(error))
+    told.send((loads, failed, seen))
+
+
+def save_for_ever(folder, told):
+    again = load_model(folder).set_params(random_state=2)
+    told.send("ready")
+    while True:
+        again.save(folder)
 
 
 def model(seed):
@@ -44,23 +48,18 @@ def test_a_reader_never_meets_a_gap(tmp_path):
     folder = tmp_path / "model"
     first, second = model(1), model(2)
     first.save(folder)
-    reader = subprocess.Popen(
-        [sys.executable, "-c", READER, str(folder)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert reader.stdout.readline() == "ready\n"
+    heard, told = FORK.Pipe(duplex=False)
+    reader = started(read_for_two_seconds, folder, told)
+    assert heard.recv() == "ready"
     saves = 0
-    while reader.poll() is None:
+    while reader.is_alive():
         (first, second)[saves % 2].save(folder)
         saves += 1
-    out, errors = reader.communicate()
-    loads, failed, seen = map(int, out.split())
-    assert failed == 0, errors[-2000:]
+    loads, failed, seen = heard.recv()
+    assert failed == []
     assert loads > 10
     assert saves > 10
-    assert seen == 2
+    assert seen == {1, 2}
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
@@ -130,21 +129,13 @@ def test_a_full_disk_under_a_checkpoint(tmp_path):
 def test_a_killed_save_leaves_the_old_model(tmp_path):
     folder = tmp_path / "model"
     model(1).save(folder)
-    code = (
-        "import sys, warnings; warnings.simplefilter('ignore')\n"
-        "from dcem.saving import load_model\n"
-        "m = load_model(sys.argv[1]).set_params(random_state=2)\n"
-        "print('ready', flush=True)\n"
-        "while True: m.save(sys.argv[1])\n"
-    )
     for wait in (0.05, 0.21):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True
-        )
-        assert writer.stdout.readline() == "ready\n"
+        heard, told = FORK.Pipe(duplex=False)
+        writer = started(save_for_ever, folder, told)
+        assert heard.recv() == "ready"
         time.sleep(wait)
         writer.kill()
-        writer.wait()
+        writer.join()
         assert load_model(folder).random_state in (1, 2)
     model(3).save(folder)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]

@@ -1,13 +1,15 @@
-"""Parameters of which a plain run takes a part, and `--slow` all.
+"""What tests take where anything would do: a part of many parameters, and the quickest learner.
 
 Methods, learners and layouts cross into hundreds of cases that take the same path. A plain run
-takes each value once.
+takes each value once, and `--slow` all.
 """
 
 from collections.abc import Collection, Sequence
 from typing import Any
 
 import pytest
+
+from dcem.estimation.nuisance_learners import candidates
 
 SLOW = pytest.mark.slow
 
@@ -26,3 +28,9 @@ def each_once(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
     }
     pairs = [(one, other) for one in first for other in second]
     return [pair if pair in now else pytest.param(*pair, marks=SLOW) for pair in pairs]
+
+
+def linear(n_classes: int, seed: int) -> dict[str, Any]:
+    """The quickest of the usual models, where the truth is a line or nothing hangs on it."""
+    name = "logistic regression"
+    return {name: candidates(n_classes, seed)[name]}

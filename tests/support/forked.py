@@ -1,0 +1,15 @@
+"""Other processes, without the seconds that a fresh one needs to import."""
+
+import multiprocessing
+from collections.abc import Callable
+from multiprocessing.context import ForkProcess
+from typing import Any
+
+FORK = multiprocessing.get_context("fork")
+
+
+def started(function: Callable[..., Any], *arguments: Any, **named: Any) -> ForkProcess:
+    """Another process that does this."""
+    child = FORK.Process(target=function, args=arguments, kwargs=named)
+    child.start()
+    return child
