@@ -9,10 +9,15 @@ from dcem.report.compare import compare_document
 from dcem.report.to_json import to_json
 
 
+@pytest.fixture(scope="module")
+def result() -> str:
+    return to_json(compare_document(made_up_comparison(n_methods=2)))
+
+
 @pytest.fixture
-def saved(tmp_path):
+def saved(result, tmp_path):
     path = tmp_path / "comparison.json"
-    path.write_text(to_json(compare_document(made_up_comparison(n_methods=2))), encoding="utf-8")
+    path.write_text(result, encoding="utf-8")
     return path
 
 

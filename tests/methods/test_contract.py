@@ -33,6 +33,7 @@ SMALL = {
     "max_iter": 3,
     "warm_up": 4,
     "rounds": 1,
+    "n_folds": 2,
     "propensity_settings": PropensitySettings(hidden=(8,), steps=12, learning_rate=1e-2),
 }
 # These draw noise, partners or halves by the position of a row: another order is another draw, and

@@ -47,14 +47,14 @@ def once_round(n, budget, **params):
 
 @pytest.fixture(scope="module")
 def loop():
-    return once_round(N, 400)
+    return once_round(N, 400, steps=400)
 
 
 def test_it_learns_what_the_first_model_could_not(loop):
     first, problem = loop
     X, y, _ = people(6000, 1)
     began = time.process_time()
-    scratch = make("ensemble", random_state=0, n_jobs=1).fit_problem(problem)
+    scratch = make("ensemble", steps=400, random_state=0, n_jobs=1).fit_problem(problem)
     middle = time.process_time()
     again = first.refit(problem)
     cost, cost_scratch = time.process_time() - middle, middle - began
@@ -89,7 +89,8 @@ def test_networks_begin_where_they_were(loop):
     _, problem = loop
     made = make("ensemble", parts=("network",), steps=20, random_state=0)
     short = made.fit_problem(problem)  # too few steps to get far from random weights
-    first_net = make("ensemble", parts=("network",), random_state=0).fit_problem(problem)
+    made = make("ensemble", parts=("network",), steps=400, random_state=0)
+    first_net = made.fit_problem(problem)
     again = first_net.set_params(steps=20).refit(problem)
     X = problem.X
 

@@ -3,12 +3,13 @@
 import pandas as pd
 import pytest
 
-from dcem.paper import Recorded, Runs, find, reproduce
+from dcem.paper import Recorded, Runs, drawing, find, reproduce
 from dcem.paper.sources import Need
 from dcem.table.messages import InputError
 
 
-def test_an_empty_folder_gives_the_published_side_alone(tmp_path):
+def test_an_empty_folder_gives_the_published_side_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(drawing, "DPI", 60)  # nobody looks at them
     (tmp_path / "empty").mkdir()
     some = find(["figure2", "figure3", "figure4", "overlap", "calibration", "salience", "figure11"])
     some += find(["ablation", "summary", "claims", "robustness"])

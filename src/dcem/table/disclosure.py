@@ -348,8 +348,8 @@ def _worked_out(unknown: np.ndarray) -> list[tuple[int, np.ndarray]]:
         table[[rank, best]] = table[[best, rank]]
         table[rank] /= table[rank, column]
         touched = np.flatnonzero(np.abs(table[:, column]) > 1e-12)
-        for row in touched[touched != rank]:
-            table[row] -= table[row, column] * table[rank]
+        touched = touched[touched != rank]
+        table[touched] -= table[touched, column, None] * table[rank]
         pivots.append(column)
     left = np.abs(table[: len(pivots), :columns]) > 1e-9
     return [

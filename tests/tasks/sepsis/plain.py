@@ -68,12 +68,14 @@ class Demo:
     def __init__(self, folder: Path) -> None:
         read = {}
         for table in TABLES:
-            frame = pd.read_csv(folder / f"{table.upper()}.csv.gz", low_memory=False)
+            path, columns = folder / f"{table.upper()}.csv.gz", None
+            if table == "chartevents":  # by far the largest
+                columns = ["row_id", "icustay_id", "itemid", "charttime", "value", "valuenum"]
+                columns += ["error"]
+            frame = pd.read_csv(path, low_memory=False, usecols=columns)
             if table == "chartevents":  # most rows are CareVue's, which nobody asks for here
                 stays = read["icustays"].query("dbsource == 'metavision'")["icustay_id"]
-                columns = ["row_id", "icustay_id", "itemid", "charttime", "value", "valuenum"]
-                frame = frame[frame["icustay_id"].isin(stays)][[*columns, "error"]]
-                frame = frame.reset_index(drop=True)
+                frame = frame[frame["icustay_id"].isin(stays)].reset_index(drop=True)
             for column in TIMES & set(frame.columns):
                 # as objects, so that a missing time stays None
                 frame[column] = pd.Series([_time(t) for t in frame[column]], dtype=object)
