@@ -107,7 +107,7 @@ def test_yes_and_no_are_understood(path):
     frame["sepsis"] = frame["sepsis"].map({1.0: "Yes", 0.0: "No"})
     frame["cultured"] = frame["cultured"].map({1: "yes", 0: "no"})
     frame.to_csv(path, index=False)
-    result = fit(path, "--tested", "cultured", "--method", "tested-only")
+    result = fit(path, "--tested", "cultured", "--method", "tested-only:linear")
     assert result.exit_code == 0, result.output
     positive = int((frame["sepsis"] == "Yes").sum())
     assert f"{positive:,} (" in result.output
@@ -148,7 +148,7 @@ def test_a_group_of_three_is_kept_with_a_note(path):
     frame = visits()
     frame.loc[:2, "race"] = "C"
     frame.to_csv(path, index=False)
-    result = fit(path, "--group", "race", "--method", "tested-only")
+    result = fit(path, "--group", "race", "--method", "tested-only:linear")
     assert result.exit_code == 0, result.output
     assert "Fewer than 10 rows in group 'C'" in " ".join(result.output.split())
     card = (path.parent / "model" / "MODEL_CARD.md").read_text()
@@ -191,7 +191,7 @@ def test_a_column_filled_in_by_the_test_is_pointed_out(path):
     frame = visits()
     frame["culture_site"] = np.where(frame["cultured"] == 1, "blood", None)
     frame.to_csv(path, index=False)
-    result = fit(path, "--exclude", "cultured", "--method", "tested-only")
+    result = fit(path, "--exclude", "cultured", "--method", "tested-only:linear")
     text = " ".join(result.output.split())
     assert "column 'culture_site' may have been recorded after the decision to test" in text
     assert "--exclude culture_site" in text
@@ -202,7 +202,7 @@ def test_a_column_that_says_the_label_is_pointed_out_and_truth_is_no_feature(pat
     frame["truth"] = frame["sepsis"].fillna(0).astype(int)
     frame["ward"] = np.where(frame["truth"] == 1, "ICU", "ER")
     frame.to_csv(path, index=False)
-    result = fit(path, "--tested", "cultured", "--truth", "truth", "--method", "tested-only")
+    result = fit(path, "--tested", "cultured", "--truth", "truth", "--method", "tested-only:linear")
     assert result.exit_code == 0, result.output
     text = " ".join(result.output.split())
     assert "among the tested it says the label itself (AUC 1.00)" in text
@@ -234,8 +234,8 @@ def test_ctrl_c_leaves_nothing_half_written(path):
 
 
 def test_replacing_a_model_is_said(path):
-    assert "replace" not in fit(path, "--method", "tested-only").output
-    again = fit(path, "--method", "tested-only").output
+    assert "replace" not in fit(path, "--method", "tested-only:linear").output
+    again = fit(path, "--method", "tested-only:linear").output
     assert "holds a model already: the new one will replace it" in again
     assert "in place of the older one" in again
 

@@ -65,7 +65,7 @@ def test_init_keeps_what_is_given(folder, inside) -> None:
 def test_the_command_line_counts_more(folder, inside) -> None:
     write(folder, '[roles]\nlabel = "nothing"\ntested = "tested"\n[fit]\nmembers = 7\n')
     done = inside(
-        *("fit", folder / "visits.csv", "--label", "outcome", "--method", "tested-only"),
+        *("fit", folder / "visits.csv", "--label", "outcome", "--method", "tested-only:linear"),
         *("--learner", "linear", "--out", folder / "m"),
     )
     assert done.returncode == 0
@@ -95,7 +95,16 @@ def test_what_nobody_knows_is_an_error(folder, inside, text, said) -> None:
 
 def test_a_call_is_remembered_and_comes_back(folder, inside) -> None:
     write(folder, '[roles]\nlabel = "outcome"\n[audit]\nmax_rows = 2000\n')
-    call = ("fit", "visits.csv", "--tested", "tested", "--group", "race", "--method", "tested-only")
+    call = (
+        "fit",
+        "visits.csv",
+        "--tested",
+        "tested",
+        "--group",
+        "race",
+        "--method",
+        "tested-only:linear",
+    )
     more = ("--learner", "linear", "--seed", "3", "--out", "m", "--remember")
     assert inside(*call, *more, cwd=folder).returncode == 0
     written = tomllib.loads((folder / "dcem.toml").read_text())
