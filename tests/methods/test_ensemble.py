@@ -14,10 +14,10 @@ from dcem.methods import ensemble_parts, make
 from dcem.methods.em_networks import mstep_rows
 from dcem.methods.ensemble import (
     LEAST_SLOPE,
-    NETWORK_SHARE,
     _errors_above_best,
     _noise,
     _recalibration,
+    _shares,
     _stretched,
 )
 from dcem.methods.minibatches import _half_tested, mstep_loss, mstep_slope
@@ -73,25 +73,18 @@ def test_batches_count_as_the_table_does():
     assert factors[:100].sum() / factors.sum() == pytest.approx(tested.mean())
 
 
-def test_a_rare_outcome_is_not_thought_common_among_the_untested():
-    problem, truth = world(
-        4000, risk=lambda X: X[:, 0] - 4, chance=lambda X: 5 * X[:, 0] - 2
-    )  # those at risk are tested; 3 % have it
-    alone = make("ensemble", parts=("network",), **SMALL).fit_problem(problem)
-    score = alone.predict_proba(problem.X)[:, 1]
-    assert score[~problem.tested].mean() < score[problem.tested].mean()
-    assert dcem.metrics.auc(truth, score) > 0.7
-
-
 # -- weights and recalibration ------------------------------------------------------------------
 
 
-def test_networks_keep_a_fifth_whatever_tests_say():
-    problem, _ = world(risk=lambda X: 3 * np.sign(X[:, 0] * X[:, 1]))
-    short = make("ensemble", parts=("network", "boost"), steps=20, random_state=0)
-    weights = short.fit_problem(problem).weights_  # twenty steps teach a network nothing
-    assert weights["network"] == pytest.approx(NETWORK_SHARE, abs=0.01)
-    assert sum(weights.values()) == pytest.approx(1)
+def test_networks_count_more_than_tests_can_tell():
+    network = np.array([True, False, False])
+    level, behind, far = (_shares(np.array([z, 0, 0]), network) for z in (0.0, 2.0, 40.0))
+    np.testing.assert_allclose(level, [0.2 + 0.8 / 3, 0.8 / 3, 0.8 / 3])
+    given = 0.2 * np.exp(-0.5)
+    assert behind[0] == pytest.approx(given + (1 - given) / (1 + 2 * np.exp(2)))
+    np.testing.assert_allclose(far, [0, 0.5, 0.5], atol=1e-4)
+    alone = _shares(np.array([0.0, 2.0]), np.array([False, False]))
+    assert alone[0] / alone[1] == pytest.approx(np.exp(2))
 
 
 def test_a_part_that_cannot_learn_the_world_hardly_counts():

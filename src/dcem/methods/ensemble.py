@@ -14,14 +14,15 @@ from dcem.learners.learner import losses as result_losses
 from dcem.learners.perceptron import Perceptron
 from dcem.methods.base import SMALLEST, Prepared, SelectiveClassifier
 from dcem.methods.ensemble_parts import PARTS, Parts, fit_parts, folds_of
-from dcem.methods.minibatches import FLOOR, Start
+from dcem.methods.minibatches import Start
 from dcem.table.imperfect import evidence
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 
+FLOOR = 0.05  # the smallest estimated probability of a test that a weight is made of
 RECENT, FEWEST_RECENT = 1 / 3, 50  # share of the tests, and positives and negatives among them
 LEAST_SLOPE = 0.05  # of the recalibration: ranks are kept
-NETWORK_SHARE = 0.2  # whatever tests say: they cannot tell what it learnt from the untested
+NETWORK_SHARE = 0.2  # beforehand: tests cannot tell what it learnt from the untested
 
 
 class SelectiveEnsembleClassifier(SelectiveClassifier):
@@ -33,13 +34,13 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     of a bias. Each of the five is fitted once per fold; their mean log-odds is the score. A part
     counts exp(-z), where z is by how many standard errors its loss on held-out tests lies above
     that of the best part: parts that are about as good share, and one that is clearly worse hardly
-    counts. A fifth goes to the networks beforehand, since no test tells what they learnt from the
-    untested. Last, log-odds are shifted and stretched so that held-out tests come true as often as
-    they should: scores are risks, and ranks are as before. Both the weights and this line are means
-    of two: with tests that count 1/P(tested), for all who were unlikely to have one, which is right
-    but unsteady, and with tests as they are (unless these were drawn by a known design). The line
-    is steeper by how much more one model varies than the mean of all, since one is what held-out
-    tests can judge. Where rows have a time, the latest third of the tests decides on the shift.
+    counts. Up to a fifth goes to the networks beforehand, as no test tells what they learnt from
+    the untested. Last, log-odds are shifted and stretched so that held-out tests come true as often
+    as they should: scores are risks, and ranks are as before. Weights and line are means of two:
+    with tests that count 1/P(tested), for all who were unlikely to have one, which is right but
+    unsteady, and with tests as they are (unless these were drawn by a known design). The line is
+    steeper by how much more one model varies than the mean of all, since one is what held-out tests
+    can judge. Where rows have a time, the latest third of the tests decides on the shift.
 
     *Assumption.* Features and group explain who is tested; features explain the outcome; a test
     tells the truth, or errs at stated rates. The weights and the recalibration need overlap: people
@@ -180,10 +181,9 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         losses = [np.stack([_losses(z_of, y, each, told) for z_of in z]) for each in counted]
         shares = np.full(len(z), 1 / len(z))
         if honest:
-            found = map(_errors_above_best, losses, counted, [people] * len(counted))
-            shares = np.mean([softmax(-above) for above in found], axis=0)
             network = np.array(self.parts) == "network"
-            shares += NETWORK_SHARE * network.any() * (network - shares)
+            above = map(_errors_above_best, losses, counted, [people] * len(counted))
+            shares = np.mean([_shares(each, network) for each in above], axis=0)
         line = (0.0, 1.0)
         if self.calibrated_:
             lines = [_recalibration(shares @ z, y, each, told) for each in counted]
@@ -254,6 +254,12 @@ def _errors_above_best(losses: np.ndarray, weight: np.ndarray, person: np.ndarra
             of_person = np.bincount(person, share * (difference - (means[part] - means[best])))
             above[part] = (means[part] - means[best]) / max(np.sqrt(of_person @ of_person), 1e-12)
     return above
+
+
+def _shares(above: np.ndarray, network: np.ndarray) -> np.ndarray:
+    """What each part counts `[parts]`, given its standard errors above the best and which it is."""
+    before = NETWORK_SHARE * network * np.exp(-above / 4)  # less, if tests speak against it
+    return np.asarray(before + (1 - before.sum()) * softmax(-above))
 
 
 def _recalibration(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from dcem.learners.learner import base_rate, losses
+from dcem.learners.learner import losses
 from dcem.learners.perceptron import HIDDEN, Perceptron, Schedule, Stack, shuffled, train
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from dcem.methods.tables import Table
 
 LARGEST_LOG_ODDS = 7.0  # of being tested
-FLOOR = 0.05  # the smallest estimated probability of a test that a weight is made of
 TESTED_SHARE = 0.5  # of a batch, at least
 TWICE = np.float32(np.log(2))  # the M-step counts tested positives twice: undone for results
 PACES = (5, 10, 20, 40)  # steps between two renewals of the pseudo-labels
@@ -38,26 +37,17 @@ class Rows(NamedTuple):
     weight: np.ndarray  # of mean 1
     u: np.ndarray  # log-odds of being tested
     told: np.ndarray | None  # the evidence of results, where tests err
-    first: float  # log-odds of the outcome that networks begin with
 
     @classmethod
     def of(cls, table: Table, inputs: np.ndarray, testing: np.ndarray) -> Rows:
-        """The rows of a table, with their inputs and log-odds of being tested.
-
-        A pseudo-label far from all tests confirms itself, so a network's first guess lasts there:
-        at even odds rare outcomes would be thought common among the untested, and not among the
-        tested. It begins at about three times the odds estimated for everybody, if these are less.
-        """
-        tested, known = table.tested > 0, table["y" if table.rates is None else "unbiased"]
-        weight = table.weight[tested] / np.maximum(expit(testing[tested]), FLOOR)
+        """The rows of a table, with their inputs and log-odds of being tested."""
         return cls(
             inputs,
             table.y.astype(np.float32),
-            tested,
+            table.tested > 0,
             (table.weight / table.weight.mean()).astype(np.float32),
             np.clip(testing, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS).astype(np.float32),
             table.get("evidence"),
-            min(base_rate(known[tested], weight) + 1, 0.0),
         )
 
 
@@ -99,11 +89,10 @@ def fit_networks(
     networks with a `start`, those among them that they have not seen before. The inputs of the rows
     are as `scaling` makes them; `tell` hears of steps that are done.
     """
-    inputs, y, tested, weight, u, told, first = rows
+    inputs, y, tested, weight, u, told = rows
     log_untested = -np.logaddexp(0, u)
     seeds = [seed + k for k in range(len(inside))]
     stack = Stack.initial((inputs.shape[1], *HIDDEN, 1), seeds)
-    stack.biases[-1][:] += np.float32(first)
     if start:
         stack.flat[:] = [one.stack.flat[0] for one in start.networks]
     teacher = Stack(stack.sizes, stack.flat.copy())
