@@ -4,6 +4,7 @@ import json
 import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
+from math import nan
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from dcem.estimation.findings import Finding as Found
 from dcem.metrics.estimate import Estimate
 from dcem.report.audit import SECTIONS, audit_document
 from dcem.report.audit_opening import opening
-from dcem.report.document import WITHHELD, Missing, Name, Table, cells
+from dcem.report.document import NOTHING, WITHHELD, Missing, Name, Table, cells
 from dcem.report.figures import people
 from dcem.report.parts import TOGETHER, listed_findings
 from dcem.report.sensitivity import draw_performance, draw_prevalence, draw_testing
@@ -226,3 +227,17 @@ def test_groups_that_share_a_finding_share_its_place() -> None:
 
 def test_everything_told_to_do_belongs_to_a_finding() -> None:
     assert set(TOGETHER) <= set(wording.TO_DO)
+
+
+def test_where_some_are_out_of_reach_the_table_tells_the_limits(found) -> None:
+    beyond = Estimate(nan, reason="a fifth is out of reach")
+    parts = tuple(
+        replace(one, within=one.doubly_robust, limits=(0.2, 0.6), doubly_robust=beyond)
+        for one in found.prevalence
+    )
+    document = audit_document(replace(found, prevalence=parts))
+    rows = section(document, "prevalence").blocks[0]
+    place = rows.columns.index("then of all")
+    told = {row[0]: row[place] for row in rows.rows}
+    assert told[Name("everybody")] == "20 % to 60 %"
+    assert told[Name("<tiny>")] == NOTHING  # withheld

@@ -94,7 +94,7 @@ def prevalence(audit: Audit) -> Iterator[Block]:
                 "doubly robust": estimate(item.doubly_robust, "percent"),
             }
         found = item.within if item.within.estimable else item.doubly_robust
-        ends = " to ".join(map(percent, item.limits)) if found.estimable else NOTHING
+        ends = NOTHING if isnan(item.limits[0]) else " to ".join(map(percent, item.limits))
         return {"within reach": estimate(found, "percent"), "then of all": ends}
 
     rows = [
