@@ -96,6 +96,23 @@ def test_the_linear_penalty_is_chosen_on_validation_rows(rows):
     assert np.allclose(reference.coef_[0], signal.coefficients, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["linear", "smooth"])
+@pytest.mark.parametrize("squared", [False, True])
+def test_in_the_span_of_fewer_rows_than_features_the_model_is_the_same(name, squared, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 110))
+    y = (X[:, 0] + rng.normal(size=120) > 0).astype(float)
+    every, rows = Sample(X, y, rng.uniform(0.5, 2, 120)), np.arange(120)
+    found = []
+    for _ in range(2):
+        model = make_learner(name, 0, squared=squared)
+        found.append(model.fit(every.take(rows[:80]), every.take(rows[80:])).predict_logit(X))
+        for home in ("linear", "smooth"):
+            monkeypatch.setattr(f"dcem.learners.{home}.span", lambda rows: None)
+    assert np.abs(found[0]).max() > 0.1
+    assert np.allclose(*found, atol=1e-5)
+
+
 def test_a_smooth_model_bends_where_there_are_rows_and_returns_to_the_line_beyond():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.uniform(-2, 2, 3000), rng.normal(size=3000)])

@@ -160,9 +160,14 @@ class Scaling:
         self.preprocessor, self.center, self.scale = preprocessor, center, scale
 
     @classmethod
-    def fit(cls, X: np.ndarray, person: np.ndarray | None = None) -> Scaling:
-        """Of these rows; `person` says whose they are."""
-        preprocessor = Preprocessor.fit(X, "standard", person=person)
+    def fit(
+        cls,
+        X: np.ndarray,
+        person: np.ndarray | None = None,
+        preprocessor: Preprocessor | None = None,
+    ) -> Scaling:
+        """Of these rows; `person` says whose they are, or the `preprocessor` is of them already."""
+        preprocessor = preprocessor or Preprocessor.fit(X, "standard", person=person)
         rows = preprocessor.transform(X, "float64")
         low, center, high = np.quantile(rows, (0.25, 0.5, 0.75), axis=0)
         scale = (high - low) / 1.349  # the standard deviation of a normal distribution

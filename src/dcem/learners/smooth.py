@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from dcem.learners.learner import FEWEST, Sample
-from dcem.learners.linear import Linear
+from dcem.learners.linear import Linear, span
 from dcem.learners.preprocess import SPREAD, Scaling
 
 BUMPS = 100
@@ -43,31 +43,36 @@ class Smooth(Linear):
 
     def _learn(self, sample: Sample, held: Sample | None) -> None:
         rng = np.random.default_rng(self.seed)
-        scaling = self.scaling = Scaling.fit(sample.X, sample.person)
+        scaling = self.scaling = Scaling.fit(sample.X, preprocessor=self.preprocessor)
         rows = _some(sample, MOST_ROWS, rng)
         rows = rows._replace(X=scaling(rows.X).astype(np.float64))
+        basis = span(rows.X)
+        line = rows.X if basis is None else rows.X @ basis  # all that these rows tell of a line
         d = rows.X.shape[1]
-        shape = np.cov(rows.X.T).reshape(d, d)
         people = len(rows.X) if rows.person is None else len(np.unique(rows.person))
-        if people < d + FEWEST:  # centres would lie where these people's features do, and tell who
-            values, vectors = np.linalg.eigh(shape)
-            main = (vectors * np.sqrt(np.maximum(values, 0)))[:, d - people // FEWEST :]
-            shape = main @ main.T + np.diag(np.maximum(np.diag(shape - main @ main.T), 0))
+        if people >= d + FEWEST:
+            shape = np.cov(rows.X.T).reshape(d, d)
+        else:  # centres would lie where these people's features do, and tell who
+            values, vectors = np.linalg.eigh(np.cov(line.T).reshape(line.shape[1], -1))
+            main = (vectors * np.sqrt(np.maximum(values, 0)))[:, len(values) - people // FEWEST :]
+            main = main if basis is None else basis @ main
+            rest = rows.X.var(axis=0, ddof=1) - (main**2).sum(axis=1)
+            shape = main @ main.T + np.diag(np.maximum(rest, 0))
         root = np.linalg.cholesky(shape + 1e-3 * SPREAD**2 * np.eye(d))
         self.centers = rows.X.mean(axis=0) + rng.normal(size=(BUMPS, d)) @ root.T
         self.width, self.penalty, start = WIDTH, PENALTY, None
         if held is not None:
             fewer, held = (_some(of, MOST_ROWS // 2, rng) for of in (rows, held))
-            start = self._choose(fewer, held._replace(X=scaling(held.X)))
-        design = Design(rows.X, self.centers, self.width)
+            start = self._choose(fewer, held._replace(X=scaling(held.X)), basis)
+        design = Design(rows.X, self.centers, self.width, basis)
         at = _newton(design.columns, rows, self.penalty, self.squared, start)
         self.coefficients, self.intercept = design.plain(at)
 
-    def _choose(self, rows: Sample, held: Sample) -> np.ndarray:
+    def _choose(self, rows: Sample, held: Sample, basis: np.ndarray | None) -> np.ndarray:
         """Set the width, then the penalty; the coefficients of some rows to begin with."""
         found, columns = {}, {}
         for width in WIDTHS:
-            design = Design(rows.X, self.centers, width)
+            design = Design(rows.X, self.centers, width, basis)
             columns[width] = design.columns, design(held.X)
             found[width, PENALTY] = self._tried(*columns[width], rows, held, PENALTY, None)
         self.width = min(found, key=lambda tried: found[tried][0])[0]
@@ -128,11 +133,14 @@ def bumps(z: np.ndarray, centers: np.ndarray, width: float) -> np.ndarray:
 class Design:
     """Columns that are penalised alike: a constant, the line, and bumps made independent.
 
-    `columns` are those of the rows `z [n, d]` that it is made from.
+    `columns` are those of the rows `z [n, d]` that it is made from; the line is along the `basis`
+    `[d, n]` of rows that are fewer than features.
     """
 
-    def __init__(self, z: np.ndarray, centers: np.ndarray, width: float):
-        self.centers, self.width = centers, width
+    def __init__(
+        self, z: np.ndarray, centers: np.ndarray, width: float, basis: np.ndarray | None = None
+    ):
+        self.centers, self.width, self.basis = centers, width, basis
         shared = bumps(centers, centers, width) + OVERLAP * np.eye(len(centers))
         values, vectors = np.linalg.eigh(shared)
         self.apart = vectors / np.sqrt(values) @ vectors.T
@@ -142,20 +150,21 @@ class Design:
         self.columns = self._columns(z, near)
 
     def __call__(self, z: np.ndarray) -> np.ndarray:
-        """The columns of other rows `[n, 1 + d + centres]`."""
+        """The columns of other rows `[n, 1 + line + centres]`."""
         return self._columns(z, bumps(z, self.centers, self.width))
 
     def _columns(self, z: np.ndarray, near: np.ndarray) -> np.ndarray:
+        z = z / self.unit if self.basis is None else z @ self.basis / self.unit
         made = np.ones((len(z), 1 + z.shape[1] + len(self.centers)), np.float32)
         line, bent = np.split(made[:, 1:], [z.shape[1]], axis=1)
         near -= self.middle
-        line[:], bent[:] = z / self.unit, near @ self.apart
+        line[:], bent[:] = z, near @ self.apart
         return made
 
     def plain(self, at: np.ndarray) -> tuple[np.ndarray, float]:
         """Coefficients of the inputs and the bumps as they are, and the intercept."""
         line, bent = np.split(at[1:], [len(at) - 1 - len(self.centers)])
-        bent = self.apart @ bent
+        line, bent = line if self.basis is None else self.basis @ line, self.apart @ bent
         return np.append(line / self.unit, bent), float(at[0] - self.middle @ bent)
 
 
