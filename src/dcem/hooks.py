@@ -21,6 +21,7 @@ HOOKS = {
     "found_document": "dcem.report.found",
     "found_comparison_document": "dcem.report.found",
     "card_document": "dcem.report.card",
+    "fitted_document": "dcem.report.fitted",
     "monitor_document": "dcem.report.monitor",
     "to_html": "dcem.report.to_html",
     "for_notebook": "dcem.report.to_html",

@@ -173,7 +173,7 @@ def test_a_failed_save_leaves_the_old_model(table, saved, monkeypatch):
     def fail(*args):
         raise OSError("disk full")
 
-    monkeypatch.setattr("dcem.saving.folder.model_card", fail)
+    monkeypatch.setattr("dcem.saving.folder.above", fail)
     with pytest.raises(OSError, match="disk full"):
         fit(table, random_state=1).save(saved)
     assert [path.name for path in saved.parent.iterdir()] == ["model"]
@@ -210,7 +210,7 @@ def test_an_own_network_needs_its_factory_again(table, tmp_path):
 
 def test_the_card_says_what_and_withholds_small_counts(table, saved):
     card = (saved / "MODEL_CARD.md").read_text()
-    for words in ("# Model card: dcem", "*Assumption.*", "*When it fails.*", "`age`", "`max_iter`"):
+    for words in ("# Model card: dcem", "Assumption. ", "When it fails. ", "`age`", "- max_iter: "):
         assert words in card
     assert "TRIPOD+AI" in card
     assert "| many | withheld | withheld | withheld |" in card  # else 200 rows but 193

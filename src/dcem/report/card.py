@@ -7,10 +7,7 @@ to all of them afterwards. Without such a comparison the card says that nobody h
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Iterator
-from math import isnan
 
 from dcem import __version__
 from dcem.audit.found_findings import ASSUMPTION as FOUND_ASSUMPTION
@@ -33,9 +30,7 @@ from dcem.report.compare_opening import (
     shown_targets,
 )
 from dcem.report.document import (
-    WITHHELD,
     Block,
-    Count,
     Document,
     DotRow,
     Dots,
@@ -54,16 +49,20 @@ from dcem.report.document import (
     whose,
 )
 from dcem.report.drivers import drivers
+from dcem.report.fitted import (
+    method_told,
+    people_told,
+    settings_told,
+    what_it_gives,
+    what_it_learnt,
+)
 from dcem.report.parts import listed_findings, no_milder, sections
-from dcem.saving.card import as_text, shown_training_counts, what_it_gives, what_it_learnt
 from dcem.scoring.model import TableModel
-from dcem.table.disclosure import THRESHOLD
 from dcem.table.roles import Roles
 from dcem.text import group, number, of_100, percent
 
 ACCEPTABLE = 0.7  # an AUC from which on ranking is called acceptable (Hosmer and Lemeshow)
 FOUND = "true_positive_rate"
-EMPHASIS = re.compile(r"(?<!\w)\*(\w[^*]*?[\w.])\*(?!\w)")  # of a docstring: prose has none here
 UNJUDGED = "How good it is has not been estimated"
 OFF = "how far its scores are off as risks, on average"
 LIMITS = (
@@ -85,14 +84,23 @@ def card_document(
         target = next(iter(shown_targets(comparison)), None)
         own = [method for method in comparison.methods if method.name == model.name]
         judged = own[0].judgements[target.key] if own and target else None
+    why = [f"`{model.estimator.name}` was taken because {model.why}."] if model.why else []
     driving = drivers(model.testing_effects, model.effects, "its score")
     made = (
         *(_results(comparison, judged, target) if comparison and judged and target else ()),
         ("bounds", bounds.HEADING, _bounds(model)),
         ("drivers", "What drives its score, and what drives testing", driving),
         ("groups", "For whom", () if found is None else (_found_groups(found, model),)),
-        ("trained", "What it was trained on", _training(model)),
-        ("method", "The method", (Text(_paragraphs(model)),)),
+        (
+            "trained",
+            "What it was trained on",
+            people_told(
+                model.estimator,
+                "`like_tested` says of each row whether it does",
+                positives_only=model.roles.positives_only,
+            ),
+        ),
+        ("method", "The method", (Text((*why, *method_told(model.estimator))),)),
         ("table", "The table", _fitted_to(model)),
     )
     names = {str(name) for name in model.estimator.training_counts_.index}
@@ -320,35 +328,6 @@ def _bounds(model: TableModel) -> Iterator[Block]:
         yield from bounds.coverage(model.coverage)
 
 
-def _training(model: TableModel) -> Iterator[Block]:
-    counts = shown_training_counts(model.estimator)
-    caption = "Rows, those tested among them, and positives among the tested"
-    if model.roles.positives_only:
-        counts = counts[["rows", "positive"]].rename(columns={"positive": "found positive"})
-        caption = "Rows, and those found positive"
-    rows = [
-        (Name(str(group)), *(WITHHELD if isnan(n) else Count(int(n)) for n in row))
-        for group, row in zip(counts.index, counts.to_numpy(dtype=float), strict=True)
-    ]
-    note = f"Counts under {THRESHOLD}, and counts that would reveal one, are withheld."
-    yield table(caption, ("group", *counts.columns), rows, note=note)
-    if not model.roles.positives_only:
-        said = (
-            "The label of an untested person was absent in training. What the model says about "
-            "people unlike anybody tested rests on extrapolation: `like_tested` says of each row "
-            "whether it does."
-        )
-        yield Text((said,))
-
-
-def _paragraphs(model: TableModel) -> tuple[str, ...]:
-    said = inspect.getdoc(type(model.estimator)) or ""
-    said = said.split("\nParameters\n")[0].split("\nReferences\n")[0].strip()
-    why = [f"`{model.estimator.name}` was taken because {model.why}."] if model.why else []
-    plain = EMPHASIS.sub(r"\1", said)
-    return (*why, *(" ".join(part.split()) for part in plain.split("\n\n")))
-
-
 def _fitted_to(model: TableModel) -> Iterator[Block]:
     source, roles = model.source, model.roles
     size = f"{source.rows:,} rows"
@@ -377,8 +356,7 @@ def _fitted_to(model: TableModel) -> Iterator[Block]:
 def _facts(
     model: TableModel, comparison: TableComparison | FoundComparison | None
 ) -> dict[str, str]:
-    parameters = model.estimator.get_params(deep=False)
-    told = {name: as_text(v) for name, v in parameters.items() if name not in {"verbose", "device"}}
+    told = settings_told(model.estimator)
     if model.started_from is not None:
         earlier = model.started_from
         told["started from"] = (

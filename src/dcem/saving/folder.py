@@ -31,7 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcem import __version__
 from dcem.files import exchange, remove_abandoned
-from dcem.saving.card import model_card, shown_training_counts
+from dcem.hooks import above
 from dcem.saving.plain_data import Packer, Unpacker, class_of
 from dcem.table.messages import InputError, notice
 
@@ -140,9 +140,9 @@ def save(
         description["sha256"] = _content_hash(description)
         text = json.dumps(description, indent=1, allow_nan=False)
         (temporary / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
-        for name, card in (
-            cards or {CARD: model_card(estimator, shown_training_counts(estimator))}
-        ).items():
+        if cards is None:
+            cards = {CARD: above("to_markdown")(above("fitted_document")(estimator))}
+        for name, card in cards.items():
             (temporary / name).write_text(card, encoding="utf-8")
         exchange(temporary, folder)
     finally:

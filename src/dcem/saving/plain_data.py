@@ -23,7 +23,7 @@ from dcem.learners.preprocess import Preprocessor
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.registry import METHODS, PropensitySettings, current_name
 from dcem.methods.support import Support
-from dcem.saving.card import shown_training_counts
+from dcem.table.disclosure import hide_groups
 from dcem.table.encoder import Encoder
 
 # Settings that are parameters of a method; only these are made again from a file.
@@ -342,3 +342,13 @@ def _array(values: Any, dtype: str) -> np.ndarray:
     if kind not in ARRAYS:
         raise ValueError(f"{dtype!r} is not a kind of array that a model has")
     return np.array(values) if kind == "U" else np.array(values, dtype=dtype)
+
+
+def shown_training_counts(estimator: SelectiveClassifier) -> pd.DataFrame:
+    """The training counts of a model that anybody may see; NaN in place of the others."""
+    counts = estimator.training_counts_
+    if counts.isna().to_numpy().any():  # of a model that was loaded: hidden before
+        return counts
+    shown = hide_groups(counts.to_dict(orient="records"), getattr(estimator, "training_few_", None))
+    plain = pd.DataFrame(shown[:-1], index=counts.index)
+    return plain.apply(pd.to_numeric, errors="coerce").astype(float)
