@@ -2,15 +2,18 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from scipy.stats import norm, studentized_range
 
 from dcem.estimation.influence import (
     People,
     Statistic,
     against_others,
+    clustered_covariance,
     clustered_error,
     critical_value,
     kish,
+    logistic,
     survey_error,
     together,
     wilson,
@@ -149,3 +152,22 @@ def test_the_error_of_a_survey_is_that_of_units_within_strata():
     alone = survey_error(influence, unit, unit)  # a stratum of one unit is compared with all
     totals = np.bincount(unit, influence)
     assert alone == pytest.approx(np.sqrt(((totals - totals.mean()) ** 2).sum()))
+
+
+def test_a_logistic_regression_is_at_its_root_and_says_where_there_is_none():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.ones(400), rng.normal(size=(400, 2))])
+    weight, offset, ridge = rng.uniform(0.5, 2, 400), rng.normal(size=400), np.array([0, 1.0, 3.0])
+    y = (rng.random(400) < expit(offset + X @ [0.3, 1.0, -0.5])).astype(float)
+    at, pull, curvature = logistic(X, weight * y, weight, offset=offset, ridge=ridge)
+    assert pull.sum(axis=0) == pytest.approx(ridge * at, abs=1e-6)
+    risk = expit(offset + X @ at)
+    expected = (X.T * weight * risk * (1 - risk)) @ X + np.diag(ridge)
+    assert curvature == pytest.approx(expected)
+    twice = clustered_covariance(
+        np.repeat(pull, 2, axis=0), 2 * curvature, np.repeat(np.arange(400), 2)
+    )
+    assert twice == pytest.approx(clustered_covariance(pull, curvature))  # everybody came two times
+    apart = (X[:, 1] > 0).astype(float)
+    assert np.isnan(logistic(X[:, :2], apart, np.ones(400))[0]).all()
+    assert np.isnan(logistic(X[:, [1, 1]], y, np.ones(400))[0]).all()

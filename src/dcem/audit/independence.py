@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from math import nan
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import logit
 from scipy.stats import chi2
 
 from dcem.audit.results import Independence
@@ -31,6 +31,7 @@ from dcem.estimation.influence import (
     Statistic,
     Z,
     critical_value,
+    logistic,
     of_people,
 )
 from dcem.estimation.nuisances import Nuisances
@@ -111,16 +112,9 @@ def _regress(
     people: People, y: np.ndarray, base: np.ndarray, surplus: np.ndarray, tested: np.ndarray
 ) -> Statistic:
     """Logistic regression of y on the surplus of membership, predicted logit as offset."""
-    at, weight = 0.0, people.weight * tested
-    for _ in range(25):
-        fitted = expit(base + at * surplus)
-        curve = weight @ (surplus**2 * fitted * (1 - fitted))
-        step = weight @ (surplus * (y - fitted)) / curve
-        at += float(np.clip(step, -2, 2))
-        if abs(step) < 1e-8:
-            break
-    influence = weight * surplus * (y - expit(base + at * surplus)) / curve
-    return Statistic(at, influence)
+    weight = people.weight * tested
+    at, pull, curvature = logistic(surplus[:, None], weight * y, weight, offset=base)
+    return Statistic(float(at[0]), pull[:, 0] / curvature[0, 0])
 
 
 def _jointly(people: People, scores: list[np.ndarray]) -> tuple[float, str]:

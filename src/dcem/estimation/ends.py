@@ -52,7 +52,13 @@ from dcem.estimation import conformal
 from dcem.estimation.bounds import LARGEST, risk_interval
 from dcem.estimation.cross_fitting import best_mixture, in_random_order
 from dcem.estimation.folds import person_folds
-from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, Z, of_people
+from dcem.estimation.influence import (
+    FEWEST_PEOPLE,
+    FEWEST_TESTED,
+    Z,
+    clustered_covariance,
+    logistic,
+)
 from dcem.estimation.nuisances import FLOOR
 from dcem.estimation.outcomes import Unseen, mean_rates
 from dcem.learners.preprocess import Preprocessor
@@ -381,28 +387,18 @@ def _correct(
     """Coefficients of a logistic regression of pseudo-outcomes, and their covariance."""
     gamma = float(np.exp(step))
     outcome = unseen.outcomes(gamma)
-    b = np.zeros(p.shape[1])
-    ridge = PENALTY * weight.sum() * np.eye(len(b))
-    ridge[0, 0] = 1e-9 * weight.sum()
-    for _ in range(25):
-        risk = expit(start + p @ b)
-        curvature = (p * (weight * risk * (1 - risk))[:, None]).T @ p + ridge
-        change = np.linalg.solve(curvature, p.T @ (weight * (outcome - risk)) - ridge @ b)
-        b = b + np.clip(change, -1, 1)
-        if np.abs(change).max() < 1e-6:
-            break
-    risk = expit(start + p @ b)
-    curvature = (p * (weight * risk * (1 - risk))[:, None]).T @ p + ridge
+    ridge = np.full(p.shape[1], PENALTY * weight.sum())
+    ridge[0] = 1e-9 * weight.sum()
+    b, pull, curvature = logistic(p, weight * outcome, weight, offset=start, ridge=ridge)
     # rows, and behind them what moves stated rates
     scores = np.zeros((max([len(p), *(len(one.influence) for one in unseen.moved)]), len(b)))
-    scores[: len(p)] = p * (weight * (outcome - risk))[:, None]
+    scores[: len(p)] = pull
     for one in unseen.moved:
         by = p.T @ (weight * (one.up.outcomes(gamma) - one.down.outcomes(gamma))) / 2
         scores[: len(one.influence)] += np.outer(one.influence, by)
-    if problem.id is not None:
-        scores = np.stack([of_people(one, problem.person) for one in scores.T], axis=1)
-    inverse = np.linalg.inv(curvature)
-    return b, inverse @ (scores.T @ scores) @ inverse
+    return b, clustered_covariance(
+        scores, curvature, None if problem.id is None else problem.person
+    )
 
 
 def _drawn(person: np.ndarray, rng: np.random.Generator) -> np.ndarray:

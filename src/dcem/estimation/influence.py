@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, nan, sqrt
+from math import inf, isfinite, nan, sqrt
 from typing import TypeVar
 
 import numpy as np
@@ -341,6 +341,47 @@ def wilson(share: float, people: float, level: float = LEVEL) -> tuple[float, fl
     middle = (share + room / 2) / (1 + room)
     reach = z / (1 + room) * sqrt(share * (1 - share) / people + room / (4 * people))
     return max(middle - reach, 0.0), min(middle + reach, 1.0)
+
+
+def logistic(
+    X: np.ndarray,
+    positive: np.ndarray,
+    total: np.ndarray,
+    *,
+    offset: np.ndarray | float = 0.0,
+    ridge: np.ndarray | float = 0.0,
+    start: Sequence[float] | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Coefficients [p] of a logistic regression, each row's pull on them [n, p], the curvature.
+
+    `positive` and `total` are masses of rows [n]: labels and ones by their weights, or what stands
+    for them. `ridge` [p] is the penalty of each coefficient. Coefficients are NaN where there is no
+    root: classes are apart, or columns alike.
+    """
+    at, change = np.zeros(X.shape[1]) if start is None else np.array(start), inf
+    for _ in range(50):
+        risk = expit(offset + X @ at)
+        left = positive - total * risk
+        curvature = (X * (total * risk * (1 - risk))[:, None]).T @ X
+        curvature += ridge * np.eye(len(at))
+        if not np.isfinite(curvature).all() or np.linalg.cond(curvature) > 1e12:
+            change = inf
+            break
+        step = np.linalg.solve(curvature, left @ X - ridge * at)
+        at, change = at + np.clip(step, -1, 1), float(np.abs(step).max())
+        if change < 1e-9:
+            break
+    return at if change < 1e-6 else np.full(len(at), nan), X * left[:, None], curvature
+
+
+def clustered_covariance(
+    pull: np.ndarray, curvature: np.ndarray, person: np.ndarray | None = None
+) -> np.ndarray:
+    """The covariance [p, p] of coefficients with these pulls [n, p]; those of a person add up."""
+    if person is not None:
+        pull = np.stack([of_people(column, person) for column in pull.T], axis=1)
+    bread = np.linalg.inv(curvature)
+    return bread @ (pull.T @ pull) @ bread
 
 
 def kish(weights: np.ndarray) -> float:

@@ -24,13 +24,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from math import nan
+from math import isnan, nan
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import logit
 
-from dcem.estimation.influence import Statistic, quotient
+from dcem.estimation.influence import Statistic, logistic, quotient
 from dcem.estimation.outcomes import Masses, uncertain
 
 
@@ -86,18 +86,10 @@ def calibration_slope(score: np.ndarray, masses: Masses) -> Statistic:
     """
     z = logit(np.clip(score, 1e-6, 1 - 1e-6))
     X = np.stack([np.ones(len(z)), z], axis=1)
-    line = np.array([0.0, 1.0])
-    for _ in range(50):
-        risk = expit(X @ line)
-        pull = masses.positive - masses.total * risk  # [n]
-        bread = (X * (masses.total * risk * (1 - risk))[:, None]).T @ X
-        if not np.isfinite(bread).all() or np.linalg.cond(bread) > 1e12:
-            return Statistic(nan, np.zeros(len(z)))
-        step = np.linalg.solve(bread, X.T @ pull)
-        line = line + np.clip(step, -1, 1)
-        if np.abs(step).max() < 1e-9:
-            return Statistic(float(line[1]), (X * pull[:, None]) @ np.linalg.inv(bread)[1])
-    return Statistic(nan, np.zeros(len(z)))
+    line, pull, curvature = logistic(X, masses.positive, masses.total, start=(0.0, 1.0))
+    if isnan(line[1]):
+        return Statistic(nan, np.zeros(len(z)))
+    return Statistic(float(line[1]), pull @ np.linalg.inv(curvature)[1])
 
 
 @_of_masses

@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.influence import People, Z, of_people
+from dcem.estimation.influence import People, Z, clustered_covariance, logistic
 from dcem.estimation.overlap import parts
 from dcem.estimation.periods import latest
 from dcem.estimation.results import EVERYBODY, WITHHELD
@@ -341,19 +341,8 @@ def _logistic(
     t, w = problem.tested.astype(float), people.weight / people.weight.mean()
     penalty = np.full(X.shape[1], RIDGE)
     penalty[0] = 1e-6
-    beta = np.zeros(X.shape[1])
-    for _ in range(50):
-        p = expit(X @ beta)
-        hessian = (X * (w * p * (1 - p))[:, None]).T @ X + np.diag(penalty)
-        step = np.linalg.solve(hessian, X.T @ (w * (t - p)) - penalty * beta)
-        beta = beta + step
-        if np.abs(step).max() < 1e-8:
-            break
-    moved = X * (w * (t - expit(X @ beta)))[:, None]
-    if people.person is not None:
-        moved = np.stack([of_people(column, people.person) for column in moved.T], axis=1)
-    bread = np.linalg.inv(hessian)
-    return beta, bread @ (moved.T @ moved) @ bread
+    beta, pull, curvature = logistic(X, w * t, w, ridge=penalty)
+    return beta, clustered_covariance(pull, curvature, people.person)
 
 
 def standard_error(found: Estimate) -> float:
