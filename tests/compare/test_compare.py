@@ -20,7 +20,7 @@ from dcem.compare.planted import (
     outcome_dependent,
 )
 from dcem.compare.results import TableComparison, estimates
-from dcem.compare.run import within_budget
+from dcem.estimation.folds import within_budget
 from dcem.estimation.nuisances import Nuisances
 from dcem.estimation.results import EVERYBODY
 from dcem.table.labels import SelectiveLabels

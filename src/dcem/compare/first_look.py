@@ -15,10 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcem.compare.run import within_budget
 from dcem.compare.times import pace, seconds
 from dcem.estimation import overlap
-from dcem.estimation.folds import person_folds
+from dcem.estimation.folds import person_folds, within_budget
 from dcem.estimation.influence import FEWEST_PEOPLE
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Overlap

@@ -42,11 +42,11 @@ from dcem.compare.fitting import (
 )
 from dcem.compare.judge import Ranks, Scored, group_auc
 from dcem.compare.results import Standing
-from dcem.compare.run import DOING, FLOOR, JUDGING, MAX_ROWS, within_budget
+from dcem.compare.run import DOING, FLOOR, JUDGING, MAX_ROWS
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding, in_order
-from dcem.estimation.folds import person_folds
+from dcem.estimation.folds import person_folds, within_budget
 from dcem.estimation.found import at_most, fit_found, predicted_found, ratios
 from dcem.estimation.influence import People, Statistic
 from dcem.estimation.nuisances import Nuisances

@@ -54,7 +54,7 @@ from dcem.estimation import overlap
 from dcem.estimation.bounds import check_strength
 from dcem.estimation.effects import Questions, effects_on_testing, most_telling
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.folds import person_folds, time_blocks
+from dcem.estimation.folds import person_folds, time_blocks, within_budget
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
 from dcem.extras import versions
@@ -370,20 +370,6 @@ def _judged_by(test: SelectiveLabels | None, block: np.ndarray | None, folds: in
 def uses_truth(name: str) -> bool:
     """Whether a method learns from the truth of everybody."""
     return ENTRIES[name.partition(":")[0]].kind == "oracle"
-
-
-def within_budget(problem: SelectiveLabels, max_rows: int | None, random_state: int) -> np.ndarray:
-    """Positions of at most `max_rows` rows, whole people drawn at random, in the table's order."""
-    if max_rows is None or len(problem) <= max_rows:
-        return np.arange(len(problem))
-    if max_rows < 100:
-        raise InputError(f"A budget of {max_rows} rows is too small: give 100 or more.")
-    person = problem.person
-    sizes = np.bincount(person)
-    order = np.random.default_rng(random_state).permutation(len(sizes))
-    taken = np.zeros(len(sizes), bool)
-    taken[order[np.cumsum(sizes[order]) <= max_rows]] = True
-    return np.flatnonzero(taken[person])
 
 
 def _counts(problem: SelectiveLabels, truth: np.ndarray | None) -> tuple[GroupCounts, ...]:

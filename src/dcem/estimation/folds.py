@@ -1,4 +1,4 @@
-"""Folds of whole people, blocks of time, and scores that can be compared across them."""
+"""Whole people drawn and in folds, blocks of time, and scores that can be compared across them."""
 
 from __future__ import annotations
 
@@ -59,6 +59,20 @@ def time_blocks(problem: SelectiveLabels, n_folds: int) -> np.ndarray:
                 "not give `time`."
             )
     return block
+
+
+def within_budget(problem: SelectiveLabels, max_rows: int | None, random_state: int) -> np.ndarray:
+    """Positions of at most `max_rows` rows, whole people drawn at random, in the table's order."""
+    if max_rows is None or len(problem) <= max_rows:
+        return np.arange(len(problem))
+    if max_rows < 100:
+        raise InputError(f"A budget of {max_rows} rows is too small: give 100 or more.")
+    person = problem.person
+    sizes = np.bincount(person)
+    order = np.random.default_rng(random_state).permutation(len(sizes))
+    taken = np.zeros(len(sizes), bool)
+    taken[order[np.cumsum(sizes[order]) <= max_rows]] = True
+    return np.flatnonzero(taken[person])
 
 
 def usual_folds(problem: SelectiveLabels) -> int:

@@ -13,13 +13,12 @@ import pandas as pd
 from dcem import methods
 from dcem.compare.found import FoundComparison
 from dcem.compare.results import TableComparison
-from dcem.compare.run import within_budget
 from dcem.estimation.bounds import Bounds
 from dcem.estimation.conformal import Coverage
 from dcem.estimation.effects import Questions, effects_on_testing
 from dcem.estimation.ends import LearntEnds
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.folds import person_folds
+from dcem.estimation.folds import person_folds, within_budget
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
 from dcem.hooks import above

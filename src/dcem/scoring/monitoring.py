@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from dcem.compare.run import within_budget
+from dcem.estimation.folds import within_budget
 from dcem.monitor import Monitoring, NewRows, watch
 from dcem.scoring.model import TableModel
 from dcem.table import UserTable
