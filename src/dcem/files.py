@@ -71,6 +71,20 @@ def write_text(path: Path, text: str) -> None:
         partial.write_text(text, encoding="utf-8", newline="\n")
 
 
+@contextmanager
+def whole_folder(place: Path) -> Iterator[Path]:
+    """A folder beside `place` to fill; at the end it takes its name, whole or not at all."""
+    partial = place.with_name(f".{place.name}.{os.getpid()}.partial")
+    remove_abandoned(place)
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        exchange(partial, place)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
 def exchange(new: Path, place: Path) -> None:
     """Give the finished folder `new` the name `place`; what had it before is removed.
 

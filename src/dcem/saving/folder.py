@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import warnings
 from collections.abc import Callable, Mapping
 from hashlib import sha256
@@ -30,7 +29,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dcem import __version__
-from dcem.files import exchange, remove_abandoned
+from dcem.files import whole_folder
 from dcem.hooks import above
 from dcem.saving.plain_data import Packer, Unpacker, class_of
 from dcem.table.messages import InputError, notice
@@ -128,11 +127,7 @@ def save(
     }
     if table is not None:
         description["table"] = dict(table)
-    remove_abandoned(folder)
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    try:
+    with whole_folder(folder) as temporary:
         more = {f"{TABLE}{name}": array for name, array in (arrays or {}).items()}
         tensors = to_bytes(packer.arrays | more)
         (temporary / TENSORS).write_bytes(tensors)
@@ -144,9 +139,6 @@ def save(
             cards = {CARD: above("to_markdown")(above("fitted_document")(estimator))}
         for name, card in cards.items():
             (temporary / name).write_text(card, encoding="utf-8")
-        exchange(temporary, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def load_model(

@@ -7,8 +7,6 @@ nothing with it: Ray gives its file to another. The result appears when all of i
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import add
@@ -17,7 +15,7 @@ from pathlib import Path
 import pyarrow.parquet
 
 from dcem.cluster import connection, shared_out
-from dcem.files import exchange, remove_abandoned, require_folder_place
+from dcem.files import require_folder_place, whole_folder
 from dcem.scoring.model import TableModel
 from dcem.scoring.stream import Predicted, Tally, carried, loaded, score_part
 from dcem.table.formats import parquet_files
@@ -65,19 +63,16 @@ def predict_folder(
     require_folder_place(out)
     fitted = TableModel.load(model)
     called = carried(fitted, folder, keep, bounds=bounds)
-    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
-    remove_abandoned(out)
-    jobs: list[Job] = []
-    start = 0
-    for file in parquet_files(folder):
-        name, rows = file.relative_to(folder), pyarrow.parquet.read_metadata(file).num_rows
-        if rows:
-            jobs.append((model, folder, str(name), partial / name, called, start, bounds))
-        start += rows
-    if not jobs:
-        raise InputError(f"{folder}: the table has no rows.")
-    try:
-        partial.mkdir(parents=True)
+    with whole_folder(out) as partial:
+        jobs: list[Job] = []
+        start = 0
+        for file in parquet_files(folder):
+            name, rows = file.relative_to(folder), pyarrow.parquet.read_metadata(file).num_rows
+            if rows:
+                jobs.append((model, folder, str(name), partial / name, called, start, bounds))
+            start += rows
+        if not jobs:
+            raise InputError(f"{folder}: the table has no rows.")
         tallies, done = {}, 0
         scored: Iterable[tuple[int, Tally]]
         with connected as ray:
@@ -90,11 +85,7 @@ def predict_folder(
                 done += tally.rows
                 if progress is not None:
                     progress(done)
-        told = reduce(add, (tallies[i] for i in range(len(jobs)))).told(fitted)
-        exchange(partial, out) if out.exists() else os.rename(partial, out)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return told
+        return reduce(add, (tallies[i] for i in range(len(jobs)))).told(fitted)
 
 
 def score_file(
