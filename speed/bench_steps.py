@@ -35,15 +35,18 @@ def problem_of(given: str):
 
 
 def compared(problem, encoder) -> list[tuple[float, str]]:
-    """When each step of a comparison began, and when all were done."""
+    """When each step of a comparison and its page began, and when all were done."""
     from dcem import compare_methods
+    from dcem.report.to_html import to_html
 
     begun, trail = time.perf_counter(), []
 
     def told(doing: str) -> None:
         trail.append((round(time.perf_counter() - begun, 2), doing))
 
-    compare_methods(problem, encoder=encoder, progress=told)
+    comparison = compare_methods(problem, encoder=encoder, progress=told)
+    told("writing")
+    to_html(comparison.document())
     told("done")
     return trail
 
@@ -52,11 +55,11 @@ def left(problem, trail: list[tuple[float, str]]) -> list[list[float | None]]:
     """Seconds that had passed, were said to be left, and were left."""
     from dcem.cli._progress import Progress
     from dcem.compare.fitting import default_methods
-    from dcem.compare.times import compare_steps
+    from dcem.compare.times import compare_steps, writing
 
     now, quiet = [0.0], SimpleNamespace(update=lambda text: None, is_terminal=True)
     names = default_methods(problem.decider is not None)
-    steps = compare_steps(problem, names)
+    steps = compare_steps(problem, names) | {"writing": writing(len(names))}
     said = Progress(steps, quiet, quiet, clock=lambda: now[0])
     end, found, waiting = trail[-1][0], [], list(trail)
     for passed in (share * end for share in SHARES):

@@ -104,7 +104,7 @@ def test_the_estimate_of_a_comparison_stays_within_reason(clock) -> None:
             assert 0.5 < left / (ends - clock.now) < 2, step
         clock.now += seconds
     assert first is not None
-    assert first < 0.1 * ends
+    assert first < 0.06 * ends
 
 
 def test_off_a_terminal_a_line_now_and_then(clock) -> None:

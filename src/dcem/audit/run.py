@@ -10,6 +10,7 @@ import numpy as np
 from dcem.audit.advice import with_conclusions
 from dcem.audit.bounds import find_bounds
 from dcem.audit.deciders import audit_deciders, decider_steps
+from dcem.audit.drivers import ROWS as ASKED
 from dcem.audit.drivers import find_drivers
 from dcem.audit.errors import test_errors
 from dcem.audit.independence import check_independence, no_test
@@ -24,7 +25,7 @@ from dcem.audit.testing import missing_by_testing, risk_curves, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
 from dcem.audit.yields import yields
 from dcem.estimation.bounds import check_strength
-from dcem.estimation.cross_fitting import ROW_BUDGET, Learners, modelling
+from dcem.estimation.cross_fitting import CELLS, ROW_BUDGET, Learners, modelling
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
@@ -230,23 +231,36 @@ def audit_labels(
 
 
 def audit_steps(
-    problem: SelectiveLabels, attributes: Mapping[str, SelectiveLabels] | None = None
+    problem: SelectiveLabels,
+    attributes: Mapping[str, SelectiveLabels] | None = None,
+    sources: Sequence[str] | None = None,
 ) -> dict[str, float]:
-    """What `audit_labels` will tell its `progress`, in order, and each step's part of the work.
+    """What `audit_labels` will tell its `progress`, in order, and the seconds of each step.
 
-    Models cost as much as they have rows; all else is a part of that.
+    Those of one core of the machine on which they were measured, for tables of several shapes.
     """
-    folds, rate = usual_folds(problem), problem.tested.mean()
-    tests = {"who is tested": 1.0}
-    compared = tests | {"the group": 1.0}
-    parts = tests | {"what a test would show": 0.2 + 0.8 * rate}
-    found = model_steps(folds, parts | (compared if problem.n_groups > 1 else {}))
-    found["estimating"] = 0.5 * folds
-    for name in (*(attributes or {}), *([] if problem.time is None else [PERIOD, EARLIER])):
-        found |= {f"{name}: {step}": part for step, part in model_steps(folds, compared).items()}
-    found |= model_steps(folds, decider_steps(problem))
-    last = ("asking what drives testing", "trying what nobody measured")
-    return found | dict.fromkeys(last, 0.5 * folds)
+    folds, rate, (rows, width) = usual_folds(problem), problem.tested.mean(), problem.X.shape
+    learnt = min(rows, ROW_BUDGET, CELLS // max(width, 1))
+    policy = 0.05 + 7e-7 * learnt * (width + problem.n_groups)  # a fold of who is tested
+    asked = min(rows, ASKED) * len(set(sources or problem.feature_names))
+
+    def compared(of: SelectiveLabels, **between: float) -> dict[str, float]:
+        group = {"the group": (0.4 + 0.5 * of.n_groups) * policy} if of.n_groups > 1 else {}
+        steps = model_steps(folds, {"who is tested": policy} | between | group)
+        steps[[*steps][-1]] += 1.6e-7 * rows * width * of.n_groups  # everybody, as if of each group
+        return steps
+
+    found = compared(problem, **{"what a test would show": (0.2 + 0.5 * rate) * policy})
+    found["estimating"] = 0.2 + 0.1 * folds * policy
+    others = {**(attributes or {})} | dict.fromkeys(
+        [] if problem.time is None else [PERIOD, EARLIER], problem
+    )
+    for name, one in others.items():
+        found |= {f"{name}: {step}": cost for step, cost in compared(one).items()}
+    found |= model_steps(folds, {name: x * policy for name, x in decider_steps(problem).items()})
+    found["asking what drives testing"] = 1e-5 * asked
+    found["trying what nobody measured"] = 0.5 + 0.5 * folds * policy + 5e-6 * asked
+    return found
 
 
 def model_steps(folds: int, parts: Mapping[str, float]) -> dict[str, float]:

@@ -20,7 +20,7 @@ from typing import Any
 from dcem.text import remaining
 
 PLACE = "DCEM_PROGRESS"
-LEAST = 0.03  # of the work must be done before the rest is estimated
+LEAST = 0.015  # of the work must be done before the rest is estimated
 EVERY = 10.0  # seconds between two lines off a terminal
 
 

@@ -74,7 +74,8 @@ def audit(
     else:
         what = "the labels"
         how |= {"attributes": read.by_attribute(), "bounds": bounds, "threshold": threshold}
-        with telling(audit_steps(read.problem, how["attributes"]), aside) as progress:
+        steps = audit_steps(read.problem, how["attributes"], how["sources"])
+        with telling(steps, aside) as progress:
             found = audit_labels(read.problem, **how, progress=progress)
     title = f"Audit of {what} in {read.source.name}"
     document = found.document(title, options.describe(read), small_cells=show_small_cells)

@@ -147,17 +147,18 @@ def judged(
     """Methods compared on a table, progress shown; `of_tested` is for one that knows the tested."""
     from dcem.compare.found import compare_found, found_compare_steps
     from dcem.compare.run import MAX_ROWS, compare_methods
-    from dcem.compare.times import compare_steps
+    from dcem.compare.times import compare_steps, writing
 
     rows = min(len(read.problem), how.get("max_rows", MAX_ROWS) or len(read.problem))
     folds = how.setdefault("folds", 5)
     if read.problem.positives_only:
-        with telling(found_compare_steps(rows, names, folds=folds), aside) as progress:
+        width = read.problem.X.shape[1]
+        with telling(found_compare_steps(rows, width, names, folds=folds), aside) as progress:
             return compare_found(read.problem, names, **how, progress=progress)
     steps = compare_steps(
         read.problem, names, max_rows=rows, folds=folds, planted=of_tested["planted"]
     )
-    with telling(steps, aside) as progress:
+    with telling(steps | {"writing": writing(len(names))}, aside) as progress:
         return compare_methods(
             read.problem, names, **how, **of_tested, encoder=read.encoder, progress=progress
         )

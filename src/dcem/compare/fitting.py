@@ -29,12 +29,14 @@ from dcem.table.messages import DataWarning, InputError, notice
 
 Progress = Callable[[str], None]
 TOGETHER = 4  # tables whose single networks are fitted as one fleet, at half the cost
-WORTH_A_PROCESS = 10_000  # rows to fit to, in all: below, starting processes takes longer
+FEW = 10_000  # rows to fit to, in all, below which networks of all tables are one fleet
+WORTH_PROCESSES = 10.0  # seconds of fitting, which are more than it takes to start them
 TAKES_A_WHILE = 2_000_000  # bytes of a file, to be read
-# How long a fit takes, in units of a network's: for estimates of the time that is left.
+# How long a fit takes, in units of three networks': for estimates of the time that is left.
 COSTS = {"ensemble": 7.5, "ipw": 2.5, "dr-learner": 5.0, "self": 9.0, "dividemix": 9.0}
 COSTS |= dict.fromkeys(("fuzzy-augmentation", "parcelling", "heckman"), 0.6)
 COST_OF_EM, COST_WITHOUT_NETWORK = 4.0, 0.5
+SINGLE = 0.42  # of it where models are single, the ensemble of two folds
 _LOSSES = {
     "train_loss": "training",
     "validation_loss": "validation, everybody",
@@ -126,29 +128,33 @@ def fit_and_score(
 
     Yields the method, the position of the part, and the scores, in any order. Fits are shared out
     over the cores, a process and a thread for each, or over the cluster that `ray` is connected
-    to, and begin at once. Where there is little to fit, networks are fitted to all parts together,
-    here when they are asked for; single networks are fitted to a few parts together. Scores are the
+    to, and begin at once; where they are soon done, here when they are asked for. Networks of few
+    rows are fitted to all parts together; single networks to a few parts together. Scores are the
     same wherever they are made.
     """
     models = {
         name: delivered(name, members=members, folds=folds, **(params or {})) for name in names
     }
     seeds = [int(seed) for seed in np.random.SeedSequence(random_state).generate_state(len(parts))]
-    rows = sum(len(part.train) for part in parts)
+    rows, width = sum(len(part.train) for part in parts), parts[0].train.X.shape[1]
     # the same on every machine: it changes the last bits
-    size = len(parts) if rows < WORTH_A_PROCESS else TOGETHER if members == 1 else 1
+    size = len(parts) if rows < FEW else TOGETHER if members == 1 else 1
     given = parts if ray is None else [ray.put(part) for part in parts]  # once for all methods
     jobs = [
         (name, model, group, seeds[group.start : group.stop], *given[group.start : group.stop])
         for name, model in sorted(models.items(), key=lambda one: -_cost(one[0]))
         for group in _ranges(len(parts), size if model.members_alike else 1)
     ]  # the longest first: none of them is waited for at the end
+    steps = fit_steps("", names, len(parts), rows // len(parts), width, single=members == 1)
     done: Iterable[list[tuple[str, int, Fitted]]]
     if ray is not None:
         done = (found for _, found in shared_out(ray, _fits, jobs))
-    elif at_once(rows) == 1:
+    elif at_once(steps) == 1:
         done = (_fits(*job) for job in jobs)
     else:
+        for model in models.values():
+            if getattr(model, "n_jobs", 0) is None:  # threads, where there are cores for them
+                model.n_jobs = max(1, cpu_count() // len(jobs))
         done = _in_processes(delayed(_fits)(*job) for job in jobs)
     return chain.from_iterable(done)
 
@@ -183,9 +189,9 @@ def _import() -> None:
         import_module("dcem.methods.em_networks")
 
 
-def at_once(rows: int) -> int:
-    """How many fits are made at a time, where there are so many rows to fit to in all."""
-    return cpu_count() if rows >= WORTH_A_PROCESS else 1
+def at_once(steps: Mapping[str, float]) -> int:
+    """How many fits are made at a time, where they take so many seconds."""
+    return cpu_count() if sum(steps.values()) >= WORTH_PROCESSES else 1
 
 
 def collected(
@@ -202,7 +208,7 @@ def collected(
     `aloud`: whether what fits had to say is told, as it is of the user's own rows.
     """
     found: dict[str, dict[int, Fitted]] = {name: {} for name in names}
-    steps = iter(fit_steps(doing, names, n_parts))
+    steps = iter(_told(doing, len(names) * n_parts))
     progress(next(steps))
     for name, position, one in fits:
         found[name][position] = one
@@ -225,22 +231,29 @@ def fit_steps(
     doing: str,
     names: Sequence[str],
     n_parts: int,
+    rows: int,
+    width: int,
     *,
-    lighter: float = 1.0,
-    together: bool = False,
+    single: bool = False,
 ) -> dict[str, float]:
-    """What is told before each fit, and how long it takes, in units of a network's.
+    """What is told before each fit to tables of so many rows and columns, and its seconds.
 
-    `lighter` is the part of it that a smaller table and a single model take; `together` says that
-    networks are fitted to all parts at once, so that what is told first takes the time of all.
+    Those of one core of the machine they were measured on. `single` models, as for planted
+    outcomes, take less. Where networks are fitted to all parts at once, what is told first takes
+    the time of all.
     """
+    unit = (SINGLE if single else 1.0) * (0.0068 * rows**0.5 + 9e-4 * width)
     costs: list[float] = []
     for name in sorted(names, key=_cost, reverse=True):
-        own = [lighter * _cost(name)] * n_parts
-        if together and METHODS[name].members_alike:
+        own = [unit * _cost(name)] * n_parts
+        if n_parts * rows < FEW and METHODS[name].members_alike:
             own = [sum(own)] + [0.0] * (n_parts - 1)
         costs += own
-    return {f"{doing}, {k} of {len(costs)}": one for k, one in enumerate(costs, start=1)}
+    return dict(zip(_told(doing, len(costs)), costs, strict=True))
+
+
+def _told(doing: str, number: int) -> list[str]:
+    return [f"{doing}, {k} of {number}" for k in range(1, number + 1)]
 
 
 def _cost(name: str) -> float:

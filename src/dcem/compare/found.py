@@ -325,11 +325,12 @@ def compare_found(
     return replace(comparison, findings=in_order(_of_comparison(comparison)))
 
 
-def found_compare_steps(rows: int, methods: Sequence[str], *, folds: int = 5) -> dict[str, float]:
+def found_compare_steps(
+    rows: int, width: int, methods: Sequence[str], *, folds: int = 5
+) -> dict[str, float]:
     """What `compare_found` will tell its `progress`, in order, and each step's part of the time."""
-    steps = fit_steps(DOING, methods, folds)
-    found = {step: cost / at_once(folds * rows) for step, cost in steps.items()}
-    return found | {JUDGING: 1.0}
+    steps = fit_steps(DOING, methods, folds, rows, width)
+    return {step: cost / at_once(steps) for step, cost in steps.items()} | {JUDGING: 1.0}
 
 
 def _for_outcome(area: Estimate, share: float, most: float) -> tuple[float, float]:

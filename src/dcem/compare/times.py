@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
-from dcem.compare.fitting import WORTH_A_PROCESS, at_once, fit_steps
+from dcem.compare.fitting import at_once, fit_steps
 from dcem.compare.planted import DOING as PLANTING
 from dcem.compare.planted import FAMILIES, TRAIN_SHARE
 from dcem.compare.planted import MAX_ROWS as PLANTED_ROWS
 from dcem.compare.run import DOING, JUDGING, MAX_ROWS, uses_truth
 from dcem.estimation.cross_fitting import CELLS, ROW_BUDGET, modelling
+from dcem.estimation.effects import ASKED
+from dcem.estimation.effects import ROWS as ASKED_PEOPLE
 from dcem.estimation.folds import usual_folds
 from dcem.learners import Sample, make_learner
 from dcem.methods.choosing import DEFAULT, RIVALS
@@ -28,7 +29,6 @@ from dcem.methods.registry import works_here
 from dcem.table.labels import SelectiveLabels
 
 START = 2.5  # of a process, which imports
-LIGHTER = 0.3  # a fit to planted outcomes: single networks, the ensemble in two folds
 AS_MEASURED = 0.125  # seconds of the work that tells the pace
 
 
@@ -60,7 +60,7 @@ def seconds(problem: SelectiveLabels, unit: float, slower: float) -> dict[str, f
     fit = 1.5 + 1e-4 * float(problem.tested.sum()) + 7e-7 * n * width  # with two cores
     return {
         "audit": 1.6 * unit * fitted + 4800 * unit,
-        "compare": slower * sum(compare_steps(problem, methods).values()),
+        "compare": slower * (sum(compare_steps(problem, methods).values()) + writing(len(methods))),
         "fit": slower * fit * 2 / min(cpu_count(), 2),
     }
 
@@ -82,12 +82,12 @@ def compare_steps(
     """
     rows, width = min(len(problem), max_rows or len(problem)), problem.X.shape[1]
     parts, learnt = (1, rows) if split else (folds, rows * (folds - 1) // folds)
-    batches = [_batch(DOING, methods, parts, learnt, width)]
+    batches = [fit_steps(DOING, methods, parts, learnt, width)]
     if planted:
         usable = [name for name in methods if not uses_truth(name)]
         few = round(TRAIN_SHARE * min(rows, PLANTED_ROWS))
         tables = planted * len(FAMILIES)
-        batches.append(_batch(PLANTING, usable, tables, few, width, LIGHTER))
+        batches.append(fit_steps(PLANTING, usable, tables, few, width, single=True))
     cores, waiting = cpu_count(), [0.0] * len(batches)  # what processes have before them
 
     def here(cost: float) -> float:
@@ -99,46 +99,38 @@ def compare_steps(
             waiting[place], done = max(0.0, left - done), max(0.0, done - left)
         return cost * (cores + 1) / cores
 
-    if batches[0].apart:
-        waiting[0] = batches[0].total + START * cores
+    def begin(place: int) -> None:
+        if at_once(batches[place]) > 1:
+            start = 0.0 if any(at_once(one) > 1 for one in batches[:place]) else START * cores
+            waiting[place] = sum(batches[place].values()) + start
+
+    begin(0)
     cells = rows * (width + problem.n_groups)
     found = {
         modelling(name, number, folds): here(cost)
         for name, cost in (
-            ("who is tested", 0.07 + 6e-7 * cells),
-            ("what a test would show", 0.06 + 5e-7 * cells * float(problem.tested.mean())),
+            ("who is tested", 0.05 + 7e-7 * cells),
+            ("what a test would show", 0.05 + 5e-7 * cells * float(problem.tested.mean())),
         )
         for number in range(1, folds + 1)
     }
-    if planted and batches[1].apart:
-        waiting[1] = batches[1].total + (0.0 if batches[0].apart else START * cores)
-    for place, batch in enumerate(batches):
-        if batch.apart:
-            share, waiting[place] = waiting[place] / cores / batch.total, 0.0
-            found |= {step: cost * share for step, cost in batch.steps.items()}
+    if planted:
+        begin(1)
+    for place, steps in enumerate(batches):
+        if at_once(steps) > 1:  # some are done: the longest, which are told first
+            done, waiting[place] = sum(steps.values()) - waiting[place], 0.0
+            for step, cost in steps.items():
+                before = min(cost, done)
+                found[step], done = (cost - before) / cores, done - before
         else:
-            found |= {step: here(cost) for step, cost in batch.steps.items()}
+            found |= {step: here(cost) for step, cost in steps.items()}
         if JUDGING not in found:
-            found[JUDGING] = here(len(methods) * (0.15 + 2.5e-5 * rows * problem.n_groups))
+            asked = min(3 * width * min(rows, ASKED_PEOPLE), ASKED)  # of who is tested
+            each = rows * (6.5e-5 + 1e-5 * problem.n_groups)
+            found[JUDGING] = here(5e-6 * asked + each * len(methods))
     return found
 
 
-class _Batch(NamedTuple):
-    """Fits that are begun together: the seconds of each, and whether they have processes."""
-
-    steps: dict[str, float]
-    apart: bool
-
-    @property
-    def total(self) -> float:
-        return sum(self.steps.values())
-
-
-def _batch(
-    doing: str, methods: Sequence[str], tables: int, rows: int, width: int, lighter: float = 1.0
-) -> _Batch:
-    """Fits of methods to so many tables of so many rows."""
-    network = 0.375 + 1.9e-5 * rows + 1.25e-3 * width
-    few = tables * rows < WORTH_A_PROCESS
-    steps = fit_steps(doing, methods, tables, lighter=lighter * network, together=few)
-    return _Batch(steps, at_once(tables * rows) > 1)
+def writing(n_methods: int) -> float:
+    """The seconds in which the page of a comparison is drawn, which come after it."""
+    return 1.5 + 0.4 * n_methods
