@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from dcem.app.places import Place, look
 from dcem.files import write_text
@@ -172,11 +172,12 @@ def start(
     for name, text in files.items():
         write_text(folder / name, text)
     surroundings = {**os.environ, "DCEM_PROGRESS": str(folder / "progress"), "COLUMNS": "100"}
-    with (folder / "log.txt").open("wb") as log, (folder / "process").open("w") as lock:
-        kept: tuple[int, ...] = ()
-        if fcntl is not None:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            kept = (lock.fileno(),)  # the lock is the child's when this one closes it
+    lock = (folder / "process").open("w")  # held until its end is noted, here or by the child
+    kept: tuple[int, ...] = ()
+    if fcntl is not None:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        kept = (lock.fileno(),)
+    with (folder / "log.txt").open("wb") as log:
         write_text(folder / "job.json", json.dumps(job, indent=1, ensure_ascii=False))
         process = subprocess.Popen(
             [sys.executable, "-m", "dcem.cli", *words],
@@ -188,8 +189,9 @@ def start(
             pass_fds=kept,
             start_new_session=True,  # a group of its own, to be ended as one
         )
-        lock.write(str(process.pid))
-    threading.Thread(target=_wait, args=(process, folder), daemon=True).start()
+    lock.write(str(process.pid))
+    lock.flush()
+    threading.Thread(target=_wait, args=(process, folder, lock), daemon=True).start()
     return Run(folder)
 
 
@@ -211,8 +213,9 @@ def runs(parent: Path, step: str = "*") -> list[Run]:
     return [Run(path) for path in sorted(found, key=place)]
 
 
-def _wait(process: subprocess.Popen[bytes], folder: Path) -> None:
-    _note_end(folder, code=process.wait())
+def _wait(process: subprocess.Popen[bytes], folder: Path, lock: TextIO) -> None:
+    with lock:  # else it would seem killed until its end is noted
+        _note_end(folder, code=process.wait())
 
 
 def _note_end(folder: Path, **how: Any) -> None:
