@@ -115,7 +115,7 @@ def try_one(spec: tuple[str, str, int | None, float]) -> dict[str, Any] | None:
         return None
     copy = Path(tempfile.gettempdir()) / f"mutations-{os.getpid()}"
     if not copy.exists():
-        for part in ("src", "tests", "docs"):
+        for part in ("src", "tests", "docs", "results"):
             shutil.copytree(ROOT / part, copy / part)
         shutil.copy(ROOT / "pyproject.toml", copy)
     path = copy / "src" / "dcem" / name

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import rankdata
 
@@ -135,6 +136,67 @@ def test_what_one_model_teaches_is_turned_into_a_line_for_the_mean_of_all():
     line = _stretched(one, models[0].mean(), _noise(models))
     assert line == pytest.approx(_recalibration(mean, y, weight), abs=0.07)
     assert _noise(np.ones((4, 9))) == _noise(models[:1]) == 1
+
+
+def by_hand(z, y, weight):
+    """Recalibration: the weighted log loss, and a pull to slope 1 as of one test of each kind."""
+    share = weight / weight.sum()
+
+    def loss(line):
+        at = line[0] + line[1] * z
+        pull = 1e-6 * line[0] ** 2 + (line[1] - 1) ** 2 / len(z)
+        return share @ (np.logaddexp(0, at) - y * at) + pull / 2
+
+    return minimize(loss, [0.0, 1.0], tol=1e-12).x
+
+
+@pytest.mark.parametrize("designed", [False, True])
+def test_shares_losses_and_the_line_by_hand(designed):
+    rng = np.random.default_rng(0)
+    n = 600
+    risk = rng.normal(size=n)
+    chance = rng.uniform(0.01, 0.9, n)  # some under the floor
+    tested = rng.random(n) < np.maximum(chance, 0.1)
+    y = np.where(tested, rng.random(n) < expit(risk - 1), np.nan)
+    own = rng.uniform(0.5, 1.5, n)
+    problem = SelectiveLabels.from_arrays(
+        risk[:, None], y, weight=own, testing_probability=chance if designed else None
+    )
+    z = {"boost": 2 * risk, "linear": risk + 0.3 * rng.normal(size=n)}
+    asked = {name: values[:50] + rng.normal(size=(3, 50)) for name, values in z.items()}
+    fitted = ensemble_parts.Parts({}, z, chance, None, np.arange(50), asked)
+    made = make("ensemble", parts=tuple(z))
+    made.calibrated_ = True
+    made._weigh(problem, fitted, tested, honest=True)
+
+    weight = (own / (chance if designed else np.maximum(chance, 0.05)))[tested]
+    y, counted = y[tested], [weight] if designed else [own[tested], weight]
+    shares = []
+    for one in counted:
+        share, losses = one / one.sum(), []
+        for values in z.values():
+            line = by_hand(values[tested], y, one)
+            at = line[0] + line[1] * values[tested]
+            losses.append(np.logaddexp(0, at) - y * at)
+        more = losses[1] - losses[0]
+        error = np.sqrt(((share * (more - share @ more)) ** 2).sum())
+        shares.append(expit([share @ more / error, -share @ more / error]))
+    assert list(made.losses_.values()) == pytest.approx([share @ one for one in losses], rel=1e-5)
+    shares = np.mean(shares, axis=0)
+    assert min(shares) > 0.02  # both count
+    assert list(made.weights_.values()) == pytest.approx(shares, rel=1e-3)
+
+    mean = shares[0] * z["boost"][tested] + shares[1] * z["linear"][tested]
+    intercept, slope = np.mean([by_hand(mean, y, one) for one in counted], axis=0)
+    each = shares[0] * asked["boost"] + shares[1] * asked["linear"]
+    times = each.var(axis=1).mean() / each.mean(axis=0).var()
+    assert times > 1.1
+    assert made.calibration_["slope"] == pytest.approx(slope * times, rel=1e-3)
+    center = share @ mean  # where both lines say the same
+    assert made.calibration_["intercept"] == pytest.approx(
+        intercept + slope * center - slope * times * center, abs=2e-3
+    )
+    assert made.calibration_["weighted"]
 
 
 def test_scores_are_risks_of_everybody_not_of_the_tested():
