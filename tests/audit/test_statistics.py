@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from choices import linear
 from scipy.special import expit
+from sklearn.impute import SimpleImputer
 
 from dcem.audit import audit_labels, testing
 from dcem.audit.independence import check_independence
@@ -16,7 +17,7 @@ from dcem.audit.yields import yields
 from dcem.estimation import Evaluator
 from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import People
-from dcem.estimation.nuisance_learners import SplineLogistic
+from dcem.estimation.nuisance_learners import Medians, SplineLogistic
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.results import EVERYBODY
 from dcem.table.labels import SelectiveLabels
@@ -286,3 +287,14 @@ def test_the_audit_needs_no_torch() -> None:
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_medians_fill_gaps_as_an_imputer_does() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4)).round(1)
+    X[rng.random(X.shape) < 0.2], X[:, 3] = np.nan, np.nan
+    X[:, 2] = 1.5
+    later = np.full((2, 4), np.nan)  # one column is missing that never was
+    known = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True).fit(X)
+    for rows in (X, later):
+        assert np.array_equal(Medians().fit(X).transform(rows), known.transform(rows))

@@ -26,9 +26,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.impute import SimpleImputer
+from scipy.special import ndtri
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
@@ -42,11 +41,7 @@ SCREENED = 100  # columns whose pairs are tried
 
 def candidates(n_classes: int, seed: int) -> Mapping[str, Any]:
     """The kinds of models, untrained."""
-    linear = make_pipeline(
-        SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True),
-        StandardScaler(),
-        LogisticRegression(max_iter=300),
-    )
+    linear = make_pipeline(Medians(), StandardScaler(), LogisticRegression(max_iter=300))
     if n_classes > MOST_CLASSES:
         return {"logistic regression": linear}
     return {
@@ -54,6 +49,30 @@ def candidates(n_classes: int, seed: int) -> Mapping[str, Any]:
         "splines": SplineLogistic(),
         "boosted trees": BoostedTrees(random_state=seed),
     }
+
+
+class Medians(TransformerMixin, BaseEstimator):
+    """Columns with medians where they are missing, and indicators of those that ever are.
+
+    As `SimpleImputer` has them, in a quarter of its time.
+    """
+
+    def fit(self, X: np.ndarray, y: Any = None) -> Medians:
+        """Learn the medians, 0 for a column that holds no number, and which columns have gaps."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            self.middle_ = np.nan_to_num(np.nanmedian(X, axis=0))
+        self.gaps_ = np.isnan(X).any(axis=0)
+        return self
+
+    def filled(self, X: np.ndarray) -> np.ndarray:
+        """The columns without their indicators."""
+        missing = np.isnan(X)
+        return np.where(missing, self.middle_, X) if missing.any() else X
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        """Columns, and then indicators."""
+        return np.concatenate([self.filled(X), np.isnan(X[:, self.gaps_])], axis=1)
 
 
 class BoostedTrees(ClassifierMixin, BaseEstimator):
@@ -158,11 +177,8 @@ class SplineLogistic(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SplineLogistic:
         """Choose the columns and the pairs, fit."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a column may hold no number at all
-            self.middle_ = np.nan_to_num(np.nanmedian(X, axis=0))
-        self.gaps_ = np.isnan(X).any(axis=0)
-        filled = self._filled(X)
+        self.medians_ = Medians().fit(X)
+        filled = self.medians_.filled(X)
         spread = filled.std(axis=0)
         self.mean_, self.spread_ = filled.mean(axis=0), np.where(spread > 0, spread, 1.0)
         self.scores_ = [_normal_scores(column) for column in filled.T]
@@ -170,7 +186,8 @@ class SplineLogistic(ClassifierMixin, BaseEstimator):
         self.pairs_: list[tuple[int, int]] = []
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
         place = self._place(filled, range(X.shape[1]))
-        bends = np.stack([place, place**2 - 1, place**3 - 3 * place])  # [degrees, rows, columns]
+        square = place**2
+        bends = np.stack([place, square - 1, (square - 3) * place])  # [degrees, rows, columns]
         bends -= bends.mean(axis=1, keepdims=True)
         left = self._fit(X, y, weight)  # [classes, rows]
         strength = np.max([[_strength(r, bend) for bend in bends] for r in left], axis=(0, 1))
@@ -201,17 +218,14 @@ class SplineLogistic(ClassifierMixin, BaseEstimator):
         left: np.ndarray = (weight[:, None] * (seen - self.model_.predict_proba(basis))).T
         return left[1:] if two else left
 
-    def _filled(self, X: np.ndarray) -> np.ndarray:
-        return np.where(np.isnan(X), self.middle_, X) if self.gaps_.any() else np.nan_to_num(X)
-
     def _place(self, filled: np.ndarray, columns: Iterable[int]) -> np.ndarray:
         """Normal scores of some columns [rows, columns]."""
         return np.column_stack([np.interp(filled[:, one], *self.scores_[one]) for one in columns])
 
     def _basis(self, X: np.ndarray) -> np.ndarray:
         """Columns, which of them are missing, splines, products of splines: [rows, terms]."""
-        filled = self._filled(X)
-        parts = [(filled - self.mean_) / self.spread_, np.isnan(X[:, self.gaps_]).astype(float)]
+        filled, gaps = self.medians_.filled(X), np.isnan(X[:, self.medians_.gaps_])
+        parts = [(filled - self.mean_) / self.spread_, gaps.astype(float)]
         if self.columns_:
             place = self._place(filled, self.columns_)
             curves = _splines(place, knots=8, degree=3, include_bias=False)
@@ -231,7 +245,7 @@ def _normal_scores(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     share = np.linspace(0.005, 0.995, 100)
     known, place = np.unique(np.quantile(values, share), return_inverse=True)
     middle = np.bincount(place, share) / np.bincount(place)
-    return known, norm.ppf(middle)
+    return known, ndtri(middle)
 
 
 def _splines(place: np.ndarray, *, knots: int, degree: int, include_bias: bool) -> np.ndarray:
