@@ -63,12 +63,15 @@ def test_init_keeps_what_is_given(folder, inside) -> None:
 
 
 def test_the_command_line_counts_more(folder, inside) -> None:
-    write(folder, '[roles]\nlabel = "nothing"\ntested = "tested"\n[fit]\nmembers = 7\n')
+    roles = 'label = "nothing"\ntested = "tested"\nexclude = "race"\n'
+    write(folder, f"[roles]\n{roles}[fit]\nmembers = 7\n")
     done = inside(
         *("fit", folder / "visits.csv", "--label", "outcome", "--method", "tested-only:linear"),
-        *("--learner", "linear", "--out", folder / "m"),
+        *("--learner", "linear", "--out", folder / "m", "--group", "race", "--remember"),
     )
     assert done.returncode == 0
+    remembered = tomllib.loads((folder / "dcem.toml").read_text())["roles"]
+    assert remembered == {"label": "outcome", "tested": ["tested"], "group": ["race"]}
     assert "label" not in done.stderr
     assert "members 7" in done.stderr
 

@@ -52,8 +52,8 @@ def test_a_saved_comparison_is_read_again_and_chosen_by(compared, tmp_path):
     )
     assert "methods" in {one.key for one in read_result(place).sections}
     saved = json.loads(place.read_text())
-    assert choose_from(saved, "s", record=False).method == "purple"
-    assert choose_from(saved, "s") is None  # of a table with a record
+    assert choose_from(saved, "s", {}, record=False).method == "purple"
+    assert choose_from(saved, "s", {}) is None  # of a table with a record
     assert len(compared.to_frame()) == 2 * 5
 
 

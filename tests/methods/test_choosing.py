@@ -1,5 +1,7 @@
 """One rule for the method to take."""
 
+import sys
+
 import pytest
 
 from dcem.methods.choosing import DEFAULT, choose, choose_from
@@ -15,6 +17,7 @@ COMPARED = [DEFAULT, "tested-only", "dcem"]
         ("dcem", (DEFAULT,), COMPARED, DEFAULT),
         ("dcem", ("tested-only",), COMPARED, "dcem"),
         ("dcem", (), ["dcem", "tested-only"], DEFAULT),  # the default was not looked at
+        ("tested-only-plus-group:linear", (), COMPARED, DEFAULT),  # not without the group
     ],
 )
 def test_the_default_unless_another_is_clearly_better(best, level_with, compared, taken):
@@ -23,17 +26,32 @@ def test_the_default_unless_another_is_clearly_better(best, level_with, compared
 
 def test_a_saved_comparison_counts_for_its_own_table():
     saved = {
-        "data": {"SHA-256": "abc"},
+        "data": {"SHA-256": "abc", "rows": "9", "label": "ill"},
         "methods": [{"name": name} for name in COMPARED],
         "standings": {
             "tested": {"best": DEFAULT, "level_with": []},
             "dr": {"best": "dcem", "level_with": []},
         },
     }
-    assert choose_from(saved, "abc").method == "dcem"
-    assert choose_from(saved, "abd") is None
-    assert choose_from(saved | {"standings": {}}, "abc") is None
-    assert choose_from([], "abc") is None
+    roles = {"label": "ill"}
+    assert choose_from(saved, "abc", roles).method == "dcem"
+    assert choose_from(saved, "abd", roles) is None
+    assert choose_from(saved, "abc", {"label": "dead"}) is None
+    assert choose_from(saved, "abc", roles | {"id": "patient"}) is None
+    assert choose_from(saved | {"standings": {}}, "abc", roles) is None
+    assert choose_from([], "abc", roles) is None
+    gone = {"best": "a method of another version", "level_with": []}
+    assert choose_from(saved | {"standings": {"dr": gone}}, "abc", roles) is None
+    assert choose_from({"data": []}, "abc", roles) is None
+
+
+def test_a_method_whose_library_is_missing_is_named_and_not_taken(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
+    choice = choose("dcem", (), COMPARED)
+    assert choice.method == DEFAULT
+    assert "dcem, clearly better" in choice.reason
+    assert "torch" in choice.reason
+    assert choose("tested-only:linear", (), COMPARED).method == "tested-only:linear"
 
 
 def test_best_is_no_more_than_the_comparison_found():

@@ -199,6 +199,11 @@ def test_shares_losses_and_the_line_by_hand(designed):
     assert made.calibration_["weighted"]
 
 
+def test_models_that_contradict_each_other_are_not_stretched_without_end():
+    x = np.random.default_rng(0).normal(size=500)
+    assert _noise(np.stack([x, 1e-6 - 0.99 * x])) == 2
+
+
 def test_scores_are_risks_of_everybody_not_of_the_tested():
     # the ill are tested more often, through a feature that is known
     problem, truth = world(4000, risk=lambda X: 2 * X[:, 0] - 1, chance=lambda X: 1.5 * X[:, 0])

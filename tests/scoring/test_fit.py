@@ -1,6 +1,7 @@
 """Which method a fit takes, and where it is written down."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import dcem
 from dcem.methods.choosing import DEFAULT, Choice
 from dcem.scoring import TableModel, choice_for, fit_table
 from dcem.table import Roles, read_table
+from dcem.table.messages import DataWarning
 
 
 @pytest.fixture
@@ -26,7 +28,7 @@ def comparison(table, folder, best="dcem", sha256=None):
     folder.mkdir(exist_ok=True)
     standing = {"best": best, "level_with": []}
     saved = {
-        "data": {"SHA-256": sha256 or table.source.sha256},
+        "data": {"SHA-256": sha256 or table.source.sha256, "rows": "200", "label": "label"},
         "methods": [{"name": DEFAULT}, {"name": best}],
         "standings": {"dr": standing},
     }
@@ -39,6 +41,23 @@ def test_a_comparison_of_this_table_is_found_and_another_passed_over(table, tmp_
     assert choice_for(table, None, tmp_path / "other").method == DEFAULT
     comparison(table, tmp_path / "mine")
     assert choice_for(table, None, tmp_path / "other", tmp_path / "mine").method == "dcem"
+
+
+@pytest.mark.parametrize("roles", [{"label": "other"}, {"label": "label", "exclude": "b"}])
+def test_a_comparison_of_the_file_with_other_roles_is_of_another_table(table, tmp_path, roles):
+    place = comparison(table, tmp_path / "before")
+    table = replace(table, roles=Roles(**roles))
+    assert choice_for(table, None, place.parent).method == DEFAULT
+    with pytest.raises(dcem.InputError, match="other roles"):
+        choice_for(table, place)
+
+
+def test_a_file_beside_the_table_that_cannot_be_read_is_passed_over(table, tmp_path):
+    (tmp_path / "comparison.json").write_text('{"half": ')
+    with pytest.warns(DataWarning, match="passed over"):
+        assert choice_for(table, None, tmp_path).method == DEFAULT
+    with pytest.raises(dcem.InputError, match="cannot be read"):
+        choice_for(table, tmp_path / "comparison.json")
 
 
 def test_a_comparison_that_was_named_must_be_of_this_table(table, tmp_path):
@@ -55,4 +74,5 @@ def test_the_reason_is_kept_with_the_model(table, tmp_path):
     assert model.estimator.learner == "linear"
     model.save(tmp_path / "model")
     assert TableModel.load(tmp_path / "model").why == "somebody said so"
-    assert "because somebody said so" in (tmp_path / "model" / "MODEL_CARD.md").read_text()
+    card = (tmp_path / "model" / "MODEL_CARD.md").read_text()
+    assert "`tested-only:linear` was taken because somebody said so" in card

@@ -153,11 +153,12 @@ def test_zeros_that_mean_nobody_looked(draw):
             "x": draw.normal(size=N),
             "y": (tested & (draw.random(N) < 0.3)).astype(int),
             "screened": tested.astype(int),
-            "race": draw.choice(["a", "b"], N),
+            "group": draw.choice(["a", "b"], N),
         }
     )
     roles = propose_roles(frame).roles
     assert (roles["label"], roles["tested"]) == ("y", ["screened"])
+    assert roles["group"] == ["group"]  # named by its role
 
 
 def test_empty_labels_mean_untested_and_no_tested_column_is_needed(draw):

@@ -8,14 +8,14 @@ stand in the file.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from dcem.table.messages import InputError, did_you_mean
-from dcem.table.roles import Roles
+from dcem.table.roles import Roles, as_list
 from dcem.table.settings import NAME, Settings, find_settings, read_settings, settings_text
 
 # Commands that read the file; their sections in it bear their names.
@@ -94,6 +94,10 @@ def prepare(command: Any, ctx: Any, args: list[str]) -> None:
     values = _chosen(settings, command, path)
     if any(given.get(name) is not None for name in EITHER):
         values = {name: value for name, value in values.items() if name not in EITHER}
+    if left_out := as_list(values.pop("exclude", None)):
+        named = _columns_named(given)
+        if left_out := [column for column in left_out if column not in named]:
+            values["exclude"] = left_out
     if settings.table is not None:
         values["table"] = str(settings.table)
     if sum(param.param_type_name == "argument" for param in command.params) > 1:
@@ -109,6 +113,13 @@ def prepare(command: Any, ctx: Any, args: list[str]) -> None:
     if ctx.default_map:
         told = ", ".join(f"{name} {_shown(value)}" for name, value in ctx.default_map.items())
         typer.echo(f"From {path}: {told}.", err=True)
+
+
+def _columns_named(given: Mapping[str, Any]) -> set[str]:
+    """Columns that options give a role, or keep as features."""
+    roles = set(Roles.named("column", "columns", "rate")) - {"exclude", "category"}
+    entries = [str(entry) for role in roles for entry in as_list(given.get(role))]
+    return {*entries, *(piece.strip() for entry in entries for piece in entry.split(","))}
 
 
 def _chosen(settings: Settings, command: Any, path: Path | None) -> dict[str, Any]:
@@ -173,5 +184,6 @@ def remember(command: Any, ctx: Any) -> None:
             value = now[name]
             plain = value if isinstance(value, bool | int | float | list) else str(value)
             choices.setdefault(command.name, {})[name] = plain
-    write_text(path, settings_text(Settings(table, {**before.roles, **roles}, choices)))
+    earlier = {name: before.roles[name] for name in before.roles if name not in ctx.params}
+    write_text(path, settings_text(Settings(table, {**earlier, **roles}, choices)))
     typer.echo(f"Remembered in {path}.", err=True)

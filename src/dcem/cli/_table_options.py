@@ -170,19 +170,14 @@ def _option(role: Any, said: str, label_needed: bool) -> inspect.Parameter:
 
 def describe(table: UserTable) -> dict[str, str]:
     """The file, its hash and the roles that were given, for the end of a report."""
-    told = {
+    return {
         "file": table.source.name,
         "SHA-256": table.source.sha256,
         "rows": f"{table.source.rows:,}"
         + (f" of {table.source.drawn_from:,}" if table.source.drawn_from else ""),
         "columns": str(table.source.columns),
+        **table.roles.in_words(),
     }
-    for name, value in table.roles.to_plain().items():
-        if name == "label_is_number":  # settled by reading, not given
-            continue
-        text = ", ".join(value) if isinstance(value, list) else str(value)
-        told[name.replace("_", " ")] = "yes" if value is True else text
-    return told
 
 
 def suspicious(table: UserTable) -> dict[str, str]:

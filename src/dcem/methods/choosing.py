@@ -7,9 +7,11 @@ another method to be clearly better. Nothing else does: which ranks highest by a
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from dcem.methods.registry import ENTRIES, METHODS, works_here
 
 DEFAULT = "ensemble"
 WITHOUT_RECORD = "purple"  # the default where nobody recorded who was tested
@@ -60,20 +62,39 @@ def choose(
     if default not in compared:
         why = f"it is the default; the comparison of this table, led by {best}, did not look at it"
         return Choice(default, why)
+    if obstacle := _obstacle(best):
+        ahead = f"{best}, clearly better in the comparison of this table, {obstacle}"
+        return Choice(default, f"it is the default; {ahead}")
     return Choice(best, "it is clearly better than the default in the comparison of this table")
 
 
-def choose_from(comparison: Any, sha256: str, *, record: bool = True) -> Choice | None:
-    """The same from a saved comparison (`comparison.json`); None if it is of another table."""
+def _obstacle(name: str) -> str:
+    """Why a method cannot be taken, as a clause that begins with a verb; nothing if it can."""
+    if ENTRIES[name.partition(":")[0]].kind == "grouped":
+        return "needs the group of a person to score them"
+    return "" if works_here(name) else "needs torch, which is not installed"
+
+
+def choose_from(
+    comparison: Any, sha256: str, roles: Mapping[str, str], *, record: bool = True
+) -> Choice | None:
+    """The same from a saved comparison (`comparison.json`); None if it is of another table.
+
+    A table with other `roles` (in words) is another: its outcome may be, or who counts as tested.
+    """
     try:
-        if comparison["data"]["SHA-256"] != sha256:
+        of_file = ("file", "SHA-256", "rows", "columns")
+        compared_as = {
+            name: text for name, text in comparison["data"].items() if name not in of_file
+        }
+        if comparison["data"]["SHA-256"] != sha256 or compared_as != roles:
             return None
         compared = [method["name"] for method in comparison["methods"]]
         standings = comparison["standings"]
         target = next(target for target in PREFERRED if target in standings)
         best, level_with = str(standings[target]["best"]), list(standings[target]["level_with"])
-        if (target == "found") != (not record):  # it was compared as another kind of table
-            return None
+        if best not in METHODS or (target == "found") != (not record):
+            return None  # of another version, or compared as another kind of table
         return choose(best, level_with, compared, record=record)
-    except (KeyError, TypeError, StopIteration):
+    except (AttributeError, KeyError, TypeError, StopIteration):
         return None

@@ -292,9 +292,12 @@ def _recalibration(
 
 
 def _noise(z: np.ndarray) -> float:
-    """How many times as much the log-odds of one model vary as their mean `[models, rows]`."""
-    of_mean = float(z.mean(axis=0).var())
-    return float(z.var(axis=1).mean()) / of_mean if of_mean > 0 else 1.0
+    """How many times as much the log-odds of one model vary as their mean `[models, rows]`.
+
+    As many times as there are models, if these have nothing in common; more would be chance.
+    """
+    of_mean, of_one = float(z.mean(axis=0).var()), float(z.var(axis=1).mean())
+    return min(of_one / of_mean, len(z)) if of_mean > 0 else 1.0
 
 
 def _stretched(line: np.ndarray, center: float, times: float) -> tuple[float, float]:

@@ -84,7 +84,7 @@ def card_document(
         target = next(iter(shown_targets(comparison)), None)
         own = [method for method in comparison.methods if method.name == model.name]
         judged = own[0].judgements[target.key] if own and target else None
-    why = [f"`{model.estimator.name}` was taken because {model.why}."] if model.why else []
+    why = [f"`{model.name}` was taken because {model.why}."] if model.why else []
     driving = drivers(model.testing_effects, model.effects, "its score")
     made = (
         *(_results(comparison, judged, target) if comparison and judged and target else ()),

@@ -97,15 +97,20 @@ def find_comparison(table: UserTable, given: Path | None, *beside: Path) -> Path
     """The saved comparison of a table: the one given, else the first of those `beside` it.
 
     `given` is a `comparison.json` that `dcem compare` wrote; it must be of this table. In the
-    folders `beside` one of another table is passed over.
+    folders `beside` one of another table, or of the same with other roles, is passed over.
     """
     for place in [given] if given else [folder / "comparison.json" for folder in beside]:
-        if (given or place.is_file()) and _chosen(place, table) is not None:
-            return place
+        try:
+            if (given or place.is_file()) and _chosen(place, table) is not None:
+                return place
+        except InputError as error:
+            if given is not None:
+                raise
+            notice(f"{error} It is passed over.")
     if given is not None:
         raise InputError(
-            f"{given} is not a comparison of this table: its file has changed, or another one "
-            "was compared. Compare it again, or name the method."
+            f"{given} is not a comparison of this table: its file has changed, or another one or "
+            "with other roles was compared. Compare it again, or name the method."
         )
     return None
 
@@ -120,6 +125,7 @@ def choice_for(table: UserTable, comparison: Path | None, *beside: Path) -> Choi
 def _chosen(place: Path, table: UserTable) -> Choice | None:
     try:
         saved = json.loads(place.read_text(encoding="utf-8"))
-        return choose_from(saved, table.source.sha256, record=not table.roles.no_record)
+        roles = table.roles.in_words()
+        return choose_from(saved, table.source.sha256, roles, record=not table.roles.no_record)
     except (OSError, ValueError) as error:
-        raise InputError(f"{place} cannot be read as a comparison: {error}") from None
+        raise InputError(f"{place} cannot be read as a comparison: {error}.") from None

@@ -46,6 +46,7 @@ GROUPS = {  # in this order
     ),
     "disability": re.compile(r"(^|_)(disab\w+|behinderung)"),
     "age": re.compile(r"(^|_)(age(_?(group|band|cat\w*|bracket|class))?|alter(sgruppe)?)(_|$)"),
+    "a group": re.compile(r"^(group|gruppe)$"),
 }
 DECIDER = re.compile(  # somebody who decides
     r"(^|_)(decider|officer|judge|physician|clinician|doctor|examiner|inspector|underwriter|provider"

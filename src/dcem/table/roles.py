@@ -184,6 +184,15 @@ class Roles:
         }
         return {name: value for name, value in plain.items() if value}
 
+    def in_words(self) -> dict[str, str]:
+        """The same for a reader: role -> what was given."""
+        told = {}
+        for name, value in self.to_plain().items():
+            if name != "label_is_number":  # settled by reading, not given
+                text = ", ".join(value) if isinstance(value, list) else str(value)
+                told[name.replace("_", " ")] = "yes" if value is True else text
+        return told
+
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Roles:
         """The roles that `to_plain` wrote."""
