@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dcem.audit.advice import advise
 from dcem.audit.findings import all_findings
 from dcem.audit.results import Driver, Needed
 from dcem.audit.sensitivity import Breakdown
@@ -23,6 +24,13 @@ def changed(audit, group: str, **what):
         audit,
         testing=tuple(replace(r, **what) if r.group == group else r for r in audit.testing),
     )
+
+
+def test_hardly_any_positive_test_makes_no_method_defensible(fair_audit) -> None:
+    assert advise(fair_audit)[0].verdict == "defensible"
+    few = replace(fair_audit, total=replace(fair_audit.total, few=frozenset({"positive"})))
+    assert not any(advice.verdict == "defensible" for advice in advise(few))
+    assert "fewer than ten people were tested positive" in advise(few)[0].reason
 
 
 def test_keys_severities_and_remedies_are_values(unfair_audit) -> None:

@@ -163,6 +163,13 @@ def test_every_extra_named_exists() -> None:
         assert any(line.startswith(module.replace("_", "-")) for line in declared[extra]), module
 
 
+def test_boosted_trees_that_cannot_be_loaded_are_told_in_a_line() -> None:
+    assert "pip install" in message_for(ModuleNotFoundError("?", name="lightgbm"))
+    cannot = "libgomp.so.1: cannot open shared object file: No such file or directory"
+    assert "libgomp1" in message_for(OSError(cannot))
+    assert message_for(ModuleNotFoundError("?", name="dcem.nowhere")) is None  # ours
+
+
 def test_a_full_disk_is_told_in_a_line() -> None:
     assert message_for(OSError(errno.ENOSPC, "No space left on device")) == (
         "no space left on device"

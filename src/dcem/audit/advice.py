@@ -208,10 +208,12 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
     weak = [o.group for o in audit.overlap.values() if o.reason and o.group != EVERYBODY]
     refuted = _refuted(audit)
     own = f"; {caution}" if caution else ""
+    scarce = " or ".join(cell for cell in ("positive", "negative") if cell in audit.total.few)
     noted = "; what deciders find contradicts that features explain testing" * refuted + own
+    noted += f"; fewer than ten people were tested {scarce}" if scarce else ""
     but = (f"; not for group {', '.join(weak)}" if weak else "") + noted
     extrapolates = f"; it extrapolates where hardly anybody was tested{noted}" if lost else but
-    best = "with care" if lost or caution or refuted else "defensible"
+    best = "with care" if lost or caution or refuted or scarce else "defensible"
     if kind == "weighted" and lost:
         return "not here", "no overlap: a few rows would carry all weight"
     if kind == "weighted" and (overlap.thin or not overlap.complete):

@@ -24,12 +24,20 @@ from dcem.table.messages import DataWarning, InputError
 
 # One word for one thing in all commands.
 RENAMED = {"--output": "--out", "--row-budget": "--max-rows", "--methods": "--method"}
+# lightgbm is loaded by the first fit, and does not bring the OpenMP library.
+INCOMPLETE = "boosted trees need lightgbm, which should have come with dcem: pip install lightgbm"
+WITHOUT_OPENMP = (
+    "boosted trees (lightgbm) need OpenMP, which this system lacks: install libgomp1 (Debian, "
+    "Ubuntu), libgomp (Fedora) or libomp (macOS)"
+)
 
 
 def message_for(error: Exception) -> str | None:
     """The message for an error that the user can mend; None for one that is ours."""
     if isinstance(error, ModuleNotFoundError):
-        return missing_extra(error)
+        return INCOMPLETE if error.name == "lightgbm" else missing_extra(error)
+    if isinstance(error, OSError) and re.search("libg?omp", str(error)):
+        return WITHOUT_OPENMP
     if isinstance(error, OSError):
         what = (error.strerror or type(error).__name__).lower()
         if error.filename is None:
