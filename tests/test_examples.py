@@ -48,7 +48,8 @@ def pipeline(names: dict[str, Any]) -> None:
     assert names["search"].best_score_ > 0.7
 
 
-EVERY_TIME = ["stops", "next_tests", "pipeline"]  # the others audit and compare several times
+# The others audit, compare and search several times (pipelines: tests/test_docs.py, too).
+EVERY_TIME = ["stops", "next_tests"]
 CHECKS = {check.__name__: check for check in (stops, lender, survey, next_tests, pipeline)}
 
 

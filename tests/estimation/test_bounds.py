@@ -8,7 +8,7 @@ import pytest
 from dcem.estimation import bounds
 from dcem.estimation.influence import People
 from dcem.estimation.outcomes import Unseen
-from dcem.estimation.ranking import RankedScore
+from dcem.estimation.ranking import RankedScore, least_lead
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 
@@ -126,3 +126,25 @@ def test_a_hidden_column_is_as_strong_as_said():
     assert np.log(found["a"]) == pytest.approx(0.56, abs=0.02)
     assert np.log(found["a"]) == pytest.approx(seen, rel=0.25)
     assert found["b"] == pytest.approx(1, abs=0.02)
+
+
+def test_the_least_lead_of_a_score_with_ties_over_another():
+    """Seven people, and every way of giving each the lowest or the highest outcome."""
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        scores = rng.integers(0, 3, (2, 7)).astype(float)
+        weight, low = rng.uniform(0.5, 2, 7), rng.uniform(0.05, 0.4, 7)
+        high = low + rng.uniform(0.1, 0.5, 7)
+        first, second = (
+            (one[:, None] > one) + 0.5 * (one[:, None] == one) for one in scores
+        )  # [7, 7]
+
+        def lead(risk, wins=first - second, weight=weight):
+            p, q = weight * risk, weight * (1 - risk)
+            return p @ wins @ q / (p.sum() * q.sum())
+
+        found = least_lead(*(RankedScore(one, weight) for one in scores), low, high)
+        every = (np.where(choice, high, low) for choice in product([False, True], repeat=7))
+        assert lead(found) == pytest.approx(min(map(lead, every)))
+    ranked = RankedScore(np.array([1.0, 3.0, 3.0, 7.0]), np.array([1.0, 2.0, 4.0, 8.0]))
+    assert ranked.outranked().tolist() == [0.5, 4.0, 4.0, 11.0]

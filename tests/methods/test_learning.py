@@ -274,17 +274,15 @@ def test_learners_need_no_torch(tmp_path):
 
 
 def test_labels_may_be_missing_in_cross_validation_and_searches(data):
-    folds, judge = SelectiveKFold(2), scorer("tested-auc")
-    score = cross_val_score(
-        make("tested-only", "linear"), frame(data), data.y, cv=folds, scoring=judge
-    )
+    folds, judge, table = SelectiveKFold(2), scorer("tested-auc"), frame(data)
+    score = cross_val_score(make("tested-only", "linear"), table, data.y, cv=folds, scoring=judge)
     assert score.shape == (2,)
     assert (score > 0.7).all()
     grid = [{"learner": ["linear"], "clip": [0.02, 0.1]}, {"learner": ["boost"]}]
     search = GridSearchCV(make("ipw", "linear"), grid, cv=folds, scoring=judge)
-    search.fit(data.X, data.y)
+    search.fit(table, data.y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert search.predict_proba(data.X).shape == (N, 2)
+    assert search.predict_proba(table).shape == (N, 2)
 
 
 # -- other programs ----------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def test_networks_begin_where_they_were(loop):
 
 
 def test_the_same_again_and_after_saving(tmp_path):
-    first, problem = once_round(600, 150, steps=50)
+    first, problem = once_round(600, 150, steps=50, n_folds=2)
     first.save(tmp_path / "first")
     once, loaded = first.refit(problem), dcem.load_model(tmp_path / "first").refit(problem)
     expected = once.predict_proba(problem.X)

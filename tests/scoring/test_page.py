@@ -14,7 +14,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "table.md"
 @pytest.mark.filterwarnings("ignore")
 def test_the_python_of_the_page_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    frame = visits(600)
+    frame = visits(400)
     frame["cultured"] = (frame["result"] != "not ordered").astype(int)
     frame["sepsis"] = np.where(frame["cultured"], frame["result"] == "high", 0)
     frame.drop(columns="result").to_csv("visits.csv", index=False)

@@ -45,7 +45,13 @@ def testing_by_simpson(process, group):
 testing_by_simpson.__test__ = False
 
 
-@pytest.mark.parametrize("constants", [AS_RELEASED, AS_WRITTEN], ids=["as-released", "as-written"])
+@pytest.mark.parametrize(
+    "constants",
+    [
+        pytest.param(AS_RELEASED, id="as-released"),
+        pytest.param(AS_WRITTEN, id="as-written", marks=pytest.mark.slow),  # other constants
+    ],
+)
 def test_group_rates_are_met_in_every_feasible_cell_and_phase(constants):
     seen = set()
     for cell in sinusoid_grid():
