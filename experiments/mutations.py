@@ -30,7 +30,7 @@ from typing import Any
 
 import pandas as pd
 
-from _record import CORES, command, record
+from _record import CORES, command, record, recorded
 
 ROOT = Path(__file__).resolve().parents[1]
 THREE = ("estimation/test_*.py", "metrics/test_*.py", "audit/test_*.py")
@@ -164,17 +164,17 @@ def run(out: Path, room: list[str], sample: int, jobs: int, seed: int, minutes: 
         possible.append(specs)
         unchanged[TESTS[one]] = (one, names[0], None, latest)
     in_turn = [spec for turn in zip_longest(*possible) for spec in turn if spec is not None]
-    rows = []
+    rows = [row for row in recorded("mutations", out) if row["seed"] != seed]  # other samples
     with get_context("spawn").Pool(jobs) as pool:
         for row in pool.imap_unordered(try_one, [*unchanged.values(), *in_turn[:sample]]):
             if row is None:
                 continue
             print("noticed " if row["noticed"] else "SURVIVED", row, flush=True)
             if row["line"]:
-                rows.append(row)
+                rows.append({**row, "seed": seed})
             elif row["noticed"]:
                 raise SystemExit("The tests fail without any change: nothing is told by them.")
-    rows.sort(key=lambda row: (row["file"], row["line"]))
+    rows.sort(key=lambda row: (row["seed"], row["file"], row["line"]))
     record("mutations", rows, out, time.perf_counter() - began, possible=len(in_turn))
 
 

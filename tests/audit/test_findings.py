@@ -9,8 +9,8 @@ from dcem.audit.advice import advise
 from dcem.audit.findings import all_findings
 from dcem.audit.results import Driver, Needed
 from dcem.audit.sensitivity import Breakdown
-from dcem.audit.wording import TO_DO
-from dcem.estimation.findings import SEVERITIES
+from dcem.audit.wording import TO_DO, together
+from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.metrics.estimate import Estimate
 
 
@@ -174,3 +174,17 @@ def test_shares_of_drivers_sum_to_one(unfair_audit) -> None:
     shares = [driver.share for driver in unfair_audit.drivers]
     assert sum(shares) == pytest.approx(1)
     assert min(shares) >= 0
+
+
+@pytest.mark.parametrize(("number", "named"), [(3, "c"), (4, "4 groups")])
+def test_up_to_three_groups_are_named_and_more_are_counted(number, named) -> None:
+    gap = Estimate(-0.1, -0.2, -0.05)
+    alike = [
+        Finding("tested-less", "caution", "testing", (name,), {"difference": gap})
+        for name in "abcd"[:number]
+    ]
+    found = together([*alike[1:], replace(alike[0], severity="serious")])
+    assert named in found.headline
+    assert ("4 groups" in found.headline) == (number == 4)
+    assert found.severity == "serious"
+    assert set(found.groups) == set("abcd"[:number])

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds
 from dcem.estimation.nuisances import fit_nuisances
+from dcem.estimation.outcomes import behind
 from dcem.metrics import auc
 from dcem.table.labels import SelectiveLabels
 
@@ -122,3 +123,10 @@ def test_the_record_holds():
     assert (right["false_difference"] < 0.1).all()
     unequal = recorded.loc["misses more in one group"]
     assert unequal.loc["nothing", "false_difference"] > 0.9
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_the_doubt_about_a_rate_is_nobodys_who_has_a_row(place):
+    X, result, group, *_ = world(n=20)
+    problem = SelectiveLabels.from_arrays(X, result, group=group)
+    assert behind(problem, place).tolist() == [0.0] * (20 + place) + [1.0]

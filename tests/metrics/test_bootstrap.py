@@ -8,8 +8,8 @@ from scipy.stats import norm
 
 from dcem import DataWarning, metrics
 from dcem.metrics import Estimate, bootstrap
-from dcem.metrics._inputs import read_groups, read_identifiers, read_rows
-from dcem.metrics._statistics import GroupedPeople, Statistics
+from dcem.metrics._inputs import Rows, read_groups, read_identifiers, read_rows
+from dcem.metrics._statistics import BinnedError, GroupedPeople, Statistics
 from dcem.metrics.calibration import bin_of
 
 
@@ -324,3 +324,20 @@ def test_intervals_cover_the_truth(n, means, spread, prevalence):
     assert covers(min(aucs), [result.worst_group_auc for result in results]) >= 0.9
     excluded = np.mean([result.roc_gap.low > 0 for result in results])
     assert excluded <= 0.1 if gap < 1e-9 else excluded >= 0.9 if gap > 0.1 else True
+
+
+def test_errors_of_bins_and_what_chance_alone_would_make_of_them():
+    """Mean over bins of |.| is the calibration error; by chance, outcomes vary as coins do."""
+    rng = np.random.default_rng(0)
+    n, n_bins = 200, 4
+    score, weight = rng.random(n), rng.uniform(0.5, 2, n)
+    rows = Rows(rng.random(n) < score, score, weight)
+    error = BinnedError(rows, GroupedPeople(np.zeros(n, int)), np.arange(n), n_bins)
+    found = error(np.ones((1, n), int))[0]
+    bins = bin_of(rows, n_bins, "quantile")
+    off = np.bincount(bins, weight * (score - rows.positive)) / weight.sum()
+    np.testing.assert_allclose(found, n_bins * off)
+    drawn = error.by_chance(rng, 4000)
+    expected = np.bincount(bins, weight**2 * score * (1 - score)) * (n_bins / weight.sum()) ** 2
+    np.testing.assert_allclose(drawn.var(axis=0), expected, rtol=0.15)
+    assert np.abs(drawn.mean(axis=0)).max() < 0.01
