@@ -26,6 +26,13 @@ def test_own_parameters_come_first_and_together():
 def test_a_misspelt_parameter_is_named():
     with pytest.raises(InputError, match=r"dcem has no parameter 'maxiter'.*'max_iter'"):
         make("dcem", maxiter=3)
+    with pytest.raises(InputError, match=r"ensemble has no parameter 'part'.*'parts'") as told:
+        make("ensemble", part="boost")
+    assert "in_short" not in str(told.value)  # a fact of the class, not a parameter
+    with pytest.raises(InputError, match=r"ensemble has no parameter 'calibrated'"):
+        make("ensemble", calibrated=True)
+    with pytest.raises(InputError, match=r"ensemble has learners of its own.*tested-only"):
+        make("ensemble:boost")
 
 
 def test_parameters_of_a_nested_estimator_pass():
