@@ -16,6 +16,7 @@ from dcem.methods.em_networks import mstep_rows
 from dcem.methods.ensemble import (
     LEAST_SLOPE,
     _errors_above_best,
+    _intercept,
     _noise,
     _recalibration,
     _shares,
@@ -202,6 +203,14 @@ def test_shares_losses_and_the_line_by_hand(designed):
 def test_models_that_contradict_each_other_are_not_stretched_without_end():
     x = np.random.default_rng(0).normal(size=500)
     assert _noise(np.stack([x, 1e-6 - 0.99 * x])) == 2
+    constant = np.full((4, 500), [[-0.1], [-0.2], [-0.3], [-0.7]])  # but for rounding
+    assert 1 <= _noise(constant) <= 4
+
+
+def test_a_share_of_positives_below_none_does_not_make_risks_vanish():
+    y = np.where(np.arange(1000) < 40, 1.2, -0.06)  # results of a test that errs, corrected
+    shift = _intercept(np.zeros(1000), y, np.full(1000, 1 / 1000))
+    assert expit(shift) == pytest.approx(0.0005)
 
 
 def test_scores_are_risks_of_everybody_not_of_the_tested():

@@ -294,10 +294,11 @@ def _recalibration(
 def _noise(z: np.ndarray) -> float:
     """How many times as much the log-odds of one model vary as their mean `[models, rows]`.
 
-    As many times as there are models, if these have nothing in common; more would be chance.
+    As many times as there are models, if these have nothing in common; more would be chance, and
+    less than once the rounding of models that say the same of everybody.
     """
     of_mean, of_one = float(z.mean(axis=0).var()), float(z.var(axis=1).mean())
-    return min(of_one / of_mean, len(z)) if of_mean > 0 else 1.0
+    return min(max(of_one / of_mean, 1.0), len(z)) if of_mean > 0 else 1.0
 
 
 def _stretched(line: np.ndarray, center: float, times: float) -> tuple[float, float]:
@@ -307,8 +308,12 @@ def _stretched(line: np.ndarray, center: float, times: float) -> tuple[float, fl
 
 
 def _intercept(z: np.ndarray, y: np.ndarray, share: np.ndarray) -> float:
-    """The shift of log-odds at which the mean risk is the share of positives."""
-    shift, rate = 0.0, float(np.clip(share @ y, 1e-6, 1 - 1e-6))
+    """The shift of log-odds at which the mean risk is the share of positives.
+
+    Where a test errs, that share may come out at 0 or below: it is kept half a test above.
+    """
+    half = 0.5 / len(y)
+    shift, rate = 0.0, float(np.clip(share @ y, half, 1 - half))
     for _ in range(100):
         p = expit(shift + z)
         step = (share @ p - rate) / max(share @ (p * (1 - p)), 1e-12)
