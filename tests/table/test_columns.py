@@ -183,6 +183,13 @@ def test_infinities_count_as_missing():
     np.testing.assert_array_equal(X, [1, np.nan, np.nan, np.nan, 2])
 
 
+@pytest.mark.parametrize("cells", [[1.0, np.inf, 2.0, 3.5], ["1.0", "inf", "2.0", "3.5"]])
+def test_that_a_number_is_too_large_is_said(cells):
+    assert "beyond" in guess("x", column(cells)).note
+    assert not guess("x", column(cells[2:])).note
+    assert Encoding("x", "number").encode(column(cells), (), np.empty((4, 1))) == 1
+
+
 def test_dates_are_days():
     encoding = guess(
         "d", text(pd.date_range("2020", periods=N, freq="D").strftime("%d.%m.%Y"))

@@ -98,14 +98,15 @@ def guess(
     if not (is_category or keep) and (free := _free_text(column, missing)) is not None:
         return free
     if not is_category:
-        numbers = (
-            values.numbers(column, missing)
+        plain = (
+            values.numbers_and_unread(column, missing)
             if values.is_number(column)
             else values.plain_numbers(column, missing)
         )
-        if numbers is not None:
+        if plain is not None:
             whole = lambda: values.coded(column, missing)  # noqa: E731
-            return _guess_number(name, numbers, keep, whole, person)
+            note = f"numbers beyond {values.LARGEST:g} count as missing" if plain[1] else ""
+            return _guess_number(name, plain[0], keep, whole, person, note)
     text = values.coded(column, missing)
     if is_category:
         return _guess_codes(name, text, person)

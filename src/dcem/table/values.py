@@ -232,7 +232,7 @@ def numbers(column: pa.ChunkedArray, missing: Collection[str] = ()) -> np.ndarra
 def numbers_and_unread(
     column: pa.ChunkedArray, missing: Collection[str] = ()
 ) -> tuple[np.ndarray, int]:
-    """`numbers`, and how many cells hold something that is not a number."""
+    """`numbers`, and how many cells hold something that is not a number, or is beyond `LARGEST`."""
     strange = 0
     if is_number(column):
         if pa.types.is_duration(column.type):  # in days
@@ -245,10 +245,8 @@ def numbers_and_unread(
         text = coded(column, missing)
         found = limits_parsed(text.values)
         values, strange = text.take(found, np.nan), unread(text, found)
-    too_large = np.abs(values) > LARGEST
-    if too_large.any():
-        values[too_large] = np.nan
-    return values, strange
+    values, beyond = _within(values)
+    return values, strange + beyond
 
 
 def unread(text: Coded, found: np.ndarray) -> int:
@@ -262,13 +260,23 @@ def unread(text: Coded, found: np.ndarray) -> int:
     return int(text.counts()[lost].sum()) if lost else 0
 
 
-def plain_numbers(column: pa.ChunkedArray, missing: Collection[str]) -> np.ndarray | None:
-    """Text to numbers in one sweep, if every cell is a number or missing and none a code (007)."""
+def plain_numbers(
+    column: pa.ChunkedArray, missing: Collection[str]
+) -> tuple[np.ndarray, int] | None:
+    """`numbers_and_unread` of text, if every cell is a number or missing and none a code (007)."""
     if not is_text(column) or pa.types.is_dictionary(column.type):
         return None
     if pc.any(pc.match_substring_regex(column, r"^\s*0\d|^[nN]")).as_py():
         return None
-    return _cast(column, missing)
+    found = _cast(column, missing)
+    return None if found is None else _within(found)
+
+
+def _within(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """Numbers with NaN where they are beyond `LARGEST`, in place, and how many these are."""
+    beyond = np.abs(values) > LARGEST
+    values[beyond] = np.nan
+    return values, int(beyond.sum())
 
 
 def _cast(column: pa.ChunkedArray, missing: Collection[str]) -> np.ndarray | None:
