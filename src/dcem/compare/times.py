@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from joblib import cpu_count
@@ -32,6 +33,7 @@ START = 2.5  # of a process, which imports
 AS_MEASURED = 0.125  # seconds of the work that tells the pace
 
 
+@cache
 def pace() -> float:
     """How many times as long this machine takes, from a small network trained a few times."""
     rng = np.random.default_rng(0)
