@@ -167,6 +167,23 @@ def test_an_uncertain_test_widens_the_bounds_by_what_it_moves_them():
     assert wide.low.value - wide.low.low == pytest.approx(np.hypot(plain, moved), rel=0.01)
 
 
+@pytest.mark.parametrize("often", [-1.0, 0.0, 1.0])
+def test_deciders_who_are_alike_do_not_widen_bounds(often):
+    some, y = world(4, n=1200, often=often)
+    strangers = np.random.default_rng(0).integers(4, size=len(some)).astype(str)
+    problem = SelectiveLabels.from_arrays(
+        some.X, np.where(some.tested, y, np.nan), decider=strangers
+    )
+    made, people = fitted(problem), People.of(problem)
+    for among in (np.ones(len(y), bool), some.X[:, 1] > 0.5, some.X[:, 1] < -0.5):
+        bounds = by_decider.prevalence_bounds(made, people, among)
+        seen, tested = problem.y_imputed[among], problem.tested[among]
+        assert bounds.low.value >= seen.mean() - 1e-9
+        assert bounds.high.value <= 1 - np.mean(tested * (1 - seen)) + 1e-9
+        assert bounds.low.low < y[among].mean() < bounds.high.high
+        assert bounds.low.low < bounds.low.value < bounds.low.high
+
+
 def test_levels_rest_on_other_people():
     problem, _ = world(1, deciders=12)
     fold = np.arange(len(problem)) % 3

@@ -303,7 +303,7 @@ def _instrument(audit: Audit, found: Deciders) -> Iterator[Finding]:
         "decider-bounds",
         "note",
         "prevalence",
-        f"By who decides, {low} to {high} of people have the outcome",
+        f"From who decides alone: between {low} and {high} of all people have the outcome",
         f"{capitalised(between)}, if chance says who decides at equal features. Features need not "
         "explain who is tested.",
         bounds=every,

@@ -141,6 +141,19 @@ class Instrument:
         best = np.where(self.within, expected, -inf).argmax(axis=1)
         return values[np.arange(len(best)), best]
 
+    def without_deciders(self) -> Instrument:
+        """All deciders taken together: its ends are those of results alone, of no assumption."""
+        rows = len(self.level)
+        return replace(
+            self,
+            names=("everybody who decides",),
+            level=np.zeros(rows, int),
+            chance=np.ones((rows, 1)),
+            found=np.zeros((rows, 1)),  # whatever it is: each row stands for itself
+            cleared=np.zeros((rows, 1)),
+            moved=tuple(one.map(Instrument.without_deciders) for one in self.moved),
+        )
+
     @property
     def predicted(self) -> tuple[np.ndarray, np.ndarray]:
         """Both ends at each row's features, as the models have them [n]."""
