@@ -6,12 +6,14 @@ from choices import linear
 from scipy.special import expit, logit
 
 from dcem import metrics
+from dcem.audit import audit_labels
 from dcem.audit.performance import performance_sensitivity
 from dcem.audit.unmeasured import largest_bias, robustness_value
 from dcem.estimation.influence import People
 from dcem.estimation.outcomes import Unseen
 from dcem.estimation.overlap import assess
 from dcem.estimation.ranking import RankedScore
+from dcem.table.labels import SelectiveLabels
 
 from .conftest import make_world
 
@@ -148,3 +150,16 @@ def test_robustness_value_solves_its_equation() -> None:
     for f in (0.01, 0.2, 1.0):
         r = robustness_value(f)
         assert largest_bias(r, r) == pytest.approx(f)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7])
+def test_a_reason_where_nobody_untested_is_within_reach(share) -> None:
+    """The decision itself among the features: whoever is within reach of the tests was tested."""
+    rng = np.random.default_rng(0)
+    tested = rng.random(600) < share
+    label = np.where(tested, rng.random(600) < 0.4, np.nan)
+    features = np.stack([tested, rng.normal(size=600)], axis=1)
+    problem = SelectiveLabels.from_arrays(features, label)
+    found = audit_labels(problem, learners=linear).prevalence_sensitivity
+    assert np.isnan(found.breakdown.value)
+    assert found.breakdown.reason

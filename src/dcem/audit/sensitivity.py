@@ -174,11 +174,14 @@ def _against_tested(
 
         return uncertain(at, unseen)
 
+    if not people.weight @ (within & ~unseen.tested):
+        reason = reason or "nobody untested is within reach of the tests"
+    if reason:
+        conclusion = "the outcome is not equally common in the tested and the untested"
+        return Breakdown(conclusion, nan, nan, UNIT, reason)
     sign = 1.0 if difference(1.0).value > 0 else -1.0
     word = "less" if sign > 0 else "more"
     conclusion = f"the untested have the outcome {word} often than the tested"
-    if reason:
-        return Breakdown(conclusion, nan, nan, UNIT, reason)
 
     def kept(gamma: float) -> Statistic:
         return difference(gamma if sign > 0 else 1 / gamma) * sign
