@@ -58,7 +58,7 @@ def test_without_roles_they_are_proposed_and_the_line_can_be_pasted(table, insid
     assert "--report comparison.html --out ." in done.stdout  # where fit looks for it
     said = " ".join(done.stdout.split())
     assert "No column gives itself away" in said
-    assert "among these 600 rows nobody seems out of reach" in said
+    assert "a quick look at these 600 rows finds nobody out of reach" in said
     ran = inside(*words[1:-1], table.parent / "m", "--method", "tested-only:linear")
     assert ran.returncode == 0, ran.stderr
 

@@ -202,6 +202,20 @@ class TestCompare:
         with pytest.raises(InputError, match="too small"):
             within_budget(problem, 10, 0)
 
+    def test_a_group_that_only_the_draw_has_too_few_of_is_told_so(self) -> None:
+        rng = np.random.default_rng(0)
+        X, group = rng.normal(size=(3000, 2)), np.repeat(["a", "b", "c"], [1500, 1300, 200])
+        y = np.where(rng.random(3000) < 0.4, rng.random(3000) < 0.5, np.nan)
+        problem = SelectiveLabels.from_arrays(X, y, group=group)
+        found = compare_methods(
+            problem, LINEAR, max_rows=300, folds=2, planted=0, resamples=20, members=1
+        )
+        told = {one.key: one for one in found.warnings}
+        assert told["small-draw"].groups == ("c",)
+        assert "max_rows" in told["small-draw"].remedy
+        assert "small-groups" not in told
+        assert told["reach"].values["rows"] == 300
+
 
 class TestPlanted:
     @pytest.fixture

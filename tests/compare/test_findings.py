@@ -6,16 +6,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from made_up import GROUPS, made_up_comparison
 
 from dcem.compare.findings import (
     about_best,
     about_calibration,
-    about_estimates,
     about_gain,
     about_groups,
 )
 from dcem.compare.recovery import advise
 from dcem.compare.results import PlantedFamily, Standing
+from dcem.compare.warnings import about_estimates, warn
 from dcem.estimation.results import WITHIN
 from dcem.metrics.estimate import Estimate
 
@@ -36,6 +37,7 @@ def judged(
         auc=Estimate(0.7, 0.65, 0.75),
         auc_gain=gain,
         auc_against=against or {},
+        group_auc={"A": Estimate(0.7, 0.65, 0.75), "C": Estimate(0.7, 0.6, 0.8), "D": NONE},
         roc_gap=gap,
         gap_pair=("A", "C") if gap.estimable else None,
         gap_p_values=p_values or {},
@@ -52,6 +54,11 @@ class TestGroups:
 
     def test_chance_for_all_is_said_once(self) -> None:
         assert self.keys(judged(self.small), judged(self.wide)) == ["groups-alike"]
+
+    def test_a_group_that_was_never_compared_is_named(self) -> None:
+        (found,) = about_groups({"a": judged(self.small)}, "A", 0.005)
+        assert found.values["not_compared"] == ["D"]
+        assert "D could not be compared" in found.headline
 
     def test_methods_without_a_gap_are_not_claimed(self) -> None:
         assert self.keys(judged(NONE), judged(NONE)) == []
@@ -104,6 +111,47 @@ class TestRanking:
             (other,) = about_estimates(method, known, WITHIN)
             assert other.key == "other-assumption"
             assert WITHIN in other.headline
+
+
+class TestLost:
+    """The made-up comparison drew 10,100 of 101,766 rows."""
+
+    def keys(self, lost: dict[str, set[str]], enough: tuple[str, ...] = ()) -> dict[str, set[str]]:
+        made = made_up_comparison()
+        first, *others = made.methods
+        judgements = {
+            key: replace(
+                one,
+                group_auc={
+                    name: NONE if name in lost.get(key, ()) else auc
+                    for name, auc in one.group_auc.items()
+                },
+            )
+            for key, one in first.judgements.items()
+        }
+        methods = (replace(first, judgements=judgements), *others)
+        found = warn(replace(made, methods=methods), {}, enough)
+        return {one.key: set(one.groups) for one in found if one.about == "groups"}
+
+    def test_whether_the_table_or_the_draw_has_too_few(self) -> None:
+        a, b, *_ = GROUPS
+        both = {key: {a, b} for key in ("tested", "ipw", "dr")}
+        assert self.keys(both) == {"small-groups": {a, b}}
+        assert self.keys(both, (b,)) == {"small-groups": {a}, "small-draw": {b}}
+
+    def test_a_group_without_overlap_is_named(self) -> None:
+        a, b, *_ = GROUPS
+        assert self.keys({"tested": {a}, "ipw": {a, b}, "dr": {a, b}}) == {
+            "small-groups": {a},
+            "groups-beyond": {b},
+        }
+
+    def test_on_how_many_rows_reach_was_judged(self) -> None:
+        made = made_up_comparison()
+        (found,) = (one for one in warn(made, {}) if one.key == "reach")
+        assert found.values["rows"] == 10_100
+        whole = {one.key for one in warn(replace(made, rows=10_100), {})}
+        assert not whole & {"reach", "row-budget"}
 
 
 class TestCalibration:

@@ -319,6 +319,7 @@ class TestEvaluator:
             told = next(t for t in judge.targets if t.key == target)
             assert re.search(r"the 7[78](\.\d)? % within reach", told.name)
             assert told.reach == pytest.approx(0.78, abs=0.005)
+            assert told.reach == judge.overlap.shareable(len(judge.problem)).reach
             assert "Right for those within reach" in told.assumption
             assert "each of them had a real chance" in told.assumption
             assert "everybody" not in told.assumption

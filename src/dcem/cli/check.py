@@ -115,8 +115,8 @@ def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> N
     asked = [one for name, one in look.overlap.items() if name not in look.too_few]
     if all(one.complete for one in asked):
         seen = (
-            f"Overlap: among these {look.rows:,} rows nobody seems out of reach of the tested. "
-            "`dcem audit` looks at all rows, and decides."
+            f"Overlap: a quick look at these {look.rows:,} rows finds nobody out of reach of the "
+            "tests; the audit looks closely."
         )
         console.print(say(seen))
     if look.too_few:

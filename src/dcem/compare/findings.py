@@ -11,19 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from dcem.compare.results import GroupCounts, Judgement, MethodResult, Standing, TableComparison
 from dcem.estimation.effects import drives_testing_more
 from dcem.estimation.findings import Finding
 from dcem.estimation.results import EVERYBODY, Effect
 from dcem.methods.choosing import DEFAULT, choose
-from dcem.methods.registry import ENTRIES
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD
-from dcem.table.labels import SelectiveLabels
-from dcem.table.times import time_words
 from dcem.text import group, listed, number, percent
 from dcem.text import groups as named
 
@@ -57,6 +51,16 @@ KEYS = {
         "caution",
         "Join small groups, or learn more about them; do not report them as equal.",
     ),
+    "small-draw": (
+        "groups",
+        "caution",
+        "Compare again with more rows (`max_rows`); until then, do not report them as equal.",
+    ),
+    "groups-beyond": (
+        "groups",
+        "caution",
+        "Claim nothing for these groups beyond the tested, or test more of them.",
+    ),
     "calibration": (
         "calibration",
         "caution",
@@ -74,6 +78,7 @@ KEYS = {
         "caution",
         "Read the intervals, not the middle; test people who are seldom tested.",
     ),
+    "reach": ("overlap", "note", "Audit the table before you say for whom this holds."),
     "judged-later": ("methods", "note", ""),
     "row-budget": ("methods", "note", "Compare again with more rows (`max_rows`)."),
     "unpredictable": ("methods", "caution", "Look for features that say more about the outcome."),
@@ -130,7 +135,7 @@ def conclusions(comparison: TableComparison, groups: Sequence[GroupCounts]) -> I
         return
     standing = comparison.standings[chosen]
     judged = {method.name: method.judgements[chosen] for method in methods}
-    whom = _whom(comparison)
+    whom = whom_beyond(comparison)
     yield about_best(judged, standing, chosen, floor, whom)
     taken = standing.best
     if DEFAULT in judged:
@@ -149,7 +154,7 @@ def conclusions(comparison: TableComparison, groups: Sequence[GroupCounts]) -> I
     yield from about_drivers(f"the score of `{taken}`", comparison.testing_effects, effects)
 
 
-def _whom(comparison: TableComparison) -> str:
+def whom_beyond(comparison: TableComparison) -> str:
     """Of whom the estimates speak that let the tested stand for others."""
     robust = (target.whom for target in comparison.targets if target.key == "dr")
     return next(robust, EVERYBODY)
@@ -246,6 +251,15 @@ def clear_pairs(judged: Judgement) -> list[tuple[str, str]]:
     )
 
 
+def not_compared(judged: Judgement) -> list[str]:
+    """Groups of which nothing could be estimated."""
+    return [name for name, auc in judged.group_auc.items() if not auc.estimable]
+
+
+def _but_for(left: Sequence[str]) -> str:
+    return f"; {named(left)} could not be compared" if left else ""
+
+
 def worse_or_better(groups: Mapping[str, Estimate]) -> str:
     """`b worse (-.067 [-.114, -.021] in AUC) and c better (...)`."""
     return listed(
@@ -267,13 +281,14 @@ def about_groups(
         return [about_fairness(name, one, reference_group, floor) for name, one in told.items()]
     name, widest = max(told.items(), key=lambda pair: pair[1].roc_gap.value)
     assert widest.gap_pair is not None
+    left = not_compared(widest)
     whose = "every method" if len(told) == len(judged) else "every method that has one here"
     sentence = (
         "The ROC curves of no two groups differ by more than chance, for "
         f"{f'`{name}`' if len(told) == 1 else whose}; the largest gap, {widest.roc_gap:score}, is "
-        f"that of `{name}` between {named(widest.gap_pair)}."
+        f"that of `{name}` between {named(widest.gap_pair)}{_but_for(left)}."
     )
-    return [found("groups-alike", sentence, gap=widest.roc_gap)]
+    return [found("groups-alike", sentence, gap=widest.roc_gap, not_compared=left)]
 
 
 def about_fairness(name: str, judged: Judgement, reference_group: str, floor: float) -> Finding:
@@ -292,9 +307,10 @@ def about_fairness(name: str, judged: Judgement, reference_group: str, floor: fl
         )
     else:
         key, says = "groups-alike", ": no two groups' ROC curves differ by more than chance"
+    left = not_compared(judged)
     return found(
         key,
-        f"`{name}`{says}; largest ROC gap {judged.roc_gap:score}.",
+        f"`{name}`{says}; largest ROC gap {judged.roc_gap:score}{_but_for(left)}.",
         text,
         method=name,
         groups=list(groups) or sorted({group for pair in pairs for group in pair}),
@@ -302,6 +318,7 @@ def about_fairness(name: str, judged: Judgement, reference_group: str, floor: fl
         auc_against=groups,
         pairs=[list(pair) for pair in pairs],
         gap=judged.roc_gap,
+        not_compared=left,
     )
 
 
@@ -351,93 +368,3 @@ def about_drivers(whose: str, testing: Sequence[Effect], score: Sequence[Effect]
     return [
         found("drives-testing", sentence, "Shares of the permutation importances.", columns=columns)
     ]
-
-
-# -- warnings ----------------------------------------------------------------------------------
-
-
-def about_time(problem: SelectiveLabels, block: np.ndarray) -> Finding:
-    """From when on rows were judged, and how many of them are of people met before."""
-    assert problem.time is not None
-    later = block > 0
-    first = pd.Series(block).groupby(problem.person).transform("min").to_numpy()
-    met = float((first < block)[later].mean())
-    since = time_words(np.sort(problem.time[later])[min(9, int(later.sum()) - 1)])
-    sentence = f"Judged in the future: rows from {since} on, each by models of earlier rows alone."
-    text = (
-        f"{percent(met)} of them are of people with earlier rows, which the models had seen, as "
-        "they will have in use. What is judged is less than the whole table, so intervals are "
-        "wider than those of a cross-validation."
-    )
-    return found("judged-later", sentence, text, since=since, met=met)
-
-
-def warn(comparison: TableComparison, suspicious: Mapping[str, str]) -> Iterator[Finding]:
-    """What a reader must know before believing a number; `suspicious` columns with their sign."""
-    for name, sign in suspicious.items():
-        sentence = f"Column {name!r} may have been recorded after the decision to test: {sign}."
-        text = "If so, what is seen here overstates what a model could do at that time."
-        yield found("leak", sentence, text, column=name)
-    overlap, share = comparison.overlap, comparison.overlap.effective_share
-    if not overlap.estimable:
-        sentence = f"What holds for everybody is not estimable here ({overlap.reason})."
-        if any(target.key == "truth" and target.available for target in comparison.targets):
-            sentence = (
-                "Without the truth, what holds for everybody could not have been known here "
-                f"({overlap.reason})."
-            )
-        text = "The numbers among the tested say nothing of people unlike them."
-        yield found("no-overlap", sentence, text)
-    elif share < 0.2:
-        sentence = (
-            "A few tested people stand for many: the effective sample size is "
-            f"{percent(share)} of the number tested."
-        )
-        yield found("little-overlap", sentence, "The intervals are wide.", effective_share=share)
-    rows, used = comparison.rows, comparison.rows_used
-    if used < rows:
-        sentence = f"{used:,} of {rows:,} rows were used (the row budget)."
-        text = "Models fitted to all rows may be better than shown."
-        yield found("row-budget", sentence, text, rows=rows, rows_used=used)
-    for one in comparison.nuisances:
-        if one.name == "what a test would show" and one.log_loss >= one.log_loss_of_rate:
-            sentence = "The features hardly predict what a test shows."
-            text = "No method can rank people well, and differences between methods mean little."
-            yield found("unpredictable", sentence, text)
-    first = comparison.targets[0]
-    by_group = comparison.methods[0].judgements[first.key].group_auc if first.available else {}
-    small = [name for name, auc in by_group.items() if name != EVERYBODY and not auc.estimable]
-    if small and len(comparison.groups) > 1:
-        sentence = f"Too few people were tested positive, or negative, to judge {named(small)}."
-        text = "That is not a sign of fairness to them."
-        yield found("small-groups", sentence, text, groups=small)
-    for method in comparison.methods:
-        if {"ipw", "dr"} <= method.judgements.keys():
-            yield from about_estimates(method, comparison.known_rates, _whom(comparison))
-
-
-def about_estimates(method: MethodResult, known: str, whom: str = EVERYBODY) -> Iterator[Finding]:
-    """Where the two estimates for everybody differ, or assume what the method does not."""
-    ipw, dr = (method.judgements[key].auc for key in ("ipw", "dr"))
-    if ipw.low > dr.high or ipw.high < dr.low:
-        sentence = (
-            f"The two estimates for {whom} disagree on `{method.name}` ({number(ipw.value)} "
-            f"by inverse propensity, {number(dr.value)} doubly robust)."
-        )
-        text = "One of the models behind them is wrong."
-        values = {"method": method.name, "ipw": ipw.value, "dr": dr.value}
-        yield found("estimates-disagree", sentence, text, **values)
-    if ENTRIES[method.name.partition(":")[0]].kind != "selection":
-        return
-    sentence = (
-        f"`{method.name}` allows for an unrecorded cause of test and outcome; the numbers for "
-        f"{whom} assume that there is none."
-    )
-    text = "Where there is one, they overlook it, and favour methods that do."
-    if known:
-        sentence = (
-            f"`{method.name}` models an unrecorded cause of test and outcome differently from "
-            f"the numbers for {whom}."
-        )
-        text = "They take the odds of untested people to differ by one factor alone."
-    yield found("other-assumption", sentence, text, method=method.name)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from dcem.cluster import connection
-from dcem.compare import findings
+from dcem.compare import findings, warnings
 from dcem.compare.bounds import about_bounds, compare_bounds
 from dcem.compare.deciders import about_deciders, judge_by_deciders
 from dcem.compare.fitting import (
@@ -175,6 +175,7 @@ def compare_methods(
     begun = time.perf_counter()
     total = len(problem)
     rows = within_budget(problem, max_rows if test is None else None, random_state)
+    enough = _judgeable(problem, folds) if len(rows) < total else []
     problem = problem.subset(rows)
     checks.check_learnable(problem.y_obs, problem.tested, "label", "tested")
     block = time_blocks(problem, folds) if test is None and problem.time is not None else None
@@ -348,8 +349,8 @@ def compare_methods(
             *told_by_deciders,
         ),
         warnings=(
-            *findings.warn(comparison, suspicious or {}),
-            *([findings.about_time(problem, block)] if block is not None else ()),
+            *warnings.warn(comparison, suspicious or {}, enough),
+            *([warnings.about_time(problem, block)] if block is not None else ()),
             *warned_by_deciders,
         ),
     )
@@ -359,6 +360,13 @@ def _of(effects: Sequence[Effect], columns: Sequence[str]) -> tuple[Effect, ...]
     """The effects of these columns, in their order."""
     by_name = {one.column: one for one in effects}
     return tuple(by_name[column] for column in columns if column in by_name)
+
+
+def _judgeable(problem: SelectiveLabels, folds: int) -> list[str]:
+    """Groups of which the table, or its later half, has enough tests to be judged among them."""
+    later = np.ones(len(problem), bool) if problem.time is None else time_blocks(problem, folds) > 0
+    masks = overlap.members(problem)
+    return [name for name, mine in masks.items() if not overlap.too_few(problem, mine & later)]
 
 
 def _judged_by(test: SelectiveLabels | None, block: np.ndarray | None, folds: int) -> str:

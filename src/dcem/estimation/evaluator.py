@@ -149,7 +149,7 @@ class Evaluator:
             if key in POPULATION and not why and self.tilts is not None:
                 assumption = KNOWN
             if key in POPULATION and not why and not self.overlap.complete:
-                reach = self.overlap.reach
+                reach = self.overlap.shareable(len(self.problem)).reach
                 name = name.replace(EVERYBODY, f"the {percent(reach)} within reach")
                 assumption = assumption.replace(f"for {EVERYBODY}", "for those within reach")
                 assumption = assumption.replace(f"{EVERYBODY} had a", "each of them had a")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import isnan
 
-from dcem.compare.findings import clear_groups, clear_pairs, worse_or_better
+from dcem.compare.findings import clear_groups, clear_pairs, not_compared, worse_or_better
 from dcem.compare.results import Judgement, MethodResult, TableComparison
 from dcem.estimation.findings import Finding
 from dcem.estimation.results import Target
@@ -195,6 +195,8 @@ def fairness(judged: Judgement, comparison: TableComparison) -> str:
     known = {name: one.value for name, one in judged.group_auc.items() if one.estimable}
     lowest = min(known, key=lambda name: known[name], default="")
     worst = f" Lowest AUC: {group(lowest)}, {number(known[lowest])}." if lowest else ""
+    if left := not_compared(judged):
+        worst += f" Not compared: {named(left)}."
     what = "ROC gap (area between two groups' curves, 0 if alike)"
     if gap.high <= ALIKE:
         return (

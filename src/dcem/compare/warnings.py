@@ -1,0 +1,143 @@
+"""What a reader of a comparison must know before believing a number."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+
+from dcem.compare.findings import found, not_compared, whom_beyond
+from dcem.compare.results import MethodResult, TableComparison
+from dcem.estimation.findings import Finding
+from dcem.estimation.results import EVERYBODY
+from dcem.methods.registry import ENTRIES
+from dcem.table.labels import SelectiveLabels
+from dcem.table.times import time_words
+from dcem.text import capitalised, number, percent
+from dcem.text import groups as named
+
+
+def about_time(problem: SelectiveLabels, block: np.ndarray) -> Finding:
+    """From when on rows were judged, and how many of them are of people met before."""
+    assert problem.time is not None
+    later = block > 0
+    first = pd.Series(block).groupby(problem.person).transform("min").to_numpy()
+    met = float((first < block)[later].mean())
+    since = time_words(np.sort(problem.time[later])[min(9, int(later.sum()) - 1)])
+    sentence = f"Judged in the future: rows from {since} on, each by models of earlier rows alone."
+    text = (
+        f"{percent(met)} of them are of people with earlier rows, which the models had seen, as "
+        "they will have in use. What is judged is less than the whole table, so intervals are "
+        "wider than those of a cross-validation."
+    )
+    return found("judged-later", sentence, text, since=since, met=met)
+
+
+def warn(
+    comparison: TableComparison, suspicious: Mapping[str, str], enough: Collection[str] = ()
+) -> Iterator[Finding]:
+    """What a reader must know before believing a number.
+
+    `suspicious` are columns with their sign; `enough`: groups that the whole table, of which rows
+    were drawn, has enough tests of to be judged.
+    """
+    for name, sign in suspicious.items():
+        sentence = f"Column {name!r} may have been recorded after the decision to test: {sign}."
+        text = "If so, what is seen here overstates what a model could do at that time."
+        yield found("leak", sentence, text, column=name)
+    overlap, share = comparison.overlap, comparison.overlap.effective_share
+    if not overlap.estimable:
+        sentence = f"What holds for everybody is not estimable here ({overlap.reason})."
+        if any(target.key == "truth" and target.available for target in comparison.targets):
+            sentence = (
+                "Without the truth, what holds for everybody could not have been known here "
+                f"({overlap.reason})."
+            )
+        text = "The numbers among the tested say nothing of people unlike them."
+        yield found("no-overlap", sentence, text)
+    elif share < 0.2:
+        sentence = (
+            "A few tested people stand for many: the effective sample size is "
+            f"{percent(share)} of the number tested."
+        )
+        yield found("little-overlap", sentence, "The intervals are wide.", effective_share=share)
+    rows, used = comparison.rows, comparison.rows_used
+    judged = sum(group.people for group in comparison.groups)
+    if overlap.estimable and judged < rows:
+        lost = "nobody is" if overlap.complete else f"{percent(1 - overlap.reach)} of people are"
+        sentence = f"In the {judged:,} of {rows:,} rows judged, {lost} out of reach of the tests."
+        text = (
+            "The audit looks at all rows, with models of its own, and may find more or fewer "
+            "people whom the tests cannot speak for."
+        )
+        yield found("reach", sentence, text, rows=judged, reach=overlap.reach)
+    if used < rows:
+        sentence = f"{used:,} of {rows:,} rows were used (the row budget)."
+        text = "Models fitted to all rows may be better than shown."
+        yield found("row-budget", sentence, text, rows=rows, rows_used=used)
+    for one in comparison.nuisances:
+        if one.name == "what a test would show" and one.log_loss >= one.log_loss_of_rate:
+            sentence = "The features hardly predict what a test shows."
+            text = "No method can rank people well, and differences between methods mean little."
+            yield found("unpredictable", sentence, text)
+    if len(comparison.groups) > 1 and comparison.targets[0].available:
+        yield from about_lost_groups(comparison, enough)
+    for method in comparison.methods:
+        if {"ipw", "dr"} <= method.judgements.keys():
+            yield from about_estimates(method, comparison.known_rates, whom_beyond(comparison))
+
+
+def about_lost_groups(comparison: TableComparison, enough: Collection[str]) -> Iterator[Finding]:
+    """Groups that could not be judged: too few tests in the table, or the draw; little overlap."""
+    judgements, unfair = comparison.methods[0].judgements, "That is not a sign of fairness to them."
+    small = not_compared(judgements[comparison.targets[0].key])
+    drawn = [name for name in small if name in enough]
+    if scarce := [name for name in small if name not in enough]:
+        sentence = f"Too few people were tested positive, or negative, to judge {named(scarce)}."
+        yield found("small-groups", sentence, unfair, groups=scarce)
+    if drawn:
+        sentence = (
+            "Of the rows drawn, too few people were tested positive, or negative, to judge "
+            f"{named(drawn)}."
+        )
+        text = f"The whole table has more of them. {unfair}"
+        yield found("small-draw", sentence, text, groups=drawn)
+    if "dr" not in judgements or not comparison.overlap.estimable:
+        return
+    reasons = {
+        name: auc.reason
+        for name, auc in judgements["dr"].group_auc.items()
+        if not auc.estimable and name not in small
+    }
+    if reasons:
+        sentence = f"Too little overlap to judge {named(list(reasons))} beyond the tested."
+        text = f"{capitalised('; '.join(reasons.values()))}. {unfair}"
+        yield found("groups-beyond", sentence, text, groups=list(reasons))
+
+
+def about_estimates(method: MethodResult, known: str, whom: str = EVERYBODY) -> Iterator[Finding]:
+    """Where the two estimates for everybody differ, or assume what the method does not."""
+    ipw, dr = (method.judgements[key].auc for key in ("ipw", "dr"))
+    if ipw.low > dr.high or ipw.high < dr.low:
+        sentence = (
+            f"The two estimates for {whom} disagree on `{method.name}` ({number(ipw.value)} "
+            f"by inverse propensity, {number(dr.value)} doubly robust)."
+        )
+        text = "One of the models behind them is wrong."
+        values = {"method": method.name, "ipw": ipw.value, "dr": dr.value}
+        yield found("estimates-disagree", sentence, text, **values)
+    if ENTRIES[method.name.partition(":")[0]].kind != "selection":
+        return
+    sentence = (
+        f"`{method.name}` allows for an unrecorded cause of test and outcome; the numbers for "
+        f"{whom} assume that there is none."
+    )
+    text = "Where there is one, they overlook it, and favour methods that do."
+    if known:
+        sentence = (
+            f"`{method.name}` models an unrecorded cause of test and outcome differently from "
+            f"the numbers for {whom}."
+        )
+        text = "They take the odds of untested people to differ by one factor alone."
+    yield found("other-assumption", sentence, text, method=method.name)
