@@ -89,6 +89,32 @@ def test_what_is_left_by_known_steps(clock) -> None:
     assert progress.left() is None
 
 
+def test_a_series_that_counts_tells_its_own_pace(clock) -> None:
+    steps = {"first": 60.0} | {f"planted, {k} of 40": 1.0 for k in range(1, 41)} | {"last": 20.0}
+    progress, _ = watched(steps, clock)
+    progress("first")
+    clock.now = 60
+    for k in range(1, 21):
+        progress(f"planted, {k} of 40")
+        clock.now += 3
+    progress("planted, 21 of 40")
+    by_all = 120 * 40 / 80  # seconds left if all went on as so far
+    truth = 20 * 3 + 20 * 1.5
+    assert by_all < 0.7 * truth < progress.left() < truth
+
+
+def test_a_fit_leaves_time_for_what_comes_after_it(clock) -> None:
+    progress, _ = watched({"fitting": 10.0, "asking": 30.0}, clock)
+    for done in (0, 1, 2):
+        progress.counted("fitting", done, 4)
+        clock.now += 5
+    progress.counted("fitting", 3, 4)
+    assert progress.left() == pytest.approx(5 + 60)
+    clock.now = 20
+    progress("asking")
+    assert progress.left() == pytest.approx(60)
+
+
 def test_the_estimate_of_a_comparison_stays_within_reason(clock) -> None:
     """Steps that take up to twice as long or short as expected, each as luck will have it."""
     import numpy as np

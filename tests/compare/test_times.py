@@ -6,7 +6,7 @@ import pytest
 from dcem import SelectiveLabels
 from dcem.compare import fitting, times
 from dcem.compare.fitting import fit_steps
-from dcem.compare.times import compare_steps, pace, seconds
+from dcem.compare.times import compare_steps, fit_seconds, pace, seconds
 from dcem.methods.choosing import DEFAULT, RIVALS
 
 METHODS = (DEFAULT, *RIVALS)
@@ -69,6 +69,17 @@ def test_columns_and_groups_take_time() -> None:
         for shape in ((5, 2), (100, 2), (5, 8))
     )
     assert plain < grouped < wide
+
+
+def test_what_drives_a_model_takes_its_share_of_a_fit(monkeypatch) -> None:
+    monkeypatch.setattr(times, "cpu_count", lambda: 2)
+    fit, asking = fit_seconds(people(4200, 12))
+    assert asking == pytest.approx(0.9, rel=0.5)  # seconds of the processor, as measured
+    assert asking < fit
+    wide = fit_seconds(people(20_000, 180))[1]
+    assert wide > 8 * asking
+    assert seconds(people(4200, 12), 1e-4, 1.0)["fit"] == pytest.approx(fit + asking)
+    assert fit_seconds(people(4200, 12), "tested-only:linear")[0] < fit / 5
 
 
 def test_this_machine_has_a_pace() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,7 @@ from dcem.text import remaining
 
 PLACE = "DCEM_PROGRESS"
 LEAST = 0.015  # of the work must be done before the rest is estimated
+TRUSTED = 0.1  # of a series, after which its own pace counts as much as that before it
 EVERY = 10.0  # seconds between two lines off a terminal
 
 
@@ -29,7 +31,8 @@ class Progress:
 
     `steps` gives every step that will be told its part of the work, in their order; a step that is
     not among them is told without an estimate. Within a step the work is taken to go on as fast as
-    before, up to where the next one begins.
+    before, up to where the next one begins. Steps that count ("fitting, 3 of 40") make a series:
+    its own pace, the more of it is done the more, tells what is left of it.
     """
 
     def __init__(
@@ -43,11 +46,15 @@ class Progress:
         self.begun, self.said = clock(), -inf
         self.doing, self.until, self.told = "", 0.0, 0.0
         self.share: float | None = None
+        self.series, self.entered = "", 0.0  # the series of steps, and when it began
         total, done = sum(steps.values()) or 1.0, 0.0
         self.parts: dict[str, tuple[float, float]] = {}
         for name, part in steps.items():
             self.parts[name] = done / total, (done + part) / total
             done += part
+        self.bounds: dict[str, tuple[float, float]] = {}  # of each series
+        for name, (begins, ends) in self.parts.items():
+            self.bounds[_series(name)] = self.bounds.get(_series(name), (begins, ends))[0], ends
 
     def __call__(self, doing: str) -> None:
         """Say what is being done now."""
@@ -55,7 +62,8 @@ class Progress:
 
     def counted(self, doing: str, done: int, total: int) -> None:
         """Say how much of it is done; what begins anew has no end that anybody could tell."""
-        share = done / total
+        begins, ends = self.parts.get(doing, (0.0, 1.0))
+        share = begins + (ends - begins) * done / total
         known = self.share is not None or not self.doing
         self._set(doing, share if known and share >= (self.share or 0.0) else None, share)
 
@@ -66,7 +74,11 @@ class Progress:
         passed = self.clock() - self.begun
         whole = max(self.told, 1e-9) / self.share  # seconds of all the work, at the pace so far
         share = min(self.share + (passed - self.told) / whole, self.until)
-        return passed * (1 - share) / share
+        begins, ends = self.bounds.get(self.series, (0.0, 1.0))
+        entered, before = (self.entered, self.entered / begins) if begins else (0, passed / share)
+        counts = TRUSTED * (ends - begins)  # as if so much had been done at the pace before
+        own = (passed - entered + counts * before) / max(share - begins + counts, 1e-9)
+        return own * (ends - share) + passed / share * (1 - ends)
 
     def tick(self) -> None:
         """Say again what is being done, if it is time to."""
@@ -82,8 +94,15 @@ class Progress:
     def _set(self, doing: str, share: float | None, until: float) -> None:
         self.doing, self.share, self.until = doing, share, until
         self.told = self.clock() - self.begun
+        if (series := _series(doing)) != self.series:
+            self.series, self.entered = series, self.told
         note(doing, share, self.left())
         self.tick()
+
+
+def _series(doing: str) -> str:
+    """What a step that counts has in common with the others of its series."""
+    return re.sub(r", (part )?\d+ of \d+$", "", doing)
 
 
 def note(doing: str, share: float | None = None, left: float | None = None) -> None:

@@ -91,6 +91,7 @@ def fit(
     """
     from rich.console import Console
 
+    from dcem.compare.times import fit_seconds
     from dcem.estimation.bounds import check_strength
     from dcem.estimation.ends import require_learnable
     from dcem.methods.choosing import Choice, choose
@@ -159,14 +160,16 @@ def fit(
         console.print(f"{out} holds a model already: the new one will replace it.", soft_wrap=True)
     console.print(f"Fitting {method}{parts}, {len(read.problem.feature_names)} features.")
     aside = Console(stderr=True, highlight=False)
-    with telling({}, aside) as progress:
-        told = partial(progress.counted, f"fitting {method}")
+    fitting, asking = f"fitting {method}", say("asking what drives its score, and testing")
+    takes = fit_seconds(read.problem, f"{method}:{learner}" if learner else method)
+    with telling(dict(zip((fitting, asking), takes, strict=True)), aside) as progress:
+        told = partial(progress.counted, fitting)
         how: Any = {"members": members, "random_state": seed, "progress": told}
         if all_rows and learner and read.draw is not None:
             model = fit_all_rows(table, read, method, learner=learner, query=query, **how)
         else:
             model = fit_table(read, chosen, learner=learner, start=start, **how)
-        progress(say("asking what drives its score, and testing"))
+        progress(asking)
         model = model.explained(read, seed)
         if bounds is not None:
             progress(say("learning the limits of each person's risk"))

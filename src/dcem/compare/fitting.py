@@ -142,7 +142,7 @@ def fit_and_score(
     given = parts if ray is None else [ray.put(part) for part in parts]  # once for all methods
     jobs = [
         (name, model, group, seeds[group.start : group.stop], *given[group.start : group.stop])
-        for name, model in sorted(models.items(), key=lambda one: -_cost(one[0]))
+        for name, model in sorted(models.items(), key=lambda one: -cost_of(one[0]))
         for group in _ranges(len(parts), size if model.members_alike else 1)
     ]  # the longest first: none of them is waited for at the end
     steps = fit_steps("", names, len(parts), rows // len(parts), width, single=members == 1)
@@ -244,8 +244,11 @@ def fit_steps(
     """
     unit = (SINGLE if single else 1.0) * (0.0068 * rows**0.5 + 9e-4 * width)
     costs: list[float] = []
-    for name in sorted(names, key=_cost, reverse=True):
-        own = [unit * _cost(name)] * n_parts
+    usual = sum(map(cost_of, names)) / max(len(names), 1)
+    for name in sorted(names, key=cost_of, reverse=True):
+        # single models differ half as much: what surrounds each of the fits is the same
+        cost = (cost_of(name) + usual) / 2 if single else cost_of(name)
+        own = [unit * cost] * n_parts
         if n_parts * rows < FEW and METHODS[name].members_alike:
             own = [sum(own)] + [0.0] * (n_parts - 1)
         costs += own
@@ -256,7 +259,8 @@ def _told(doing: str, number: int) -> list[str]:
     return [f"{doing}, {k} of {number}" for k in range(1, number + 1)]
 
 
-def _cost(name: str) -> float:
+def cost_of(name: str) -> float:
+    """What a fit of a method costs, against one of a network."""
     bare, _, learner = name.partition(":")
     if ENTRIES[bare].kind == "latent" or bare == "sar-em":
         return COST_OF_EM

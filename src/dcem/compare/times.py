@@ -15,13 +15,13 @@ import numpy as np
 from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
-from dcem.compare.fitting import at_once, fit_steps
+from dcem.compare.fitting import at_once, cost_of, fit_steps
 from dcem.compare.planted import DOING as PLANTING
 from dcem.compare.planted import FAMILIES, TRAIN_SHARE
 from dcem.compare.planted import MAX_ROWS as PLANTED_ROWS
 from dcem.compare.run import DOING, JUDGING, MAX_ROWS, uses_truth
 from dcem.estimation.cross_fitting import CELLS, ROW_BUDGET, modelling
-from dcem.estimation.effects import ASKED
+from dcem.estimation.effects import ASKED, EXPLAINED_ROWS, TESTING_ROWS
 from dcem.estimation.effects import ROWS as ASKED_PEOPLE
 from dcem.estimation.folds import usual_folds
 from dcem.learners import Sample, make_learner
@@ -59,12 +59,28 @@ def seconds(problem: SelectiveLabels, unit: float, slower: float) -> dict[str, f
     most = min(ROW_BUDGET, CELLS // max(width, 1))
     fitted = folds * min(n * (folds - 1) / folds, most)  # rows that models are fitted to, in all
     methods = [name for name in (DEFAULT, *RIVALS) if works_here(name)]
-    fit = 1.5 + 1e-4 * float(problem.tested.sum()) + 7e-7 * n * width  # with two cores
     return {
         "audit": 1.6 * unit * fitted + 4800 * unit,
         "compare": slower * (sum(compare_steps(problem, methods).values()) + writing(len(methods))),
-        "fit": slower * fit * 2 / min(cpu_count(), 2),
+        "fit": slower * sum(fit_seconds(problem)),
     }
+
+
+def fit_seconds(problem: SelectiveLabels, method: str = DEFAULT) -> tuple[float, float]:
+    """What the fit of a saved model takes, and asking what drives its score, and testing."""
+    n, width = problem.X.shape
+    fit = 1.5 + 1e-4 * float(problem.tested.sum()) + 7e-7 * n * width  # with two cores
+    fit *= 2 / min(cpu_count(), 2) * cost_of(method) / cost_of(DEFAULT)
+    if problem.positives_only:
+        return fit, 0.0
+    asking = 0.3 + asked_rows(n, width) * (7e-6 + 1.6e-7 * width)
+    learnt, remembered = min(n, 2 * TESTING_ROWS), min(n, EXPLAINED_ROWS)
+    return fit, asking + width * (1.7e-6 * learnt + 8e-7 * remembered)
+
+
+def asked_rows(rows: int, width: int) -> int:
+    """How many rows a model is asked about, to tell what drives it."""
+    return min(3 * width * min(rows, ASKED_PEOPLE), ASKED)
 
 
 def compare_steps(
@@ -127,9 +143,8 @@ def compare_steps(
         else:
             found |= {step: here(cost) for step, cost in steps.items()}
         if JUDGING not in found:
-            asked = min(3 * width * min(rows, ASKED_PEOPLE), ASKED)  # of who is tested
             each = rows * (6.5e-5 + 1e-5 * problem.n_groups)
-            found[JUDGING] = here(5e-6 * asked + each * len(methods))
+            found[JUDGING] = here(5e-6 * asked_rows(rows, width) + each * len(methods))
     return found
 
 

@@ -34,6 +34,8 @@ from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.encoder import MISSING, OTHER, Encoder, Encoding
 from dcem.table.labels import SelectiveLabels
 
+EXPLAINED_ROWS = 50_000  # rows that a saved model is explained by and remembers
+TESTING_ROWS = 5_000  # rows that its model of who is tested is fitted to
 ROWS = 2_000  # people asked, at most
 FEWEST = 200  # and at least, if there are so many
 ASKED = 200_000  # rows that a model is asked about, at most: three per person and column

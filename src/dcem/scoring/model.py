@@ -15,7 +15,7 @@ from dcem.compare.found import FoundComparison
 from dcem.compare.results import TableComparison
 from dcem.estimation.bounds import Bounds
 from dcem.estimation.conformal import Coverage
-from dcem.estimation.effects import Questions, effects_on_testing
+from dcem.estimation.effects import EXPLAINED_ROWS, TESTING_ROWS, Questions, effects_on_testing
 from dcem.estimation.ends import LearntEnds
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, within_budget
@@ -37,8 +37,6 @@ from dcem.table import Encoder, Roles, Source, UserTable
 from dcem.table.encoder import OTHER
 from dcem.text import counted, percent
 
-EXPLAINED_ROWS = 50_000  # rows that a model is explained by and remembers
-TESTING_ROWS = 5_000  # rows that a model of who is tested is fitted to, for the card
 STRANGE = 0.05  # share of a column's cells that may be unheard of before it is worth a word
 
 
