@@ -10,6 +10,7 @@ from rich.console import Console
 from dcem.app.commands import as_options
 from dcem.cli._table_options import show_columns
 from dcem.table import Roles, read_table
+from dcem.table.messages import DataWarning
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,8 @@ def test_in_short_no_word_about_a_column_is_lost(capsys) -> None:
             "outcome": pd.Series(draw.integers(0, 2, n)).where(tested),
         }
     )
-    table = read_table(frame, Roles(label="outcome"))
+    with pytest.warns(DataWarning, match="titre"):
+        table = read_table(frame, Roles(label="outcome"))
     notes = {column.name: column.note for column in table.columns}
     console = Console(width=300, highlight=False)
     show_columns(table, console)

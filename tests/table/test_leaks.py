@@ -1,11 +1,14 @@
 """Columns that follow the decision are pointed out; what drives it is not."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import dcem
 from dcem.table.leaks import bands, find_leaks, levels
+from dcem.table.messages import LeakWarning
 
 N = 5000
 
@@ -137,7 +140,7 @@ def test_nothing_to_say_where_all_are_tested(rng):
 
 
 @pytest.mark.filterwarnings("ignore::dcem.DataWarning")
-def test_leaks_of_a_table_are_values(rng):
+def test_leaks_of_a_table_are_values_and_warned_of_once(rng):
     tested, ill = rng.random(N) < 0.4, rng.random(N) < 0.3
     frame = pd.DataFrame(
         {
@@ -149,7 +152,9 @@ def test_leaks_of_a_table_are_values(rng):
             "y": np.where(tested, ill.astype(float), np.nan),
         }
     )
-    table = dcem.read_table(frame, dcem.Roles(label="y"))
+    with pytest.warns(LeakWarning) as said:
+        table = dcem.read_table(frame, dcem.Roles(label="y"))
+    (told,) = (str(one.message) for one in said if one.category is LeakWarning)
     found = {(leak.column, leak.kind) for leak in table.leaks}
     assert found == {
         ("label_again", "label"),
@@ -160,6 +165,11 @@ def test_leaks_of_a_table_are_values(rng):
     }
     flagged = {column.name for column in table.columns if column.flag}
     assert flagged == {"label_again", "ordered", "level", "antibiotic"}
+    assert all(repr(name) in told for name in flagged)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LeakWarning)
+        dcem.read_table(frame, dcem.Roles(label="y", exclude=tuple(flagged)))
+        dcem.read_table(frame, dcem.Roles(label="y"), encoder=table.encoder)  # said already
 
 
 @pytest.mark.parametrize(("errors", "found"), [(0.03, True), (0.08, True), (0.2, False)])

@@ -14,7 +14,7 @@ from dcem.app.forms import Posted
 from dcem.app.places import Place, once, values_of
 from dcem.table.design import list_given
 from dcem.table.load import UserTable, read_table
-from dcem.table.messages import DataWarning, InputError, naming, quoted
+from dcem.table.messages import DataWarning, InputError, LeakWarning, naming, quoted
 from dcem.table.propose import Proposal, propose_roles
 from dcem.table.roles import Roles, spelled_out
 from dcem.table.settings import NAME as SETTINGS
@@ -198,6 +198,7 @@ def tried(place: Place, roles: Roles) -> Tried:
         roles = replace(roles, testing_probability=None)  # the list is about all rows
     with warnings.catch_warnings(record=True) as said, naming(place.path):
         warnings.simplefilter("always", DataWarning)
+        warnings.simplefilter("ignore", LeakWarning)  # the page lists them
         table = read_table(rows, roles)
     notes = [str(one.message) for one in said if issubclass(one.category, DataWarning)]
     return Tried(table, whole, tuple(dict.fromkeys(notes)))

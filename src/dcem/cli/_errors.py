@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from dcem.extras import MissingExtra, missing_extra
-from dcem.table.messages import DataWarning, InputError
+from dcem.table.messages import DataWarning, InputError, LeakWarning
 
 # One word for one thing in all commands.
 RENAMED = {"--output": "--out", "--row-budget": "--max-rows", "--methods": "--method"}
@@ -101,6 +101,7 @@ class PoliteGroup(TyperGroup):
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = show_warning
+                warnings.simplefilter("ignore", LeakWarning)  # commands list them with the columns
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             typer.echo("\ninterrupted", err=True)

@@ -153,6 +153,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         )
         self.classes_ = classes
         validate_data(self, X, skip_check_array=True)  # feature names and their number
+        self._fitted_to_frame = hasattr(self, "feature_names_in_")
         if encoder is not None:
             self.encoder_ = encoder
         elif hasattr(self, "encoder_"):
@@ -336,12 +337,14 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     def _features(self, X: Any) -> np.ndarray:
         """Features `[n, d]` of whatever describes rows, checked against those of `fit`."""
         check_is_fitted(self)
-        encoder = getattr(self, "encoder_", None)
+        encoder, named = getattr(self, "encoder_", None), hasattr(self, "feature_names_in_")
         if isinstance(X, SelectiveLabels):  # rows of a problem, their names with them
             if encoder is not None and X.feature_names == encoder.feature_names:
                 return X.X
-            named = hasattr(self, "feature_names_in_")
             X = pd.DataFrame(X.X, columns=X.feature_names, copy=False) if named else X.X
+        elif named and isinstance(X, np.ndarray) and X.shape[1:] == (self.n_features_in_,):
+            if not getattr(self, "_fitted_to_frame", False):  # the array of a problem is expected
+                X = pd.DataFrame(X, columns=self.feature_names_in_, copy=False)
         if encoder is not None:
             return encoder.transform(X)
         return validate_data(

@@ -87,6 +87,7 @@ def describe_features(one: Any, problem: SelectiveLabels) -> None:
     one.feature_names_in_ = np.array(problem.feature_names, dtype=object)
     if _unnamed(problem):
         del one.feature_names_in_
+    one._fitted_to_frame = False
     if hasattr(one, "encoder_"):  # of an earlier fit to a frame
         del one.encoder_
 

@@ -25,6 +25,7 @@ from dcem.table.leaks import Leak
 from dcem.table.messages import (
     DataWarning,
     InputError,
+    LeakWarning,
     naming,
     notice,
     quoted,
@@ -205,6 +206,14 @@ def _read(
         for name in encoder.columns
     }
     columns = tuple(replace(one, flag=flags.get(one.name, "")) for one in columns)
+    if found and known is None:
+        told = "; ".join(f"{name!r}: {flag}" for name, flag in flags.items() if flag)
+        notice(
+            f"Features may have been recorded after the decision to test ({told}). Give such a "
+            "column its role (`tested`) or leave it out (`exclude`); `UserTable.leaks` has the "
+            "signs.",
+            LeakWarning,
+        )
     X, unread = encoder.read(table)
     coded = {
         column: groups.in_order(values.coded(table.column(column), roles.missing))

@@ -31,13 +31,17 @@ class DataWarning(UserWarning):
     """The input is legal, but limits what can be learnt from it."""
 
 
-def notice(message: str) -> None:
+class LeakWarning(DataWarning):
+    """Features may have been recorded after the decision to test."""
+
+
+def notice(message: str, category: type[DataWarning] = DataWarning) -> None:
     """Warn with `DataWarning`, pointing at the caller's line outside this package."""
     frame: FrameType | None = sys._getframe(1)
     depth = 2
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, depth = frame.f_back, depth + 1
-    warnings.warn(message, DataWarning, stacklevel=depth)
+    warnings.warn(message, category, stacklevel=depth)
 
 
 @contextmanager

@@ -38,7 +38,14 @@ from dcem.table.candidates import (
 )
 from dcem.table.columns import FAR, NAMED_LIKE_CODES, word_among_numbers
 from dcem.table.load import UserTable, read_table
-from dcem.table.messages import DataWarning, InputError, naming, quoted, require_columns
+from dcem.table.messages import (
+    DataWarning,
+    InputError,
+    LeakWarning,
+    naming,
+    quoted,
+    require_columns,
+)
 from dcem.table.roles import Roles, spelled_out
 
 SAMPLE_ROWS = 50_000
@@ -395,6 +402,7 @@ def _try(
         return None, []
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", DataWarning)
+        warnings.simplefilter("ignore", LeakWarning)  # such columns are left out, with the reason
         try:
             read = read_table(
                 table, Roles(**{**roles, "exclude": [*roles.get("exclude", ()), *without]})
