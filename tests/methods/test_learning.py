@@ -299,3 +299,23 @@ def test_onnx_gives_the_same_probabilities(name, learner, data, tmp_path):
     session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     found = session.run(["probabilities"], {"X": data.X})[0]
     assert np.abs(found - fitted.predict_proba(data.X)).max() < 1e-5
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_arrays_of_a_problem_are_not_warned_of():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 2)), rng.integers(0, 2, 80).astype(float)
+    frame = pd.DataFrame(X, columns=["age", "pulse"])
+    problem = SelectiveLabels.from_arrays(frame, y)
+    method = make("tested-only", "linear")
+    with pytest.warns(UserWarning, match="valid feature names"):  # scikit-learn's rule for frames
+        of_frame = method.fit(frame, y).predict_proba(X)
+    method.fit_problem(problem)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.array_equal(method.predict_proba(problem.X), of_frame)
+    assert list(method.feature_names_in_) == ["age", "pulse"]
+    with pytest.raises(ValueError, match="feature names"):
+        method.predict_proba(frame[["pulse", "age"]])
+    with pytest.raises(ValueError, match="3 features"):
+        method.predict_proba(np.zeros((2, 3)))

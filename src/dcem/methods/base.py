@@ -342,9 +342,13 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
             if encoder is not None and X.feature_names == encoder.feature_names:
                 return X.X
             X = pd.DataFrame(X.X, columns=X.feature_names, copy=False) if named else X.X
-        elif named and isinstance(X, np.ndarray) and X.shape[1:] == (self.n_features_in_,):
-            if not getattr(self, "_fitted_to_frame", False):  # the array of a problem is expected
-                X = pd.DataFrame(X, columns=self.feature_names_in_, copy=False)
+        elif (
+            named
+            and not getattr(self, "_fitted_to_frame", False)
+            and isinstance(X, np.ndarray)
+            and X.shape[1:] == (self.n_features_in_,)
+        ):  # of a problem, whose features are an array: nothing to warn of
+            X = pd.DataFrame(X, columns=self.feature_names_in_, copy=False)
         if encoder is not None:
             return encoder.transform(X)
         return validate_data(
