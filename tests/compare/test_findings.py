@@ -167,6 +167,18 @@ class TestCalibration:
         assert "`a` (.100 [.080, .120])" in found.headline
         assert "`c`" not in found.headline
 
+    def test_scores_that_do_not_rank_are_not_to_be_recalibrated(self) -> None:
+        far, areas = Estimate(0.10, 0.08, 0.12), [(0.395, 0.35, 0.442), (0.52, 0.48, 0.56)]
+        methods = {name: judged(error=far) for name in "abc"} | {"d": judged(error=self.close)}
+        for name, area in zip("ab", areas, strict=True):
+            methods[name].auc = Estimate(*area)
+        found = {finding.key: finding for finding in about_calibration(methods)}
+        assert {key: one.values["methods"] for key, one in found.items()} == {
+            "calibration": ["c"],
+            "neither-risk-nor-rank": ["a", "b"],
+        }
+        assert "recalibrate" not in found["neither-risk-nor-rank"].remedy
+
     def test_intervals_that_touch_say_nothing(self) -> None:
         assert self.said(replace(self.close, value=0.05, low=0.04, high=0.07), self.close) == []
         assert self.said(NONE, self.close) == []

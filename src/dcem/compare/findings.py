@@ -66,6 +66,11 @@ KEYS = {
         "caution",
         "Use such scores to rank people; recalibrate them before they are read as risks.",
     ),
+    "neither-risk-nor-rank": (
+        "calibration",
+        "caution",
+        "Do not use such scores: they do not clearly rank people better than chance, either.",
+    ),
     "flattered": ("methods", "caution", "Judge it by estimates that go beyond the tested."),
     "leak": (
         "features",
@@ -323,19 +328,26 @@ def about_fairness(name: str, judged: Judgement, reference_group: str, floor: fl
 
 
 def about_calibration(judged: Mapping[str, Judgement]) -> list[Finding]:
-    """Whose predicted risks are clearly further off than the closest: intervals lie apart."""
+    """Whose predicted risks are clearly further off than the closest: intervals lie apart.
+
+    Of these, scores whose AUC is not clearly above a half are not worth a recalibration.
+    """
     errors = {name: one.calibration_error for name, one in judged.items()}
     errors = {name: error for name, error in errors.items() if error.estimable}
     best = min(errors, key=lambda name: errors[name].value, default="")
     worse = [name for name, error in errors.items() if error.low > errors[best].high]
-    if not worse:
-        return []
-    told = listed([f"`{name}` ({errors[name]:score})" for name in worse])
-    sentence = (
-        f"The risks predicted by {told} are further off than those of `{best}` "
-        f"({errors[best]:score}; mean absolute calibration error)."
-    )
-    return [found("calibration", sentence, methods=worse, errors=errors)]
+    useful = [name for name in worse if judged[name].auc.low > 0.5]
+    useless = [name for name in worse if name not in useful]
+    findings = []
+    for key, names in (("calibration", useful), ("neither-risk-nor-rank", useless)):
+        if names:
+            told = listed([f"`{name}` ({errors[name]:score})" for name in names])
+            sentence = (
+                f"The risks predicted by {told} are further off than those of `{best}` "
+                f"({errors[best]:score}; mean absolute calibration error)."
+            )
+            findings.append(found(key, sentence, methods=names, errors=errors))
+    return findings
 
 
 def about_selection(methods: Sequence[MethodResult], whom: str = EVERYBODY) -> list[Finding]:
