@@ -333,6 +333,21 @@ def test_a_file(tmp_path, loans):
 def test_a_number_that_comes_again_does_not_number_the_rows(draw):
     result = pd.Series(draw.choice(["POS", "NEG"], 500)).where(draw.random(500) < 0.5)
     frame = pd.DataFrame({"Case no": draw.integers(0, 2000, 500), "result": result})
-    assert "comes again" in reasons(propose_roles(frame))["exclude", "Case no"]
+    proposal = propose_roles(frame)
+    assert "comes again" in reasons(proposal)["exclude", "Case no"]
+    assert any("'Case no'" in doubt and "`id`" in doubt for doubt in proposal.doubts)
     named = frame.rename(columns={"Case no": "Pt. No."})
     assert propose_roles(named).roles["id"] == "Pt. No."
+
+
+@pytest.mark.parametrize(
+    "name", ["Kundennr", "Kunden-Nummer", "customerid", "PatientID", "id_cliente"]
+)
+def test_people_are_known_by_their_number_in_several_languages(draw, name):
+    result = pd.Series(draw.choice(["ja", "nein"], 500)).where(draw.random(500) < 0.5)
+    numbers = {"Antragsnummer": np.arange(500), name: draw.integers(0, 300, 500)}
+    where = draw.choice(["Mitte", "Ost", "Nord"], 500)
+    proposal = propose_roles(pd.DataFrame({**numbers, "Bezirk": where, "Ausfall": result}))
+    assert proposal.roles["id"] == name
+    assert proposal.roles["exclude"] == ["Antragsnummer"]
+    assert proposal.roles["group"] == ["Bezirk"]

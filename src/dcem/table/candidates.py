@@ -47,6 +47,10 @@ GROUPS = {  # in this order
     "disability": re.compile(r"(^|_)(disab\w+|behinderung)"),
     "age": re.compile(r"(^|_)(age(_?(group|band|cat\w*|bracket|class))?|alter(sgruppe)?)(_|$)"),
     "a group": re.compile(r"^(group|gruppe)$"),
+    "where people live": re.compile(
+        r"(^|_)(district|borough|neighbou?rhood|region|county|province|bezirk|stadtbezirk|stadtteil"
+        r"|wohngebiet|(land)?kreis|gemeinde|bundesland|kanton|canton|quartier|arrondissement)(_|$)"
+    ),
 }
 DECIDER = re.compile(  # somebody who decides
     r"(^|_)(decider|officer|judge|physician|clinician|doctor|examiner|inspector|underwriter|provider"
@@ -61,11 +65,16 @@ MEASURE = re.compile(  # how long, how much or how many: nobody, and no place
     r"|num_of|counts?|visits|stays|distance|rate|score|costs?|volume|size|beds|dauer|zeit|tage|anzahl|länge)(_|$)"
     r"|^(n|num|number)_"
 )
-PERSON = re.compile(
-    r"(^|_)(patient(en|in)?|person(en)?|subject|participant|member|client|customer|applicant|individual"
-    r"|resident|defendant|driver|student|borrower|mrn|seqn|pat|pt|pid|nhs)(_|$)|^id$"
+PERSON = re.compile(  # also as one word: customerid, Kundennr
+    r"(^|_)(patient(en|in|e)?|person(en|a|ne)?|subject|participant|member|client(e|es)?|customer"
+    r"|applicant|individual|resident|defendant|driver|student|borrower|mrn|seqn|pat|pt|pid|nhs"
+    r"|kunden?|kundin|versicherten?|klient(en)?|mandant(en)?|mitglieds?|schuldner|paciente|paziente"
+    r"|assuré)_?(id|no|nr|nbr|num|number|nummer|kennung)?(_|$)|^id$"
 )
-ROW = re.compile(r"(^|_)(id|nbr|no|nr|num|number|key|uuid|guid|mrn|seqn|pid|index|hadm|stay)(_|$)")
+ROW = re.compile(
+    r"(^|_)(id|nbr|no|num|number|key|uuid|guid|mrn|seqn|pid|index|hadm|stay|num[ée]ro|dossier)(_|$)"
+    r"|(nr|nummer|kennung)(_|$)"  # the end of a German word
+)
 NAMED = {  # roles whose name a column carries, and why it is taken
     "truth": (re.compile(r"^(truth|true_label|y_true)$"), "Named like everybody's true outcome."),
     "testing_probability": (

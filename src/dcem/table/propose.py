@@ -355,8 +355,9 @@ def _left_out(
     for column in free:
         if ROW.search(column.words) and len(column.text.values) > 0.5 * table.num_rows:
             each = len(column.text.values) == table.num_rows
-            again = "A number that comes again: if it is a person's, make it the id."
-            why[column.name] = "It numbers the rows." if each else again
+            why[column.name] = "It numbers the rows." if each else "A number that comes again."
+            if not each and "id" not in {one.role for one in found}:
+                yield f"{column.name!r} comes again: if it is a person's number, it is the `id`."
         elif AFTER.search(column.words):
             why[column.name] = "By its name known only after the decision to test."
     read, problems = _try(table, Proposal((*found,), (), (), 0).roles, why)
