@@ -13,9 +13,10 @@ from dcem.audit import audit_labels, without_small_cells, wording
 from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.findings import Finding as Found
 from dcem.metrics.estimate import Estimate
+from dcem.report import audit as blocks
 from dcem.report.audit import SECTIONS, audit_document
 from dcem.report.audit_opening import opening
-from dcem.report.document import NOTHING, WITHHELD, Missing, Name, Table, cells
+from dcem.report.document import NOTHING, WITHHELD, Missing, Name, Table, Text, cells
 from dcem.report.figures import people
 from dcem.report.parts import TOGETHER, listed_findings
 from dcem.report.sensitivity import draw_performance, draw_prevalence, draw_testing
@@ -24,6 +25,7 @@ from dcem.report.to_html import to_html
 from dcem.report.to_json import to_json
 from dcem.report.to_markdown import to_markdown
 from dcem.table.labels import SelectiveLabels
+from dcem.text import groups
 
 FIGURES = (people.risk, people.overlap, people.calibration, people.prevalence)
 CURVES = (draw_testing, draw_prevalence, draw_performance)
@@ -84,6 +86,21 @@ def test_the_first_screen_names_who_is_tested_less(document) -> None:
     assert [row.label for row in opening.picture.rows] == [Name("north"), Name("south & east")]
     assert [row.marked for row in opening.picture.rows] == [True, False]
     assert any("<tiny>" in limit for limit in opening.limits)
+
+
+def test_beside_intervals_it_is_said_which_groups_are_clear_of_so_many(found) -> None:
+    south = next(one for one in found.testing if one.group == "south & east")
+    west = replace(south, group="west", p_value=0.2)
+    several = replace(found, testing=(*found.testing, west))
+    names = [one.group for one in several.clear(several.testing)]
+    shown, plainly = (
+        [one for one in blocks.testing(audit) if isinstance(one, Text)]
+        for audit in (several, found)
+    )
+    assert "north" in names
+    assert "west" not in names
+    assert shown[0].paragraphs[0].endswith(f"compared: {groups(names)}.")
+    assert not plainly  # of two groups
 
 
 def test_small_group_is_withheld_everywhere(page, document, found) -> None:

@@ -48,6 +48,7 @@ def small() -> doc.Document:
         ),
         "How to read it.",
         "the others",
+        marked="unlike the others",
     )  # fmt: skip
     finding = doc.Finding("tested-less", "serious", "testing", headline=f"{NASTY} is tested less",
                           text="Text.", remedy="Look.")  # fmt: skip
@@ -121,6 +122,11 @@ def test_a_terminal_leaves_out_what_a_page_folds() -> None:
 def test_an_interval_and_what_stands_beside_it_are_apart_on_a_phone() -> None:
     shown = html_cell(doc.Number(Estimate(0.183, 0.177, 0.189), "percent", "3,510 of 19,210"))
     assert '</span> <span class="beside">3,510 of 19,210' in shown
+
+
+@pytest.mark.parametrize("width", [30, 110])
+def test_a_terminal_says_which_rows_a_page_shades(width) -> None:
+    assert "Unlike the others: [/b]" in squeezed(terminal(small(), width))
 
 
 def test_a_terminal_says_whose_number_is_missing() -> None:

@@ -24,6 +24,7 @@ from dcem.report.document import (
     Fold,
     Name,
     Table,
+    Text,
     chance,
     estimate,
     listing,
@@ -34,7 +35,7 @@ from dcem.report.drivers import side_by_side
 from dcem.report.figures import people as draw
 from dcem.report.parts import advice, audit_page, counted_rows
 from dcem.report.sensitivity import sensitivity
-from dcem.text import count, number, p_value, percent
+from dcem.text import count, groups, number, p_value, percent
 
 MOST_DRIVERS = 12
 
@@ -77,6 +78,14 @@ def testing(audit: Audit) -> Iterator[Block]:
         "have (overlap weights), and the difference between them."
     )
     yield listing("", map(row, audit.counts), note=note if audit.grouped else "")
+    if sum(one.difference.estimable for one in audit.testing) > 1 and not audit.mirrored:
+        clear = groups([one.group for one in audit.clear(audit.testing)])
+        yield Text(
+            (
+                "Each interval is of its group alone. Clearly different, given how many groups are "
+                f"compared: {clear or 'none'}.",
+            )
+        )
     if audit.risk_curves:
         yield Figure(partial(draw.risk, audit))
 

@@ -18,6 +18,7 @@ from dcem.report.document import plain, written
 from dcem.report.dots import axes_of, line_of
 from dcem.report.words import in_words
 from dcem.table.roles import Roles
+from dcem.text import capitalised
 
 HEADING = 18  # letters of a line of a column's heading
 COLOURS = {"serious": "red", "caution": "yellow", "note": "dim", "fine": "green"}
@@ -126,8 +127,13 @@ class Writer:
             columns, rows = _dots(what, width)
             if self._fits(grid := self._grid(columns, rows, (), stacked=False)):
                 self.console.print(grid)
-                return self._reasons(rows)
-        self._table(*_dots(what, 0))
+                self._reasons(rows)
+                break
+        else:
+            self._table(*_dots(what, 0))
+        if what.marked:  # what a page shades
+            marked = ", ".join(plain(row.label) for row in what.rows if row.marked)
+            self._say(f"{capitalised(what.marked)}: {marked}.", "dim")
 
     def _table(
         self,
