@@ -91,13 +91,13 @@ def test_the_first_screen_names_the_method_that_ranks_everybody_best(document, t
 @pytest.mark.parametrize(
     ("values", "raised"), [({}, True), ({"method": "dcem"}, False), ({"method": "sar-em"}, True)]
 )
-def test_the_answer_is_marked_as_seriously_as_what_concerns_its_method(
+def test_beside_the_answer_stands_what_is_more_serious_of_its_method(
     table_comparison, values, raised
 ) -> None:
     worse = Finding("flattered", "serious", "methods", values=values, headline="It is flattered.")
     verdict = compare_document(replace(table_comparison, warnings=(worse,))).opening.verdict
-    assert (verdict.severity == "serious") is raised
-    assert (verdict.sentences[-1] == "Most serious: It is flattered.") is raised
+    assert verdict.severity == "caution"
+    assert (verdict.worst is not None and verdict.worst.key == "flattered") is raised
     assert verdict.answer.startswith("Use `sar-em`, with care: ")
 
 

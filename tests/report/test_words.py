@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,9 @@ def test_what_is_not_a_higher_bar_in_credit_is_not_serious_there() -> None:
     assert [item.key for item in said.findings.items] == ["overlap", "higher-bar"]
     assert (said.findings.items[1].severity, said.opening.verdict.severity) == ("note", "caution")
     assert in_words(document, "policing").opening.verdict.severity == "serious"
+    beside = replace(opening, verdict=Verdict("note", "No", (), "", bar))
+    said = in_words(replace(document, opening=beside), "credit").opening.verdict
+    assert (said.severity, said.worst and said.worst.key) == ("note", "overlap")
 
 
 def test_names_and_sayings_are_left_alone() -> None:

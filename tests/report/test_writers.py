@@ -56,7 +56,7 @@ def small() -> doc.Document:
         title="A <title>",
         lead="What it is.",
         opening=doc.Opening(
-            doc.Verdict("caution", "Yes", ("Because.",), "Quite."),
+            doc.Verdict("caution", "Yes", ("Because.",), "Quite.", finding),
             (doc.KeyNumber(doc.Number(Estimate(-0.1, -0.2, -0.05), "points"), "difference"),),
             dots,
             ("That all is well.",),
@@ -122,6 +122,13 @@ def test_a_terminal_leaves_out_what_a_page_folds() -> None:
 def test_an_interval_and_what_stands_beside_it_are_apart_on_a_phone() -> None:
     shown = html_cell(doc.Number(Estimate(0.183, 0.177, 0.189), "percent", "3,510 of 19,210"))
     assert '</span> <span class="beside">3,510 of 19,210' in shown
+
+
+@pytest.mark.parametrize("write", [page, markdown, terminal], ids=lambda f: f.__name__)
+def test_each_mark_stands_beside_what_it_is_of(write) -> None:
+    first = squeezed(write(small()).split("How sure?")[0])
+    assert re.search(r"Yes Because\. \W*serious\W+/b.*is tested less\.", first)
+    assert write is markdown or re.search(r"caution\W+Yes", first)
 
 
 @pytest.mark.parametrize("width", [30, 110])

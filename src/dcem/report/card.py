@@ -56,7 +56,7 @@ from dcem.report.fitted import (
     what_it_gives,
     what_it_learnt,
 )
-from dcem.report.parts import listed_findings, no_milder, sections
+from dcem.report.parts import listed_findings, sections, with_worst
 from dcem.scoring.model import TableModel
 from dcem.table.roles import Roles
 from dcem.text import group, number, of_100, percent
@@ -168,7 +168,7 @@ def _judged_opening(
     verdict = Verdict(severity, answer, tuple(sentences), target.assumption)
     about_it = listed_findings(about_method(comparison, model.name))
     return Opening(
-        no_milder(verdict, about_it, TOLD),
+        with_worst(verdict, about_it, TOLD),
         (
             KeyNumber(estimate(judged.auc), f"AUC {of_whom(target)}"),
             _worst(judged),

@@ -22,7 +22,7 @@ from dcem.report.document import (
     briefly,
     estimate,
 )
-from dcem.report.parts import listed_findings, no_milder
+from dcem.report.parts import listed_findings, with_worst
 from dcem.text import group, listed, number, of_100, percent
 from dcem.text import groups as named
 
@@ -120,12 +120,14 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     verdict = Verdict(severity, "", tuple(sentences), _certainty(comparison, best, target))
     told = [f for f in comparison.findings if f.key == "best"]
     about_it = listed_findings([*told, *about_method(comparison, best.name)])
-    verdict = no_milder(verdict, about_it, TOLD)
+    verdict = with_worst(verdict, about_it, TOLD)
     cares = [
         *(["others may be as good"] if level else []),
         *(["it does not serve all groups alike"] if unfair else []),
     ]
-    care = f", with care: {', and '.join(cares) or 'see what is most serious'}"
+    if verdict.worst is not None and not cares:  # all that the answer warns of
+        verdict = replace(verdict, severity=verdict.worst.severity)
+    care = f", with care: {', and '.join(cares) or 'see below'}"
     answer = f"Use `{best.name}`{care * (verdict.severity != 'fine')}"
     if not everybody:
         answer = f"`{best.name}` ranks the tested best; nothing is known of everybody else"

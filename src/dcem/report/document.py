@@ -161,6 +161,7 @@ class Verdict:
     answer: str  # a few words: "Yes: north is tested less"
     sentences: tuple[str, ...]
     certainty: str
+    worst: Finding | None = None  # what is more serious than the answer, and not in its sentences
 
 
 @dataclass(frozen=True)

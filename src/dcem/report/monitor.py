@@ -24,7 +24,7 @@ from dcem.report.document import (
     share,
     table,
 )
-from dcem.report.parts import listed_findings, no_milder, sections
+from dcem.report.parts import listed_findings, sections, with_worst
 from dcem.text import count, groups
 
 ANSWERS = {
@@ -60,7 +60,7 @@ def monitor_document(found: Monitoring, title: str = "Does the model still hold?
         lead=f"{count(found.rows)} new rows ({count(found.people)} people), held against the "
         f"{count(found.fitted_rows)} that the model was fitted to.{late}",
         opening=Opening(
-            no_milder(verdict, findings, (own.key,)),
+            with_worst(verdict, findings, (own.key,)),
             tuple(_key_numbers(found)),
             _picture(found),
             (

@@ -48,16 +48,17 @@ def listed_findings(found: Iterable[Finding]) -> Findings:
     return Findings(tuple(together(alike) for alike in by_key.values()))
 
 
-def no_milder(verdict: Verdict, findings: Findings, told: Collection[str] = ()) -> Verdict:
-    """The verdict, marked as seriously as the worst finding below it, which it then names.
+def with_worst(verdict: Verdict, findings: Findings, told: Collection[str] = ()) -> Verdict:
+    """The verdict, and beside it the worst finding, if that is more serious than the answer.
 
-    Findings with one of the keys `told` are in its sentences already.
+    Findings with one of the keys `told` are in its sentences already: they make it as serious.
     """
     worst = min(findings.items, key=lambda one: SEVERITIES.index(one.severity), default=None)
     if worst is None or SEVERITIES.index(worst.severity) >= SEVERITIES.index(verdict.severity):
         return verdict
-    said = () if worst.key in told else (f"Most serious: {worst.headline.removesuffix('.')}.",)
-    return replace(verdict, severity=worst.severity, sentences=(*verdict.sentences, *said))
+    if worst.key in told:
+        return replace(verdict, severity=worst.severity)
+    return replace(verdict, worst=worst)
 
 
 def sections(made: Made, facts: Mapping[str, str]) -> tuple[Section, ...]:
@@ -98,7 +99,7 @@ def audit_page(
     return Document(
         title=title,
         lead=f"{count(total.rows)} rows{groups}{some}.{about}{hidden}",
-        opening=replace(opening, verdict=no_milder(opening.verdict, findings)),
+        opening=replace(opening, verdict=with_worst(opening.verdict, findings)),
         findings=findings,
         sections=sections(made, facts),
         footer="Made with dcem. No individual row is on this page.",

@@ -119,6 +119,8 @@ def _body(document: doc.Document) -> str:
 def _opening(opening: doc.Opening) -> str:
     verdict = opening.verdict
     said = "\n".join(f"<p>{prose(sentence)}</p>" for sentence in verdict.sentences)
+    if worst := verdict.worst:
+        said += f"\n<p>{badge(worst.severity)} {prose(worst.headline)}.</p>"
     numbers = "\n".join(
         f"<div><dt>{prose(number.label)}</dt><dd>{cell(number.cell)}</dd></div>"
         for number in opening.numbers

@@ -45,6 +45,8 @@ def _opening(opening: doc.Opening) -> Iterator[str]:
     yield from (f"## {_safe(verdict.answer)}", "")
     for sentence in verdict.sentences:
         yield from (_safe(sentence), "")
+    if worst := verdict.worst:
+        yield from (f"**{worst.severity}:** {_safe(worst.headline)}.", "")
     yield from (f"**How sure?** {_safe(verdict.certainty)}", "")
     if opening.limits:
         yield from ("**What not to conclude**", "")

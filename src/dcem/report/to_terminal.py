@@ -70,6 +70,9 @@ class Writer:
         )
         for sentence in verdict.sentences:
             self._say(sentence)
+        if worst := verdict.worst:
+            said = Text(f"{spelled(worst.headline)}.")
+            self.console.print(Text(f"{worst.severity}: ", style=COLOURS[worst.severity]) + said)
         self._say(f"How sure? {verdict.certainty}")
         if opening.limits:
             self._heading("What not to conclude")

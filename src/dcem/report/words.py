@@ -194,9 +194,10 @@ def _milder(document: Document, keys: frozenset[str]) -> Document:
         replace(item, severity="note") if item.key in keys else item for item in found.items
     )
     if opening is not None:
-        worst = min((item.severity for item in items), key=SEVERITIES.index)
-        severity = max(opening.verdict.severity, worst, key=SEVERITIES.index)
-        opening = replace(opening, verdict=replace(opening.verdict, severity=severity))
+        verdict, first = opening.verdict, items[0]
+        severity = max(verdict.severity, first.severity, key=SEVERITIES.index)
+        worst = first if verdict.worst and first.severity != severity else None
+        opening = replace(opening, verdict=replace(verdict, severity=severity, worst=worst))
     return replace(document, findings=replace(found, items=items), opening=opening)
 
 
