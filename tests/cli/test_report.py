@@ -4,8 +4,12 @@ import json
 
 import pytest
 from made_up import made_up_comparison
+from rich.console import Console
 
+from dcem.cli._outputs import Outputs
+from dcem.estimation.findings import Finding
 from dcem.report.compare import compare_document
+from dcem.report.document import Document, Findings
 from dcem.report.to_json import to_json
 
 
@@ -47,3 +51,21 @@ def test_what_cannot_be_written_is_refused_first(saved, inside, out) -> None:
     before = saved.read_text()
     assert inside("report", saved, "--out", saved.parent / out).returncode == 2
     assert saved.read_text() == before
+
+
+def test_pages_of_a_command_name_options_and_columns_stay_columns(tmp_path, capsys) -> None:
+    finding = Finding(
+        "row-budget", "note", "methods", headline="`weight` counts", remedy="More (`max_rows`)."
+    )
+    document = Document(
+        "T", "", None, Findings((finding,)), (), names=frozenset({"weight"}), data={"f": finding}
+    )
+    places = [tmp_path / f"page.{kind}" for kind in ("html", "md", "json")]
+    files = [(path, path.suffix[1:]) for path in places]
+    Outputs(files, tmp_path / "table.csv").write(document, Console(highlight=False))
+    html, markdown, plain = (path.read_text() for path in places)
+    for text in (html, markdown, capsys.readouterr().out):
+        assert "--max-rows" in text
+        assert "max_rows" not in text
+        assert "--weight" not in text
+    assert "max_rows" in plain  # numbers and keys, as Python has them

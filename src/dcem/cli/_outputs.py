@@ -70,13 +70,17 @@ class Outputs:
         from dcem.report.to_html import to_html
         from dcem.report.to_json import to_json
         from dcem.report.to_markdown import to_markdown
-        from dcem.report.to_terminal import to_terminal
+        from dcem.report.to_terminal import to_terminal, with_options
         from dcem.text import duration
 
         shown = document.answer() if brief else document
         to_terminal(shown, console, self.words)
         writers = {"html": to_html, "md": to_markdown, "json": to_json}
-        texts = {path: writers[kind](document, self.words) for path, kind in self.files.items()}
+        page = with_options(document)
+        texts = {
+            path: writers[kind](document if kind == "json" else page, self.words)
+            for path, kind in self.files.items()
+        }
         for path, text in (texts | dict(more or {})).items():
             write_text(path, text)
         console.print(f"\nDone in {duration(time.perf_counter() - self.begun)}.")

@@ -28,7 +28,21 @@ def to_terminal(
     document: doc.Document, console: Any, words: str = "general", *, folded: bool = False
 ) -> None:
     """Print a document to a `rich` console; `folded`: what a page folds away too."""
-    Writer(console, folded).document(in_words(document, words))
+    Writer(console, folded).document(in_words(with_options(document), words))
+
+
+def with_options(document: doc.Document) -> doc.Document:
+    """The document for somebody at a command line: names of roles, in backticks, as options.
+
+    A role that a column or a group is named like stays as it is: it may be that which is meant.
+    """
+    options = {role.name for role in fields(Roles)} | {"max_rows"}
+
+    def name(found: re.Match[str]) -> str:
+        is_option = found[1] in options - document.names
+        return f"`--{found[1].replace('_', '-')}`" if is_option else found[0]
+
+    return document.in_words(lambda text: re.sub(r"`(\w+)`", name, text))
 
 
 class Writer:
@@ -231,13 +245,8 @@ class Writer:
 
 
 def spelled(text: str) -> str:
-    """A sentence as a terminal shows it: roles as options, other names without backticks."""
-    roles = {role.name for role in fields(Roles)} | {"max_rows"}
-
-    def name(found: re.Match[str]) -> str:
-        return f"--{found[1].replace('_', '-')}" if found[1] in roles else found[1]
-
-    return re.sub(r"`([^`]+)`", name, text)
+    """A sentence as a terminal shows it: names without backticks."""
+    return re.sub(r"`([^`]+)`", r"\1", text)
 
 
 def _dots(what: doc.Dots, width: int) -> tuple[tuple[str, ...], tuple[tuple[doc.Cell, ...], ...]]:
