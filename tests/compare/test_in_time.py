@@ -47,7 +47,7 @@ def test_a_drift_is_seen_in_time_and_flattered_by_folds():
         for one in (in_time, in_folds)
     ]
     assert off[0].high < 0 < off[1].high
-    assert [finding.key for finding in in_time.warnings] == ["judged-later"]
+    assert [finding.key for finding in in_time.warnings] == ["reach", "judged-later"]
     assert sum(group.people for group in in_time.groups) == pytest.approx(1250, abs=5)
     assert "later than all" in in_time.to_markdown()
 
