@@ -36,6 +36,7 @@ def test_audit_from_file_to_page(dcem, table, tmp_path) -> None:
     assert done.returncode == 0, done.stderr
     assert "Group b is tested less often than others with the same features" in done.stdout
     assert "serious" in done.stdout
+    assert f"dcem compare {table} " in done.stdout.splitlines()[-1]
     page = (tmp_path / "out" / "a.html").read_text()
     assert "Audit of the labels in people.csv" in page
     assert str(tmp_path) not in page

@@ -240,6 +240,21 @@ def test_replacing_a_model_is_said(path):
     assert "in place of the older one" in again
 
 
+def test_the_card_speaks_the_words_of_the_comparison_it_goes_by(path):
+    roles = ("--tested", "cultured", "--group", "race", "--id", "patient")
+    quick = ("--method", "tested-only:linear")
+    where = ("--planted", 0, "--folds", 2, "--words", "credit", "--out", path.parent)
+    done = run("compare", path, "--label", "sepsis", *roles, *quick, *where)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[-1].endswith(f"dcem fit {path} --out {path.parent / 'model'}")
+    for more, said in (((), True), (("--words", "general"), False)):
+        made = fit(path, *roles, *quick, *more)
+        assert made.exit_code == 0, made.output
+        card = (path.parent / "model" / "MODEL_CARD.md").read_text()
+        assert ("approved" in card) is said
+        assert ("who is tested" in card) is not said
+
+
 def test_the_loop_of_next_tests_is_closed(path):
     """Fit, draw, test, fit again from the model; the rows of the table in another order."""
     roles = ("--tested", "cultured", "--group", "race", "--id", "patient")

@@ -14,6 +14,7 @@ from dcem.cli._progress import EVERY, Progress, telling
 from dcem.compare.run import compare_methods
 from dcem.compare.times import compare_steps
 from dcem.methods.choosing import DEFAULT, RIVALS
+from dcem.report.words import speak
 from dcem.text import remaining
 
 
@@ -150,6 +151,14 @@ def test_off_a_terminal_a_line_now_and_then(clock) -> None:
     terminal("step 300")
     assert console.export_text() == ""
     assert clock.lines[-1].startswith("step 300 ... (0 s")
+
+
+def test_progress_in_the_words_of_a_field(clock) -> None:
+    console = Console(file=StringIO())
+    progress = Progress({"who is tested": 1.0}, console, clock, clock, speak("credit"))
+    progress("who is tested")
+    assert progress.share == 0  # a step is known by its name
+    assert clock.lines[-1].startswith("who is approved ...")
 
 
 def test_work_that_begins_anew_is_told_without_an_estimate(clock) -> None:

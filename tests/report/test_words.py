@@ -34,6 +34,7 @@ def test_one_sentence_in_the_words_of_every_field(field, said) -> None:
 def test_longer_phrases_come_before_their_words() -> None:
     say = speak("credit")
     assert say("tests are positive") == "loans default"
+    assert say("Tests are sometimes wrong") == "Recorded outcomes are sometimes wrong"
     assert say("They have the outcome; had a chance of a test.") == (
         "They default; had a chance of an approval."
     )

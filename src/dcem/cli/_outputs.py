@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,7 +28,7 @@ class Outputs:
         from dcem.table.messages import InputError
 
         speak(words)  # refuses words it does not know
-        self.words, self.begun = words, time.perf_counter()
+        self.source, self.words, self.begun = source, words, time.perf_counter()
         self.files = {path: kind for path, kind in files if path is not None}
         taken = {source.resolve(): "read"}
         for path, kind in files:
@@ -61,16 +62,19 @@ class Outputs:
         more: Mapping[Path, str] | None = None,
         *,
         brief: bool = False,
+        then: Sequence[str] = (),
     ) -> None:
         """Print the document, write every file whole, `more` texts too, and say where they are.
 
-        `brief`: of the document, the answer alone is printed.
+        `brief`: of the document, the answer alone is printed. `then`: the command that comes next
+        on the same table, and its options.
         """
         from dcem.files import write_text
         from dcem.report.to_html import to_html
         from dcem.report.to_json import to_json
         from dcem.report.to_markdown import to_markdown
         from dcem.report.to_terminal import to_terminal, with_options
+        from dcem.table.addresses import as_named
         from dcem.text import duration
 
         shown = document.answer() if brief else document
@@ -86,3 +90,6 @@ class Outputs:
         console.print(f"\nDone in {duration(time.perf_counter() - self.begun)}.")
         for path in texts | dict(more or {}):
             console.print(f"  {path}", style="bold", soft_wrap=True)
+        if then:
+            command = shlex.join(["dcem", then[0], as_named(self.source), *then[1:]])
+            console.print(f"Then, with the same roles: {command}", markup=False, soft_wrap=True)

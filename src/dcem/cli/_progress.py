@@ -41,8 +41,9 @@ class Progress:
         console: Any,
         status: Any,
         clock: Callable[[], float] = time.perf_counter,
+        say: Callable[[str], str] = str,
     ) -> None:
-        self.console, self.status, self.clock = console, status, clock
+        self.console, self.status, self.clock, self.say = console, status, clock, say
         self.begun, self.said = clock(), -inf
         self.doing, self.until, self.told = "", 0.0, 0.0
         self.share: float | None = None
@@ -83,12 +84,13 @@ class Progress:
     def tick(self) -> None:
         """Say again what is being done, if it is time to."""
         passed, left = self.clock() - self.begun, remaining(self.left())
-        self.status.update(f"{self.doing} ... ({passed:.0f} s{left})")
+        doing = self.say(self.doing)
+        self.status.update(f"{doing} ... ({passed:.0f} s{left})")
         if passed - self.said >= EVERY:
             self.said = passed
-            note(self.doing, self.share, self.left())
+            note(doing, self.share, self.left())
             if not self.console.is_terminal:
-                line = f"  {passed:4.0f} s  {self.doing}{left}"
+                line = f"  {passed:4.0f} s  {doing}{left}"
                 self.console.print(line, markup=False, soft_wrap=True)
 
     def _set(self, doing: str, share: float | None, until: float) -> None:
@@ -96,7 +98,7 @@ class Progress:
         self.told = self.clock() - self.begun
         if (series := _series(doing)) != self.series:
             self.series, self.entered = series, self.told
-        note(doing, share, self.left())
+        note(self.say(doing), share, self.left())
         self.tick()
 
 
@@ -123,11 +125,13 @@ def counting(status: Any) -> Callable[[int], None]:
 
 
 @contextmanager
-def telling(steps: Mapping[str, float], console: Any) -> Iterator[Progress]:
-    """Show progress on `console` while the block runs."""
+def telling(
+    steps: Mapping[str, float], console: Any, say: Callable[[str], str] = str
+) -> Iterator[Progress]:
+    """Show progress on `console` while the block runs; `say` puts it into the words of a field."""
     done = threading.Event()
     with console.status("starting ...") as status:
-        progress = Progress(steps, console, status)
+        progress = Progress(steps, console, status, say=say)
 
         def tick() -> None:
             while not done.wait(1.0):

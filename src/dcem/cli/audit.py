@@ -60,7 +60,8 @@ def audit(
     aside = Console(stderr=True, highlight=False)
     with aside.status("reading the table ..."):
         read = read_table(table, roles, query, most_rows=most_rows, random_state=seed)
-    options.show_columns(read, console, speak(words))
+    say = speak(words, read.problem.group_names)
+    options.show_columns(read, console, say)
     how: dict[str, Any] = {
         "sources": read.encoder.sources,
         "suspicious": options.suspicious(read),
@@ -69,14 +70,14 @@ def audit(
     }
     if read.problem.positives_only:
         what = "found positives"
-        with telling(found_steps(read.problem), aside) as progress:
+        with telling(found_steps(read.problem), aside, say) as progress:
             found: Any = audit_found(read.problem, **how, progress=progress)
     else:
         what = "the labels"
         how |= {"attributes": read.by_attribute(), "bounds": bounds, "threshold": threshold}
         steps = audit_steps(read.problem, how["attributes"], how["sources"])
-        with telling(steps, aside) as progress:
+        with telling(steps, aside, say) as progress:
             found = audit_labels(read.problem, **how, progress=progress)
     title = f"Audit of {what} in {read.source.name}"
     document = found.document(title, options.describe(read), small_cells=show_small_cells)
-    outputs.write(document, console)
+    outputs.write(document, console, then=["compare", "--report", "comparison.html", "--out", "."])

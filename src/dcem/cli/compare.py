@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -119,6 +119,7 @@ def compare(
         read,
         names,
         aside,
+        say,
         truth=read.truth,
         folds=folds,
         max_rows=max_rows or None,
@@ -138,13 +139,24 @@ def compare(
         },
     )
     table_of_all = {} if out is None else {out / "comparison.csv": csv_text(comparison.to_frame())}
-    outputs.write(comparison.document(), console, table_of_all)
+    model = (out or Path()) / "model"  # beside the comparison that it goes by
+    then = ["fit", "--out", str(model)]
+    outputs.write(comparison.document(), console, table_of_all, then=then)
 
 
 def judged(
-    read: UserTable, names: Sequence[str], aside: Any, *, of_tested: dict[str, Any], **how: Any
+    read: UserTable,
+    names: Sequence[str],
+    aside: Any,
+    say: Callable[[str], str],
+    *,
+    of_tested: dict[str, Any],
+    **how: Any,
 ) -> TableComparison | FoundComparison:
-    """Methods compared on a table, progress shown; `of_tested` is for one that knows the tested."""
+    """Methods compared on a table, progress shown as `say` puts it.
+
+    `of_tested` is for a table that knows who was tested.
+    """
     from dcem.compare.found import compare_found, found_compare_steps
     from dcem.compare.run import MAX_ROWS, compare_methods
     from dcem.compare.times import compare_steps, writing
@@ -153,12 +165,12 @@ def judged(
     folds = how.setdefault("folds", 5)
     if read.problem.positives_only:
         width = read.problem.X.shape[1]
-        with telling(found_compare_steps(rows, width, names, folds=folds), aside) as progress:
+        with telling(found_compare_steps(rows, width, names, folds=folds), aside, say) as progress:
             return compare_found(read.problem, names, **how, progress=progress)
     steps = compare_steps(
         read.problem, names, max_rows=rows, folds=folds, planted=of_tested["planted"]
     )
-    with telling(steps | {"writing": writing(len(names))}, aside) as progress:
+    with telling(steps | {"writing": writing(len(names))}, aside, say) as progress:
         return compare_methods(
             read.problem, names, **how, **of_tested, encoder=read.encoder, progress=progress
         )

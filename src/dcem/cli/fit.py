@@ -68,7 +68,14 @@ def fit(
             show_default=False,
         ),
     ] = None,
-    words: options.Words = "general",
+    words: Annotated[
+        str | None,
+        typer.Option(
+            help="Words of the card: general, medicine, credit or policing. Default: those of the "
+            "comparison that it goes by, else general.",
+            show_default=False,
+        ),
+    ] = None,
     seed: options.Seed = 0,
     query: options.Query = None,
     most_rows: options.MostRows = None,
@@ -97,6 +104,7 @@ def fit(
     from dcem.methods.choosing import Choice, choose
     from dcem.methods.fitting import require_no_record
     from dcem.methods.registry import METHODS
+    from dcem.report.from_json import words_of
     from dcem.report.words import speak
     from dcem.saving.folder import require_place
     from dcem.scoring import TableModel, choice_for, fit_all_rows, fit_table, require_method
@@ -108,7 +116,7 @@ def fit(
     from dcem.text import counted, duration
 
     console = Console(highlight=False)
-    say = speak(words)  # refuses words it does not know
+    speak(words or "general")  # refuses words it does not know
     options.refuse_bounds(roles, bounds)
     if bounds is not None:
         check_strength(bounds)
@@ -132,13 +140,14 @@ def fit(
         )
     if bounds is not None:
         require_learnable(read.problem)
+    place = find_comparison(read, comparison, table.parent, out.parent)
+    words = words or (words_of(place) if place else "general")
+    say = speak(words, read.problem.group_names)
     options.show_columns(read, console, say)
     console.print()
-    named = speak(words, read.problem.group_names)
-    console.print(read.problem.summary(small_cells=False, say=named), markup=False)
+    console.print(read.problem.summary(small_cells=False, say=say), markup=False)
     console.print()
     started = time.perf_counter()
-    place = find_comparison(read, comparison, table.parent, out.parent)
     chosen: str | Choice = method
     if start is not None:
         method = start.estimator.name
@@ -160,9 +169,9 @@ def fit(
         console.print(f"{out} holds a model already: the new one will replace it.", soft_wrap=True)
     console.print(f"Fitting {method}{parts}, {len(read.problem.feature_names)} features.")
     aside = Console(stderr=True, highlight=False)
-    fitting, asking = f"fitting {method}", say("asking what drives its score, and testing")
+    fitting, asking = f"fitting {method}", "asking what drives its score, and testing"
     takes = fit_seconds(read.problem, f"{method}:{learner}" if learner else method)
-    with telling(dict(zip((fitting, asking), takes, strict=True)), aside) as progress:
+    with telling(dict(zip((fitting, asking), takes, strict=True)), aside, say) as progress:
         told = partial(progress.counted, fitting)
         how: Any = {"members": members, "random_state": seed, "progress": told}
         if all_rows and learner and read.draw is not None:
@@ -172,13 +181,13 @@ def fit(
         progress(asking)
         model = model.explained(read, seed)
         if bounds is not None:
-            progress(say("learning the limits of each person's risk"))
+            progress("learning the limits of each person's risk")
             model = with_bounds(model, read, bounds, seed)
     judged = _saved(place) if place else None
     if judge and not (judged and model.judged_by(judged)):
         console.print(f"Judging {model.name} {say('on people that it is not fitted to')}.")
         how = {"members": members, "random_state": seed, "data": options.describe(read)}
-        judged = compare.judged(read, [model.name], aside, of_tested={"planted": 0}, **how)
+        judged = compare.judged(read, [model.name], aside, say, of_tested={"planted": 0}, **how)
     model.save(out, judged, words=words)
     where = "The model, in place of the older one" if replaces else "The model"
     console.print(f"Fitted in {duration(time.perf_counter() - started)}. {where}:")

@@ -63,6 +63,11 @@ def read_comparison(path: str | Path) -> TableComparison | FoundComparison:
         return found
 
 
+def words_of(path: Path) -> str:
+    """The field in whose words a result was saved."""
+    return str(_loaded(path).get("words", "general"))
+
+
 def _result(kind: Any, saved: dict[str, Any]) -> Any:
     saved["findings"] = saved.get("conclusions", ())
     if kind is TableComparison:

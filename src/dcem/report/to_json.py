@@ -18,7 +18,7 @@ from dcem.report.words import in_words
 def to_json(document: doc.Document, words: str = "general") -> str:
     """The verdict, the key numbers, the findings, and `document.data`: all numbers, by name."""
     document = in_words(document, words)
-    told: dict[str, Any] = {"title": document.title}
+    told: dict[str, Any] = {"title": document.title, "words": words}
     if document.opening is not None:
         told["verdict"] = to_plain(document.opening.verdict)
         told["key_numbers"] = [

@@ -50,6 +50,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "a test that finds less in group": "a record that misses more in group",
         "the test found": "the record held",
         "how much a test misses": "how much a record misses",
+        "tests are sometimes wrong": "recorded outcomes are sometimes wrong",
+        "of the tests show the opposite": "of the recorded outcomes are the opposite",
         "tests are positive": "loans default",
         "tests of group": "loans to group",
         "are positive more often": "default more often",
