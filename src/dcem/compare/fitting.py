@@ -246,8 +246,8 @@ def fit_steps(
     costs: list[float] = []
     usual = sum(map(cost_of, names)) / max(len(names), 1)
     for name in sorted(names, key=cost_of, reverse=True):
-        # single models differ half as much: what surrounds each of the fits is the same
-        cost = (cost_of(name) + usual) / 2 if single else cost_of(name)
+        # single models differ less: a third is what surrounds every fit alike
+        cost = (2 * cost_of(name) + usual) / 3 if single else cost_of(name)
         own = [unit * cost] * n_parts
         if n_parts * rows < FEW and METHODS[name].members_alike:
             own = [sum(own)] + [0.0] * (n_parts - 1)
