@@ -90,3 +90,4 @@ def test_lists_of_many_are_counted() -> None:
     assert text.listed(["a"]) == "a"
     assert text.listed(["a", "b", "c"]) == "a, b and c"
     assert text.listed(list("abcdef")) == "a, b, c and 3 more"
+    assert text.listed([]) == "none"

@@ -142,7 +142,9 @@ def groups(names: Sequence[str]) -> str:
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
-    """A, B and C; of many, the first are named and the others counted."""
+    """A, B and C; of many, the first are named and the others counted; of none, `none`."""
+    if not names:
+        return "none"
     shown = (
         [*names] if len(names) <= most else [*names[: most - 1], f"{len(names) - most + 1} more"]
     )

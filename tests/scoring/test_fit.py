@@ -18,7 +18,8 @@ from dcem.table.messages import DataWarning
 def table(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
-    frame["label"] = np.where(rng.random(200) < 0.5, (frame["a"] > 0).astype(float), np.nan)
+    ill = frame["a"] + rng.normal(size=200) > 0
+    frame["label"] = np.where(rng.random(200) < 0.5, ill.astype(float), np.nan)
     path = tmp_path / "table.csv"
     frame.to_csv(path, index=False)
     return read_table(path, Roles(label="label"))

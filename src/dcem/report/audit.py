@@ -83,7 +83,7 @@ def testing(audit: Audit) -> Iterator[Block]:
         yield Text(
             (
                 "Each interval is of its group alone. Clearly different, given how many groups are "
-                f"compared: {clear or 'none'}.",
+                f"compared: {clear}.",
             )
         )
     if audit.risk_curves:
