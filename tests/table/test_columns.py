@@ -217,3 +217,29 @@ def test_free_text_is_told_without_coding_it():
         ([f"drug {i % 30}" for i in range(6000)], "category"),
     ):
         assert guess("x", text(column)).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("values", "is_said"),
+    [
+        (["850", "1.200", "12.500"], True),
+        (["1.200", "12.500"], False),  # all of them a thousand times too small: nothing is lost
+        (["850", "1.200", "12.5"], False),
+        (["850", "0.200", "12.500"], False),
+        (["850", "1200"], False),
+    ],
+)
+def test_points_that_may_part_thousands_are_pointed_out(values, is_said):
+    note = guess("income", text(values * 10)).note
+    assert ("1.200" in note) == is_said
+
+
+def test_a_decimal_comma_after_a_zero_does_not_part_thousands():
+    assert guess("crp", text(["0,567", "1,234", "0,051"] * 100)).kind == "category"
+    assert guess("crp", text(["2,567", "1,234", "9,051"] * 100)).kind == "number"
+
+
+def test_numbers_with_a_unit_are_pointed_out():
+    with_unit = [f"{i % 50 / 10 + 4} mmol/L" for i in range(300)]
+    assert "'4.0 mmol/L'" in guess("glucose", text(with_unit)).note
+    assert "unit" not in guess("code", text([f"{i % 50}A{i % 3}" for i in range(300)])).note

@@ -47,6 +47,26 @@ def test_a_comma_that_may_part_thousands_is_left_alone(tmp_path):
     assert read_whole(path)["n"].to_pylist() == ["1,25", "5,75"]
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_numbers_with_what_stands_around_them_have_decimal_commas_too(mark, tmp_path):
+    path = tmp_path / "table.csv"
+    cells = ["0,64", "<0,6", "> 1.200,5", "12,5 %", "€ 3,50", "−0,5"]
+    income = ["850", "1.200", "12.500", "1.250.000", "-3.000", "0"]
+    lines = [mark.join(pair) for pair in zip(cells, income, strict=True)]
+    path.write_text("\n".join([f"crp{mark}income", *lines]) + "\n", encoding="utf-8")
+    found = read_whole(path)
+    assert found["crp"].to_pylist() == ["0.64", "<0.6", "> 1200.5", "12.5 %", "€ 3.50", "−0.5"]
+    assert found["income"].to_pylist() == ["850", "1200", "12500", "1250000", "-3000", "0"]
+
+
+def test_points_part_thousands_only_where_commas_are_decimal(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("dose;income\n0.5;850\n1.25;1.200\n")
+    assert read_whole(path)["income"].to_pylist() == ["850", "1.200"]
+    path.write_text("n;income\n1;850\n2;1.200\n")  # nothing tells
+    assert read_whole(path)["income"].to_pylist() == ["850", "1.200"]
+
+
 def test_blanks_in_a_single_name_belong_to_it(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("x,x ,y\n1,2,3\n")

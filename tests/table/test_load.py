@@ -1,5 +1,7 @@
 """A messy file becomes a problem, and every column's fate is told."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -211,3 +213,29 @@ def test_a_broken_line_is_located_and_not_quoted(read, line, said, tmp_path):
     assert said in str(error.value)
     assert "P00077" not in str(error.value)
     assert "12345" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("labels", "tested", "told"),
+    [
+        (["pos", "neg", "not done"], None, "'not done' in 100 of 300"),
+        (["pos", "neg", "indeterminate"], None, "'indeterminate'"),
+        (["positiv", "negativ", "ND"], None, "'ND'"),
+        (["1", "0", "-9.0"], None, "'-9.0'"),
+        (["2", "0", "1"], None, "'1'"),
+        (["high", "norm", "None"], None, "'None'"),
+        (["high", "norm", "low"], None, None),
+        (["pos", "neg", "not done"], [1, 1, 0], None),
+    ],
+)
+def test_a_value_that_counts_as_no_for_want_of_another_role_is_told(labels, tested, told):
+    frame = pd.DataFrame({"x": np.arange(300) % 7, "label": labels * 100})
+    if tested:
+        frame["tested"] = tested * 100
+    roles = Roles(label="label", positive=labels[0], tested="tested" if tested else ())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        read_table(frame, roles)
+    said = [str(w.message) for w in caught if "negative result" in str(w.message)]
+    assert len(said) == bool(told)
+    assert not told or told in said[0]

@@ -24,7 +24,7 @@ SMALL_TABLE = 1000  # in a smaller one, a column must be constant to count as su
 DISTINCT = 0.5  # text with more distinct values than this share of its rows names single rows
 CODE_NAME = re.compile(r"(^|[_\W])(id|code|codes|cd|type|zip|postcode)$|(?<=[a-z])(Id|ID|Code)$")
 ID_NAME = re.compile(r"(^|[_\W])(id|nbr|no|number|key|mrn|uuid|guid)$|(?<=[a-z])(Id|ID|Nr)$", re.I)
-MISSING_CODE = re.compile(r"-1|[+-]?([789])\1*")  # -1, -9, 99, 777
+WITH_UNIT = re.compile(r"[<>]?=?\s*[-+]?\d+([.,]\d+)?\s*[^\W\d][^\d\s]{1,11}")  # "<8,7 mmol/L"
 FAR = "lies far from all others"
 FEW_WORDS = 0.05  # of the values of a column of numbers may be words, which count as missing
 MOST_CODES = 50  # distinct integers that a column named like a code may have to be one
@@ -105,7 +105,8 @@ def guess(
         )
         if plain is not None:
             whole = lambda: values.coded(column, missing)  # noqa: E731
-            note = f"numbers beyond {values.LARGEST:g} count as missing" if plain[1] else ""
+            beyond = f"numbers beyond {values.LARGEST:g} count as missing" if plain[1] else ""
+            note = "; ".join(filter(None, [beyond, _may_part_thousands(column)]))
             return _guess_number(name, plain[0], keep, whole, person, note)
     text = values.coded(column, missing)
     if is_category:
@@ -197,6 +198,23 @@ def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray,
     return numbers, "; ".join(notes)
 
 
+def _may_part_thousands(column: pa.ChunkedArray) -> str:
+    """What to say of `850` and `1.200` in one column, or nothing: the point may part thousands.
+
+    It may where all numbers with a point have three digits after it, at most three before it, and
+    other numbers have none: as decimals, `1.200` would be `1.2` there, or `850` be `850.000`.
+    """
+    if not values.is_text(column) or pa.types.is_dictionary(column.type):
+        return ""
+    pointed = column.filter(pc.match_substring(column, "."))
+    if not 0 < len(pointed) < len(column) - pc.sum(pc.equal(column, "")).as_py():
+        return ""
+    if not pc.all(pc.match_substring_regex(pointed, r"^\s*[-+]?[1-9]\d{0,2}\.\d{3}\s*$")).as_py():
+        return ""
+    first = pointed[0].as_py().strip()
+    return f"{first!r} is read as {float(first):g}: leave the point out if it parts thousands"
+
+
 def _guess_codes(name: str, text: values.Coded, person: np.ndarray | None) -> Guess:
     """Numbers as the levels of a category: 3 and 3.0 are one level, 03 another."""
     as_category = _guess_category(name, values.wholes(text), True, person)
@@ -260,7 +278,7 @@ def _apart(found: np.ndarray, counts: np.ndarray) -> str:
         written = values.spell(float(value))
         nearest, spread = np.abs(rest - value).min(), rest.max() - rest.min()
         far = nearest > spread / 4 or (value < -6 and rest.min() >= 0)
-        if MISSING_CODE.fullmatch(written) and far and counts[place] >= 0.01 * counts.sum():
+        if values.MISSING_CODE.fullmatch(written) and far and counts[place] >= 0.01 * counts.sum():
             return f"{written} {FAR}; list it under `missing` if it means that"
     return ""
 
@@ -325,8 +343,9 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
     share = absent / n if n else 0.0
     if (constant := _constant(n, absent, counts, text.values)) is not None:
         return constant
+    unit = _with_unit(text.values)
     if distinct > max(MOST_LEVELS, DISTINCT * present) and not keep:
-        return Guess("identifier", share, distinct, None, _IDENTIFIER)
+        return Guess("identifier", share, distinct, None, unit or _IDENTIFIER)
     frequent = np.flatnonzero(counts >= max(THRESHOLD, RARE * n)).tolist()
     order = sorted(frequent, key=lambda i: (-counts[i], text.values[i]))[:MOST_LEVELS]
     known = text.codes >= 0
@@ -342,11 +361,11 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
         other=_how_many(rest[text.codes], person) >= THRESHOLD,
         missing=_how_many(text.codes < 0, person) >= THRESHOLD,
     )
-    notes = []
+    notes = [unit] if unit else []
     if not levels:
         who = "rows" if person is None else "people"
         enough = int(max(THRESHOLD, RARE * n)) if person is None else THRESHOLD
-        return Guess("category", share, distinct, None, f"no level has {enough} {who}")
+        return Guess("category", share, distinct, None, unit or f"no level has {enough} {who}")
     if len(levels) == 1 and not encoding.other and not encoding.missing:
         return Guess("constant", share, distinct, None, f"{levels[0]!r} in nearly all rows")
     if distinct > len(levels):
@@ -357,6 +376,15 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
     if doubtful := [v for v in text.values if v.casefold() in values.NOT_A_NUMBER - {"-", "."}]:
         notes.append(f"{doubtful[0]!r} is a level; list it under `missing` if it is none")
     return Guess("category", share, distinct, encoding, "; ".join(notes))
+
+
+def _with_unit(found: Sequence[str]) -> str:
+    """What to say of `8.7 mmol/L` and its like, if nearly all values are such; else nothing."""
+    first = found[: 10 * SAMPLE]
+    measured = [value for value in first if WITH_UNIT.fullmatch(value)]
+    if len(found) <= MOST_LEVELS or len(measured) < 0.9 * len(first):
+        return ""
+    return f"text, by its unit: {measured[0]!r} without it would be a number"
 
 
 def word_among_numbers(text: values.Coded) -> str | None:

@@ -35,8 +35,11 @@ NAMED = re.compile(r"\s*sep=([,;\t|])\s*?\n", re.I)  # a first line that Excel u
 SAMPLE_ROWS = 100
 SAMPLE_TEXT = 1 << 20
 BLOCK = 8 << 20  # bytes of text at a time
-DECIMAL_COMMA = r"^(\s*[-+]?\d+),(\d+\s*)$"
-POINTS = r"^\s*[-+]?\d{1,3}(\.\d{3})+,\d+\s*$"  # of thousands
+# What may stand around a number: "< 0,6", "-3,5", "€ 12,50", "12,5 %".
+BEFORE, AFTER = r"\s*(?:[<>]=?\s*)?[-+−$€£¥]?\s*", r"\s*[%€]?\s*"
+DECIMAL_COMMA = rf"^({BEFORE}\d+),(\d+{AFTER})$"
+POINTS = rf"^{BEFORE}[1-9]\d{{0,2}}(\.\d{{3}})+,\d+{AFTER}$"  # of thousands
+WHOLE_POINTS = POINTS.replace(r",\d+", r"(,\d+)?")
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,9 @@ class Layout:
         Whether a quoted cell seems to go on over the end of a line.
     has_decimal_commas
         Whether `3,5` is three and a half.
+    has_thousands_points
+        Whether `1.234` is a thousand or more: numbers are seen with decimal commas, none with
+        points.
     notes
         What a person should know.
     """
@@ -71,6 +77,7 @@ class Layout:
     must_be_empty: tuple[str, ...]
     has_long_cells: bool
     has_decimal_commas: bool
+    has_thousands_points: bool
     notes: tuple[str, ...]
 
 
@@ -106,6 +113,7 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
                 f"The rows of {path.name} have one field more than the header has names. The first "
                 "is taken as the row's own name and left out."
             )
+    commas = delimiter != "," and _decimal_commas(rows)
     # The header is as many lines as its quoted names have line breaks, and one.
     skip = start + 1 + sum(name.count("\n") for name in header)
     return Layout(
@@ -116,7 +124,8 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
         tuple(header),
         tuple(empty),
         has_long_cells,
-        delimiter == ";" or (delimiter != "," and _decimal_commas(rows)),
+        delimiter == ";" or commas,
+        commas,
         tuple(notes),
     )
 
@@ -128,10 +137,11 @@ def _is_padded(header: Sequence[str]) -> bool:
 
 
 def _decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether rows hold `3,5` and never `3.5`; of `1,234` nobody knows."""
+    """Whether rows hold `3,5` and never `3.5`; of `1,234` and of `1.234` nobody knows."""
     cells = [cell.strip() for row in rows for cell in row]
-    commas = any(re.fullmatch(r"[-+]?\d+,(\d{1,2}|\d{4,})", cell) for cell in cells)
-    return commas and not any(re.fullmatch(r"[-+]?\d+\.\d+", cell) for cell in cells)
+    written = r"[-+]?(?:0+{0}\d+|\d+{0}(?:\d{{1,2}}|\d{{4,}}))"
+    commas = any(re.fullmatch(written.format(","), cell) for cell in cells)
+    return commas and not any(re.fullmatch(written.format(r"\."), cell) for cell in cells)
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
@@ -286,7 +296,7 @@ def _rows(path: Path, layout: Layout, columns: list[str]) -> Iterator[pa.RecordB
     for batch in reader:
         _refuse_swallowed(batch, layout)
         batch = batch.select(columns)
-        yield _with_decimal_points(batch) if layout.has_decimal_commas else batch
+        yield _with_decimal_points(batch, layout) if layout.has_decimal_commas else batch
 
 
 def _refuse_swallowed(batch: pa.RecordBatch, layout: Layout) -> None:
@@ -314,11 +324,12 @@ def _refuse_swallowed(batch: pa.RecordBatch, layout: Layout) -> None:
                 )
 
 
-def _with_decimal_points(batch: pa.RecordBatch) -> pa.RecordBatch:
+def _with_decimal_points(batch: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
     """`3,5` as `3.5`, and `1.234,5` as `1234.5`."""
+    points = WHOLE_POINTS if layout.has_thousands_points else POINTS
     arrays = []
     for column in batch.columns:
-        grouped = pc.match_substring_regex(column, POINTS)
+        grouped = pc.match_substring_regex(column, points)
         if pc.any(grouped).as_py():
             column = pc.if_else(grouped, pc.replace_substring(column, ".", ""), column)
         arrays.append(pc.replace_substring_regex(column, DECIMAL_COMMA, r"\1.\2"))

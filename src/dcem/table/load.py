@@ -188,8 +188,8 @@ def _read(
         raise InputError("The table has a header and no rows.")
     _refuse_unreadable(table, roles)
     table, time = _in_time(table, roles, once=known is not None)
-    label, roles = outcome.read_label(table.column(roles.label), roles)
     tested = outcome.read_tested(table, roles) if roles.tested else None
+    label, roles = outcome.read_label(table.column(roles.label), roles, tested)
     if roles.positives_only:  # of everybody else nothing is known; signs of a leak are of the found
         label = np.where(label == 1, 1.0, 0.0)
     looked = ~np.isnan(label) if tested is None else ~np.isnan(label) & (tested == 1)

@@ -33,10 +33,13 @@ DECIDED = {
 NULL = {"na", "n/a", "nan", "null", "<na>", "#n/a", "."}
 
 
-def read_label(column: pa.ChunkedArray, roles: Roles) -> tuple[np.ndarray, Roles]:
+def read_label(
+    column: pa.ChunkedArray, roles: Roles, tested: np.ndarray | None = None
+) -> tuple[np.ndarray, Roles]:
     """The label [n], NaN where nobody looked; and the roles with their values settled.
 
     Labels are equal as numbers where every value is a number (`-9` is `-9.0`), as text otherwise.
+    Of rows that were not `tested` [n] it does not matter what is written there.
     """
     text = values.coded(column, roles.missing)
     listed_values: dict[str, Any] = {
@@ -54,7 +57,30 @@ def read_label(column: pa.ChunkedArray, roles: Roles) -> tuple[np.ndarray, Roles
             f"Label {roles.label!r} is {quoted(nulls)} in {rows} of {len(text.codes)} rows. Among "
             "numbers that is a missing value: nobody looked there."
         )
-    return _label(text, roles), roles
+    label = _label(text, roles)
+    if roles.positive and not roles.positives_only:
+        _tell_doubtful(text, (label == 0) & (tested is None or tested == 1), roles)
+    return label, roles
+
+
+def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles) -> None:
+    """Say which values count as no (rows [n]) only because they are not listed as positive.
+
+    Such are words and codes for a test that was not done or not decided; and, beside a plain no,
+    everything else.
+    """
+    no = [text.values[i] for i in np.unique(text.codes[is_no])]
+    plain = {value for value, said in zip(no, values.yes_no(no), strict=True) if said == 0}
+    undone = {value for value in no if value.casefold() in NOT_DONE | NULL}
+    undone |= {value for value in no if values.MISSING_CODE.fullmatch(values.whole(value))}
+    doubtful = [value for value in no if value not in plain and (plain or value in undone)]
+    if doubtful:
+        rows = int((is_no & text.take(np.isin(text.values, doubtful), False)).sum())
+        notice(
+            f"Label {roles.label!r} is {quoted(doubtful)} in {rows} of {len(text.codes)} rows, "
+            "which counts as a negative result. List under `untested_value` what means that "
+            "nobody looked, or that nobody knows."
+        )
 
 
 def _label(text: values.Coded, roles: Roles) -> np.ndarray:

@@ -31,13 +31,20 @@ from dcem.table.messages import InputError, quoted
 # Missing values among numbers and dates. In a column of text these words are values: "None" may
 # mean "never ordered", and "NA" may be Namibia.
 NOT_A_NUMBER = frozenset({"na", "n/a", "nan", "null", "none", "nil", "-", ".", "#n/a", "<na>"})
-YES = frozenset({"yes", "y", "true", "t", "positive", "pos", "1", "ja", "oui", "si", "sí", "sim"})
-NO = frozenset({"no", "n", "false", "f", "negative", "neg", "0", "nein", "non", "nee", "não"})
+YES = frozenset(
+    {"yes", "y", "true", "t", "positive", "pos", "1", "ja", "j", "oui", "si", "sí", "sì", "sim"}
+    | {"positiv", "positif", "positivo"}
+)
+NO = frozenset(
+    {"no", "n", "false", "f", "negative", "neg", "0", "nein", "non", "nee", "não"}
+    | {"negativ", "négatif", "negativo"}
+)
 LIMIT = re.compile(r"^[<>]=?\s*(?=[\d.])")  # "<0.5": a laboratory's limit of detection
-THOUSANDS = re.compile(r"^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$")  # "1,234,567.8"
+THOUSANDS = re.compile(r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$")  # "1,234,567.8"
 UNIT = re.compile(r"[$€£¥]\s*(?=[\d.])|\s*[%€]$")  # "$12", "12 %": of a measurement
 WHOLE = re.compile(r"^-?(0|[1-9]\d*)\.0+$")  # "3.0", as floats are written
 CODE = re.compile(r"^0\d")  # "007": digits, but not a quantity
+MISSING_CODE = re.compile(r"-1|[+-]?([789])\1*")  # "-1", "-9", "99", "777": perhaps not a value
 LARGEST = 1e30  # a number beyond it is a slip or a mark for missing, and overflows what follows
 
 
