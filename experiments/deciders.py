@@ -173,9 +173,9 @@ def _of_deciders(world: World) -> dict[str, float]:
 
 def smooth(n_classes: int, seed: int) -> dict[str, Any]:
     """Kinds of models, without boosted trees: the worlds are smooth, and trees take most time."""
-    from dcem.estimation.nuisance_learners import candidates
+    from dcem.estimation.nuisance_learners import candidate_models
 
-    made = candidates(n_classes, seed)
+    made = candidate_models(n_classes, seed)
     return {name: made[name] for name in ("logistic regression", "splines")}
 
 

@@ -27,7 +27,7 @@ from damages import cases
 
 from _record import RESULTS, record
 from dcem.audit import audit_labels
-from dcem.benchmark.file import load
+from dcem.benchmark.file import load_benchmark
 from dcem.compare import compare_methods
 from dcem.methods import make
 from dcem.scoring import TableModel, next_tests, predict_file
@@ -60,7 +60,7 @@ def allocated(model: TableModel, path: Path, tested: np.ndarray) -> bool:
 
 def loaded(file: Path) -> bool:
     """Whether a benchmark file is read."""
-    return bool(load(file).name)
+    return bool(load_benchmark(file).name)
 
 
 def ended(work: Callable[[], bool]) -> str:

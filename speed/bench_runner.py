@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dcem.benchmark import fleets
-from dcem.benchmark.file import load
+from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.run import run
 
 FILE = """
@@ -50,7 +50,7 @@ def measure(n_cells: int, fleet: int, folder: Path) -> tuple[float, float]:
 
     fleets.fit_many = timed
     started = time.perf_counter()
-    summary = run(load(file), folder / "out", max_fleet=fleet)
+    summary = run(load_benchmark(file), folder / "out", max_fleet=fleet)
     total = time.perf_counter() - started
     assert summary.computed == n_cells // 4 * 4, summary
     return total, training

@@ -15,7 +15,7 @@ import pytest
 from dcem import methods
 from dcem.app import roles_form
 from dcem.audit import audit_labels
-from dcem.benchmark.file import load
+from dcem.benchmark.file import load_benchmark
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.outcomes import Masses
@@ -71,7 +71,7 @@ def test_a_method_is_a_class_and_an_entry(cautious, people, tmp_path):
     (tmp_path / "mine.toml").write_text(
         'name = "mine"\n[[tasks]]\nkind = "sinusoid"\n[[methods]]\nname = "cautious"\n'
     )
-    assert [one.name for one in load(tmp_path / "mine.toml").methods] == [cautious]
+    assert [one.name for one in load_benchmark(tmp_path / "mine.toml").methods] == [cautious]
 
 
 def test_the_audit_advises_by_what_the_entry_says(cautious, monkeypatch, people):

@@ -7,7 +7,7 @@ from typing import Any
 from typer.main import get_command
 
 from dcem.cli import COMMANDS, app
-from dcem.cli._lazy import load
+from dcem.cli._lazy import load_command
 
 PAGE = Path(__file__).resolve().parents[1] / "cli.md"
 
@@ -27,7 +27,7 @@ def commands() -> Iterator[tuple[str, Any]]:
     """Every command with its full name, groups before their members."""
     yield "dcem", get_command(app)
     for name, entry in COMMANDS.items():
-        yield from _walk(f"dcem {name}", load(name, entry))
+        yield from _walk(f"dcem {name}", load_command(name, entry))
 
 
 def _walk(name: str, command: Any) -> Iterator[tuple[str, Any]]:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.paper import EXHIBITS, Recorded, agreement, published
-from dcem.paper.drawing import write
+from dcem.paper.drawing import write_picture
 from dcem.paper.exhibits import calibration, claims, robustness, sensitivity
 from dcem.paper.exhibits import summary as summaries
 from dcem.paper.exhibits import tables as appendix
@@ -243,7 +243,7 @@ class Page:
     def tradeoff(self) -> str:
         """Means of Figure 3 and of the SELF trade-off."""
         grid = self.rows("summary", 1)
-        rows = tradeoffs.pooled(grid.rows)
+        rows = tradeoffs.pooled_fits(grid.rows)
         if rows.empty:
             return missing("grid")
         parts = []
@@ -266,7 +266,7 @@ class Page:
                 lines.append((window, *cells, " / ".join(printed) if "–" not in printed else ""))
             head = (f"{METRIC_NAMES[by]}", "DCEM", METHOD_NAMES[rival], "printed in the paper")
             what = f"{METRIC_NAMES[of]} at similar {METRIC_NAMES[by]}"
-            every = tradeoffs.in_common(tradeoffs.pooled(grid.rows, every_k=True), methods)
+            every = tradeoffs.in_common(tradeoffs.pooled_fits(grid.rows, every_k=True), methods)
             cells = (
                 f"{tradeoffs.n_settings(common)} of the {tradeoffs.n_settings(every)} recorded "
                 f"settings, {len(common)} fits"
@@ -310,11 +310,11 @@ class Page:
             "published": summaries.published_settings(),
             "ours": summaries.settings_of(our_rows(shown.rows)),
         }
-        checked = summaries.statements(summaries.check(sides))
+        checked = summaries.statements(summaries.check_summary(sides))
         parts = [self._statements(checked)]
         over_grid = summaries.grid_settings(grid.rows)
         if over_grid:
-            checked_grid = summaries.check({"grid": over_grid})
+            checked_grid = summaries.check_summary({"grid": over_grid})
             known = {name for spreads in over_grid.values() for name, _ in spreads}
             rivals = [n for n in METHOD_NAMES if n in known - {"dcem", "y-model"}]
             text = (
@@ -339,7 +339,7 @@ class Page:
 
     def _claims(self) -> pd.DataFrame:
         ours = claims.our_evidence(*self.found["claims"])
-        return claims.check(claims.published_evidence(), ours)
+        return claims.check_claims(claims.published_evidence(), ours)
 
     def verdicts(self) -> str:
         """How many claims hold, and which do not."""
@@ -449,7 +449,7 @@ class Page:
     def _again(self, table: pd.DataFrame) -> str:
         """How far the same configurations are from each other in table 4 and in this table."""
         here = table.set_index(["model", "phase"])
-        there = appendix.of_table(self.rows("table4").rows, "initialization")
+        there = appendix.rows_of_table(self.rows("table4").rows, "initialization")
         medians, points = [], []
         for model, label in (
             ("published", "random"),
@@ -508,7 +508,7 @@ def draw(folder: Path, results: Path = RESULTS) -> None:
     source = Recorded(results)
     for exhibit in find(PICTURES):
         picture = exhibit.picture([source.rows(need) for need in exhibit.needs])
-        write(replace(picture, numbers={}), folder, f"reproduction-{exhibit.name}", ["png"])
+        write_picture(replace(picture, numbers={}), folder, f"reproduction-{exhibit.name}", ["png"])
 
 
 if __name__ == "__main__":

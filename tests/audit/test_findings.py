@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dcem.audit.advice import advise
+from dcem.audit.advice import advise_methods
 from dcem.audit.findings import all_findings
 from dcem.audit.results import Driver, Needed
 from dcem.audit.sensitivity import Breakdown
-from dcem.audit.wording import TO_DO, together
+from dcem.audit.wording import TO_DO, merge_findings
 from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.metrics.estimate import Estimate
 
@@ -27,10 +27,10 @@ def changed(audit, group: str, **what):
 
 
 def test_hardly_any_positive_test_makes_no_method_defensible(fair_audit) -> None:
-    assert advise(fair_audit)[0].verdict == "defensible"
+    assert advise_methods(fair_audit)[0].verdict == "defensible"
     few = replace(fair_audit, total=replace(fair_audit.total, few=frozenset({"positive"})))
-    assert not any(advice.verdict == "defensible" for advice in advise(few))
-    assert "fewer than ten people were tested positive" in advise(few)[0].reason
+    assert not any(advice.verdict == "defensible" for advice in advise_methods(few))
+    assert "fewer than ten people were tested positive" in advise_methods(few)[0].reason
 
 
 def test_keys_severities_and_remedies_are_values(unfair_audit) -> None:
@@ -183,7 +183,7 @@ def test_up_to_three_groups_are_named_and_more_are_counted(number, named) -> Non
         Finding("tested-less", "caution", "testing", (name,), {"difference": gap})
         for name in "abcd"[:number]
     ]
-    found = together([*alike[1:], replace(alike[0], severity="serious")])
+    found = merge_findings([*alike[1:], replace(alike[0], severity="serious")])
     assert named in found.headline
     assert ("4 groups" in found.headline) == (number == 4)
     assert found.severity == "serious"

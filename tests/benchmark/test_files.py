@@ -7,7 +7,7 @@ import pytest
 from damaged_benchmarks import configurations
 
 from dcem.benchmark.cells import Cell, expand
-from dcem.benchmark.file import load, preset_names
+from dcem.benchmark.file import load_benchmark, preset_names
 from dcem.table.messages import InputError
 
 
@@ -28,7 +28,7 @@ def test_lists_are_crossed_and_fractions_worked_out(tmp_path):
         name = ["y-obs", "tested-only"]
         """,
     )
-    benchmark = load(path)
+    benchmark = load_benchmark(path)
     assert benchmark.name == "mine"
     assert len(benchmark.tasks) == 2 * 12
     assert {task["k"] for task in benchmark.tasks} == {1 / 3, 2.0}
@@ -53,12 +53,12 @@ def test_parameter_grids_have_labels(tmp_path):
         grid = {steps = [10, 20]}
         """,
     )
-    labels = [one.label for one in load(path).methods]
+    labels = [one.label for one in load_benchmark(path).methods]
     assert labels == ["at 0.1", "at 10", "y-obs (steps 10)", "y-obs (steps 20)"]
 
 
 def test_settings_that_cannot_exist_are_named_and_left_out():
-    benchmark = load("grid").only(["y-obs"])
+    benchmark = load_benchmark("grid").only(["y-obs"])
     plan, notes = expand(benchmark)
     assert len(benchmark.tasks) == 224 * 12
     assert len(plan) == (224 - 4 * 4) * 12
@@ -68,8 +68,8 @@ def test_settings_that_cannot_exist_are_named_and_left_out():
 
 @pytest.mark.parametrize("name", preset_names())
 def test_every_preset_has_cells(name, cohort):
-    sepsis = load(name).tasks[0]["kind"] == "sepsis"
-    benchmark = load(name, cohort=str(cohort) if sepsis else None)
+    sepsis = load_benchmark(name).tasks[0]["kind"] == "sepsis"
+    benchmark = load_benchmark(name, cohort=str(cohort) if sepsis else None)
     assert benchmark.about
     plan, _ = expand(benchmark)
     assert len(plan) > 0
@@ -78,23 +78,25 @@ def test_every_preset_has_cells(name, cohort):
 
 def test_sepsis_needs_a_cohort_and_is_known_by_its_content(cohort):
     with pytest.raises(InputError, match="Sepsis tasks need a `cohort`"):
-        expand(load("sepsis"))
-    plan, notes = expand(load("sepsis", cohort=str(cohort)).only(["y-obs"]))
+        expand(load_benchmark("sepsis"))
+    plan, notes = expand(load_benchmark("sepsis", cohort=str(cohort)).only(["y-obs"]))
     assert [note[:10] for note in notes] == ["k 5, q_t 2"]
     assert len(plan) == 44 * 11
     moved = cohort.rename(cohort.with_name("elsewhere.parquet"))
-    again, _ = expand(load("sepsis", cohort=str(moved)).only(["y-obs"]))
+    again, _ = expand(load_benchmark("sepsis", cohort=str(moved)).only(["y-obs"]))
     assert [one.cell.id for one in again] == [one.cell.id for one in plan]
 
 
 def test_a_file_that_is_no_cohort_is_named(tmp_path):
     (tmp_path / "wrong.parquet").write_text("nothing")
     with pytest.raises(InputError, match=r"wrong\.parquet cannot be read as a cohort"):
-        expand(load("sepsis-figure4", cohort=str(tmp_path / "wrong.parquet")))
+        expand(load_benchmark("sepsis-figure4", cohort=str(tmp_path / "wrong.parquet")))
 
 
 def test_the_sepsis_presets_share_their_cells(cohort):
-    plans = [expand(load(name, cohort=str(cohort)))[0] for name in ("sepsis", "sepsis-figure4")]
+    plans = [
+        expand(load_benchmark(name, cohort=str(cohort)))[0] for name in ("sepsis", "sepsis-figure4")
+    ]
     whole, one = ({planned.cell.id for planned in plan} for plan in plans)
     assert one < whole
     assert len(one) == 110
@@ -103,7 +105,7 @@ def test_the_sepsis_presets_share_their_cells(cohort):
 def test_presets_are_those_of_the_paper():
     named = {"figure2", "shown", "grid", "ablation", "causal-estimators", "overlap", "temperature"}
     assert named | {"initialization", "sepsis"} <= set(preset_names())
-    shown = load("shown")
+    shown = load_benchmark("shown")
     assert {(task["q_y"], task["k"], task["q_t"]) for task in shown.tasks} == {
         (0.5, k, q_t) for k in (1 / 3, 0.5, 1.0, 2.0, 3.0) for q_t in (0.5, 1.0, 2.0)
     }
@@ -112,7 +114,7 @@ def test_presets_are_those_of_the_paper():
 
 def test_benchmarks_share_cells():
     cells = {
-        name: {one.cell.id for one in expand(load(name).only(["dcem"]))[0]}
+        name: {one.cell.id for one in expand(load_benchmark(name).only(["dcem"]))[0]}
         for name in ("figure2", "shown", "overlap")
     }
     assert cells["figure2"] < cells["shown"]
@@ -122,7 +124,7 @@ def test_benchmarks_share_cells():
 def test_a_cell_is_known_by_everything_that_decides_its_result(tmp_path):
     def ids(task="", params=""):
         text = f"[[tasks]]\nseed = 3\n{task}\n[[methods]]\nname = 'y-obs'\nparams = {{{params}}}"
-        return {one.cell.id for one in expand(load(write(tmp_path, text)))[0]}
+        return {one.cell.id for one in expand(load_benchmark(write(tmp_path, text)))[0]}
 
     base = ids()
     assert ids(params="steps = 1000") == base  # the default, spelled out
@@ -154,7 +156,7 @@ def test_a_cell_is_known_by_everything_that_decides_its_result(tmp_path):
 )
 def test_slips_are_named(tmp_path, text, message):
     with pytest.raises(InputError, match=re.escape(message)):
-        load(write(tmp_path, text))
+        load_benchmark(write(tmp_path, text))
 
 
 @pytest.mark.parametrize(
@@ -172,24 +174,24 @@ def test_slips_are_named(tmp_path, text, message):
 def test_bad_values_are_named_with_file_method_and_parameter(tmp_path, params, message):
     path = write(tmp_path, f"[[tasks]]\n[[methods]]\nname = 'y-obs'\nparams = {{{params}}}")
     with pytest.raises(InputError, match=re.escape(f"mine.toml: {message}")):
-        load(path)
+        load_benchmark(path)
 
 
 def test_good_values_of_every_kind_are_taken(tmp_path):
     params = "hidden = [8], learning_rate = 1, batch_size = 'auto', patience = 3"
     text = f"[[tasks]]\n[[methods]]\nname = ['y-obs', 'group-0-only']\nparams = {{{params}}}"
-    assert len(expand(load(write(tmp_path, text)))[0]) == 2
+    assert len(expand(load_benchmark(write(tmp_path, text)))[0]) == 2
 
 
 def test_an_unknown_method_is_named_before_anything_runs(tmp_path):
     path = write(tmp_path, "[[tasks]]\n[[methods]]\nname = 'testd-only'")
     with pytest.raises(InputError, match="Did you mean 'tested-only'"):
-        expand(load(path))
+        expand(load_benchmark(path))
 
 
 @pytest.mark.parametrize("method", ["dcem", "sar-em"])
 def test_both_em_methods_are_searched_with_and_without_carried_weights(method):
-    plan, _ = expand(load(f"search-{method}"))
+    plan, _ = expand(load_benchmark(f"search-{method}"))
     given = [one.cell.method["params"]["carry_weights"] for one in plan]
     assert (given.count(True), given.count(False)) == (12, 12)
     assert len({one.cell.id for one in plan}) == 24
@@ -197,13 +199,16 @@ def test_both_em_methods_are_searched_with_and_without_carried_weights(method):
 
 def test_an_unknown_preset_is_named():
     with pytest.raises(InputError, match="Did you mean 'figure2'"):
-        load("figure-2")
+        load_benchmark("figure-2")
 
 
 def test_only_some_methods():
-    assert [m.name for m in load("shown").only(["dcem", "y-obs"]).methods] == ["y-obs", "dcem"]
+    assert [m.name for m in load_benchmark("shown").only(["dcem", "y-obs"]).methods] == [
+        "y-obs",
+        "dcem",
+    ]
     with pytest.raises(InputError, match="Did you mean 'dcem'"):
-        load("shown").only(["dcm"])
+        load_benchmark("shown").only(["dcm"])
 
 
 def test_a_parameter_of_any_type_takes_any_value(tmp_path):
@@ -212,17 +217,17 @@ def test_a_parameter_of_any_type_takes_any_value(tmp_path):
         '[[tasks]]\nkind = "sinusoid"\nq_y = 0.5\nk = 1\nq_t = 2\nphase = 0\n'
         '[[methods]]\nname = "dividemix"\ngrid = {random_state = [52, 62]}\n'
     )
-    assert [entry.params["random_state"] for entry in load(path).methods] == [52, 62]
+    assert [entry.params["random_state"] for entry in load_benchmark(path).methods] == [52, 62]
 
 
 def test_what_is_known_is_listed_in_the_same_order_every_time(tmp_path):
     path = tmp_path / "b.toml"
     path.write_text("odd = 1\n")
     with pytest.raises(InputError, match=r"Known: name, about, metrics, tasks, methods\."):
-        load(path)
+        load_benchmark(path)
     path.write_text('[[tasks]]\nk = 1\n[[methods]]\nname = "dcem"\nodd = 1\n')
     with pytest.raises(InputError, match=r"Known: name, published, params, grid, label, seed\."):
-        load(path)
+        load_benchmark(path)
 
 
 def test_damaged_files_are_read_or_refused(tmp_path) -> None:
@@ -230,4 +235,4 @@ def test_damaged_files_are_read_or_refused(tmp_path) -> None:
         file = tmp_path / "benchmark.toml"
         file.write_bytes(content)
         with suppress(InputError):
-            assert load(file).tasks, name
+            assert load_benchmark(file).tasks, name

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dcem.benchmark.file import load
+from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.read import results
 from dcem.benchmark.run import run
 
@@ -26,7 +26,7 @@ def from_store(monkeypatch, tmp_path):
 
 
 def test_what_the_table_drops_the_json_counts(from_store, plain, tmp_path):
-    run(load(plain), tmp_path / "out", device="cpu")
+    run(load_benchmark(plain), tmp_path / "out", device="cpu")
     frame = results(tmp_path / "out")
     from_store.write("some", frame, ("plain",))
     table = pd.read_csv(tmp_path / "some.csv")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dcem.benchmark.cells import expand
-from dcem.benchmark.file import load
+from dcem.benchmark.file import load_benchmark
 from dcem.table.messages import InputError
 
 # An entry may hold any of these, whatever it should hold; as TOML.
@@ -62,7 +62,7 @@ def test_a_damaged_file_is_named_or_planned(tmp_path, n):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                planned += bool(expand(load(path))[0])
+                planned += bool(expand(load_benchmark(path))[0])
             except (InputError, FileNotFoundError):  # a task may name a file that is not there
                 answered += 1
             except Exception as error:

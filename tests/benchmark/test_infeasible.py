@@ -3,7 +3,7 @@
 import pytest
 
 from dcem.benchmark.cells import expand
-from dcem.benchmark.file import load
+from dcem.benchmark.file import load_benchmark
 from dcem.table.messages import InputError
 from dcem.tasks.registry import possible
 
@@ -23,14 +23,14 @@ name = "y-obs"
 def test_one_of_two_is_left_out_with_its_reason(tmp_path):
     path = tmp_path / "b.toml"
     path.write_text(FILE.format(k="[1, 50]"))
-    planned, notes = expand(load(path))
+    planned, notes = expand(load_benchmark(path))
     assert len(planned) == 1
     assert len(notes) == 1
     assert "k 50" in notes[0]
 
 
 def test_the_grid_says_how_many_of_its_settings_can_exist():
-    grid = load("grid")
+    grid = load_benchmark("grid")
     settings = {(task["q_y"], task["k"], task["q_t"]) for task in grid.tasks}
     feasible, _ = possible(grid.tasks)
     exist = {(task["q_y"], task["k"], task["q_t"]) for task in feasible}
@@ -43,4 +43,4 @@ def test_nothing_but_impossible_settings_is_an_error(tmp_path):
     path = tmp_path / "b.toml"
     path.write_text(FILE.format(k="50"))
     with pytest.raises(InputError, match=r"none of its settings can exist.*k 50"):
-        expand(load(path))
+        expand(load_benchmark(path))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dcem.benchmark.machine import commit, versions
+from dcem.benchmark.machine import commit, machine_versions
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,4 +59,4 @@ def test_an_installed_package_claims_no_commit(checkout):
 
 
 def test_versions_name_what_decides_a_result():
-    assert {"dcem", "Python", "torch", "numpy", "scipy", "scikit-learn"} <= set(versions())
+    assert {"dcem", "Python", "torch", "numpy", "scipy", "scikit-learn"} <= set(machine_versions())

@@ -8,7 +8,7 @@ import pytest
 
 import dcem
 from dcem.benchmark.cells import estimator_of
-from dcem.benchmark.file import MethodEntry, load, preset_names
+from dcem.benchmark.file import MethodEntry, load_benchmark, preset_names
 from dcem.methods.propensity import PropensitySettings
 from dcem.table.labels import SelectiveLabels
 
@@ -51,7 +51,7 @@ def tiny(n: int = 60):
 @pytest.mark.parametrize("name", preset_names())
 def test_every_method_of_a_preset_takes_its_parameters(name):
     problem, truth = tiny()
-    preset = load(name)
+    preset = load_benchmark(name)
     kinds = {task["kind"] for task in preset.tasks}
     for entry in corners(preset.methods):
         method = {"name": entry.name, "published": entry.published, "params": entry.params}
@@ -67,7 +67,7 @@ def test_every_method_of_a_preset_takes_its_parameters(name):
 
 
 def test_the_ends_of_a_search_are_among_the_corners():
-    lq = corners(load("search-truncated-lq").methods)
+    lq = corners(load_benchmark("search-truncated-lq").methods)
     assert {(one.params["k"], one.params["q"]) for one in lq} == {
         (k, q) for k in (0.1, 1.0) for q in (0.1, 1.0)
     }

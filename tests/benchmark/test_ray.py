@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dcem.benchmark.backends import ray as ray_backend
-from dcem.benchmark.file import MEASURED, load
+from dcem.benchmark.file import MEASURED, load_benchmark
 from dcem.benchmark.read import results, status
 from dcem.benchmark.run import run
 from dcem.engine import checkpoint
@@ -100,7 +100,7 @@ def test_a_killed_worker_costs_nothing(cluster, tmp_path, monkeypatch):
 
     killer = threading.Thread(target=kill_in_the_middle)
     killer.start()
-    summary = run(load(file), out, backend="ray", address=cluster.address, max_fleet=1)
+    summary = run(load_benchmark(file), out, backend="ray", address=cluster.address, max_fleet=1)
     killer.join()
     assert victim, "the run was over before a worker could be killed"
     assert (summary.done, summary.computed, summary.failed) == (6, 6, 0)
@@ -117,7 +117,7 @@ def test_a_killed_worker_costs_nothing(cluster, tmp_path, monkeypatch):
     assert second["done"] >= 3  # resumed, not computed anew
     assert sorted(ended["cell"]) == sorted(begun["cell"].unique())  # each ended once
 
-    run(load(file), tmp_path / "here", device="cpu", max_fleet=1)
+    run(load_benchmark(file), tmp_path / "here", device="cpu", max_fleet=1)
     ours, here = (results(p).set_index("cell").sort_index() for p in (out, tmp_path / "here"))
     pd.testing.assert_frame_equal(ours[[*MEASURED]], here[[*MEASURED]])
 
@@ -127,7 +127,7 @@ def test_a_task_that_raises_costs_its_own_cells(cluster, plain, tmp_path, monkey
     cluster.wait_for_nodes()
     out, log = tmp_path / "out", tmp_path / "log"
     monkeypatch.setattr(ray_backend, "train_remotely", watched(log, fail_at=120))
-    benchmark = load(plain).only(["y-obs"])  # phases 0 and 120, three seeds each
+    benchmark = load_benchmark(plain).only(["y-obs"])  # phases 0 and 120, three seeds each
     summary = run(benchmark, out, backend="ray", address=cluster.address, max_fleet=1)
     assert (summary.done, summary.failed, summary.pending) == (3, 3, 0)
     (row,) = status(out)

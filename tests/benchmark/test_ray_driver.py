@@ -8,7 +8,7 @@ import pytest
 
 from dcem.benchmark import plan as planner
 from dcem.benchmark.backends import ray as ray_backend
-from dcem.benchmark.file import load
+from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.fleets import CellResult
 from dcem.benchmark.progress import Display
 from dcem.benchmark.read import results, status
@@ -115,11 +115,11 @@ def ray(monkeypatch):
 )
 def test_a_lost_task_costs_its_own_cells_and_the_run_goes_on(ray, plain, tmp_path, error, told):
     ray.fates = [None, error]
-    summary = run(load(plain), tmp_path / "out", backend="ray", max_fleet=3)
+    summary = run(load_benchmark(plain), tmp_path / "out", backend="ray", max_fleet=3)
     assert (summary.done, summary.failed, summary.pending) == (9, 3, 0)
     assert ray.fleets == [3, 3, 3, 3]
     assert told in status(tmp_path / "out")[0].error
-    again = run(load(plain), tmp_path / "out", backend="ray", retry_failed=True)
+    again = run(load_benchmark(plain), tmp_path / "out", backend="ray", retry_failed=True)
     assert (again.done, again.computed, again.failed) == (12, 3, 0)
 
 
@@ -140,25 +140,25 @@ def test_a_cluster_lost_as_a_whole_leaves_its_cells_to_do(ray, plain, tmp_path, 
 
     ray._run = until_lost
     with pytest.raises(InputError, match=r"no longer answers.*still to do"):
-        run(load(plain), tmp_path / "out", backend="ray", max_fleet=3)
+        run(load_benchmark(plain), tmp_path / "out", backend="ray", max_fleet=3)
     rows = status(tmp_path / "out")
     assert [(row.done, row.pending, row.failed, row.running) for row in rows] == [
         (3, 3, 0, 0),
         (0, 6, 0, 0),
     ]
     ray.alive, ray._run = True, run_on
-    again = run(load(plain), tmp_path / "out", backend="ray")
+    again = run(load_benchmark(plain), tmp_path / "out", backend="ray")
     assert (again.done, again.computed) == (12, 9)
 
 
 def test_an_unknown_backend_is_named(plain, tmp_path):
     with pytest.raises(InputError, match=r"Did you mean 'local'.*Known: local, ray"):
-        run(load(plain), tmp_path / "out", backend="locale")
+        run(load_benchmark(plain), tmp_path / "out", backend="locale")
 
 
 def test_results_say_the_versions_of_the_worker(ray, plain, tmp_path, monkeypatch):
-    monkeypatch.setattr(ray_backend, "versions", lambda: {"dcem": "9.9", "commit": "abc"})
-    run(load(plain), tmp_path / "out", backend="ray")
+    monkeypatch.setattr(ray_backend, "machine_versions", lambda: {"dcem": "9.9", "commit": "abc"})
+    run(load_benchmark(plain), tmp_path / "out", backend="ray")
     frame = results(tmp_path / "out")
     assert set(frame["versions"]) == {"dcem 9.9, commit abc"}
     assert len(frame) == 12
@@ -168,7 +168,7 @@ def test_an_address_where_nobody_listens_is_refused_before_ray_tries(plain, tmp_
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(InputError, match=rf"No Ray cluster answers at 127.0.0.1:{port} .*refused"):
-        run(load(plain), tmp_path / "out", backend="ray", address=f"127.0.0.1:{port}")
+        run(load_benchmark(plain), tmp_path / "out", backend="ray", address=f"127.0.0.1:{port}")
     assert not (tmp_path / "out").exists()
 
 
@@ -182,7 +182,7 @@ def test_a_cluster_that_cannot_be_joined_is_one_message(ray, plain, tmp_path, mo
     with socket.create_server(("127.0.0.1", 0)) as head:
         address = f"127.0.0.1:{head.getsockname()[1]}"
         with pytest.raises(InputError, match=rf"cannot join.*{error}.*RAY_AUTH_MODE=token"):
-            run(load(plain), tmp_path / "out", backend="ray", address=address)
+            run(load_benchmark(plain), tmp_path / "out", backend="ray", address=address)
 
 
 class _Fleets(Display):
@@ -212,7 +212,7 @@ def test_a_fleet_too_long_for_the_time_is_cut_smaller(ray, plain, tmp_path, monk
             patch.setattr(planner.time, "monotonic", lambda: now[0])
             display, began = _Fleets(), now[0]
             summary = run(
-                load(plain).only(["y-obs"]),
+                load_benchmark(plain).only(["y-obs"]),
                 tmp_path / "out",
                 backend="ray",
                 max_seconds=45,

@@ -18,7 +18,7 @@ from rich.console import Console
 from dcem import metrics
 from dcem.benchmark import plan as planner
 from dcem.benchmark.cells import estimator_of, expand, task_of
-from dcem.benchmark.file import MEASURED, load
+from dcem.benchmark.file import MEASURED, load_benchmark
 from dcem.benchmark.progress import Display
 from dcem.benchmark.read import export, results, status
 from dcem.benchmark.run import run
@@ -65,7 +65,7 @@ class Fatal(Display):
 
 def die(file, out, when, n):
     """Run until it kills itself; it must have."""
-    child = started(run, load(file), out, device="cpu", display=Fatal(when, n))
+    child = started(run, load_benchmark(file), out, device="cpu", display=Fatal(when, n))
     child.join(120)
     assert child.exitcode == -signal.SIGKILL
 
@@ -79,10 +79,10 @@ def same_values(one, other):
 
 
 def test_a_run_gives_what_fitting_one_by_one_gives(plain, tmp_path):
-    summary = run(load(plain), tmp_path / "out", device="cpu")
+    summary = run(load_benchmark(plain), tmp_path / "out", device="cpu")
     assert (summary.done, summary.computed, summary.complete) == (12, 12, True)
     frame = by_cell(tmp_path / "out")
-    for one in expand(load(plain))[0]:
+    for one in expand(load_benchmark(plain))[0]:
         task = task_of(one.cell.task)
         model = estimator_of(one.cell.method, "sinusoid").set_params(random_state=one.cell.seed)
         model.fit_problem(task.train, validation=task.validation)
@@ -100,12 +100,12 @@ def test_methods_without_networks_run_too(tmp_path):
     trees = 'name = "tested-only"\nparams = {learner = "boost"}'
     other = 'name = "ensemble"\nparams = {parts = ["boost"], n_folds = 2}'
     file.write_text(f"[[tasks]]\n{small}\n[[methods]]\n{trees}\n[[methods]]\n{other}\n")
-    summary = run(load(file), tmp_path / "out", device="cpu")
+    summary = run(load_benchmark(file), tmp_path / "out", device="cpu")
     assert (summary.done, summary.failed) == (4, 0), status(tmp_path / "out")
 
 
 def test_results_say_what_they_are(plain, tmp_path):
-    run(load(plain), tmp_path / "out", device="cpu")
+    run(load_benchmark(plain), tmp_path / "out", device="cpu")
     frame = results(tmp_path / "out")
     assert set(frame["phase"]) == {0.0, 120.0}
     assert set(frame["seed"]) == {0, 1, 2}
@@ -122,10 +122,10 @@ def test_results_say_what_they_are(plain, tmp_path):
 
 
 def test_what_is_done_is_not_done_again(plain, tmp_path):
-    run(load(plain).only(["y-obs"]), tmp_path / "out", device="cpu")
+    run(load_benchmark(plain).only(["y-obs"]), tmp_path / "out", device="cpu")
     before = by_cell(tmp_path / "out")
     recorder = Recorder()
-    summary = run(load(plain), tmp_path / "out", device="cpu", display=recorder)
+    summary = run(load_benchmark(plain), tmp_path / "out", device="cpu", display=recorder)
     assert (summary.done, summary.computed) == (12, 6)
     assert recorder.fleets == [6]
     after = by_cell(tmp_path / "out")
@@ -134,7 +134,7 @@ def test_what_is_done_is_not_done_again(plain, tmp_path):
 
 def test_fleets_have_the_size_asked_for(plain, tmp_path):
     recorder = Recorder()
-    run(load(plain), tmp_path / "out", device="cpu", max_fleet=4, display=recorder)
+    run(load_benchmark(plain), tmp_path / "out", device="cpu", max_fleet=4, display=recorder)
     assert recorder.fleets == [3, 3, 3, 3]  # even ones rather than 4 and 2
 
 
@@ -149,13 +149,13 @@ def test_killed_while_training_it_goes_on_from_the_checkpoint(iterative, tmp_pat
     assert meta["iterations_done"] == 5
     assert [(one.running, one.pending) for one in status(out)] == [(0, 6)]  # dead, seen at once
     recorder = Recorder()
-    summary = run(load(iterative), out, device="cpu", display=recorder)
+    summary = run(load_benchmark(iterative), out, device="cpu", display=recorder)
     assert (summary.done, summary.complete) == (6, True)
     assert recorder.iterations[0] == 6  # not one iteration twice
     assert recorder.fleets == [6]
     assert recorder.resumes == [6]
     assert not list((out / "checkpoints").iterdir())
-    run(load(iterative), tmp_path / "whole", device="cpu")
+    run(load_benchmark(iterative), tmp_path / "whole", device="cpu")
     same_values(by_cell(out), by_cell(tmp_path / "whole"))
 
 
@@ -164,7 +164,7 @@ def test_a_person_reads_that_it_goes_on_and_nothing_twice(iterative, tmp_path):
 
     def shown():
         console = Console(width=140, file=StringIO())
-        run(load(iterative), tmp_path / "out", device="cpu", display=Display(console))
+        run(load_benchmark(iterative), tmp_path / "out", device="cpu", display=Display(console))
         return console.file.getvalue().splitlines()
 
     assert "going on from a checkpoint: dcem x 6" in shown()
@@ -175,11 +175,11 @@ def test_killed_between_two_rounds_other_methods_go_on_too(rounds, tmp_path):
     out = tmp_path / "out"
     die(rounds, out, "training", 5)
     recorder = Recorder()
-    summary = run(load(rounds), out, device="cpu", display=recorder)
+    summary = run(load_benchmark(rounds), out, device="cpu", display=recorder)
     assert summary.complete
     assert recorder.iterations == list(range(6, 13))
     assert not list((out / "checkpoints").iterdir())
-    run(load(rounds), tmp_path / "whole", device="cpu")
+    run(load_benchmark(rounds), tmp_path / "whole", device="cpu")
     same_values(by_cell(out), by_cell(tmp_path / "whole"))
 
 
@@ -189,12 +189,12 @@ def test_killed_while_committing_the_rest_is_committed_and_no_more(iterative, tm
     before = by_cell(out)
     assert len(before) == 3
     recorder = Recorder()
-    summary = run(load(iterative), out, device="cpu", display=recorder)
+    summary = run(load_benchmark(iterative), out, device="cpu", display=recorder)
     assert (summary.done, summary.computed) == (6, 3)
     assert recorder.iterations == []  # all iterations were in the checkpoint
     after = by_cell(out)
     pd.testing.assert_frame_equal(after.loc[before.index], before)  # times of finishing included
-    run(load(iterative), tmp_path / "whole", device="cpu")
+    run(load_benchmark(iterative), tmp_path / "whole", device="cpu")
     same_values(after, by_cell(tmp_path / "whole"))
 
 
@@ -203,18 +203,18 @@ def test_killed_without_a_checkpoint_only_its_fleet_is_done_again(plain, tmp_pat
     die(plain, out, "committing", 8)  # the second fleet, two cells in
     before = by_cell(out)
     assert len(before) == 8
-    summary = run(load(plain), out, device="cpu")
+    summary = run(load_benchmark(plain), out, device="cpu")
     assert (summary.done, summary.computed) == (12, 4)
     pd.testing.assert_frame_equal(by_cell(out).loc[before.index], before)
 
 
 def test_checkpoints_that_nobody_needs_are_removed(plain, iterative, tmp_path):
     out = tmp_path / "out"
-    run(load(iterative), out, device="cpu")
+    run(load_benchmark(iterative), out, device="cpu")
     fleet = sqlite3.connect(out / "store.sqlite").execute("SELECT fleet FROM cells").fetchone()[0]
     for name in (f"{fleet}.safetensors", f".{fleet}.safetensors.1.tmp"):
         (out / "checkpoints" / name).touch()  # as a kill between commit and tidying leaves it
-    run(load(plain), out, device="cpu")
+    run(load_benchmark(plain), out, device="cpu")
     assert not list((out / "checkpoints").iterdir())
 
 
@@ -240,7 +240,9 @@ def in_short_runs(file, out, monkeypatch):
     for _ in range(10):
         with monkeypatch.context() as patch:
             clock = SlowClock(patch, 0)
-            summary = run(load(file), out, device="cpu", max_seconds=45, started=0.0, display=clock)
+            summary = run(
+                load_benchmark(file), out, device="cpu", max_seconds=45, started=0.0, display=clock
+            )
         seen.append(clock.iterations)
         assert clock.clock[0] <= 45
         if summary.complete:
@@ -254,20 +256,20 @@ def test_a_run_ends_in_time_and_the_next_goes_on(iterative, tmp_path, monkeypatc
     seen = in_short_runs(iterative, tmp_path / "out", monkeypatch)
     assert [i for part in seen for i in part] == list(range(1, 13))
     assert [len(part) for part in seen] == [4, 4, 4]
-    run(load(iterative), tmp_path / "whole", device="cpu")
+    run(load_benchmark(iterative), tmp_path / "whole", device="cpu")
     same_values(by_cell(tmp_path / "out"), by_cell(tmp_path / "whole"))
 
 
 def test_runs_of_other_methods_end_between_two_rounds(rounds, tmp_path, monkeypatch):
     seen = in_short_runs(rounds, tmp_path / "out", monkeypatch)
     assert seen == [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]
-    run(load(rounds), tmp_path / "whole", device="cpu")
+    run(load_benchmark(rounds), tmp_path / "whole", device="cpu")
     same_values(by_cell(tmp_path / "out"), by_cell(tmp_path / "whole"))
 
 
 def test_methods_that_can_go_on_are_begun_whatever_time_is_left(rounds):
-    cell = expand(load(rounds))[0][0].cell
-    assert planner.guess(cell, "cpu").resumable
+    cell = expand(load_benchmark(rounds))[0][0].cell
+    assert planner.guess_cost(cell, "cpu").resumable
 
 
 def test_a_fleet_too_long_for_the_time_is_cut_smaller(plain, tmp_path, monkeypatch):
@@ -280,7 +282,7 @@ def test_a_fleet_too_long_for_the_time_is_cut_smaller(plain, tmp_path, monkeypat
                 0, c.clock[0] + 0.5 * c.fleets[-1]
             )
             summary = run(
-                load(plain).only(["y-obs"]),
+                load_benchmark(plain).only(["y-obs"]),
                 tmp_path / "out",
                 device="cpu",
                 max_seconds=45,
@@ -314,7 +316,7 @@ def test_a_failed_cell_is_recorded_and_tried_again_on_request_only(tmp_path):
         """.replace("n_test = 300\n        seed", "seed")
     )
     out = tmp_path / "out"
-    bad = load(file)
+    bad = load_benchmark(file)
     for task in bad.tasks:
         if task["n_test"] == 4:
             task["amplitude"] = "high"  # only found out when the task is made
@@ -336,7 +338,7 @@ def test_a_failed_cell_is_recorded_and_tried_again_on_request_only(tmp_path):
 def test_a_diverged_fit_is_a_failure_not_a_number(plain, tmp_path):
     text = plain.read_text().replace("steps = 20", "steps = 20, learning_rate = 1e38")
     plain.write_text(text)
-    summary = run(load(plain).only(["y-obs"]), tmp_path / "out", device="cpu")
+    summary = run(load_benchmark(plain).only(["y-obs"]), tmp_path / "out", device="cpu")
     assert summary.failed == 6
     assert "not finite" in status(tmp_path / "out")[0].error
 
@@ -354,7 +356,7 @@ def test_sepsis_cells_run_and_hide_where_the_cohort_lies(cohort, tmp_path):
         params = {steps = 5}
         """
     )
-    summary = run(load(file, cohort=str(cohort)), tmp_path / "out", device="cpu")
+    summary = run(load_benchmark(file, cohort=str(cohort)), tmp_path / "out", device="cpu")
     assert summary.complete
     frame = results(tmp_path / "out")
     assert sorted(frame["beta"].unique()) == [0.0, 0.5]
@@ -378,7 +380,7 @@ def test_results_from_artificial_patients_say_so(cohort, tmp_path):
         params = {steps = 5}
         """
     )
-    run(load(file, cohort=str(cohort)), tmp_path / "out", device="cpu")
+    run(load_benchmark(file, cohort=str(cohort)), tmp_path / "out", device="cpu")
     assert results(tmp_path / "out")["artificial"].tolist() == [True, True]
 
 
@@ -391,7 +393,7 @@ def test_two_processes_share_a_store(plain, tmp_path):
     out = tmp_path / "out"
 
     def work(name):
-        summary = run(load(plain), out, device="cpu", max_fleet=4)
+        summary = run(load_benchmark(plain), out, device="cpu", max_fleet=4)
         (tmp_path / name).write_text(str(summary.computed))
 
     for child in [started(work, name) for name in "ab"]:
@@ -407,7 +409,7 @@ def test_two_processes_share_a_store(plain, tmp_path):
 
 
 def test_status_is_quick_and_works_while_a_run_writes(plain, tmp_path):
-    run(load(plain), tmp_path / "out", device="cpu")
+    run(load_benchmark(plain), tmp_path / "out", device="cpu")
     writer = sqlite3.connect(tmp_path / "out" / "store.sqlite", isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     writer.execute("UPDATE cells SET attempts = attempts + 1")

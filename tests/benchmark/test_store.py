@@ -15,7 +15,7 @@ import pytest
 
 from dcem.benchmark import database, machine, store
 from dcem.benchmark.cells import expand
-from dcem.benchmark.file import load
+from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.read import results, status
 from dcem.table.messages import DataWarning, InputError
 
@@ -24,7 +24,7 @@ VALUES = {"auc": 0.7, "roc_gap": 0.1}
 
 @pytest.fixture
 def opened(tmp_path, plain):
-    plan, _ = expand(load(plain))
+    plan, _ = expand(load_benchmark(plain))
     with store.Store(tmp_path / "store.sqlite") as one:
         one.add("plain", "", ["auc"], plan)
         one.want(cell.cell.id for cell in plan)
@@ -149,7 +149,7 @@ def test_a_plan_replaces_what_its_label_stood_for(tmp_path, plain):
         for steps in ("20", "30"):
             text = plain.read_text().replace("steps = 20", f"steps = {steps}")
             plain.write_text(text)
-            plan, _ = expand(load(plain))
+            plan, _ = expand(load_benchmark(plain))
             one.add("plain", "", ["auc"], plan)
     rows = status(tmp_path / "store.sqlite")
     assert [(row.label, row.pending) for row in rows] == [("y-obs", 6), ("tested-only", 6)]

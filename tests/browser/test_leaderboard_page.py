@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from dcem.benchmark.file import load
+from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.run import run
 from dcem.paper import published
 from dcem.report.leaderboard import write_leaderboard
@@ -24,7 +24,7 @@ params = {steps = 5}
 def plain_store(tmp_path):
     """A store in which one of two methods has no result."""
     (tmp_path / "mine.toml").write_text(FILE)
-    benchmark = load(tmp_path / "mine.toml")
+    benchmark = load_benchmark(tmp_path / "mine.toml")
     run(benchmark.only(["y-obs"]), tmp_path / "out", device="cpu")
     run(benchmark, tmp_path / "out", device="cpu", max_seconds=0)
     return tmp_path / "out"

@@ -6,7 +6,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from dcem.cli.demo import METHODS, compare
+from dcem.cli.demo import METHODS, compare_on_truth
 from dcem.report.compare import compare_document
 from dcem.report.document import Count, Figure, Table
 from dcem.report.figures.task import draw_task
@@ -25,7 +25,7 @@ def comparison(task):
     # Tables this small gain nothing from threads, and lose much where cores are shared.
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield compare(task, seed=0, resamples=20, console=Console(quiet=True))
+    yield compare_on_truth(task, seed=0, resamples=20, console=Console(quiet=True))
     torch.set_num_threads(threads)
 
 

@@ -4,7 +4,7 @@ import pytest
 from pages import DOCS, generator
 
 from dcem.cli import COMMANDS
-from dcem.cli._lazy import load
+from dcem.cli._lazy import load_command
 
 ALL = dict(generator("cli").commands())
 
@@ -30,5 +30,5 @@ def test_the_reference_is_current() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_table_says_what_the_command_says(name: str) -> None:
     """The line in `dcem --help` is the first line of the command's own help."""
-    own = load(name, COMMANDS[name]).help.strip().split("\n\n")[0].replace("\n", " ")
+    own = load_command(name, COMMANDS[name]).help.strip().split("\n\n")[0].replace("\n", " ")
     assert own == COMMANDS[name].help

@@ -13,7 +13,12 @@ from scipy.stats import norm
 from dcem.estimation import by_decider
 from dcem.estimation import instrument as iv
 from dcem.estimation.by_decider import check_exclusion, check_monotonicity, contraction
-from dcem.estimation.deciders import HIGH_RISK, _spread_beyond_error, comparable, compare_deciders
+from dcem.estimation.deciders import (
+    HIGH_RISK,
+    _spread_beyond_error,
+    comparable_deciders,
+    compare_deciders,
+)
 from dcem.estimation.influence import People
 from dcem.metrics import auc
 from dcem.table.labels import SelectiveLabels
@@ -188,7 +193,7 @@ def test_levels_rest_on_other_people():
     problem, _ = world(1, deciders=12)
     fold = np.arange(len(problem)) % 3
     testing = simple(problem)[0]
-    before, names = iv.levels(problem, fold, testing)
+    before, names = iv.decider_levels(problem, fold, testing)
     assert names == ("fewest tests", "fewer tests", "middle", "more tests", "most tests")
     mine = fold == 0
     turned = SelectiveLabels.from_arrays(
@@ -198,7 +203,7 @@ def test_levels_rest_on_other_people():
         ),
         decider=np.array(problem.decider_names)[problem.decider],
     )
-    after, _ = iv.levels(turned, fold, testing)
+    after, _ = iv.decider_levels(turned, fold, testing)
     assert (before[0] == after[0]).all()  # nothing outside the fold, and nothing in it
     assert (before[1] != after[1]).any()
     rates = [problem.tested[mine & (before[0] == level)].mean() for level in range(5)]
@@ -276,7 +281,7 @@ def test_small_deciders_are_left_out():
     who = np.array(problem.decider_names)[problem.decider].astype(object)
     who[:15], who[15:20] = "small", None
     few = SelectiveLabels.from_arrays(problem.X, problem.y_obs, decider=who)
-    names = [few.decider_names[code] for code in comparable(few)]
+    names = [few.decider_names[code] for code in comparable_deciders(few)]
     assert "small" not in names
     assert len(names) == 3
     found = compare_deciders(few, People.of(few), *simple(few))

@@ -14,8 +14,8 @@ from dcem.estimation.influence import (
     critical_value,
     kish,
     logistic,
+    simultaneous,
     survey_error,
-    together,
     wilson,
 )
 
@@ -95,8 +95,8 @@ def test_all_pairs_of_equal_groups_have_tukey_s_critical_value() -> None:
 
 def test_one_comparison_is_an_ordinary_interval() -> None:
     people, each = means(2, np.random.default_rng(0))
-    found = together(people, pairs(each))["1", "0"]
-    assert found.together == found.value
+    found = simultaneous(people, pairs(each))["1", "0"]
+    assert found.simultaneous == found.value
     z = found.value.value / people.error(each["1"] - each["0"])
     assert found.p_value == pytest.approx(2 * norm.sf(abs(z)), rel=0.05)
 
@@ -108,7 +108,7 @@ def test_of_two_groups_one_mirrors_the_other_and_many_are_corrected() -> None:
     assert both["0"].p_value == both["1"].p_value
     assert both["0"].value.value == -both["1"].value.value
     people, each = means(6, np.random.default_rng(3))
-    alone = together(people, {("0", ""): each["0"]})["0", ""].p_value
+    alone = simultaneous(people, {("0", ""): each["0"]})["0", ""].p_value
     assert against_others(people, each)["0"].p_value > alone
 
 
@@ -117,7 +117,7 @@ def test_the_largest_of_many_fair_differences_is_rarely_clear() -> None:
     false = {"pairs": 0, "plain": 0}
     for seed in range(200):
         people, each = means(6, np.random.default_rng(seed))
-        found = together(people, pairs(each), draws=2000)
+        found = simultaneous(people, pairs(each), draws=2000)
         false["pairs"] += min(one.p_value for one in found.values()) < 0.05
         false["plain"] += any(one.value.excludes(0) for one in found.values())
     assert false["pairs"] / 200 < 0.09
@@ -126,7 +126,7 @@ def test_the_largest_of_many_fair_differences_is_rarely_clear() -> None:
 
 def test_a_real_difference_is_still_seen() -> None:
     people, each = means(6, np.random.default_rng(0), shift=1.5)
-    found = together(people, pairs(each))
+    found = simultaneous(people, pairs(each))
     assert all(found[b, "0"].p_value < 1e-3 for b in "12345")
     gap = each["1"] - each["0"]
     single = 2 * norm.sf(abs(gap.value) / people.error(gap))
@@ -136,7 +136,7 @@ def test_a_real_difference_is_still_seen() -> None:
 def test_nothing_to_compare() -> None:
     people = People(np.ones(4), None, 4)
     nothing = Statistic(np.nan, np.zeros(4))
-    assert np.isnan(together(people, {("a", "b"): nothing})["a", "b"].p_value)
+    assert np.isnan(simultaneous(people, {("a", "b"): nothing})["a", "b"].p_value)
 
 
 def test_the_error_of_a_survey_is_that_of_units_within_strata():

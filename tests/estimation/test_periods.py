@@ -7,7 +7,7 @@ import pytest
 
 from dcem.estimation.cross_fitting import Features
 from dcem.estimation.folds import time_blocks
-from dcem.estimation.periods import late_results, latest, periods
+from dcem.estimation.periods import late_results, latest_rows, periods
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 
@@ -56,7 +56,7 @@ def test_periods_are_about_equal_and_the_latest_tests_are_late():
     code, starts = periods(problem, 4)
     assert np.bincount(code).min() > 450
     assert len(starts) == 4
-    chosen = latest(problem, 0.25)
+    chosen = latest_rows(problem, 0.25)
     assert problem.time[chosen].min() > problem.time[~chosen].max()
     assert chosen[problem.tested].mean() == pytest.approx(0.25, abs=0.01)
 

@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LogisticRegression
 
-from dcem.learners import LEARNERS, Sample, from_plain, make_learner, to_plain
+from dcem.learners import LEARNERS, Sample, dump_learner, load_learner, make_learner
 from dcem.learners.boost import SmallTreesScorer
 from dcem.learners.forest import LargeTreesScorer
 from dcem.learners.learner import smallest_leaf
@@ -46,8 +46,8 @@ def test_it_learns_and_comes_back_from_plain_arrays_to_the_last_bit(name, square
     score = learner.predict_proba(X[N:])[:, 1]
     assert np.mean((score - y[N:]) ** 2) < 0.9 * np.var(y[N:])
     assert np.allclose(expit(learner.predict_logit(X[N:])), score)
-    kind, arrays = to_plain(learner)
-    again = from_plain(kind, arrays, 3)
+    kind, arrays = dump_learner(learner)
+    again = load_learner(kind, arrays, 3)
     assert np.array_equal(again.predict_proba(X), learner.predict_proba(X))
     copied = pickle.loads(pickle.dumps(learner))
     assert np.array_equal(copied.predict_proba(X), learner.predict_proba(X))
@@ -130,7 +130,7 @@ def test_a_smooth_model_bends_where_there_are_rows_and_returns_to_the_line_beyon
     assert (np.abs(seen.centers[:, None] - seen.scaling(X)).max(axis=2) > 1e-6).all()  # nobody's
     crafted = seen.arrays() | {"centers": seen.centers[:, :1]}
     with pytest.raises(ValueError, match="bumps"):
-        from_plain("smooth", crafted, 2)
+        load_learner("smooth", crafted, 2)
 
 
 def test_rows_to_learn_from_hold_the_rare_outcomes_of_a_long_table():
@@ -268,10 +268,10 @@ def test_the_text_holds_no_counts_and_no_ranges_of_the_rows(rows):
     ],
 )
 def test_what_is_not_a_tree_is_refused(name, change, rows):
-    arrays = dict(to_plain(fit("boost", rows))[1])
+    arrays = dict(dump_learner(fit("boost", rows))[1])
     arrays[name] = change(arrays[name])
     with pytest.raises(ValueError, match=r"tree|leaves|splits"):
-        from_plain("boost", arrays, 3)
+        load_learner("boost", arrays, 3)
 
 
 # -- models of others --------------------------------------------------------------------------
@@ -283,7 +283,7 @@ def test_a_classifier_of_others_is_cloned_and_not_written(rows):
     assert not hasattr(own, "coef_")
     assert np.isfinite(learner.predict_logit(rows[0])).all()
     with pytest.raises(TypeError, match="without pickle"):
-        to_plain(learner)
+        dump_learner(learner)
     with pytest.raises(InputError, match="dr-learner and instrument"):
         make_learner(own, 0, squared=True)
     with pytest.raises(InputError, match="predict_proba"):

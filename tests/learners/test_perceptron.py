@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from dcem.learners import Sample, from_plain, make_learner, to_plain
+from dcem.learners import Sample, dump_learner, load_learner, make_learner
 from dcem.learners.perceptron import HIDDEN, Perceptron, Stack, shuffled
 from dcem.learners.preprocess import Scaling
 
@@ -61,12 +61,12 @@ def test_it_learns_what_is_not_linear(fitted):
 
 def test_plain_arrays_and_back(fitted):
     X, _, learner = fitted
-    name, arrays = to_plain(learner)
-    again = from_plain(name, arrays, 2)
+    name, arrays = dump_learner(learner)
+    again = load_learner(name, arrays, 2)
     np.testing.assert_array_equal(again.predict_logit(X[:50]), learner.predict_logit(X[:50]))
     for broken in ({"flat": arrays["flat"][:, :-1]}, {"sizes": arrays["sizes"][:-1]}):
         with pytest.raises(ValueError, match="network"):
-            from_plain(name, arrays | broken, 2)
+            load_learner(name, arrays | broken, 2)
 
 
 def test_networks_scored_together_score_as_alone_and_whatever_their_company():

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from dcem import DataWarning, metrics
 from dcem.metrics import Estimate, bootstrap
-from dcem.metrics._inputs import Rows, read_groups, read_identifiers, read_rows
+from dcem.metrics._inputs import Checked, read_groups, read_identifiers, read_rows
 from dcem.metrics._statistics import BinnedError, GroupedPeople, Statistics
 from dcem.metrics.calibration import bin_of
 
@@ -331,7 +331,7 @@ def test_errors_of_bins_and_what_chance_alone_would_make_of_them():
     rng = np.random.default_rng(0)
     n, n_bins = 200, 4
     score, weight = rng.random(n), rng.uniform(0.5, 2, n)
-    rows = Rows(rng.random(n) < score, score, weight)
+    rows = Checked(rng.random(n) < score, score, weight)
     error = BinnedError(rows, GroupedPeople(np.zeros(n, int)), np.arange(n), n_bins)
     found = error(np.ones((1, n), int))[0]
     bins = bin_of(rows, n_bins, "quantile")

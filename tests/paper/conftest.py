@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dcem.benchmark.cells import expand
-from dcem.benchmark.file import load
+from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.read import FREE_PARAMETERS, results
 from dcem.benchmark.store import Store
 from dcem.paper.exhibits.calibration import curves
@@ -65,7 +65,7 @@ def fitted(folder: Path, name: str, text: str, **overrides: str) -> pd.DataFrame
     Nothing is trained: what a picture shows does not depend on where a number came from.
     """
     (folder / f"{name}.toml").write_text(text)
-    plan, _ = expand(load(folder / f"{name}.toml", **overrides))
+    plan, _ = expand(load_benchmark(folder / f"{name}.toml", **overrides))
     rng = np.random.default_rng(len(plan))
     with Store(folder / f"{name}.sqlite") as store:
         store.add(name, "", ["auc"], plan)

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dcem.benchmark.file import load
+from dcem.benchmark.file import load_benchmark
 from dcem.paper import EXHIBITS
 from dcem.paper.exhibits import claim_tests, claims, robustness, summary, tradeoff
 from dcem.paper.sources import Recorded, Runs, narrowed
-from dcem.paper.spread import Spread, complete, other_parameters, our_rows
+from dcem.paper.spread import Spread, complete_only, other_parameters, our_rows
 
 PHASES = np.arange(0, 360, 30.0)
 
@@ -119,7 +119,7 @@ def test_best_similar_and_worse_have_a_margin_and_ignore_the_oracle():
             ("self", "auc"): Spread.of([0.70]),
             ("y-obs", "auc"): Spread.of([0.60]),
         }
-        found = summary.judge(spreads, "auc", "median")
+        found = summary.versus_best(spreads, "auc", "median")
         assert found is not None
         assert found["best_baseline"] == "self"
         return str(found["verdict"])
@@ -130,7 +130,7 @@ def test_best_similar_and_worse_have_a_margin_and_ignore_the_oracle():
         "similar",
         "worse",
     ]
-    assert summary.judge({("dcem", "auc"): Spread.of([0.7])}, "auc", "median") is None
+    assert summary.versus_best({("dcem", "auc"): Spread.of([0.7])}, "auc", "median") is None
 
 
 def test_a_claim_answers_only_where_there_are_numbers():
@@ -258,9 +258,11 @@ def test_windows_pool_one_seed_of_independent_draws_at_the_papers_k():
             for k in (0.1, 1.0, 4.0)
         ]
     )
-    assert len(tradeoff.pooled(frame)) == 12
-    assert len(tradeoff.pooled(frame, every_k=True)) == 36
-    table = tradeoff.windows(tradeoff.pooled(frame), "auc", "roc_gap", (0.825, 0.875), ["dcem"])
+    assert len(tradeoff.pooled_fits(frame)) == 12
+    assert len(tradeoff.pooled_fits(frame, every_k=True)) == 36
+    table = tradeoff.windows(
+        tradeoff.pooled_fits(frame), "auc", "roc_gap", (0.825, 0.875), ["dcem"]
+    )
     assert table["n"].item() == 12
     assert table["published_mean"].item() == 0.028
 
@@ -278,7 +280,7 @@ NEEDS = {
 )
 def test_every_need_can_be_run(need):
     """The preset has the setting, all 12 boundaries (11 policies) of it, and the methods."""
-    benchmark = narrowed(load(need.preset), need)
+    benchmark = narrowed(load_benchmark(need.preset), need)
     over, expected = ("beta", 11) if need.sepsis else ("phase", 12)
     assert len({task[over] for task in benchmark.tasks}) == expected
     if need.where:
@@ -301,8 +303,8 @@ def test_like_is_compared_with_like_while_a_run_is_under_way():
     base = np.full(12, 0.7)
     frame = rows({"dcem": base, "y-obs": base - 0.1, "self": base + 0.2})
     partial = frame[(frame["method"] != "self") | (frame["phase"] < 90)]
-    assert set(complete(partial)["method"]) == {"dcem", "y-obs"}
-    judged = summary.judge(summary.settings_of(partial)[0.5, 1.0, 2.0], "auc", "median")
+    assert set(complete_only(partial)["method"]) == {"dcem", "y-obs"}
+    judged = summary.versus_best(summary.settings_of(partial)[0.5, 1.0, 2.0], "auc", "median")
     assert judged is not None
     assert judged["verdict"] == "best"
     common = tradeoff.in_common(partial, ("self", "dcem"))

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from dcem.benchmark.cells import expand
-from dcem.benchmark.file import load
+from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.read import missing, results
 from dcem.benchmark.store import Store
 from dcem.paper import agreement, published
@@ -161,7 +161,7 @@ def test_planned_cells_without_result_are_incomplete(tmp_path, status):
     tasks = "[[tasks]]\nstream = 'published'\nphase = 'all'\n"
     file = tmp_path / "mine.toml"
     file.write_text(tasks + "[[methods]]\nname = ['y-obs', 'dcem']\npublished = true\n")
-    plan, _ = expand(load(file))
+    plan, _ = expand(load_benchmark(file))
     with Store(tmp_path / "store.sqlite") as store:
         store.add("mine", "", ["auc"], plan)
         store.want(one.cell.id for one in plan)

@@ -18,7 +18,7 @@ from dcem.report.audit import SECTIONS, audit_document
 from dcem.report.audit_opening import opening
 from dcem.report.document import NOTHING, WITHHELD, Missing, Name, Table, Text, cells
 from dcem.report.figures import people
-from dcem.report.parts import TOGETHER, listed_findings
+from dcem.report.parts import OF_SEVERAL_GROUPS, listed_findings
 from dcem.report.sensitivity import draw_performance, draw_prevalence, draw_testing
 from dcem.report.svg import inline_svg
 from dcem.report.to_html import to_html
@@ -27,7 +27,12 @@ from dcem.report.to_markdown import to_markdown
 from dcem.table.labels import SelectiveLabels
 from dcem.text import groups
 
-FIGURES = (people.risk, people.overlap, people.calibration, people.prevalence)
+FIGURES = (
+    people.risk_figure,
+    people.overlap_figure,
+    people.calibration_figure,
+    people.prevalence_figure,
+)
 CURVES = (draw_testing, draw_prevalence, draw_performance)
 
 
@@ -94,7 +99,7 @@ def test_beside_intervals_it_is_said_which_groups_are_clear_of_so_many(found) ->
     several = replace(found, testing=(*found.testing, west))
     names = [one.group for one in several.clear(several.testing)]
     shown, plainly = (
-        [one for one in blocks.testing(audit) if isinstance(one, Text)]
+        [one for one in blocks.testing_section(audit) if isinstance(one, Text)]
         for audit in (several, found)
     )
     assert "north" in names
@@ -242,7 +247,7 @@ def test_groups_that_share_a_finding_share_its_place() -> None:
 
 
 def test_everything_told_to_do_belongs_to_a_finding() -> None:
-    assert set(TOGETHER) <= set(wording.TO_DO)
+    assert set(OF_SEVERAL_GROUPS) <= set(wording.TO_DO)
 
 
 def test_where_some_are_out_of_reach_the_table_tells_the_limits(found) -> None:

@@ -6,7 +6,7 @@ import re
 import pandas as pd
 import pytest
 
-from dcem.benchmark.file import load
+from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.read import export, results
 from dcem.benchmark.run import run
 from dcem.report.leaderboard import _board, leaderboard, write_leaderboard
@@ -14,8 +14,10 @@ from dcem.report.leaderboard import _board, leaderboard, write_leaderboard
 
 @pytest.fixture
 def out(plain, tmp_path):
-    run(load(plain).only(["y-obs"]), tmp_path / "out", device="cpu")
-    run(load(plain), tmp_path / "out", device="cpu", max_seconds=0)  # plans the rest, does nothing
+    run(load_benchmark(plain).only(["y-obs"]), tmp_path / "out", device="cpu")
+    run(
+        load_benchmark(plain), tmp_path / "out", device="cpu", max_seconds=0
+    )  # plans the rest, does nothing
     return tmp_path / "out"
 
 
@@ -94,7 +96,7 @@ def test_names_cannot_break_out_of_the_page(plain, tmp_path):
     nasty = "</script><b>x"
     plain.write_text(plain.read_text().replace('name = ["y-obs", "tested-only"]', 'name = "y-obs"'))
     plain.write_text(plain.read_text() + f'label = "{nasty}"\n')
-    run(load(plain), tmp_path / "out", device="cpu")
+    run(load_benchmark(plain), tmp_path / "out", device="cpu")
     page = leaderboard(tmp_path / "out")
     assert nasty not in page
     assert data_of(page)["boards"][0]["settings"][0]["rows"][0]["method"] == nasty

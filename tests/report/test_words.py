@@ -11,10 +11,10 @@ from dcem.compare.findings import KEYS
 from dcem.estimation.findings import Finding
 from dcem.report.compare import compare_document
 from dcem.report.document import Document, Findings, Opening, Verdict
-from dcem.report.parts import TOGETHER
+from dcem.report.parts import OF_SEVERAL_GROUPS
 from dcem.report.to_html import to_html
 from dcem.report.to_markdown import to_markdown
-from dcem.report.words import FIELDS, in_words, speak
+from dcem.report.words import FIELDS, in_field_words, speak
 from dcem.table.messages import InputError
 
 
@@ -49,7 +49,7 @@ def test_articles_follow_their_word() -> None:
 
 
 TOLD = [remedy for *_, remedy in KEYS.values()] + [
-    words for pair in TOGETHER.values() for words in pair
+    words for pair in OF_SEVERAL_GROUPS.values() for words in pair
 ]
 
 
@@ -98,12 +98,12 @@ def test_what_is_not_a_higher_bar_in_credit_is_not_serious_there() -> None:
     other = Finding("overlap", "caution", "overlap", headline="Overlap")
     opening = Opening(Verdict("serious", "Yes", (), ""), (), None, ())
     document = Document("An audit", "", opening, Findings((bar, other)), ())
-    said = in_words(document, "credit")
+    said = in_field_words(document, "credit")
     assert [item.key for item in said.findings.items] == ["overlap", "higher-bar"]
     assert (said.findings.items[1].severity, said.opening.verdict.severity) == ("note", "caution")
-    assert in_words(document, "policing").opening.verdict.severity == "serious"
+    assert in_field_words(document, "policing").opening.verdict.severity == "serious"
     beside = replace(opening, verdict=Verdict("note", "No", (), "", bar))
-    said = in_words(replace(document, opening=beside), "credit").opening.verdict
+    said = in_field_words(replace(document, opening=beside), "credit").opening.verdict
     assert (said.severity, said.worst and said.worst.key) == ("note", "overlap")
 
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from dcem.metrics.estimate import Estimate
 from dcem.report import document as doc
 from dcem.report.compare import compare_document
-from dcem.report.document import written
+from dcem.report.document import pieces_of
 from dcem.report.to_html import cell as html_cell
 from dcem.report.to_html import to_html
 from dcem.report.to_json import to_json
@@ -109,7 +109,7 @@ def test_every_value_is_in_every_output(make, write) -> None:
     values = [cell for cell in doc.cells(document) if isinstance(cell, doc.Number | doc.Count)]
     assert len(values) > 5
     for cell in values:
-        shown = written(cell)
+        shown = pieces_of(cell)
         for piece in (shown.main, shown.quiet):
             assert piece in text, (cell, piece)
 

@@ -206,7 +206,7 @@ def test_in_order_keeps_order_and_stays_few_ahead():
         return i
 
     seen = []
-    for done in stream.in_order(work, items(), workers=3):
+    for done in stream.parallel(work, items(), workers=3):
         seen.append(done)
         assert len(taken) <= len(seen) + 4  # never the whole file in memory
     assert seen == list(range(40))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dcem.estimation.nuisance_learners import candidates
+from dcem.estimation.nuisance_learners import candidate_models
 
 SLOW = pytest.mark.slow
 
@@ -33,4 +33,4 @@ def each_once(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
 def linear(n_classes: int, seed: int) -> dict[str, Any]:
     """The quickest of the usual models, where the truth is a line or nothing hangs on it."""
     name = "logistic regression"
-    return {name: candidates(n_classes, seed)[name]}
+    return {name: candidate_models(n_classes, seed)[name]}

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dcem.table.columns import NAMED_LIKE_CODES, guess
+from dcem.table.columns import NAMED_LIKE_CODES
 from dcem.table.encoder import Encoder, Encoding
 
 RNG = np.random.default_rng(0)
@@ -63,37 +63,37 @@ NUMBERS = RNG.normal(size=N).round(2)
     ],
 )  # fmt: skip
 def test_kinds(name, values, kind):
-    assert guess(name, text(values)).kind == kind
+    assert guess_kind(name, text(values)).kind == kind
 
 
 def test_numbers_named_like_codes_are_said_to_be_taken_as_numbers():
     many = RNG.integers(1000, 1120, N)
-    found = guess("officer_id", column(many))
+    found = guess_kind("officer_id", column(many))
     assert found.kind == "number"
     assert NAMED_LIKE_CODES in found.note
-    assert NAMED_LIKE_CODES not in guess("officer_age", column(many)).note
-    assert NAMED_LIKE_CODES not in guess("officer_id", column(many % 40)).note  # codes
+    assert NAMED_LIKE_CODES not in guess_kind("officer_age", column(many)).note
+    assert NAMED_LIKE_CODES not in guess_kind("officer_id", column(many % 40)).note  # codes
 
 
 def test_parquet_types_need_no_guess():
-    assert guess("x", column(RNG.normal(size=N))).kind == "number"
-    assert guess("x", column(RNG.random(N) < 0.5)).kind == "boolean"
-    assert guess("x", column(pd.date_range("2020", periods=N, freq="D"))).kind == "date"
-    assert guess("x", column([[1]] * N)).kind == "unknown"
+    assert guess_kind("x", column(RNG.normal(size=N))).kind == "number"
+    assert guess_kind("x", column(RNG.random(N) < 0.5)).kind == "boolean"
+    assert guess_kind("x", column(pd.date_range("2020", periods=N, freq="D"))).kind == "date"
+    assert guess_kind("x", column([[1]] * N)).kind == "unknown"
     coded = pa.chunked_array([pa.array(["a", "b"] * (N // 2)).dictionary_encode()])
-    assert guess("x", coded).kind == "category"
+    assert guess_kind("x", coded).kind == "category"
 
 
 def test_a_person_may_know_better():
     codes = RNG.integers(1, 5, N)
-    assert guess("time_in_hospital", text(codes), is_category=True).kind == "category"
-    assert guess("visit", text(np.arange(N))).encoding is None
-    assert guess("visit", text(np.arange(N)), keep=True).kind == "number"
+    assert guess_kind("time_in_hospital", text(codes), is_category=True).kind == "category"
+    assert guess_kind("visit", text(np.arange(N))).encoding is None
+    assert guess_kind("visit", text(np.arange(N)), keep=True).kind == "number"
 
 
 def test_frequent_levels_other_and_missing():
     values = ["a"] * 900 + ["b"] * 800 + [None] * 200 + [f"rare {i}" for i in range(100)]
-    found = guess("c", text(values))
+    found = guess_kind("c", text(values))
     assert found.encoding.features == ("c=a", "c=b", "c=(other)", "c=(missing)")
     assert found.missing == pytest.approx(0.1)
     X = encode(found.encoding, values)
@@ -105,7 +105,7 @@ def test_frequent_levels_other_and_missing():
 
 def test_many_levels_are_grouped():
     values = RNG.choice([f"code {i}" for i in range(300)], 20_000, p=RNG.dirichlet(np.ones(300)))
-    found = guess("diagnosis", text(values))
+    found = guess_kind("diagnosis", text(values))
     assert 5 < len(found.encoding.levels) <= 20
     assert found.encoding.other
     counts = pd.Series(values).value_counts()
@@ -114,7 +114,7 @@ def test_many_levels_are_grouped():
 
 def test_two_levels_are_one_indicator_and_a_third_is_unknown():
     values = ["m"] * 1000 + ["w"] * 1000
-    encoding = guess("sex", text(values)).encoding
+    encoding = guess_kind("sex", text(values)).encoding
     assert encoding.features == ("sex=w",)
     np.testing.assert_array_equal(
         encode(encoding, ["m", "w", "x", None]).ravel(), [0, 1, np.nan, np.nan]
@@ -123,43 +123,43 @@ def test_two_levels_are_one_indicator_and_a_third_is_unknown():
 
 def test_present_or_not_is_what_counts_where_there_is_one_value():
     values = [5.0] * 1000 + [None] * 1000
-    encoding = guess("dose", text(values)).encoding
+    encoding = guess_kind("dose", text(values)).encoding
     assert encoding.features == ("dose=(missing)",)
     np.testing.assert_array_equal(encode(encoding, values).ravel(), [0] * 1000 + [1] * 1000)
 
 
 def test_a_level_of_nine_people_is_not_written_down():
     values = ["a"] * 500 + ["b"] * 300 + ["nine"] * 9
-    assert guess("c", text(values)).encoding.levels == ("a", "b")
+    assert guess_kind("c", text(values)).encoding.levels == ("a", "b")
 
 
 def test_other_and_missing_need_ten_people_not_rows():
     """Two people with many visits, pooled or without a value, have no indicator."""
     values = ["a"] * 500 + ["b"] * 300 + ["c", "d"] * 20 + [None] * 40
     person = np.r_[np.arange(800), [900, 901] * 20, [902, 903] * 20]
-    own = guess("c", text(values), person=person).encoding
+    own = guess_kind("c", text(values), person=person).encoding
     assert (own.levels, own.other, own.missing) == (("a", "b"), False, False)
-    assert guess("c", text(values)).encoding.missing
+    assert guess_kind("c", text(values)).encoding.missing
 
 
 def test_marks_of_a_number_are_read_alike_later():
-    encoding = guess("x", text([f"$ {7 * (i % 300):,}" for i in range(2000)])).encoding
+    encoding = guess_kind("x", text([f"$ {7 * (i % 300):,}" for i in range(2000)])).encoding
     later = ["$ 1,500", "€2", "−3", "4 %", "<5", "pos"]
     np.testing.assert_array_equal(encode(encoding, later).ravel(), [1500, 2, -3, 4, 5, np.nan])
 
 
 def test_user_spellings_of_missing_hold_everywhere():
     values = ["?"] * 100 + ["a"] * 950 + ["b"] * 950
-    assert guess("c", text(values), ("?",)).missing == pytest.approx(0.05)
+    assert guess_kind("c", text(values), ("?",)).missing == pytest.approx(0.05)
     numbers = ["?"] * 100 + [str(v) for v in NUMBERS]
-    found = guess("n", text(numbers), ("?",))
+    found = guess_kind("n", text(numbers), ("?",))
     assert found.kind == "number"
     assert np.isnan(encode(found.encoding, numbers, ("?",))[:100]).all()
 
 
 def test_words_that_may_mean_missing_are_levels_with_a_note():
     values = ["None"] * 900 + ["high"] * 100 + ["low"] * 100
-    found = guess("c", text(values))
+    found = guess_kind("c", text(values))
     assert "c=None" in found.encoding.features
     assert "'None'" in found.note
 
@@ -168,12 +168,12 @@ def test_words_that_may_mean_missing_are_levels_with_a_note():
 def test_numbers_and_codes_mean_the_same_in_text_and_numbers(suffix):
     numeric = column(RNG.integers(1, 5, N).astype(float))
     spelled = text([f"{int(v)}" for v in numeric.to_pylist()])
-    encoding = guess("ward_id", spelled if suffix == "csv" else numeric).encoding
+    encoding = guess_kind("ward_id", spelled if suffix == "csv" else numeric).encoding
     assert encoding.features == tuple(f"ward_id={i}" for i in (1, 2, 3, 4))
     np.testing.assert_array_equal(encode(encoding, numeric), encode(encoding, spelled))
     with_gaps = text(numeric.to_pylist())  # as pandas writes integers beside missing values: 3.0
     np.testing.assert_array_equal(encode(encoding, numeric), encode(encoding, with_gaps))
-    forced = guess("ward", with_gaps, is_category=True).encoding
+    forced = guess_kind("ward", with_gaps, is_category=True).encoding
     np.testing.assert_array_equal(encode(forced, numeric), encode(forced, with_gaps))
 
 
@@ -185,13 +185,13 @@ def test_infinities_count_as_missing():
 
 @pytest.mark.parametrize("cells", [[1.0, np.inf, 2.0, 3.5], ["1.0", "inf", "2.0", "3.5"]])
 def test_that_a_number_is_too_large_is_said(cells):
-    assert "beyond" in guess("x", column(cells)).note
-    assert not guess("x", column(cells[2:])).note
+    assert "beyond" in guess_kind("x", column(cells)).note
+    assert not guess_kind("x", column(cells[2:])).note
     assert Encoding("x", "number").encode(column(cells), (), np.empty((4, 1))) == 1
 
 
 def test_dates_are_days():
-    encoding = guess(
+    encoding = guess_kind(
         "d", text(pd.date_range("2020", periods=N, freq="D").strftime("%d.%m.%Y"))
     ).encoding
     X = encode(encoding, ["02.01.1970", "no date", None]).ravel()
@@ -204,19 +204,19 @@ def test_free_text_is_told_without_coding_it():
     """Notes are left out as a value per row, as a short column of them is; gaps are counted."""
     notes = [f"seen on ward {i}, no complaint" for i in range(6000)]
     notes[::6] = [""] * 1000
-    found = guess("note", text(notes), {"seen on ward 1, no complaint"})
+    found = guess_kind("note", text(notes), {"seen on ward 1, no complaint"})
     assert (found.kind, found.encoding, found.distinct) == ("identifier", None, 5001)
     assert found.missing == pytest.approx(1001 / 6000)
-    assert guess("note", text(notes), keep=True).kind == "category"
+    assert guess_kind("note", text(notes), keep=True).kind == "category"
     for kind in (pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
-        assert guess("note", text(notes).cast(kind)).kind == "identifier"
+        assert guess_kind("note", text(notes).cast(kind)).kind == "identifier"
     for column, kind in (
         ([f"{i / 7:.4f}" for i in range(6000)], "number"),
         ([f"{i / 7:.4f}" if i % 40 else "hemolyzed" for i in range(6000)], "number"),
         (pd.date_range("1999", periods=6000).strftime("%d.%m.%Y"), "date"),
         ([f"drug {i % 30}" for i in range(6000)], "category"),
     ):
-        assert guess("x", text(column)).kind == kind
+        assert guess_kind("x", text(column)).kind == kind
 
 
 @pytest.mark.parametrize(
@@ -230,16 +230,16 @@ def test_free_text_is_told_without_coding_it():
     ],
 )
 def test_points_that_may_part_thousands_are_pointed_out(values, is_said):
-    note = guess("income", text(values * 10)).note
+    note = guess_kind("income", text(values * 10)).note
     assert ("1.200" in note) == is_said
 
 
 def test_a_decimal_comma_after_a_zero_does_not_part_thousands():
-    assert guess("crp", text(["0,567", "1,234", "0,051"] * 100)).kind == "category"
-    assert guess("crp", text(["2,567", "1,234", "9,051"] * 100)).kind == "number"
+    assert guess_kind("crp", text(["0,567", "1,234", "0,051"] * 100)).kind == "category"
+    assert guess_kind("crp", text(["2,567", "1,234", "9,051"] * 100)).kind == "number"
 
 
 def test_numbers_with_a_unit_are_pointed_out():
     with_unit = [f"{i % 50 / 10 + 4} mmol/L" for i in range(300)]
-    assert "'4.0 mmol/L'" in guess("glucose", text(with_unit)).note
-    assert "unit" not in guess("code", text([f"{i % 50}A{i % 3}" for i in range(300)])).note
+    assert "'4.0 mmol/L'" in guess_kind("glucose", text(with_unit)).note
+    assert "unit" not in guess_kind("code", text([f"{i % 50}A{i % 3}" for i in range(300)])).note

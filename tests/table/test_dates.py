@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dcem.table.columns import guess
+from dcem.table.columns import guess_kind
 from dcem.table.dates import days
 
 N = 300
@@ -21,7 +21,7 @@ def column(values) -> pa.ChunkedArray:
 
 def read(values) -> tuple[str, np.ndarray, str]:
     """The kind of a column, its numbers, and the note."""
-    found = guess("seen", column(values))
+    found = guess_kind("seen", column(values))
     assert found.encoding is not None, found
     return found.kind, days(column(values), found.encoding.date_format), found.note
 
@@ -111,20 +111,20 @@ def test_words_for_missing_and_a_few_slips():
     ],
 )
 def test_what_is_not_a_date(values):
-    assert guess("x", column(values * 30)).kind == "category"
+    assert guess_kind("x", column(values * 30)).kind == "category"
 
 
 def test_numbers_that_are_not_dates():
     for values in (range(43_000, 43_300), range(20_000_000, 20_000_300)):
-        assert guess("x", column(values)).kind == "number"
+        assert guess_kind("x", column(values)).kind == "number"
 
 
 def test_types_that_arrow_has():
     clock = pa.chunked_array([pa.array([one.time() for one in TIMES])])
-    assert guess("x", clock).kind == "time"
+    assert guess_kind("x", clock).kind == "time"
     np.testing.assert_allclose(days(clock, None), 24 * (DAYS % 1), atol=1e-6)
     stay = pa.chunked_array([pa.array([datetime.timedelta(hours=i) for i in range(N)])])
-    found = guess("x", stay)
+    found = guess_kind("x", stay)
     assert found.kind == "number"
     out = np.empty((N, 1))
     found.encoding.encode(stay, (), out)

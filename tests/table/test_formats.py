@@ -15,7 +15,7 @@ from dcem import audit_labels
 from dcem.extras import MissingExtra
 from dcem.table import Roles, read_table
 from dcem.table.drawing import read_some
-from dcem.table.formats import contents
+from dcem.table.formats import tables_within
 from dcem.table.messages import DataWarning, InputError
 from dcem.table.read import read_batches, read_header, read_whole
 from dcem.table.values import array_of
@@ -319,7 +319,7 @@ def test_several_tables_need_a_query(tmp_path) -> None:
         base.execute("CREATE TABLE b (x)")
     with pytest.raises(InputError, match=r"2 tables.*'a', 'b'"):
         read_header(tmp_path / "two.db")
-    assert contents(tmp_path / "two.db") == {n: f'SELECT * FROM "{n}"' for n in "ab"}
+    assert tables_within(tmp_path / "two.db") == {n: f'SELECT * FROM "{n}"' for n in "ab"}
     (tmp_path / "not.db").write_text("a text")
     with pytest.raises(InputError, match="neither"):
         read_header(tmp_path / "not.db")

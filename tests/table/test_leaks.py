@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import dcem
-from dcem.table.leaks import bands, find_leaks, levels
+from dcem.table.leaks import find_leaks, level_cells, number_cells
 from dcem.table.messages import LeakWarning
 
 N = 5000
@@ -19,19 +19,19 @@ def rng():
 
 
 def of_number(values, tested, label=None) -> list[str]:
-    return [leak.kind for leak in find_leaks("x", bands(values), tested, label)]
+    return [leak.kind for leak in find_leaks("x", number_cells(values), tested, label)]
 
 
 def of_text(values, tested, label=None) -> list[str]:
     codes, names = pd.factorize(values)
-    cells = levels(codes, tuple(map(str, names)))
+    cells = level_cells(codes, tuple(map(str, names)))
     return [leak.kind for leak in find_leaks("x", cells, tested, label)]
 
 
 def test_a_result_that_exists_only_after_the_test(rng):
     tested = rng.random(N) < 0.3
     result = np.where(tested, rng.normal(size=N), np.nan)
-    (leak,) = find_leaks("x", bands(result), tested)
+    (leak,) = find_leaks("x", number_cells(result), tested)
     assert (leak.kind, leak.strength) == ("tested", 1.0)
     mostly = np.where(tested & (rng.random(N) < 0.95), rng.normal(size=N), np.nan)
     assert of_number(mostly, tested) == ["tested", "only-tested"]
@@ -43,7 +43,7 @@ def test_values_that_only_the_test_brings(rng):
     tested = rng.random(N) < 0.3
     drug = np.where(tested & (rng.random(N) < 0.3), "started", "none")
     codes, names = pd.factorize(drug)
-    (leak,) = find_leaks("x", levels(codes, tuple(names)), tested)
+    (leak,) = find_leaks("x", level_cells(codes, tuple(names)), tested)
     assert (leak.kind, leak.values) == ("only-tested", ("started",))
     assert leak.strength == pytest.approx(0.3, abs=0.03)
     dose = np.where(tested & (rng.random(N) < 0.3), 7.0, rng.normal(size=N))
@@ -78,7 +78,7 @@ def test_a_value_that_implies_the_label(rng):
     ill = rng.random(N) < 0.2
     label = np.where(tested, ill.astype(float), np.nan)
     drug = np.where(ill & (rng.random(N) < 0.4), 1.0, 0.0)  # four ill people in ten, nobody else
-    (leak,) = find_leaks("x", bands(drug), tested, label)
+    (leak,) = find_leaks("x", number_cells(drug), tested, label)
     assert (leak.kind, leak.values) == ("implies-label", ("1",))
     assert leak.strength == pytest.approx(0.4, abs=0.06)
     common = np.where(rng.random(N) < 0.1, 1.0, drug)  # healthy people take it too
@@ -89,7 +89,7 @@ def test_the_truth_is_found_where_it_is_known(rng):
     tested, ill = rng.random(N) < 0.3, rng.random(N) < 0.2
     noisy = np.where(tested, rng.random(N) < 0.5, ill)  # tells nothing of the tested
     label = np.where(tested, ill.astype(float), np.nan)
-    cells = bands(np.where(rng.random(N) < 0.001, 1 - ill, ill).astype(float))
+    cells = number_cells(np.where(rng.random(N) < 0.001, 1 - ill, ill).astype(float))
     assert [leak.kind for leak in find_leaks("x", cells, ~tested & tested, None, ill)] == ["truth"]
     assert "truth" not in of_number(noisy.astype(float), tested, label)
 
@@ -100,7 +100,7 @@ def test_strong_risk_factors_are_left_alone(rng):
     tested = rng.random(N) < 0.3
     assert of_number(severity, tested, np.where(tested, ill, np.nan)) == []
     for _ in range(50):  # forty tested people and twenty bands of noise
-        noise, handful = bands(rng.normal(size=N)), np.zeros(N, bool)
+        noise, handful = number_cells(rng.normal(size=N)), np.zeros(N, bool)
         handful[rng.choice(N, 40, replace=False)] = True
         label = np.where(handful, np.cumsum(handful) % 2, np.nan)
         assert find_leaks("x", noise, handful, label) == ()

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from dcem.cli import app
 from dcem.table import Roles, propose_roles, read_table
-from dcem.table.addresses import as_named, located, shown, without_password
+from dcem.table.addresses import as_named, located, masked_address, without_password
 from dcem.table.messages import InputError
 
 PASSWORD = "s3cr/et@home"
@@ -106,15 +106,15 @@ def test_errors_do_not_tell_the_password(server) -> None:
 
 def test_what_is_shown_of_an_address() -> None:
     address = f"postgresql://ann:{PASSWORD}@db.org/visits?sslpassword=abc&x=1"
-    assert shown(address) == "postgresql://ann:***@db.org/visits?sslpassword=***&x=1"
-    assert shown("s3://bucket/a.csv") == "s3://bucket/a.csv"
+    assert masked_address(address) == "postgresql://ann:***@db.org/visits?sslpassword=***&x=1"
+    assert masked_address("s3://bucket/a.csv") == "s3://bucket/a.csv"
     said = without_password(f"{address}: no host et@home, port s3cr, abc", address)
     assert "s3cr" not in said
     assert "home" not in said
     path = located(address)
     assert path.name == "visits.postgresql"
     assert path.stat().st_mode & 0o077 == 0
-    assert as_named(path) == shown(address)
+    assert as_named(path) == masked_address(address)
 
 
 def test_without_the_driver_the_extra_is_named(monkeypatch) -> None:

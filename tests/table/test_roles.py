@@ -8,7 +8,7 @@ import pytest
 
 from dcem import Roles, read_table
 from dcem.cli import COMMANDS
-from dcem.cli._lazy import load
+from dcem.cli._lazy import load_command
 from dcem.table.messages import InputError
 
 COLUMNS = ["id", "age", "lab_1", "lab_2", "race", "sex", "a,b", "y"]
@@ -63,7 +63,7 @@ def test_plain_and_back() -> None:
 
 @pytest.mark.parametrize("command", ["audit", "compare", "fit"])
 def test_every_role_is_an_option_with_the_help_declared(command) -> None:
-    options = {param.name: param.help for param in load(command, COMMANDS[command]).params}
+    options = {param.name: param.help for param in load_command(command, COMMANDS[command]).params}
     shown = {role.name: role.metadata["help"] for role in fields(Roles) if role.metadata["help"]}
     absent = set(shown) - set(options)
     assert absent <= {"group_as_feature"}

@@ -7,7 +7,7 @@ import pytest
 
 from dcem.table.messages import InputError
 from dcem.tasks import make_sinusoid
-from dcem.tasks.registry import KINDS, completed, contents, kind_of, make_task, possible
+from dcem.tasks.registry import KINDS, completed, file_hashes, kind_of, make_task, possible
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -74,7 +74,7 @@ def test_a_missing_file_is_named(name):
 def test_a_file_is_known_by_its_content(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).write_text("the same")
-    told = [contents({"kind": "diabetes", "path": str(tmp_path / n)}) for n in ("one", "two")]
+    told = [file_hashes({"kind": "diabetes", "path": str(tmp_path / n)}) for n in ("one", "two")]
     assert told[0] == told[1]
     assert set(told[0]) == {"path"}
-    assert contents({"kind": "sinusoid"}) == {}
+    assert file_hashes({"kind": "sinusoid"}) == {}

@@ -65,14 +65,14 @@ def call(function: str, *places: str, **arguments: Any) -> str:
     given = [*places]
     for name, value in arguments.items():
         if value not in (None, False, "", (), []):
-            given.append(f"{name}={value if isinstance(value, Code) else repr(value)}")
+            given.append(f"{name}={value if isinstance(value, RawPython) else repr(value)}")
     line = f"{function}({', '.join(given)})"
     if len(line) <= WIDE:
         return line
     return f"{function}(\n" + "".join(f"    {one},\n" for one in given) + ")"
 
 
-class Code(str):
+class RawPython(str):
     """Python that stands for itself."""
 
 
@@ -118,9 +118,9 @@ def audited(study: Study, out: Path, bounds: float | None = None) -> Recipe:
     audit = call(
         "dcem.audit_found" if found else "dcem.audit_labels",
         "table.problem",
-        sources=Code("table.encoder.sources"),
-        attributes=None if found else Code("table.by_attribute()"),
-        suspicious=Code("{c.name: c.flag for c in table.columns if c.flag}"),
+        sources=RawPython("table.encoder.sources"),
+        attributes=None if found else RawPython("table.by_attribute()"),
+        suspicious=RawPython("{c.name: c.flag for c in table.columns if c.flag}"),
         bounds=bounds,
     )
     python = f"{_read_first(study)}\naudit = {audit}\n{_written(study, 'audit', page)}"
@@ -137,7 +137,7 @@ def compared(study: Study, out: Path, methods: Sequence[str], **how: Any) -> Rec
         "dcem.compare_found" if found else "dcem.compare_methods",
         "table.problem",
         *([repr(list(methods))] if methods else []),
-        truth=Code("table.truth") if study.roles and study.roles.truth else None,
+        truth=RawPython("table.truth") if study.roles and study.roles.truth else None,
         lending=True if study.words == "credit" and not found else None,
         **how,
     )
@@ -168,13 +168,13 @@ def fitted(
     how: dict[str, Any] = {}
     if by:
         lines.insert(0, "from pathlib import Path\n")
-        how["method"] = Code(f"dcem.scoring.choice_for(table, Path({by!r}))")
+        how["method"] = RawPython(f"dcem.scoring.choice_for(table, Path({by!r}))")
     elif named:
         how["method"] = named
     if earlier:
         lines.append(f"start = dcem.load_model({earlier!r})")
-        how["start"] = Code("start")
-    lines += _reading(study, encoder=Code("start.encoder") if earlier else None)
+        how["start"] = RawPython("start")
+    lines += _reading(study, encoder=RawPython("start.encoder") if earlier else None)
     lines.append(f"model = {call('dcem.scoring.fit_table', 'table', **how)}")
     if bounds is not None:
         lines.insert(0, "from dcem.scoring.bounds import with_bounds\n")
@@ -214,7 +214,7 @@ def scored(
             repr(places[1]),
             repr(written),
             query=people.query,
-            rule=Code(call("Rule", **rule)) if rule else None,
+            rule=RawPython(call("Rule", **rule)) if rule else None,
             bounds=bounds,
         )
     )

@@ -23,14 +23,15 @@ from starlette.routing import Route
 from dcem.app import commands, roles_form, steps
 from dcem.app.forms import SECRET, Posted, posted
 from dcem.app.guard import REPORT_POLICY, Keys
-from dcem.app.places import Place, choices, look, takes_sql
-from dcem.app.rendering import environment, script, style
+from dcem.app.places import Place, choices, preview, takes_sql
+from dcem.app.rendering import environment, page_script, style
 from dcem.app.runs import Run, next_folder, runs, start
 from dcem.app.work import Study, Work, typed
 from dcem.files import write_text
 from dcem.methods.choosing import DEFAULT
 from dcem.report.words import FIELDS
 from dcem.table.messages import InputError
+from dcem.table.roles import as_list
 from dcem.table.settings import NAME as SETTINGS
 from dcem.table.settings import settings_text
 from dcem.text import duration
@@ -45,7 +46,7 @@ STEPS = {  # in the order of the work: what a link says
     "next-tests": "Next tests",
 }
 MOST_ROWS = 1000, 1_000_000_000  # of a large table, to be read
-Answer = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Pages:
@@ -69,7 +70,9 @@ class Pages:
             post("/open", self.open),
             get("/which", self.which),
             get("/style.css", lambda request: Response(style(), media_type="text/css")),
-            get("/script.js", lambda request: Response(script(), media_type="text/javascript")),
+            get(
+                "/script.js", lambda request: Response(page_script(), media_type="text/javascript")
+            ),
             get(of, self.preview),
             get(f"{of}/roles", self.roles),
             post(f"{of}/roles", self.set_roles),
@@ -85,10 +88,10 @@ class Pages:
         ]
 
     # ------------------------------------------------------------------------------ the way in
-    def _shown(self, page: Callable[[Request], Response]) -> Answer:
+    def _shown(self, page: Callable[[Request], Response]) -> Handler:
         return self._answered(lambda request: run_in_threadpool(page, request))
 
-    def _posted(self, action: Callable[[Request, Posted], str]) -> Answer:
+    def _posted(self, action: Callable[[Request, Posted], str]) -> Handler:
         """An action that returns the address to go to."""
 
         async def acted(request: Request) -> Response:
@@ -97,7 +100,7 @@ class Pages:
 
         return self._answered(acted)
 
-    def _answered(self, make: Answer) -> Answer:
+    def _answered(self, make: Handler) -> Handler:
         """What is wrong is said on a page."""
 
         async def answer(request: Request) -> Response:
@@ -155,7 +158,7 @@ class Pages:
             raise InputError("No file was chosen.")
         path = form.file or self.work.inside(named)
         several = bool(choices(path))
-        told = roles_form.told_query(path) if several else None
+        told = roles_form.query_beside(path) if several else None
         place = Place(path, form.get("query").strip() or told)
         if place.query is None and several:
             asked = {name: form.get(name) for name in ("study", "step")}
@@ -192,7 +195,7 @@ class Pages:
             study.place.name,
             study=study,
             current="preview",
-            seen=look(study.place),
+            seen=preview(study.place),
             size=study.place.stamp[1],
             several=bool(choices(study.table)),
             recipe=commands.looked(study),
@@ -201,15 +204,15 @@ class Pages:
     def roles(self, request: Request) -> Response:
         """What the columns mean: a proposal, or what was said before."""
         study = self._study(request)
-        proposed, told = roles_form.proposal(study.place), roles_form.told(study.place)
+        proposed, told = roles_form.proposal(study.place), roles_form.roles_beside(study.place)
         plain = study.left.get("draft") or study.settings.roles or told or proposed.roles
-        seen = look(study.place)
+        seen = preview(study.place)
         names = [column.name for column in seen.columns]
-        typed = {role: roles_form.as_list(plain.get(role)) for role in roles_form.TYPED}
+        typed = {role: as_list(plain.get(role)) for role in roles_form.TYPED}
         typed["exclude"] = [one for one in typed["exclude"] if one not in names]  # else clicked
         if "error" not in study.left:
             typed["features"] = []  # all others are shown as left out
-        groups = roles_form.as_list(plain.get("group"))
+        groups = as_list(plain.get("group"))
         return self.page(
             "roles.html",
             "What do the columns mean?",
@@ -234,7 +237,7 @@ class Pages:
                 for value, number in roles_form.label_values(study.place, plain)
             ],
             levels=roles_form.values_of(study.place, groups[0]) if len(groups) == 1 else (),
-            lists=steps.written(self.work.out, "next-tests"),
+            lists=steps.outputs_of(self.work.out, "next-tests"),
             fields=list(FIELDS),
             error=study.left.get("error"),
             recipe=commands.checked(study),
@@ -252,7 +255,7 @@ class Pages:
             if asks and roles_form.needs_meaning(study.place, plain):
                 study.leave(draft=plain, error=None)
                 return f"/t/{study.name}/roles#values"
-            roles_form.checked(plain, study.place)
+            roles_form.require_roles(plain, study.place)
         except InputError as error:
             study.leave(draft=plain, error=str(error).removeprefix(f"{study.table}: "))
             return f"/t/{study.name}/roles"
@@ -291,7 +294,7 @@ class Pages:
         """Leave a column out that seems to have been recorded after the decision."""
         study, roles = self._with_roles(request)
         plain = {**study.settings.roles, "exclude": [*roles.exclude, form.get("column")]}
-        roles_form.checked(plain, study.place)
+        roles_form.require_roles(plain, study.place)
         study.say(plain)
         return f"/t/{study.name}/check"
 
@@ -359,7 +362,7 @@ class Pages:
         study = self._study(request)
         number, place = tempfile.mkstemp(dir=self.work.uploads, suffix=".zip")
         with open(number, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
-            bundle.writestr(f"{study.name}/commands.sh", steps.script(study))
+            bundle.writestr(f"{study.name}/commands.sh", steps.shell_script(study))
             for run in reversed(runs(study.folder)):
                 if run.state == "done":
                     for one in run.files():

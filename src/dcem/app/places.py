@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from dcem.table import values
-from dcem.table.columns import guess
-from dcem.table.formats import DATABASES, contents, parquet_files
+from dcem.table.columns import guess_kind
+from dcem.table.formats import DATABASES, parquet_files, tables_within
 from dcem.table.read import SUFFIXES, notes, plain_types, read_batches, read_header
 
 LOOKED_AT = 30_000  # rows, about
@@ -57,7 +57,7 @@ class Place:
 
     def exists(self) -> bool:
         """Whether it is there."""
-        return self.path.exists() and is_table(self.path)
+        return self.path.exists() and looks_readable(self.path)
 
     def header(self) -> list[str]:
         """The names of its columns."""
@@ -84,7 +84,7 @@ class Place:
         return notes(self.path, self.query)
 
 
-def is_table(path: Path) -> bool:
+def looks_readable(path: Path) -> bool:
     """Whether it can be read, by its name; or a folder of Parquet files."""
     if path.is_dir():
         parts = path.glob("*.parquet"), path.glob("*=*/**/*.parquet")
@@ -94,7 +94,7 @@ def is_table(path: Path) -> bool:
 
 def choices(path: Path) -> dict[str, str]:
     """What there is to choose from in a file: name and query; empty if it is one table."""
-    found = contents(path)
+    found = tables_within(path)
     return found if len(found) > 1 else {}
 
 
@@ -114,7 +114,7 @@ def once(most: int) -> Callable[[Find], Find]:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ColumnPreview:
     """One column, by the first rows."""
 
     name: str
@@ -126,10 +126,10 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Look:
+class Preview:
     """A table, by its first rows."""
 
-    columns: tuple[Seen, ...]
+    columns: tuple[ColumnPreview, ...]
     rows: tuple[tuple[str, ...], ...]  # the cells of a few rows as text, missing ones empty
     looked_at: int  # rows
     whole: bool  # whether these are all
@@ -137,21 +137,21 @@ class Look:
 
 
 @once(8)
-def look(place: Place) -> Look:
+def preview(place: Place) -> Preview:
     """Look at a table."""
     names = place.header()
     first, whole = place.first_rows(LOOKED_AT)
     table = plain_types(first)
-    columns = tuple(_seen(name, table.column(name)) for name in names)
+    columns = tuple(_column_preview(name, table.column(name)) for name in names)
     head = table.slice(0, FIRST).to_pydict()
     rows = tuple(
         tuple(_cut(head[name][row]) for name in names) for row in range(min(FIRST, table.num_rows))
     )
-    return Look(columns, rows, table.num_rows, whole, place.notes())
+    return Preview(columns, rows, table.num_rows, whole, place.notes())
 
 
-def _seen(name: str, column: pa.ChunkedArray) -> Seen:
-    found = guess(name, column)
+def _column_preview(name: str, column: pa.ChunkedArray) -> ColumnPreview:
+    found = guess_kind(name, column)
     examples: list[str] = []
     for value in column.slice(0, 1000).to_pylist():
         text = _cut(value)
@@ -159,7 +159,9 @@ def _seen(name: str, column: pa.ChunkedArray) -> Seen:
             examples.append(text)
         if len(examples) == EXAMPLES:
             break
-    return Seen(name, found.kind, found.missing, found.distinct, tuple(examples), found.note)
+    return ColumnPreview(
+        name, found.kind, found.missing, found.distinct, tuple(examples), found.note
+    )
 
 
 def _cut(value: object) -> str:

@@ -59,7 +59,7 @@ def style() -> str:
 
 
 @cache
-def script() -> str:
+def page_script() -> str:
     """What the reports do, and what makes waiting easier."""
     return template("page.js") + _own("app.js")
 

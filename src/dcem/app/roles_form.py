@@ -16,7 +16,7 @@ from dcem.table.design import list_given
 from dcem.table.load import UserTable, read_table
 from dcem.table.messages import DataWarning, InputError, LeakWarning, naming, quoted
 from dcem.table.propose import Proposal, propose_roles
-from dcem.table.roles import Roles, spelled_out
+from dcem.table.roles import Roles, as_list, spelled_out
 from dcem.table.settings import NAME as SETTINGS
 from dcem.table.settings import Settings, read_settings
 from dcem.table.values import yes_no
@@ -51,13 +51,13 @@ def proposal(place: Place) -> Proposal:
     return propose_roles(place.path, place.query)
 
 
-def told(place: Place) -> dict[str, Any]:
+def roles_beside(place: Place) -> dict[str, Any]:
     """The roles of a settings file beside the table, if it is about this table."""
     settings = _beside(place.path)
     return settings.roles if settings.shared.get("query") in (None, place.query) else {}
 
 
-def told_query(path: Path) -> str | None:
+def query_beside(path: Path) -> str | None:
     """Which table of a file a settings file beside it speaks of, if it does."""
     return _beside(path).shared.get("query")
 
@@ -68,11 +68,6 @@ def _beside(path: Path) -> Settings:
     settings = read_settings(file) if file.is_file() else Settings()
     is_of = settings.table is None or settings.table.resolve() == path
     return settings if is_of else Settings()
-
-
-def as_list(value: Any) -> list[str]:
-    """One name, several, or none."""
-    return [value] if isinstance(value, str) else list(value or ())
 
 
 def digest(columns: Sequence[str]) -> str:
@@ -102,7 +97,7 @@ def clicked(form: Posted, place: Place) -> dict[str, Any]:
             continue
         if role in lists:
             roles.setdefault(role, []).append(column)
-        elif role in roles:  # told by `checked`; the page still shows both
+        elif role in roles:  # told by `require_roles`; the page still shows both
             roles[role] = [*as_list(roles[role]), column]
         else:
             roles[role] = column
@@ -160,7 +155,7 @@ def meaning(value: str, roles: dict[str, Any]) -> str:
     return usual_meaning(value)
 
 
-def checked(plain: dict[str, Any], place: Place) -> Roles:
+def require_roles(plain: dict[str, Any], place: Place) -> Roles:
     """The roles, if they can be those of the table; otherwise the error a command would give."""
     if not plain.get("label"):
         raise InputError(

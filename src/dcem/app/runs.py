@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from dcem.app.places import Place, look
+from dcem.app.places import Place, preview
 from dcem.files import write_text
 from dcem.text import remaining
 
@@ -116,7 +116,7 @@ class Run:
         """The names of columns and the first rows of its list of people, if it wrote one."""
         if self.result.suffix != ".csv":
             return None
-        seen = look(Place(self.result))
+        seen = preview(Place(self.result))
         return [one.name for one in seen.columns], [list(map(_rounded, row)) for row in seen.rows]
 
     @property

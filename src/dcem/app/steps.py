@@ -54,9 +54,9 @@ def recipe(study: Study, step: str, form: Posted) -> Recipe:
             raise InputError(f"There is no method {method!r} to be fitted.")
         start = earlier(study).get(form.get("start"))
         judge = bool(form.get("judge"))
-        comparison = latest(study, "compare")
+        comparison = latest_output(study, "compare")
         return commands.fitted(study, out, method, comparison, start, judge, form.strength())
-    model = latest(study, "fit")
+    model = latest_output(study, "fit")
     if model is None:
         raise InputError("Fit a model first.")
     if step == "score":
@@ -80,7 +80,7 @@ def options(study: Study, step: str) -> dict[str, Any]:
         },
         "fit": {
             "methods": fittable(study),
-            "compared": latest(study, "compare") is not None,
+            "compared": latest_output(study, "compare") is not None,
             "earlier": list(earlier(study)),
         },
         "score": {"people": study.people},
@@ -112,7 +112,7 @@ def fittable(study: Study) -> list[str]:
     return [name for name in here if not methods.make(name).needs_group]
 
 
-def latest(study: Study, step: str) -> Path | None:
+def latest_output(study: Study, step: str) -> Path | None:
     """What the latest run of a step that ended well has written last."""
     return next((run.result for run in runs(study.folder, step) if run.state == "done"), None)
 
@@ -124,10 +124,10 @@ def earlier(study: Study) -> dict[str, Path]:
     """
     if study.roles is None or study.roles.testing_probability is None:
         return {}
-    return written(study.folder.parent, "fit")
+    return outputs_of(study.folder.parent, "fit")
 
 
-def written(work: Path, step: str) -> dict[str, Path]:
+def outputs_of(work: Path, step: str) -> dict[str, Path]:
     """What the runs of a step that ended well have written, of all tables: its name, its place."""
     found = [run for folder in sorted(work.iterdir()) for run in runs(folder, step)]
     done = [run for run in found if run.state == "done"]
@@ -141,7 +141,7 @@ def recipe_of(run: Run) -> Recipe:
     return Recipe(tuple(run.job["command"]), python.rstrip())
 
 
-def script(study: Study) -> str:
+def shell_script(study: Study) -> str:
     """All commands that were run to an end, in their order."""
     done = [run for run in runs(study.folder) if run.state == "done"]
     in_order = sorted(done, key=lambda run: float(run.job["time"]))

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dcem.app.places import Place, is_table
+from dcem.app.places import Place, looks_readable
 from dcem.files import is_running, write_text
 from dcem.table.formats import parquet_files
 from dcem.table.messages import InputError, did_you_mean
@@ -144,7 +144,7 @@ class Work:
         """Folders in a folder, and tables; a folder of Parquet files is both."""
         found = sorted(folder.iterdir(), key=lambda one: one.name.casefold())
         shown = [one for one in found if not one.name.startswith(".") and one != self.out]
-        tables = [one for one in shown if is_table(one)]
+        tables = [one for one in shown if looks_readable(one)]
         return [one for one in shown if one.is_dir()], tables
 
     def studies(self) -> list[Study]:

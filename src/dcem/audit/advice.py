@@ -23,7 +23,7 @@ RANDOM = 0.55  # an AUC of the testing model up to which testing is about random
 def with_conclusions(audit: Audit) -> Audit:
     """The audit with its findings, its checklist and its advice."""
     audit = replace(audit, findings=all_findings(audit))
-    return replace(audit, assumptions=check_assumptions(audit), methods=advise(audit))
+    return replace(audit, assumptions=check_assumptions(audit), methods=advise_methods(audit))
 
 
 def check_assumptions(audit: Audit) -> tuple[Assumption, ...]:
@@ -148,7 +148,7 @@ def _refuted(audit: Audit) -> bool:
     return any(finding.key == "features-refuted" for finding in audit.findings)
 
 
-def advise(audit: Audit) -> tuple[MethodAdvice, ...]:
+def advise_methods(audit: Audit) -> tuple[MethodAdvice, ...]:
     """A verdict on every method that needs no truth, the defensible ones first."""
     order = ("defensible", "with care", "not here")
     found = [MethodAdvice(name, *_verdict(name, audit)) for name in names(usable=True)]

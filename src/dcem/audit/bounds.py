@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from math import isnan
 
 from dcem.audit.results import Audit
-from dcem.audit.wording import told
+from dcem.audit.wording import audit_finding
 from dcem.estimation.bounds import (
     Bounds,
+    bound_decisions,
     counts_from_known,
-    describe,
-    of_table,
+    risk_limits_of_table,
     risk_of_table,
     starting_odds,
     strengths_of_columns,
@@ -31,10 +31,10 @@ def find_bounds(
     """For whom a decision holds at the stated strength, and how strong measured columns are."""
     nuisances, unseen = judge.nuisances, judge.unseen
     columns = strengths_of_columns(judge.problem.X, sources, nuisances.testing, unseen.risk)
-    return describe(
+    return bound_decisions(
         judge.problem,
         risk_of_table(judge),
-        lambda strength: of_table(judge, strength),
+        lambda strength: risk_limits_of_table(judge, strength),
         gamma,
         threshold,
         columns,
@@ -47,7 +47,7 @@ def about_bounds(audit: Audit) -> Iterator[Finding]:
     found = audit.bounds
     if found is None:
         if why := audit.bounds_lacking:
-            yield told(
+            yield audit_finding(
                 "bounds-unknown",
                 "note",
                 "sensitivity",
@@ -65,7 +65,7 @@ def about_bounds(audit: Audit) -> Iterator[Finding]:
             f"not been recorded, with a factor of about {ratio(strongest[1])}."
         )
     stated = {"gamma": found.stated, "cut": found.cut}
-    yield told(
+    yield audit_finding(
         "bounds",
         "caution" if unsure > MOST else "note",
         "sensitivity",
@@ -90,7 +90,7 @@ def about_bounds(audit: Audit) -> Iterator[Finding]:
         return
     more, less = (pick(shares, key=shares.__getitem__) for pick in (max, min))
     if shares[more] - shares[less] >= UNEQUAL:
-        yield told(
+        yield audit_finding(
             "bounds-unequal",
             "caution",
             "sensitivity",

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import norm
 
 from dcem.audit.results import CLEAR, Audit, Deciders, Level
-from dcem.audit.wording import each_named, told
+from dcem.audit.wording import audit_finding, each_named
 from dcem.estimation.by_decider import (
     auc_bounds,
     check_exclusion,
@@ -28,7 +28,7 @@ from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
 from dcem.estimation.influence import FEWEST_PEOPLE, People
 from dcem.estimation.instrument import Instrument, fit_instrument
-from dcem.estimation.overlap import parts
+from dcem.estimation.overlap import group_masks
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD
@@ -57,7 +57,9 @@ def audit_deciders(
     if instrument is None:
         return Deciders("too few people for bounds by decider", compared)
     masks = {
-        name: mine for name, mine in parts(problem).items() if people.count(mine) >= FEWEST_PEOPLE
+        name: mine
+        for name, mine in group_masks(problem).items()
+        if people.count(mine) >= FEWEST_PEOPLE
     }
     beyond, p_value = _beyond_bounds(judge, instrument)
     return Deciders(
@@ -142,7 +144,7 @@ def about_deciders(audit: Audit) -> Iterator[Finding]:
     if found.reason:
         text = f"{capitalised(found.reason)}."
         headline = "Deciders cannot be compared"
-        yield told("deciders-unknown", "note", ABOUT, headline, text, reason=found.reason)
+        yield audit_finding("deciders-unknown", "note", ABOUT, headline, text, reason=found.reason)
     if found.compared is not None:
         yield from _deciders_differ(audit, found.compared)
     if found.prevalence:
@@ -177,11 +179,11 @@ def _deciders_differ(audit: Audit, found: Compared) -> Iterator[Finding]:
         headline = "Deciders get people of about the same risk, as far as features tell"
         text = f"{share} between deciders. That says nothing of what the table does not show."
     values = {"share": found.mix_share, "p_value": found.mix.p_value}
-    yield told(key, severity, ABOUT, headline, text, **values)
+    yield audit_finding(key, severity, ABOUT, headline, text, **values)
     equal = found.at_equal_rates
     # Where deciders get different people, what they find differs at equal rates, too.
     if not mixed and equal.p_value < CLEAR and equal.deviation.value >= audit.least_difference:
-        yield told(
+        yield audit_finding(
             "deciders-find-unequally",
             "caution",
             ABOUT,
@@ -197,7 +199,7 @@ def _deciders_differ(audit: Audit, found: Compared) -> Iterator[Finding]:
         if one.p_value < CLEAR and one.deviation.value >= audit.least_difference
     }
     if turned:
-        yield told(
+        yield audit_finding(
             "deciders-order",
             "caution",
             ABOUT,
@@ -240,7 +242,7 @@ def _unequal_testing(audit: Audit, found: Compared) -> Finding:
         )
     how = "unequally, depending on who" if matters else "about equally, whoever"
     severity = "caution" if deviation.value >= MUCH else "note"
-    return told(
+    return audit_finding(
         "deciders-differ" if matters else "deciders-alike",
         severity if matters else "fine",
         ABOUT,
@@ -263,7 +265,7 @@ def _instrument(audit: Audit, found: Deciders) -> Iterator[Finding]:
         groups = [name for name in crossed if name != EVERYBODY]
         p = min(one.p_value for one in crossed.values())
         where = f" in {listed(groups)}" if groups else ""
-        yield told(
+        yield audit_finding(
             "deciders-refuted",
             "serious",
             ABOUT,
@@ -279,7 +281,7 @@ def _instrument(audit: Audit, found: Deciders) -> Iterator[Finding]:
         p = min(one.p_value for one in falls.values())
         what = {"tested": "tested", "found": "found positive", "cleared": "found negative"}
         kinds = listed([what[name] for name in falls])
-        yield told(
+        yield audit_finding(
             "deciders-not-monotone",
             "caution",
             ABOUT,
@@ -299,7 +301,7 @@ def _instrument(audit: Audit, found: Deciders) -> Iterator[Finding]:
         f"between {low} and {high} ({percent(every.low.low)} to {percent(every.high.high)} with "
         "sampling error)"
     )
-    yield told(
+    yield audit_finding(
         "decider-bounds",
         "note",
         "prevalence",
@@ -310,7 +312,7 @@ def _instrument(audit: Audit, found: Deciders) -> Iterator[Finding]:
     )
     if beyond and found.p_value < CLEAR and beyond.value >= audit.least_difference:
         robust = audit.prevalence[0].doubly_robust
-        yield told(
+        yield audit_finding(
             "features-refuted",
             "serious",
             "prevalence",

@@ -23,10 +23,10 @@ import numpy as np
 
 from dcem.audit.results import AtRates, TestErrors
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.influence import People, Statistic, together
+from dcem.estimation.influence import People, Statistic, simultaneous
 from dcem.estimation.measures import auc, prevalence
 from dcem.estimation.outcomes import Masses, masses
-from dcem.estimation.overlap import parts
+from dcem.estimation.overlap import group_masks
 from dcem.estimation.ranking import RankedScore
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
@@ -45,7 +45,7 @@ def test_errors(judge: Evaluator, risk: np.ndarray) -> TestErrors | None:
         none = Estimate(np.nan, reason=why)
         stated = None if test is None else test.words
         return None if stated is None else TestErrors(stated, none, (), None, np.nan, np.nan, {})
-    masks, known = parts(problem), bool(problem.known_prevalence)
+    masks, known = group_masks(problem), bool(problem.known_prevalence)
     usable = {
         name: judge.prevalence_of("dr", mine)
         for name, mine in masks.items()
@@ -100,5 +100,5 @@ def _widest_pair(
     most = max(known, key=lambda name: known[name].value)
     least = min(known, key=lambda name: known[name].value)
     gaps = {(a, b): known[a] - known[b] for a, b in combinations(known, 2)}
-    found = together(people, gaps)
+    found = simultaneous(people, gaps)
     return (most, least), (found.get((most, least)) or found[least, most]).p_value

@@ -1,7 +1,7 @@
 """What the numbers say, no stronger than their intervals: findings about tests and features.
 
 Two rules hold throughout. Statements that pick one of several groups, or the best and the worst of
-them, are corrected for the number of comparisons (`dcem.estimation.influence.together`): a table
+them, are corrected for the number of comparisons (`estimation.influence.simultaneous`): a table
 without any disparity should not find one because it has many groups. And an effect has to be large
 enough to matter: differences under the audit's `least_difference`, or a tenth of the testing rate
 where that is smaller, are noted and no more.
@@ -28,9 +28,9 @@ from dcem.audit.outcome_findings import (
 )
 from dcem.audit.over_time import about_time
 from dcem.audit.results import CLEAR, Audit, TestingRate
-from dcem.audit.wording import each_named, points_of, told
+from dcem.audit.wording import audit_finding, each_named, points_of
 from dcem.estimation.effects import MUCH, TIMES
-from dcem.estimation.findings import Finding, in_order
+from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.results import EVERYBODY
 from dcem.text import capitalised, listed, number, percent, ratio
 
@@ -44,12 +44,12 @@ GAP_IN_MISSING = 0.1  # difference in the share missing that a reader should kno
 
 def all_findings(audit: Audit) -> tuple[Finding, ...]:
     """All findings, the serious ones first."""
-    return in_order(finding for part in _PARTS for finding in part(audit))
+    return by_severity(finding for part in _PARTS for finding in part(audit))
 
 
 def _leak(audit: Audit) -> Iterator[Finding]:
     if audit.suspicious:
-        yield told(
+        yield audit_finding(
             "leak",
             "serious",
             "features",
@@ -63,7 +63,7 @@ def _leak(audit: Audit) -> Iterator[Finding]:
 
 def _extent(audit: Audit) -> Iterator[Finding]:
     if audit.extent == "nobody":
-        yield told(
+        yield audit_finding(
             "nobody-tested",
             "serious",
             "testing",
@@ -72,7 +72,7 @@ def _extent(audit: Audit) -> Iterator[Finding]:
             "anything about the outcome can be made from it.",
         )
     elif audit.extent == "everybody":
-        yield told(
+        yield audit_finding(
             "everybody-tested",
             "caution",
             "testing",
@@ -81,7 +81,7 @@ def _extent(audit: Audit) -> Iterator[Finding]:
             "itself, and nothing below shows it: say who was tested, and audit again.",
         )
     elif 0 <= audit.total.tested < 100:
-        yield told(
+        yield audit_finding(
             "few-tests",
             "caution",
             "testing",
@@ -89,7 +89,7 @@ def _extent(audit: Audit) -> Iterator[Finding]:
             "Intervals are wide, and a difference that is not seen may well be there.",
         )
     if not audit.grouped:
-        yield told(
+        yield audit_finding(
             "no-groups",
             "note",
             "testing",
@@ -103,7 +103,7 @@ def _extent(audit: Audit) -> Iterator[Finding]:
         if not rate.difference.estimable and rate.group != audit.reference
     }
     if audit.grouped and lost and audit.extent == "some":
-        yield told(
+        yield audit_finding(
             "group-too-small",
             "caution",
             "groups",
@@ -128,7 +128,7 @@ def _testing(audit: Audit) -> Iterator[Finding]:
         yield from _disparities(audit, known, attribute)
     if usable and not clear:
         widest = max(max(abs(r.difference.low), abs(r.difference.high)) for r in usable)
-        yield told(
+        yield audit_finding(
             "tested-alike",
             "fine" if widest <= COMPATIBLE else "note",
             "testing",
@@ -148,7 +148,7 @@ def _testing(audit: Audit) -> Iterator[Finding]:
             if reached
             else f"No measured column is that strong on both (the strongest: {percent(strongest)})."
         )
-        yield told(
+        yield audit_finding(
             "unmeasured-cause",
             "caution" if reached or at.with_interval < 0.01 else "note",
             "testing",
@@ -216,7 +216,7 @@ def _disparities(
         values: dict[str, Any] = {name: getattr(rate, name) for name in names}
         values |= {"least": audit.least_difference, "reference": reference}
         values |= {"attribute": attribute} if attribute else {}
-        yield told(key, severity, "testing", headline, text, (rate.group,), **values)
+        yield audit_finding(key, severity, "testing", headline, text, (rate.group,), **values)
 
 
 def _overlap(audit: Audit) -> Iterator[Finding]:
@@ -244,7 +244,7 @@ def _overlap(audit: Audit) -> Iterator[Finding]:
             f" The heaviest hundredth of the tests carries {percent(every.heaviest)} of the "
             "weight: weighted estimates rest on few people."
         )
-    yield told(
+    yield audit_finding(
         "overlap",
         severity,
         "overlap",
@@ -263,7 +263,9 @@ def _overlap(audit: Audit) -> Iterator[Finding]:
     if bad and not every.reason:
         headline = f"No estimate for all people of {_group_names(list(bad))}"
         text = f"{each_named(bad)}."
-        yield told("overlap-groups", "caution", "overlap", headline, text, tuple(bad), reasons=bad)
+        yield audit_finding(
+            "overlap-groups", "caution", "overlap", headline, text, tuple(bad), reasons=bad
+        )
 
 
 def _models(audit: Audit) -> Iterator[Finding]:
@@ -272,7 +274,7 @@ def _models(audit: Audit) -> Iterator[Finding]:
         slope = found.slope
         off = slope.estimable and (slope.high < 0.8 or slope.low > 1.25)
         if off or found.error > 0.05:
-            yield told(
+            yield audit_finding(
                 "calibration",
                 "caution",
                 "overlap",
@@ -285,7 +287,7 @@ def _models(audit: Audit) -> Iterator[Finding]:
                 error=found.error,
             )
         if found.auc > PREDICTABLE:
-            yield told(
+            yield audit_finding(
                 "predictable",
                 "caution",
                 "overlap",
@@ -296,7 +298,7 @@ def _models(audit: Audit) -> Iterator[Finding]:
             )
     left = {name: e for name, e in audit.left_over.items() if e.estimable and e.low > LEFT}
     if left:
-        yield told(
+        yield audit_finding(
             "model-leaves",
             "caution",
             "overlap",
@@ -314,7 +316,7 @@ def _features(audit: Audit) -> Iterator[Finding]:
     if first is not None and first.column in audit.suspicious:
         first = None  # told already
     if first is not None and first.share > MOST and first.loss.low > 0:
-        yield told(
+        yield audit_finding(
             "one-driver",
             "caution",
             "features",
@@ -337,7 +339,7 @@ def _features(audit: Audit) -> Iterator[Finding]:
     if more:
         verb = "drives" if len(more) == 1 else "drive"
         shares = each_named(more, lambda both: f"{percent(both[0])} against {percent(both[1])}")
-        yield told(
+        yield audit_finding(
             "drives-testing",
             "note",
             "features",
@@ -353,7 +355,7 @@ def _features(audit: Audit) -> Iterator[Finding]:
         if gap.low > GAP_IN_MISSING or gap.high < -GAP_IN_MISSING
     }
     if traces:
-        yield told(
+        yield audit_finding(
             "missing-by-testing",
             "caution",
             "features",
@@ -392,7 +394,7 @@ def _excluded(audit: Audit, outcome: dict[str, float]) -> Iterator[Finding]:
         key, severity = "excluded-weak", "caution"
         headline = f"{names} hardly drives who is tested"
         text = f"{importances}. A method that rests on it (`heckman`) learns little from it."
-    yield told(key, severity, "features", headline, text, columns=shares)
+    yield audit_finding(key, severity, "features", headline, text, columns=shares)
 
 
 _PARTS = (

@@ -58,10 +58,10 @@ from dcem.estimation.influence import (
     People,
     Statistic,
     Z,
-    together,
+    simultaneous,
     two_sided,
 )
-from dcem.estimation.nuisance_learners import candidates
+from dcem.estimation.nuisance_learners import candidate_models
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.overlap import rates_by_score
 from dcem.metrics.estimate import Estimate
@@ -82,7 +82,7 @@ def audit_found(
     *,
     sources: Sequence[str] | None = None,
     suspicious: Mapping[str, str] | None = None,
-    learners: Learners = candidates,
+    learners: Learners = candidate_models,
     row_budget: int = ROW_BUDGET,
     random_state: Any = 0,
     progress: Callable[[str], None] = lambda text: None,
@@ -200,7 +200,7 @@ def _compared_groups(
         return people.mean(problem.y_imputed, (problem.group == code) * 1.0).log()
 
     family = [
-        together(people, {code: of[code] for code in enough})
+        simultaneous(people, {code: of[code] for code in enough})
         for of in (against.rate, against.prevalence)
     ]
     nothing = Statistic(0.0, np.zeros(len(problem)))

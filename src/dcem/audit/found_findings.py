@@ -14,7 +14,7 @@ import numpy as np
 
 from dcem.audit.results import CLEAR, HIDDEN, GroupCounts, MethodAdvice
 from dcem.audit.sensitivity import Breakdown
-from dcem.estimation.findings import Finding, in_order
+from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.results import WITHHELD
 from dcem.hooks import ShowsItself
 from dcem.methods.registry import ENTRIES, names
@@ -125,7 +125,7 @@ class FoundAudit(ShowsItself):
 
 def conclude_found(audit: FoundAudit) -> FoundAudit:
     """The audit with its findings."""
-    return replace(audit, findings=in_order(_of_found(audit)))
+    return replace(audit, findings=by_severity(_of_found(audit)))
 
 
 def _of_found(audit: FoundAudit) -> Iterator[Finding]:

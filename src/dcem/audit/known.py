@@ -22,10 +22,10 @@ import numpy as np
 from dcem.audit.independence import POWER
 from dcem.audit.results import FAR, Audit, KnownRate, Prevalence
 from dcem.audit.sensitivity import prevalence_at
-from dcem.audit.wording import share_of, told
+from dcem.audit.wording import audit_finding, share_of
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
-from dcem.estimation.influence import Statistic, together
+from dcem.estimation.influence import Statistic, simultaneous
 from dcem.estimation.known import (
     MOST_BEYOND,
     OUT_OF_REACH,
@@ -34,7 +34,7 @@ from dcem.estimation.known import (
     meet,
 )
 from dcem.estimation.outcomes import Unseen
-from dcem.estimation.overlap import parts
+from dcem.estimation.overlap import group_masks
 from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
 from dcem.table.known import ASSUMPTION
@@ -45,7 +45,7 @@ NOTICED = 2.0  # an odds ratio that a known rate should have shown, for "fine" t
 
 def known_rates(judge: Evaluator, plain: Unseen | None) -> tuple[KnownRate, ...]:
     """Each stated prevalence beside what the tests say; `plain` are outcomes at a ratio of 1."""
-    stated, masks, people = judge.problem.known_prevalence, parts(judge.problem), judge.people
+    stated, masks, people = judge.problem.known_prevalence, group_masks(judge.problem), judge.people
     found, off = {}, {}
     for place, one in enumerate(stated):
         name = one.group or EVERYBODY
@@ -76,7 +76,7 @@ def known_rates(judge: Evaluator, plain: Unseen | None) -> tuple[KnownRate, ...]
             odds_ratio=_ratio(judge, place),
             detectable=_detectable(everybody, weight, guess, people.error(difference)),
         )
-    for name, compared in together(people, off).items():
+    for name, compared in simultaneous(people, off).items():
         found[name] = replace(found[name], p_value=compared.p_value)
     return tuple(found.values())
 
@@ -106,7 +106,7 @@ def tightened(judge: Evaluator, found: tuple[Prevalence, ...]) -> tuple[Prevalen
     problem = judge.problem
     if not problem.known_prevalence:
         return found
-    masks = parts(problem)
+    masks = group_masks(problem)
     share = {name: judge.people.mean(mine * 1.0).value for name, mine in masks.items()}
     limits = {item.group: item.bounds for item in found}
     groups = [name for name in masks if name != EVERYBODY]
@@ -177,7 +177,7 @@ def about_known_rates(audit: Audit) -> Iterator[Finding]:
         if rest
         else ""
     )
-    yield told(
+    yield audit_finding(
         "known-rate",
         "caution" if rest else "note",
         "prevalence",
@@ -201,7 +201,7 @@ def _held_against(one: KnownRate) -> Iterator[Finding]:
     stated, guess, times = one.stated, one.estimated, one.odds_ratio
     known = share_of(stated) if stated.high > stated.low else percent(stated.value, 1)
     if not times.estimable:
-        yield told(
+        yield audit_finding(
             "known-rate-unused",
             "caution",
             "prevalence",
@@ -221,7 +221,7 @@ def _held_against(one: KnownRate) -> Iterator[Finding]:
                 "times as high."
             )
         far = times.estimable and (times.low > FAR or times.high < 1 / FAR)
-        yield told(
+        yield audit_finding(
             "known-rate-disagrees",
             "serious" if far else "caution",
             "prevalence",
@@ -236,7 +236,7 @@ def _held_against(one: KnownRate) -> Iterator[Finding]:
     elif one.difference.estimable:
         low, high = one.detectable
         under, over = ("any size" if end == inf else ratio(end) for end in one.detectable)
-        yield told(
+        yield audit_finding(
             "known-rate-agrees",
             "fine" if low > 1 / NOTICED and high < NOTICED else "note",
             "prevalence",

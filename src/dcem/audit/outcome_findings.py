@@ -8,7 +8,7 @@ from typing import Any
 
 from dcem.audit.results import CLEAR, FAR, Audit
 from dcem.audit.sensitivity import Breakdown
-from dcem.audit.wording import each_named, points_of, share_of, stands, told, within
+from dcem.audit.wording import audit_finding, each_named, points_of, share_of, stands, within
 from dcem.estimation.bounds import starting_odds
 from dcem.estimation.findings import Finding
 from dcem.table.imperfect import ASSUMPTION
@@ -32,7 +32,7 @@ def about_preference(audit: Audit) -> Iterator[Finding]:
             f"{number(record.value, 2)}; that of the model of what a test would show is "
             f"{number(risk.value, 2)}."
         )
-    yield told(
+    yield audit_finding(
         "safer-tested",
         "serious" if record.high < risk.low else "caution",  # NaN is on neither side
         "prevalence",
@@ -53,7 +53,7 @@ def about_yields(audit: Audit) -> Iterator[Finding]:
     if any(item.p_value < CLEAR for item in usable):
         rates = {item.group: item.rate for item in audit.yields if item.rate.estimable}
         shown = ", ".join(f"{name} {percent(e.value)}" for name, e in rates.items())
-        yield told(
+        yield audit_finding(
             "yields-differ",
             "note",
             "yield",
@@ -99,7 +99,7 @@ def about_yields(audit: Audit) -> Iterator[Finding]:
                 "bar for this group."
             )
         more = "more" if gap.value > 0 else "less"
-        yield told(
+        yield audit_finding(
             f"{bar}-bar" if against else "yield-at-margin",
             "serious" if robust else "caution",
             "yield",
@@ -144,7 +144,7 @@ def about_prevalence(audit: Audit) -> Iterator[Finding]:
                 f"everybody between {near} and {far}, whatever the others are like. "
             )
         text = f"{capitalised(found.reason)}. {reach}{anyway}"
-    yield told(key, severity, "prevalence", headline, text, **values, known=known)
+    yield audit_finding(key, severity, "prevalence", headline, text, **values, known=known)
     hidden = audit.hidden_gap
     if hidden is None or not hidden.p_value < CLEAR:
         return
@@ -152,7 +152,7 @@ def about_prevalence(audit: Audit) -> Iterator[Finding]:
     shares = {p.group: p.hidden for p in audit.prevalence if p.group in hidden.pair}
     if shares[more].value - shares[less].value >= audit.least_difference:
         rates = audit.stated_rates
-        yield told(
+        yield audit_finding(
             "hidden-unequal",
             "caution",
             "prevalence",
@@ -184,7 +184,7 @@ def about_errors(audit: Audit) -> Iterator[Finding]:
                     "The results are about what such a test would show if nobody, or everybody, "
                     "had the outcome: the estimate is cut off there. "
                 )
-        yield told(
+        yield audit_finding(
             "test-errs",
             "caution" if cut else "note",
             "prevalence",
@@ -200,7 +200,7 @@ def about_errors(audit: Audit) -> Iterator[Finding]:
     more, less = found.pair
     high, low = (found.prevalence[name].value for name in found.pair)
     if high - low >= audit.least_difference:
-        yield told(
+        yield audit_finding(
             "test-could-explain",
             "caution" if found.equal_at > NEAR else "note",
             "prevalence",
@@ -221,7 +221,7 @@ def about_independence(audit: Audit) -> Iterator[Finding]:
     if found is None:
         return
     if isnan(found.p_value):
-        yield told(
+        yield audit_finding(
             "independence-untested",
             "caution",
             "outcome",
@@ -238,7 +238,7 @@ def about_independence(audit: Audit) -> Iterator[Finding]:
         unseen = f"depending on the group, odds ratios of {least} to {most}"
         if least == most:
             unseen = f"an odds ratio of {least}"
-        yield told(
+        yield audit_finding(
             "no-dependence-seen",
             "note",
             "outcome",
@@ -257,7 +257,7 @@ def about_independence(audit: Audit) -> Iterator[Finding]:
     each = each_named(
         ratios, lambda e: f"odds ratio {ratio(e.value)} ({ratio(e.low)} to {ratio(e.high)})"
     )
-    yield told(
+    yield audit_finding(
         "depends-on-group",
         "serious" if far and agree else "caution" if agree else "note",
         "outcome",
@@ -310,7 +310,7 @@ def _overturned(b: Breakdown, about: str, known: bool) -> Finding:
         )
     values: dict[str, Any] = {"conclusion": b.conclusion, "value": b.value}
     values |= {"interval": b.with_interval, "reason": b.reason, "known": known}
-    return told(key, severity, about, headline, text, **values)
+    return audit_finding(key, severity, about, headline, text, **values)
 
 
 def about_tests_needed(audit: Audit) -> Iterator[Finding]:
@@ -318,7 +318,7 @@ def about_tests_needed(audit: Audit) -> Iterator[Finding]:
     short = {n.group: n for n in audit.needed if n.more > 0}
     if short and audit.extent == "some":
         precision = next(iter(short.values())).precision
-        yield told(
+        yield audit_finding(
             "tests-needed",
             "note",
             "prevalence",

@@ -21,11 +21,11 @@ import numpy as np
 from dcem.audit.independence import check_independence
 from dcem.audit.results import CLEAR, FAR, Audit, OverTime, Period, TestingRate
 from dcem.audit.testing import testing_rates
-from dcem.audit.wording import each_named, points_of, told
+from dcem.audit.wording import audit_finding, each_named, points_of
 from dcem.estimation.findings import Finding
 from dcem.estimation.influence import FEWEST_TESTED, People
 from dcem.estimation.nuisances import Nuisances
-from dcem.estimation.overlap import parts
+from dcem.estimation.overlap import group_masks
 from dcem.estimation.periods import late_results, periods
 from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.table.disclosure import few_people
@@ -106,7 +106,7 @@ def _period(problem: SelectiveLabels, people: People, since: str, here: np.ndarr
     """
     *of_groups, of_all = few_people(problem.subset(here))
     found = []
-    for name, mine in parts(problem).items():
+    for name, mine in group_masks(problem).items():
         few = bool(of_all) if name == EVERYBODY else any(of_groups)
         among = here & mine
         tested, positive = (
@@ -124,7 +124,7 @@ def about_time(audit: Audit) -> Iterator[Finding]:
         return
     if found.late is not None:
         before, after = (percent(e.value) for e in (found.late.before, found.late.after))
-        yield told(
+        yield audit_finding(
             "late-results",
             "caution",
             "time",
@@ -136,7 +136,7 @@ def about_time(audit: Audit) -> Iterator[Finding]:
         )
     changed = {rate.group: rate.difference for rate in audit.clear(found.testing)}
     if changed:
-        yield told(
+        yield audit_finding(
             "testing-changed",
             "note",
             "time",
@@ -154,7 +154,7 @@ def about_time(audit: Audit) -> Iterator[Finding]:
                 ratios, lambda e: f"{ratio(e.value)} [{ratio(e.low)}, {ratio(e.high)}]"
             )
             odds = f" Odds ratios against all other periods: {each}."
-        yield told(
+        yield audit_finding(
             "outcome-changed",
             "caution" if any(e.low > FAR or e.high < 1 / FAR for e in ratios.values()) else "note",
             "time",
@@ -166,7 +166,7 @@ def about_time(audit: Audit) -> Iterator[Finding]:
         )
     driven = {rate.group: rate.difference for rate in audit.clear(found.earlier)}
     if driven:
-        yield told(
+        yield audit_finding(
             "earlier-results",
             "caution",
             "time",

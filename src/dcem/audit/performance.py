@@ -27,7 +27,7 @@ from dcem.audit.sensitivity import (
 from dcem.estimation.bounds import auc_range, extreme_auc
 from dcem.estimation.influence import People, Statistic, critical_value
 from dcem.estimation.outcomes import Unseen, uncertain
-from dcem.estimation.overlap import parts
+from dcem.estimation.overlap import group_masks
 from dcem.estimation.ranking import RankedScore
 from dcem.estimation.results import EVERYBODY, Overlap
 from dcem.metrics.estimate import Estimate
@@ -80,7 +80,9 @@ def performance_sensitivity(
     fixed = centre.known.met if centre.known is not None else frozenset()
     people = People.of(problem)
     ranked = RankedScore(score, people.weight)
-    masks = {n: mine if within is None else mine & within for n, mine in parts(problem).items()}
+    masks = {
+        n: mine if within is None else mine & within for n, mine in group_masks(problem).items()
+    }
     ranges: dict[str, WorstCase] = {}
     limits: dict[str, tuple[float, float]] = {}
     for part, mine in masks.items():

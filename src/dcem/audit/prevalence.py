@@ -37,9 +37,9 @@ from scipy.stats import norm
 from dcem.audit.results import HiddenGap, Needed, Preference, Prevalence
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.influence import FEWEST_TESTED, Statistic, Z, together
+from dcem.estimation.influence import FEWEST_TESTED, Statistic, Z, simultaneous
 from dcem.estimation.outcomes import seen_outcomes, true_risk
-from dcem.estimation.overlap import parts
+from dcem.estimation.overlap import group_masks
 from dcem.estimation.results import EVERYBODY
 from dcem.estimation.swaps import untested_masses
 from dcem.metrics.estimate import Estimate
@@ -50,7 +50,7 @@ ONE_SIDED = float(norm.ppf(0.95))  # a limit errs on one side (Imbens and Manski
 
 def prevalences(judge: Evaluator) -> tuple[Prevalence, ...]:
     """Everybody, then every group that has judge.people."""
-    masks = parts(judge.problem)
+    masks = group_masks(judge.problem)
     return tuple(_prevalence(judge, name, mine) for name, mine in masks.items())
 
 
@@ -65,11 +65,11 @@ def hidden_gap(judge: Evaluator, found: Sequence[Prevalence]) -> HiddenGap | Non
     hidden = {p.group: p.hidden.value for p in found if p.group != EVERYBODY and p.hidden.estimable}
     if len(hidden) < 2:
         return None
-    masks = parts(judge.problem)
+    masks = group_masks(judge.problem)
     shown = {name: hidden_share(judge, masks[name]) for name in hidden}
     most, least = max(hidden, key=hidden.__getitem__), min(hidden, key=hidden.__getitem__)
     differences = {(a, b): shown[a] - shown[b] for a, b in permutations(shown, 2) if a < b}
-    pair = together(judge.people, differences)[min(most, least), max(most, least)]
+    pair = simultaneous(judge.people, differences)[min(most, least), max(most, least)]
     return HiddenGap((most, least), pair.p_value)
 
 
@@ -98,7 +98,7 @@ def tests_needed(
     estimate, the one among the tested; without that, the worst case of a half), and never more than
     there are people (finite population correction).
     """
-    masks, needed = parts(problem), []
+    masks, needed = group_masks(problem), []
     for item in found:
         if item.group == EVERYBODY and len(found) > 1:
             continue

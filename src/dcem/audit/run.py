@@ -29,7 +29,7 @@ from dcem.estimation.cross_fitting import CELLS, ROW_BUDGET, Learners, modelling
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
-from dcem.estimation.nuisance_learners import candidates
+from dcem.estimation.nuisance_learners import candidate_models
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import true_risk
 from dcem.estimation.overlap import BIN_EDGES, members
@@ -50,7 +50,7 @@ def audit_labels(
     precision: float = 0.03,
     bounds: float | None = None,
     threshold: float | None = None,
-    learners: Learners = candidates,
+    learners: Learners = candidate_models,
     row_budget: int = ROW_BUDGET,
     random_state: Any = 0,
     progress: Callable[[str], None] = lambda text: None,

@@ -36,7 +36,7 @@ import numpy as np
 
 from dcem.estimation.influence import People, Statistic, Z, critical_value
 from dcem.estimation.outcomes import Unseen, uncertain
-from dcem.estimation.overlap import parts
+from dcem.estimation.overlap import group_masks
 from dcem.estimation.results import EVERYBODY, Overlap
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
@@ -97,7 +97,7 @@ def prevalence_sensitivity(
     """
     centre = unseen if centre is None else centre
     fixed = centre.known.met if centre.known is not None else frozenset()
-    masks = {name: mine & within for name, mine in parts(problem).items()}
+    masks = {name: mine & within for name, mine in group_masks(problem).items()}
     limits = {item.group: item.bounds for item in prevalence}
 
     def at(gamma: float, mine: np.ndarray) -> Estimate:

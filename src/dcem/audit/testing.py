@@ -42,7 +42,7 @@ from dcem.estimation.influence import (
     Statistic,
     against_others,
     kish,
-    together,
+    simultaneous,
 )
 from dcem.estimation.nuisances import Nuisances
 from dcem.estimation.overlap import members, rates_by_score
@@ -167,7 +167,7 @@ def missing_by_testing(
         if missing.any() and not few and source not in gaps:
             among = people.mean(missing, problem.tested), people.mean(missing, ~problem.tested)
             gaps[source] = among[0] - among[1]
-    return {source: one.together for source, one in together(people, gaps).items()}
+    return {source: one.simultaneous for source, one in simultaneous(people, gaps).items()}
 
 
 def risk_curves(

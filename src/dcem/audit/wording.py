@@ -97,7 +97,7 @@ TO_DO = {
 }
 
 # Key -> what is said of several groups at once, and after their numbers.
-TOGETHER = {
+OF_SEVERAL_GROUPS = {
     "tested-less": (
         "{groups} are tested less often than {others} with the same features",
         "Recorded features do not explain the differences; something unrecorded might.",
@@ -139,7 +139,7 @@ TOGETHER = {
 }
 
 
-def told(
+def audit_finding(
     key: str,
     severity: str,
     about: str,
@@ -154,12 +154,12 @@ def told(
     return Finding(key, severity, about, tuple(groups), values, headline, text, remedy)
 
 
-def together(alike: Sequence[Finding]) -> Finding:
+def merge_findings(alike: Sequence[Finding]) -> Finding:
     """Findings of one key as one: of the worst severity, with the groups of all and a new text."""
     first = alike[0]
     if len(alike) == 1:
         return replace(first, headline=first.headline.removesuffix("."))
-    headline, after = TOGETHER[first.key]
+    headline, after = OF_SEVERAL_GROUPS[first.key]
     named = [name for finding in alike for name in finding.groups]
     worst = min((finding.severity for finding in alike), key=SEVERITIES.index)
     numbers = "; ".join(

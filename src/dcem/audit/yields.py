@@ -46,7 +46,7 @@ def yields(
 ) -> tuple[Yield, ...]:
     """The rate among the tested of every group that has people."""
     y, tested = seen_outcomes(problem), problem.tested
-    curve = None if probability is None else _curve(probability, tested)
+    curve = None if probability is None else _spline_basis(probability, tested)
     plain: dict[str, Statistic] = {}
     equal: dict[str, Statistic] = {}
     reasons: dict[str, str] = {}
@@ -86,7 +86,7 @@ def yields(
     return tuple(rows)
 
 
-def _curve(probability: np.ndarray, tested: np.ndarray) -> np.ndarray:
+def _spline_basis(probability: np.ndarray, tested: np.ndarray) -> np.ndarray:
     """Splines of the logit of the testing probability [n, functions]; 0 for the untested."""
     from sklearn.preprocessing import SplineTransformer
 

@@ -19,7 +19,7 @@ from dcem.methods import SelectiveClassifier, make, published
 from dcem.methods.registry import with_params
 from dcem.table.messages import InputError
 from dcem.tasks import Task
-from dcem.tasks.registry import completed, contents, make_task, possible
+from dcem.tasks.registry import completed, file_hashes, make_task, possible
 
 PUBLISHED_SEED = 42
 # Where and how loudly a fit runs does not change what it is.
@@ -38,7 +38,7 @@ class Cell:
 
     def as_json(self) -> str:
         """The cell as text, from which `from_json` makes it again."""
-        return json.dumps(asdict(self), sort_keys=True, default=_plain)
+        return json.dumps(asdict(self), sort_keys=True, default=_json_parameter)
 
     @classmethod
     def from_json(cls, text: str) -> Cell:
@@ -47,7 +47,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Fleet:
+class FleetOfCells:
     """Cells that train together, in this order; a worker has claimed them for itself."""
 
     id: str
@@ -116,7 +116,7 @@ def _cell(
         seed = full.get("random_state") if entry.published else task.get("seed", PUBLISHED_SEED)
     seed = PUBLISHED_SEED if seed is None else int(seed)
     # A file is known by its content: where it lies is not part of the result.
-    files = contents(task)
+    files = file_hashes(task)
     shape = [task["kind"], task.get("n_train"), task.get("n_validation")]
     shape.append(" ".join(files.values()) or None)
     kind = _hash([method_hash, shape])[:16]
@@ -144,11 +144,11 @@ def _make_task(text: str) -> Task:
 
 
 def _hash(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, default=_plain)
+    text = json.dumps(value, sort_keys=True, default=_json_parameter)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _plain(value: Any) -> Any:
+def _json_parameter(value: Any) -> Any:
     """Parameters that JSON does not know."""
     if is_dataclass(value) and not isinstance(value, type):
         return {"type": type(value).__name__, **asdict(value)}

@@ -84,7 +84,7 @@ def preset_names() -> list[str]:
     return sorted(Path(file.name).stem for file in _PRESETS.iterdir() if ".toml" in file.name)
 
 
-def load(source: str | Path, **overrides: Any) -> Benchmark:
+def load_benchmark(source: str | Path, **overrides: Any) -> Benchmark:
     """A benchmark from a TOML file, or a preset by its name.
 
     `overrides` replace task parameters (`cohort="cohort.parquet"`); None leaves a parameter alone.
@@ -239,7 +239,7 @@ def _check_parameters(entry: MethodEntry, where: str) -> None:
     hints = get_type_hints(METHODS[name]) if name in METHODS else {}
     for parameter, value in entry.params.items():
         hint = hints.get(parameter, Any)
-        if not _fits(value, hint):
+        if not _has_type(value, hint):
             given = list(value) if isinstance(value, tuple) else value
             raise InputError(
                 f"{where}: {parameter} = {given!r} of method {entry.name!r} should be "
@@ -247,11 +247,11 @@ def _check_parameters(entry: MethodEntry, where: str) -> None:
             )
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def _has_type(value: Any, hint: Any) -> bool:
     if get_origin(hint) is UnionType:
-        return any(_fits(value, one) for one in get_args(hint))
+        return any(_has_type(value, one) for one in get_args(hint))
     if get_origin(hint) in (tuple, Sequence):
-        return isinstance(value, tuple) and all(_fits(one, get_args(hint)[0]) for one in value)
+        return isinstance(value, tuple) and all(_has_type(one, get_args(hint)[0]) for one in value)
     if hint in (int, float):  # Python takes True for a number, and no whole number for a float
         return isinstance(value, (int, hint)) and not isinstance(value, bool)
     if hint is Any:

@@ -21,7 +21,7 @@ _HERE = Path(__file__).parent
 
 
 @cache
-def versions() -> dict[str, str]:
+def machine_versions() -> dict[str, str]:
     """Name of each part -> its version; the commit only where it is known."""
     found = extras.versions()
     if extras.is_installed("torch"):

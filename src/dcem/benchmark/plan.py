@@ -18,7 +18,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from dcem.benchmark.cells import Cell, Fleet, estimator_of
+from dcem.benchmark.cells import Cell, FleetOfCells, estimator_of
 from dcem.benchmark.machine import device_name, free_memory
 from dcem.benchmark.progress import Display
 from dcem.benchmark.store import Store
@@ -71,7 +71,7 @@ class Clock:
 class Running:
     """A fleet that is being trained."""
 
-    fleet: Fleet
+    fleet: FleetOfCells
     resumed: bool  # from a checkpoint: its time says little about that of a whole fleet
     started: float
 
@@ -98,7 +98,7 @@ class Planner:
         self._claimed_any = False
         self._guesses: dict[str, Cost] = {}
 
-    def next(self) -> Fleet | None:
+    def next(self) -> FleetOfCells | None:
         """The next fleet; None where nothing is left that can be done in time."""
         if self.clock.left <= 0:
             return None
@@ -106,7 +106,7 @@ class Planner:
         self._claimed_any |= fleet is not None
         return fleet
 
-    def _interrupted(self) -> Fleet | None:
+    def _interrupted(self) -> FleetOfCells | None:
         for file in sorted(self.checkpoints.glob("[!.]*.safetensors*")):
             name = file.name.split(".")[0]
             fleet = self.store.claim_fleet(name)
@@ -116,7 +116,7 @@ class Planner:
                 self._forget(name)
         return None
 
-    def _fresh(self) -> Fleet | None:
+    def _fresh(self) -> FleetOfCells | None:
         for kind, waiting in self.store.pending().items():
             size = self._size(self.cost(kind))
             if size is None:
@@ -130,7 +130,7 @@ class Planner:
     def cost(self, kind: str) -> Cost:
         """What a cell of this kind costs here."""
         if kind not in self._guesses:
-            self._guesses[kind] = guess(self.store.example(kind), self._device)
+            self._guesses[kind] = guess_cost(self.store.example(kind), self._device)
         return learnt(self._guesses[kind], self.store.speeds(kind, self._name))
 
     def _size(self, cost: Cost) -> int | None:
@@ -146,22 +146,22 @@ class Planner:
         wanted = FLEET_SECONDS if cost.measured else PROBE_SECONDS
         return fleet_size(cost, self._device, min(wanted, usable), self._max_fleet)
 
-    def seconds_left(self, running: Iterable[Fleet]) -> float:
+    def seconds_left(self, running: Iterable[FleetOfCells]) -> float:
         """An estimate of the work that runs and waits, in seconds of one worker."""
         cells = Counter(self.store.pending())
         for fleet in running:
             cells[fleet.cells[0].kind] += len(fleet.open)
         return sum(n * self.cost(kind).seconds for kind, n in cells.items())
 
-    def checkpoint_of(self, fleet: Fleet) -> Path:
+    def checkpoint_of(self, fleet: FleetOfCells) -> Path:
         """Where a fleet writes its state."""
         return self.checkpoints / f"{fleet.id}.safetensors"
 
-    def _has_checkpoint(self, fleet: Fleet) -> bool:
+    def _has_checkpoint(self, fleet: FleetOfCells) -> bool:
         """Whether a fleet has written any; one that was split has several files."""
         return any(self.checkpoints.glob(f"{fleet.id}*"))
 
-    def begin(self, fleet: Fleet, display: Display) -> Running:
+    def begin(self, fleet: FleetOfCells, display: Display) -> Running:
         """A fleet is about to be trained."""
         running = Running(fleet, self._has_checkpoint(fleet), time.monotonic())
         if running.resumed:
@@ -200,7 +200,7 @@ class Cost:
     resumable: bool
 
 
-def guess(cell: Cell, device: str) -> Cost:
+def guess_cost(cell: Cell, device: str) -> Cost:
     """The cost of a cell, and of all others of its kind, before any was seen."""
     estimator = estimator_of(cell.method, cell.task["kind"])
     rows = int(cell.task.get("n_train") or _DEFAULT_ROWS)

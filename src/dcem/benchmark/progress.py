@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
-from dcem.benchmark.cells import Fleet
+from dcem.benchmark.cells import FleetOfCells
 from dcem.text import remaining
 
 _EVERY = 30.0  # seconds between lines without a terminal
@@ -57,7 +57,7 @@ class Display:
             yield
         self._bar = None
 
-    def fleet(self, fleet: Fleet, seconds_left: float) -> None:
+    def fleet(self, fleet: FleetOfCells, seconds_left: float) -> None:
         """A fleet begins; `seconds_left` estimates how long all that is left will take."""
         first, n = fleet.cells[0], len(fleet.open)
         self._doing = f"{first.method['name']} x {n}"
@@ -66,7 +66,7 @@ class Display:
         if self._console is not None:
             self._show()
 
-    def resumed(self, fleet: Fleet) -> None:
+    def resumed(self, fleet: FleetOfCells) -> None:
         """The fleet that begins is not new."""
         if self._console is not None:
             text = (

@@ -84,7 +84,7 @@ def status(path: Path) -> list[MethodStatus]:
     return found
 
 
-def is_table(path: Path) -> bool:
+def is_exported_table(path: Path) -> bool:
     """Whether this is an exported table rather than a store: it knows no plan, only results."""
     return Path(path).name.endswith((".csv", ".csv.gz", ".parquet"))
 
@@ -92,7 +92,7 @@ def is_table(path: Path) -> bool:
 def missing(path: Path, benchmark: str | None = None) -> list[str]:
     """What a store's plan holds without a result, in words; a table does not know."""
     told = []
-    for row in [] if is_table(path) else status(path):
+    for row in [] if is_exported_table(path) else status(path):
         waiting = row.pending + row.running
         if (waiting or row.failed) and benchmark in (None, row.benchmark):
             parts = [f"{n} {what}" for n, what in ((waiting, "to do"), (row.failed, "failed")) if n]
@@ -102,7 +102,7 @@ def missing(path: Path, benchmark: str | None = None) -> list[str]:
 
 def purposes(path: Path) -> dict[str, str]:
     """What each benchmark of a store is for, in its own words; a table does not know."""
-    if is_table(path):
+    if is_exported_table(path):
         return {}
     with reading(path) as (_, db):
         return dict(db.execute("SELECT name, coalesce(about, '') FROM benchmarks").fetchall())
@@ -119,7 +119,7 @@ def results(path: Path, benchmark: str | None = None, *, unfinished: bool = Fals
     import pandas as pd
 
     path = Path(path)
-    if not is_table(path):
+    if not is_exported_table(path):
         frame = _from_store(path, unfinished)
     elif path.suffix == ".parquet":
         frame = pd.read_parquet(path)
@@ -234,7 +234,7 @@ def _result_row(
 def export(path: Path, output: Path, benchmark: str | None = None) -> int:
     """Write the results as CSV or Parquet, by the ending of the name; how many rows."""
     output = Path(output)
-    if not is_table(output):
+    if not is_exported_table(output):
         raise InputError(f"{output}: the name must end in .csv, .csv.gz or .parquet.")
     frame = results(path, benchmark)
     with whole_file(output) as partial:

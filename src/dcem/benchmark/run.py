@@ -11,7 +11,7 @@ from dcem.benchmark.cells import expand
 from dcem.benchmark.database import STORE
 from dcem.benchmark.file import Benchmark
 from dcem.benchmark.fleets import CellResult
-from dcem.benchmark.machine import device_name, versions
+from dcem.benchmark.machine import device_name, machine_versions
 from dcem.benchmark.plan import Clock, Planner
 from dcem.benchmark.progress import Display
 from dcem.benchmark.store import Store
@@ -88,7 +88,7 @@ def run(
                 computed += store.finish(result.cell, result.metrics, result.about)
             display.cell_done(failed=result.metrics is None)
 
-        with store.worker(device_name(where), versions()):
+        with store.worker(device_name(where), machine_versions()):
             planner = Planner(store, out / CHECKPOINTS, where, clock, max_fleet)
             counts = store.wanted_counts()
             with display.running(benchmark.name, sum(counts.values()), counts, notes):

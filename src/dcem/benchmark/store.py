@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dcem.benchmark.cells import Cell, Fleet, Planned
+from dcem.benchmark.cells import Cell, FleetOfCells, Planned
 from dcem.benchmark.database import damaged, gone, open_database, refuse_damage, transaction
 from dcem.benchmark.machine import birth, machine
 
@@ -161,7 +161,7 @@ class Store:
             self.release()
             self._db.execute("UPDATE workers SET lease = 0 WHERE id = ?", (self.owner,))
 
-    def claim(self, kind: str, at_most: int) -> Fleet | None:
+    def claim(self, kind: str, at_most: int) -> FleetOfCells | None:
         """Claim pending cells of a kind; None where others were quicker."""
         with transaction(self._db) as db:
             rows = db.execute(
@@ -173,9 +173,9 @@ class Store:
                 return None
             fleet = uuid.uuid5(uuid.NAMESPACE_OID, " ".join(sorted(i for i, _ in rows))).hex
             self._take(db, (i for i, _ in rows), fleet)
-        return Fleet(fleet, tuple(Cell.from_json(config) for _, config in rows))
+        return FleetOfCells(fleet, tuple(Cell.from_json(config) for _, config in rows))
 
-    def claim_fleet(self, fleet: str) -> Fleet | None:
+    def claim_fleet(self, fleet: str) -> FleetOfCells | None:
         """Claim what is open of a fleet that left a checkpoint; None where nothing is, or others
         are at it. Its finished cells come along, because the checkpoint holds all of them."""
         with transaction(self._db) as db:
@@ -193,7 +193,7 @@ class Store:
                 return None
             self._take(db, (i for i, *_ in rows), fleet)
         done = frozenset(i for i, _, status in rows if status == "done")
-        return Fleet(fleet, tuple(Cell.from_json(config) for _, config, _ in rows), done)
+        return FleetOfCells(fleet, tuple(Cell.from_json(config) for _, config, _ in rows), done)
 
     def is_finished(self, fleet: str) -> bool:
         """Whether no cell waits for this fleet, or is being trained in it."""

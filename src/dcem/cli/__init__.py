@@ -13,75 +13,75 @@ import typer
 
 from dcem import __version__
 from dcem.cli._errors import PoliteGroup
-from dcem.cli._lazy import Entry, lazy_group, show_help
+from dcem.cli._lazy import LazyCommand, lazy_group, show_help
 
 COMMANDS = {
-    "demo": Entry(
+    "demo": LazyCommand(
         "dcem.cli.demo:demo",
         "Simulate biased labelling, fit and compare methods, write a report.",
     ),
-    "app": Entry(
+    "app": LazyCommand(
         "dcem.cli.app_:app",
         "Click through it in the browser: a table, its columns, audit, comparison, model, scores.",
     ),
-    "init": Entry(
+    "init": LazyCommand(
         "dcem.cli.init:init",
         "Look at a table, propose what its columns mean, and write that to dcem.toml.",
     ),
-    "check": Entry(
+    "check": LazyCommand(
         "dcem.cli.check:check",
         "Is the table ready? In under a minute: roles, leaks, overlap, how long each step takes.",
     ),
-    "audit": Entry(
+    "audit": LazyCommand(
         "dcem.cli.audit:audit",
         "Is my labelling biased? Who is tested, at equal features, and what could overturn the "
         "answer.",
     ),
-    "compare": Entry(
+    "compare": LazyCommand(
         "dcem.cli.compare:compare",
         "Compare methods on a table, without its truth.",
     ),
-    "fit": Entry(
+    "fit": LazyCommand(
         "dcem.cli.fit:fit",
         "Fit a method to a table and write the model to a folder.",
     ),
-    "predict": Entry(
+    "predict": LazyCommand(
         "dcem.cli.predict:predict",
         "Score the people of a table of any length with a fitted model.",
     ),
-    "monitor": Entry(
+    "monitor": LazyCommand(
         "dcem.cli.monitor:monitor",
         "Does a model still hold? What changed since it was fitted.",
     ),
-    "next-tests": Entry(
+    "next-tests": LazyCommand(
         "dcem.cli.next_tests:next_tests",
         "Give everybody untested a probability of being tested next, and say why.",
     ),
-    "history": Entry(
+    "history": LazyCommand(
         "dcem.cli.history:history",
         "Add what was known of each person's earlier tests to every row of a table.",
     ),
-    "report": Entry(
+    "report": LazyCommand(
         "dcem.cli.report:report",
         "Make the page of a saved audit, comparison or monitoring again, in any format and words.",
     ),
-    "methods": Entry(
+    "methods": LazyCommand(
         "dcem.cli.methods:methods",
         "List the methods, or explain one: its idea, assumption, failures and parameters.",
     ),
-    "simulate": Entry(
+    "simulate": LazyCommand(
         "dcem.cli.simulate:simulate",
         "Write a simulated table with selectively collected labels.",
     ),
-    "benchmark": Entry(
+    "benchmark": LazyCommand(
         "dcem.cli.benchmark:app",
         "Run many methods on many tasks, resumably, and compare the results.",
     ),
-    "reproduce": Entry(
+    "reproduce": LazyCommand(
         "dcem.cli.reproduce:reproduce",
         "Draw figures and tables of the paper, published values beside ours.",
     ),
-    "sepsis": Entry(
+    "sepsis": LazyCommand(
         "dcem.cli.sepsis:app",
         "Build the sepsis cohort from MIMIC-III, or artificial tables of its shape.",
     ),

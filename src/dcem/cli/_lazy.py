@@ -19,7 +19,7 @@ from typer.main import get_command, get_group
 from dcem.cli import _settings
 
 
-class Entry(NamedTuple):
+class LazyCommand(NamedTuple):
     """One command: where its code is and what it does, in a line."""
 
     location: str
@@ -33,7 +33,7 @@ class PlainCommand(TyperCommand):
         """Parse, with the choices of the settings file as defaults."""
         asks_help = any(word in ctx.help_option_names for word in args)
         if self.name in _settings.READERS and not ctx.resilient_parsing and not asks_help:
-            _settings.prepare(self, ctx, args)
+            _settings.fill_from_file(self, ctx, args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -58,11 +58,11 @@ class PlainCommand(TyperCommand):
                     formatter.write_dl(sections[title])
 
 
-def show_help(words: list[str], entries: dict[str, Entry]) -> bool:
+def show_help(words: list[str], entries: dict[str, LazyCommand]) -> bool:
     """Print the help of a command if that is all that was asked for; whether it was."""
     if len(words) != 2 or words[0] not in entries or words[1] not in ("-h", "--help"):
         return False
-    command = load(words[0], entries[words[0]])
+    command = load_command(words[0], entries[words[0]])
     settings = {"help_option_names": ["-h", "--help"]}
     typer.echo(
         command.get_help(command.context_class(command, info_name=f"dcem {words[0]}", **settings))
@@ -70,7 +70,7 @@ def show_help(words: list[str], entries: dict[str, Entry]) -> bool:
     return True
 
 
-def load(name: str, entry: Entry) -> Any:
+def load_command(name: str, entry: LazyCommand) -> Any:
     """Import a command: a function becomes a command, a `typer.Typer` a group of commands."""
     module, attribute = entry.location.split(":")
     target = getattr(import_module(module), attribute)
@@ -86,7 +86,9 @@ def load(name: str, entry: Entry) -> Any:
     return command
 
 
-def lazy_group(entries: dict[str, Entry], base: type[TyperGroup] = TyperGroup) -> type[TyperGroup]:
+def lazy_group(
+    entries: dict[str, LazyCommand], base: type[TyperGroup] = TyperGroup
+) -> type[TyperGroup]:
     """Make a group class (for ``typer.Typer(cls=...)``) with these commands, in this order."""
 
     class LazyGroup(base):  # type: ignore[valid-type,misc]
@@ -98,7 +100,7 @@ def lazy_group(entries: dict[str, Entry], base: type[TyperGroup] = TyperGroup) -
         def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
             name, signpost, rest = super().resolve_command(ctx, args)
             if signpost is not None:
-                self.commands[name] = load(name, entries[name])
+                self.commands[name] = load_command(name, entries[name])
             return name, signpost and self.commands[name], rest
 
     return LazyGroup

@@ -73,14 +73,14 @@ class Outputs:
         from dcem.report.to_html import to_html
         from dcem.report.to_json import to_json
         from dcem.report.to_markdown import to_markdown
-        from dcem.report.to_terminal import to_terminal, with_options
+        from dcem.report.to_terminal import roles_as_options, to_terminal
         from dcem.table.addresses import as_named
         from dcem.text import duration
 
         shown = document.answer() if brief else document
         to_terminal(shown, console, self.words)
         writers = {"html": to_html, "md": to_markdown, "json": to_json}
-        page = with_options(document)
+        page = roles_as_options(document)
         texts = {
             path: writers[kind](document if kind == "json" else page, self.words)
             for path, kind in self.files.items()

@@ -88,7 +88,7 @@ class Progress:
         self.status.update(f"{doing} ... ({passed:.0f} s{left})")
         if passed - self.said >= EVERY:
             self.said = passed
-            note(doing, self.share, self.left())
+            write_step(doing, self.share, self.left())
             if not self.console.is_terminal:
                 line = f"  {passed:4.0f} s  {doing}{left}"
                 self.console.print(line, markup=False, soft_wrap=True)
@@ -98,7 +98,7 @@ class Progress:
         self.told = self.clock() - self.begun
         if (series := _series(doing)) != self.series:
             self.series, self.entered = series, self.told
-        note(self.say(doing), share, self.left())
+        write_step(self.say(doing), share, self.left())
         self.tick()
 
 
@@ -107,7 +107,7 @@ def _series(doing: str) -> str:
     return re.sub(r", (part )?\d+ of \d+$", "", doing)
 
 
-def note(doing: str, share: float | None = None, left: float | None = None) -> None:
+def write_step(doing: str, share: float | None = None, left: float | None = None) -> None:
     """Write a step to the file for programs that wait, if there is one."""
     if place := os.environ.get(PLACE):
         with open(place, "a", encoding="utf-8") as file:
@@ -119,7 +119,7 @@ def counting(status: Any) -> Callable[[int], None]:
 
     def tell(rows: int) -> None:
         status.update(f"{rows:,} rows ...")
-        note(f"{rows:,} rows")
+        write_step(f"{rows:,} rows")
 
     return tell
 

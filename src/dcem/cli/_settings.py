@@ -82,7 +82,7 @@ def in_place_of(
     return run
 
 
-def prepare(command: Any, ctx: Any, args: list[str]) -> None:
+def fill_from_file(command: Any, ctx: Any, args: list[str]) -> None:
     """Give the options that `args` leaves open the values of the file."""
     given, _, _ = command.make_parser(ctx).parse_args(list(args))
     table = Path(given["table"]) if given.get("table") else None

@@ -41,7 +41,7 @@ def _located(text: str) -> Path:
     return located(text)
 
 
-Table = Annotated[
+TableArgument = Annotated[
     Path,
     typer.Argument(
         help="The table: a CSV, Parquet, Arrow, Excel, Stata, SPSS, SAS, DuckDB or SQLite file, a "
@@ -85,7 +85,7 @@ Members = Annotated[
         help="Models of an ensemble; their disagreement is the spread of a score.",
     ),
 ]
-Bounds = Annotated[
+BoundsOption = Annotated[
     float | None,
     typer.Option(
         "--bounds",
@@ -168,7 +168,7 @@ def _option(role: Any, said: str, label_needed: bool) -> inspect.Parameter:
     return parameter(role.name, Annotated[kind, option], False if kind is bool else None)
 
 
-def describe(table: UserTable) -> dict[str, str]:
+def source_facts(table: UserTable) -> dict[str, str]:
     """The file, its hash and the roles that were given, for the end of a report."""
     return {
         "file": table.source.name,
@@ -227,7 +227,7 @@ def _show_each(table: UserTable, console: Any) -> None:
             grid.add_column(heading, justify=side, no_wrap=heading != "note")
     for column in table.columns:
         missing = "" if column.missing == 0 else _share(column.missing, table.source.rows)
-        note = "[yellow]see below[/yellow]" if column.flag else escape(spelled(column.note))
+        note = "[yellow]see below[/yellow]" if column.flag else escape(as_options(column.note))
         dim = column.role in ("excluded", "left out")
         what = (column.role, column.kind) if wide else (_part_of(column),)
         cells = (column.name or "(no name)", *what, missing, _becomes(column))
@@ -256,7 +256,7 @@ def _in_short(table: UserTable) -> Iterator[str]:
 def _remark(column: Column) -> str:
     """The note of a column, less what is said of most categories."""
     parts = column.note.split("; ")
-    return spelled("; ".join(part for part in parts if not part.endswith("rare as one")))
+    return as_options("; ".join(part for part in parts if not part.endswith("rare as one")))
 
 
 def _few(names: list[str]) -> str:
@@ -264,7 +264,7 @@ def _few(names: list[str]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
-def spelled(note: str) -> str:
+def as_options(note: str) -> str:
     """A note with its roles, such as `include`, as options."""
     return re.sub(r"`(\w+)`", lambda found: f"--{found[1].replace('_', '-')}", note)
 

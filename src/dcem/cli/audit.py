@@ -13,7 +13,7 @@ from dcem.cli._progress import telling
 
 @options.takes_roles(without=("group_as_feature",))
 def audit(
-    table: options.Table,
+    table: options.TableArgument,
     roles: options.Roles,
     query: options.Query = None,
     most_rows: options.MostRows = None,
@@ -23,7 +23,7 @@ def audit(
     max_rows: Annotated[
         int, typer.Option(min=1000, help="Rows that a model is fitted to, at most.")
     ] = 50_000,
-    bounds: options.Bounds = None,
+    bounds: options.BoundsOption = None,
     threshold: Annotated[
         float | None,
         typer.Option(
@@ -79,5 +79,5 @@ def audit(
         with telling(steps, aside, say) as progress:
             found = audit_labels(read.problem, **how, progress=progress)
     title = f"Audit of {what} in {read.source.name}"
-    document = found.document(title, options.describe(read), small_cells=show_small_cells)
+    document = found.document(title, options.source_facts(read), small_cells=show_small_cells)
     outputs.write(document, console, then=["compare", "--report", "comparison.html", "--out", "."])

@@ -58,7 +58,7 @@ def run(
     started = time.monotonic()
     from rich.console import Console
 
-    from dcem.benchmark.file import load
+    from dcem.benchmark.file import load_benchmark
     from dcem.benchmark.progress import Display
     from dcem.benchmark.read import status as read_status
     from dcem.benchmark.run import run as run_benchmark
@@ -66,7 +66,7 @@ def run(
 
     path = None if cohort is None else str(cohort.absolute())
     console = Console(stderr=True)
-    benchmark = load(source, cohort=path).only(method)
+    benchmark = load_benchmark(source, cohort=path).only(method)
     summary = run_benchmark(
         benchmark,
         out,
@@ -212,7 +212,7 @@ def presets() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from dcem.benchmark.file import load, preset_names
+    from dcem.benchmark.file import load_benchmark, preset_names
     from dcem.tasks.registry import KINDS, possible
 
     table = Table(box=None)
@@ -221,7 +221,7 @@ def presets() -> None:
     table.add_column("methods", justify="right")
     table.add_column("about")
     for name in preset_names():
-        one = load(name)
+        one = load_benchmark(name)
         needs = KINDS[one.tasks[0]["kind"]].needs  # what can exist there depends on a file
         tasks = one.tasks if needs else possible(one.tasks)[0]
         table.add_row(name, str(len(tasks)), str(len(one.methods)), one.about)

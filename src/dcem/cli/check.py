@@ -25,7 +25,7 @@ STEPS = {  # command -> what to write
 @options.takes_roles(partly=True)
 def check(
     context: typer.Context,
-    table: options.Table,
+    table: options.TableArgument,
     roles: dict[str, Any],
     query: options.Query = None,
     words: options.Words = "general",

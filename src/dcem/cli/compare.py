@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @options.takes_roles()
 def compare(
-    table: options.Table,
+    table: options.TableArgument,
     roles: options.Roles,
     query: options.Query = None,
     most_rows: options.MostRows = None,
@@ -56,7 +56,7 @@ def compare(
         float,
         typer.Option(min=0, max=1, help="Share of people one acts on, if no threshold is given."),
     ] = 0.1,
-    bounds: options.Bounds = None,
+    bounds: options.BoundsOption = None,
     members: options.Members = 3,
     seed: options.Seed = 0,
     backend: Annotated[str, typer.Option(help="Where methods are fitted: local or ray.")] = "local",
@@ -126,7 +126,7 @@ def compare(
         floor=floor,
         members=members,
         random_state=seed,
-        data=options.describe(read),
+        data=options.source_facts(read),
         backend=backend,
         address=address,
         of_tested={

@@ -56,7 +56,7 @@ def demo(
         if quick
         else make_sinusoid()
     )
-    comparison = compare(task, seed, 100 if quick else 300, console)
+    comparison = compare_on_truth(task, seed, 100 if quick else 300, console)
     document = comparison.document(TITLE, LEAD, [Figure(lambda: draw_task(task))])
     outputs.write(
         document, console, {out / "comparison.csv": comparison.to_frame().to_csv(index=False)}
@@ -67,7 +67,7 @@ def demo(
     )
 
 
-def compare(task: Task, seed: int, resamples: int, console: Any) -> TableComparison:
+def compare_on_truth(task: Task, seed: int, resamples: int, console: Any) -> TableComparison:
     """Fit every method to a task and judge it on the truth of the test split."""
     from dcem.compare.run import compare_methods
     from dcem.compare.times import compare_steps

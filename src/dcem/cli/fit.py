@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     helps={"truth": "Column with everybody's true outcome, if it exists: never a feature."}
 )
 def fit(
-    table: options.Table,
+    table: options.TableArgument,
     roles: options.Roles,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for the model; an older model is replaced.")
@@ -51,7 +51,7 @@ def fit(
         ),
     ] = None,
     members: options.Members = 3,
-    bounds: options.Bounds = None,
+    bounds: options.BoundsOption = None,
     judge: Annotated[
         bool,
         typer.Option(
@@ -186,7 +186,7 @@ def fit(
     judged = _saved(place) if place else None
     if judge and not (judged and model.judged_by(judged)):
         console.print(f"Judging {model.name} {say('on people that it is not fitted to')}.")
-        how = {"members": members, "random_state": seed, "data": options.describe(read)}
+        how = {"members": members, "random_state": seed, "data": options.source_facts(read)}
         judged = compare.judged(read, [model.name], aside, say, of_tested={"planted": 0}, **how)
     model.save(out, judged, words=words)
     where = "The model, in place of the older one" if replaces else "The model"

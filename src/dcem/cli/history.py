@@ -12,7 +12,7 @@ from dcem.cli import _table_options as options
 
 @options.takes_roles(without=("until", "truth", "group_as_feature"))
 def history(
-    table: options.Table,
+    table: options.TableArgument,
     roles: options.Roles,
     out: Annotated[
         Path, typer.Option("--out", "-o", help=f"The table to write: {options.WRITTEN}.")
@@ -28,11 +28,11 @@ def history(
     from rich.console import Console
 
     from dcem.table.times import add_history
-    from dcem.table.write import require_output, writing
+    from dcem.table.write import require_output, table_writer
 
     require_output(out, table)
     found = add_history(table, roles, query)
-    with writing(out) as write:
+    with table_writer(out) as write:
         for batch in found.to_batches():
             write(batch)
     Console(highlight=False).print(f"{found.num_rows:,} rows with their history: {out}")

@@ -11,7 +11,7 @@ from dcem.cli import _table_options as options
 
 @options.takes_roles(partly=True, without=("group_as_feature",))
 def init(
-    table: options.Table,
+    table: options.TableArgument,
     roles: dict[str, Any],
     out: Annotated[
         Path | None,
@@ -71,5 +71,5 @@ def show(proposal: Any, console: Any) -> None:
         grid.add_row(one.role.replace("_", " "), escape(one.value), escape(one.reason))
     console.print(grid)
     for doubt in proposal.doubts:
-        spelled = escape(options.spelled(doubt))
+        spelled = escape(options.as_options(doubt))
         console.print(f"[yellow]check:[/yellow] {spelled}", soft_wrap=True)

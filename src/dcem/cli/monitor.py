@@ -18,7 +18,7 @@ OF_THE_MODEL = ("truth", "features", "exclude", "category", "include", "group_as
 @options.takes_roles(partly=True, without=OF_THE_MODEL)
 def monitor(
     model: Annotated[Path, typer.Argument(help="Folder that `dcem fit` wrote.")],
-    table: options.Table,
+    table: options.TableArgument,
     roles: dict[str, Any],
     query: options.Query = None,
     most_rows: options.MostRows = None,
@@ -54,7 +54,7 @@ def monitor(
             fitted,
             read,
             random_state=seed,
-            data=about | options.describe(read),
+            data=about | options.source_facts(read),
             progress=progress,
         )
     outputs.write(found.document(), console)

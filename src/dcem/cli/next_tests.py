@@ -12,7 +12,7 @@ from dcem.text import percent
 
 def next_tests(
     model: Annotated[Path, typer.Argument(help="Folder that `dcem fit` wrote.")],
-    table: options.Table,
+    table: options.TableArgument,
     budget: Annotated[
         float,
         typer.Option(

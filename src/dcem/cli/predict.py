@@ -16,7 +16,7 @@ from dcem.text import counted, percent
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Folder that `dcem fit` wrote.")],
-    table: options.Table,
+    table: options.TableArgument,
     out: Annotated[
         Path, typer.Option("--out", "-o", help=f"Scores to write: {options.WRITTEN}, or a folder.")
     ],
@@ -46,7 +46,7 @@ def predict(
             show_default=False,
         ),
     ] = None,
-    bounds: options.Bounds = None,
+    bounds: options.BoundsOption = None,
     query: options.Query = None,
     words: options.Words = "general",
     backend: Annotated[

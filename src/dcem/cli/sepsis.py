@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from dcem.tasks.sepsis.stages import Progress
+    from dcem.tasks.sepsis.stages import StageProgress
 
 app = typer.Typer(
     name="sepsis",
@@ -18,10 +18,10 @@ app = typer.Typer(
 
 
 Suspicion = StrEnum("Suspicion", ["corr24", "v2018", "head2019"])  # the three published rules
-Features = StrEnum("Features", ["published", "cleaned"])  # cleaned: without implausible entries
+FeatureSet = StrEnum("FeatureSet", ["published", "cleaned"])  # cleaned: without implausible entries
 Release = StrEnum("Release", ["auto", "full", "demo"])
-Kind = StrEnum("Kind", ["cohort", "rules"])
-Layout = StrEnum("Layout", {"csv_gz": "csv.gz", "csv": "csv", "parquet": "parquet"})
+ArtificialKind = StrEnum("ArtificialKind", ["cohort", "rules"])
+FileLayout = StrEnum("FileLayout", {"csv_gz": "csv.gz", "csv": "csv", "parquet": "parquet"})
 
 
 @app.command()
@@ -39,9 +39,9 @@ def build(
         Suspicion, typer.Option(help="Rule for suspected infection; corr24 is the paper's.")
     ] = Suspicion.corr24,
     features: Annotated[
-        Features,
+        FeatureSet,
         typer.Option(help="As published, or cleaned of wrong and implausible entries."),
-    ] = Features.published,
+    ] = FeatureSet.published,
     release: Annotated[
         Release,
         typer.Option(help="Insist on the row counts of this release; auto builds from any."),
@@ -101,12 +101,12 @@ def build(
 def artificial(
     out: Annotated[Path, typer.Option(help="Empty or new folder to write the tables to.")],
     kind: Annotated[
-        Kind,
+        ArtificialKind,
         typer.Option(help="A random cohort, or one patient for each side of each rule."),
-    ] = Kind.cohort,
+    ] = ArtificialKind.cohort,
     stays: Annotated[int, typer.Option(min=10, help="ICU stays of the cohort.")] = 5_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the cohort.")] = 0,
-    layout: Annotated[Layout, typer.Option(help="Kind of file.")] = Layout.csv_gz,
+    layout: Annotated[FileLayout, typer.Option(help="Kind of file.")] = FileLayout.csv_gz,
     lower_case: Annotated[
         bool, typer.Option("--lower-case", help="Names as in the demo, not as in the full release.")
     ] = False,
@@ -129,7 +129,7 @@ def artificial(
     typer.echo(f"{folder}: artificial tables ({kind.value})")
 
 
-def _tell(progress: "Progress") -> None:
+def _tell(progress: "StageProgress") -> None:
     """One line per stage, on stderr; counts and seconds only."""
     place = f"[{progress.number:>2}/{progress.of}]"
     if progress.state == "running":

@@ -17,12 +17,12 @@ from dcem.compare.judge import Decision, Scored
 from dcem.compare.results import ComparedBounds, MethodBounds
 from dcem.estimation.bounds import (
     auc_range,
+    bound_decisions,
     counts_from_known,
     decide,
-    describe,
     lead,
     net_benefit_range,
-    of_table,
+    risk_limits_of_table,
     risk_of_table,
     shares,
     starting_odds,
@@ -53,16 +53,16 @@ def compare_bounds(
     cut = decision.threshold
     if cut is None:
         cut = float(np.quantile(risk, 1 - (decision.capacity or 0)))
-    limits = describe(
+    limits = bound_decisions(
         problem,
         risk,
-        lambda one: of_table(evaluator, one),
+        lambda one: risk_limits_of_table(evaluator, one),
         gamma,
         cut,
         known=counts_from_known(unseen),
     )
     gammas = [float(one) for one in limits.gammas]
-    decided = [decide(*of_table(evaluator, one), cut) for one in gammas]
+    decided = [decide(*risk_limits_of_table(evaluator, one), cut) for one in gammas]
     people = People.of(problem).among(evaluator.reach.within)
     ranked = {name: RankedScore(one.rank, people.weight) for name, one in scored.items()}
     best = max(usable, key=lambda name: evaluator.auc_of("dr", scored[name].rank).value)

@@ -20,7 +20,7 @@ from joblib import Parallel, cpu_count, delayed, parallel_config
 from dcem import methods
 from dcem.cluster import shared_out
 from dcem.compare.results import History
-from dcem.estimation.effects import Asked, Questions
+from dcem.estimation.effects import PartQuestions, Questions
 from dcem.learners import LEARNERS, make_learner
 from dcem.methods.choosing import DEFAULT, RIVALS
 from dcem.methods.registry import ENTRIES, MEMBERS, METHODS, delivered, works_here
@@ -74,7 +74,7 @@ class Part:
     rows: SelectiveLabels
     validation: SelectiveLabels | None = None
     truth: Any = None  # (train, validation), for oracles
-    asked: Asked | None = None  # of whom of `rows` it is asked what the models lean on
+    asked: PartQuestions | None = None  # of whom of `rows` it is asked what the models lean on
 
 
 def default_methods(deciders: bool = False) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ from dcem.compare.results import Standing
 from dcem.compare.run import DOING, FLOOR, JUDGING, MAX_ROWS
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.findings import Finding, in_order
+from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.folds import person_folds, within_budget
 from dcem.estimation.found import at_most, fit_found, predicted_found, ratios
 from dcem.estimation.influence import People, Statistic
@@ -322,7 +322,7 @@ def compare_found(
         data=dict(data or {}),
         stated_rates="" if test is None else test.words,
     )
-    return replace(comparison, findings=in_order(_of_comparison(comparison)))
+    return replace(comparison, findings=by_severity(_of_comparison(comparison)))
 
 
 def found_compare_steps(

@@ -30,7 +30,7 @@ from dcem.compare.results import (
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles
-from dcem.estimation.influence import FEWEST_TESTED, People, together
+from dcem.estimation.influence import FEWEST_TESTED, People, simultaneous
 from dcem.estimation.outcomes import POPULATION, Masses
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics import absolute
@@ -142,10 +142,10 @@ class Ranks:
         best = max(known, key=lambda name: self._auc[name].value)
         # The best was picked by looking at all: every pair counts, whichever it is (Tukey).
         pairs = {(a, b): self._auc[a] - self._auc[b] for a, b in combinations(known, 2)}
-        compared = together(self._people, pairs, level=self._level)
+        compared = simultaneous(self._people, pairs, level=self._level)
         ahead = {}
         for (a, b), found in compared.items():
-            e = found.together
+            e = found.simultaneous
             if a == best:
                 ahead[b] = e
             elif b == best:
@@ -267,10 +267,10 @@ def against(
         each = {name: evaluator.auc_of(target, scored.rank, name) for name in (*usable, reference)}
         pairs = {(name, reference): each[name] - each[reference] for name in usable}
         people = People.of(evaluator.problem)
-        found = together(people, pairs, level=level)
+        found = simultaneous(people, pairs, level=level)
         # as far out as the widest of all comparisons needs, in standard errors
         reaches = [
-            (one.together.high - one.together.value) / people.error(pairs[pair])
+            (one.simultaneous.high - one.simultaneous.value) / people.error(pairs[pair])
             for pair, one in found.items()
             if people.error(pairs[pair]) > 0
         ]
@@ -358,8 +358,8 @@ def _calibration_error(
         return drawn
 
     noise = np.stack([resampled() for _ in range(n_resamples)]) - seen
-    low, high = absolute.interval(seen, noise, noise, absolute.size(noise), evaluator.level)
-    value = absolute.unbiased(seen, noise)
+    low, high = absolute.size_limits(seen, noise, noise, absolute.size(noise), evaluator.level)
+    value = absolute.debiased_size(seen, noise)
     return Estimate(value, min(low, value), high)
 
 

@@ -45,7 +45,7 @@ from scipy.special import logit
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import FEWEST_PEOPLE, People, Statistic
 from dcem.estimation.outcomes import Unseen, tilted, uncertain
-from dcem.estimation.overlap import parts
+from dcem.estimation.overlap import group_masks
 from dcem.estimation.ranking import RankedScore, least_lead
 from dcem.metrics.calibration import equal_mass
 from dcem.metrics.estimate import Estimate
@@ -107,7 +107,7 @@ def counts_from_known(unseen: Unseen) -> bool:
     return unseen.known is not None and bool(unseen.known.met)
 
 
-def of_table(judge: Evaluator, gamma: float) -> tuple[np.ndarray, np.ndarray]:
+def risk_limits_of_table(judge: Evaluator, gamma: float) -> tuple[np.ndarray, np.ndarray]:
     """The least and the largest risk of the people of a table, by models of other people [n].
 
     People out of reach of the tests have the limits 0 and 1.
@@ -160,7 +160,7 @@ class Bounds:
         return int(np.abs(self.gammas - self.stated).argmin())
 
 
-def describe(
+def bound_decisions(
     problem: SelectiveLabels,
     risk: np.ndarray,
     interval: Callable[[float], tuple[np.ndarray, np.ndarray]],
@@ -230,7 +230,7 @@ def shares(problem: SelectiveLabels, decided: Sequence[np.ndarray]) -> dict[str,
         return float(min(counted * people.weight[rows].sum() / people.weight[mine].sum(), 1.0))
 
     found = {}
-    for name, mine in parts(problem).items():
+    for name, mine in group_masks(problem).items():
         if people.count(mine) < FEWEST_PEOPLE:
             found[name] = Shares(*np.full((3, len(decided)), nan))
             continue

@@ -60,7 +60,7 @@ def prevalence_bounds(instrument: Instrument, people: People, among: np.ndarray)
     def end(one: Instrument, up: bool) -> Statistic:
         return people.mean(one.most if up else one.least, among)
 
-    return _bounds(instrument, people, end)
+    return _clipped_ends(instrument, people, end)
 
 
 def auc_bounds(instrument: Instrument, people: People, score: np.ndarray) -> Ends:
@@ -70,7 +70,7 @@ def auc_bounds(instrument: Instrument, people: People, score: np.ndarray) -> End
     def end(one: Instrument, up: bool) -> Statistic:
         return ranked.auc(ranked.adversary(one.least, one.most, everybody, up), everybody)
 
-    return _bounds(instrument, people, end)
+    return _clipped_ends(instrument, people, end)
 
 
 def gain_bounds(
@@ -89,7 +89,7 @@ def gain_bounds(
         masses = Masses(people.weight * risk, people.weight * (1 - risk))
         return auc(score, masses) - auc(other, masses)
 
-    return _bounds(instrument, people, end, least=-1.0)
+    return _clipped_ends(instrument, people, end, least=-1.0)
 
 
 def _extreme(ranked: RankedScore, gain: np.ndarray, instrument: Instrument, up: bool) -> np.ndarray:
@@ -119,12 +119,12 @@ def acting_bounds(instrument: Instrument, people: People, acted: np.ndarray) -> 
         return people.quotient(acted * mine, acted * mine + ~acted * others)
 
     return {
-        "true_positive_rate": _bounds(instrument, people, reached),
+        "true_positive_rate": _clipped_ends(instrument, people, reached),
         "precision": prevalence_bounds(instrument, people, acted),
     }
 
 
-def _bounds(
+def _clipped_ends(
     instrument: Instrument,
     people: People,
     end: Callable[..., Statistic],

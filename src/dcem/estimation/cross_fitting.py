@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from dcem.estimation.nuisance_learners import candidates
+from dcem.estimation.nuisance_learners import candidate_models
 from dcem.estimation.results import Nuisance
 from dcem.table.labels import SelectiveLabels
 
@@ -142,7 +142,7 @@ def cross_fit(
     among: np.ndarray | None = None,
     fold: np.ndarray,
     only: int | None = None,
-    learners: Learners = candidates,
+    learners: Learners = candidate_models,
     row_budget: int = ROW_BUDGET,
     random_state: int | np.random.Generator = 0,
     progress: Callable[[str], None] = lambda text: None,
@@ -193,7 +193,7 @@ def cross_fit(
         rows = in_random_order(np.flatnonzero(seen & (fold != number)), problem.person, rng, most)
         X, y, w = features.take(rows), target[rows], weight[rows]
         fitted[int(number)] = {
-            kind: fit(model, X, y, w) for kind, model in learners(n_classes, seed).items()
+            kind: fit_copy(model, X, y, w) for kind, model in learners(n_classes, seed).items()
         }
         judged = draw_rows(np.flatnonzero(seen & (fold == number)), JUDGED, rng)
         X = features.take(judged)
@@ -216,7 +216,7 @@ def modelling(name: str, part: int, parts: int) -> str:
     return f"modelling {name}, part {part} of {parts}"
 
 
-def fit(model: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Any:
+def fit_copy(model: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Any:
     """A fitted copy of a classifier, or the constant where only one class is there to learn."""
     if len(np.unique(y)) < 2:
         return Constant(y)

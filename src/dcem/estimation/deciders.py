@@ -46,7 +46,7 @@ FOR_A_CURVE = 5  # deciders: how much they find bends with how much they test
 
 
 @dataclass(frozen=True)
-class Spread:
+class Variation:
     """How widely effects of deciders are spread, chance taken off."""
 
     deviation: Estimate  # standard deviation of the true effects
@@ -70,17 +70,19 @@ class Compared:
 
     number: int  # of deciders
     left_out: float  # share of the rows whose decider is too small, or not recorded
-    testing: Spread
+    testing: Variation
     effects: tuple[DeciderEffect, ...]  # from the fewest tests to the most
-    mix: Spread  # of the risk that features predict: do deciders get comparable people?
+    mix: Variation  # of the risk that features predict: do deciders get comparable people?
     mix_share: float  # of the variance of that risk that lies between deciders
     one_more_test: Estimate  # what it finds: the slope of found against tested
-    at_equal_rates: Spread  # of what deciders find who test equally
-    order: Mapping[str, Spread]  # part of the people -> of how much deciders test it who test the
+    at_equal_rates: Variation  # of what deciders find who test equally
+    order: Mapping[
+        str, Variation
+    ]  # part of the people -> of how much deciders test it who test the
     # others equally
 
 
-def comparable(problem: SelectiveLabels) -> np.ndarray:
+def comparable_deciders(problem: SelectiveLabels) -> np.ndarray:
     """Codes of the deciders who have decided on enough people."""
     return np.flatnonzero(
         _people_per_decider(problem, np.ones(len(problem), bool)) >= FEWEST_PEOPLE
@@ -102,7 +104,7 @@ def compare_deciders(
     `testing` [n] is P(tested | x, a) and `risk` [n] P(positive | x, a, tested), out of fold, of
     models that know no decider.
     """
-    some = comparable(problem)
+    some = comparable_deciders(problem)
     if len(some) < FEWEST_DECIDERS:
         return None
     assert problem.decider is not None
@@ -115,7 +117,7 @@ def compare_deciders(
     finds = _effects(people, part, len(some), found - expected, expected * (1 - expected))
     mixed = _effects(people, part, len(some), risk - people.mean(risk).value, None)
     both = _shared_error(people, part, len(some), expected * (1 - testing))
-    slope, equal = _line(tests, finds, both)
+    slope, equal = _found_per_test(tests, finds, both)
     spread, mix = _spread_beyond_error(*tests), _spread_beyond_error(*mixed)
     shrink = spread.deviation.value**2 / (spread.deviation.value**2 + tests[1] ** 2)
     order = np.argsort(tests[0] * shrink)
@@ -144,7 +146,7 @@ def compare_deciders(
     )
 
 
-Seen = tuple[np.ndarray, np.ndarray]  # effects [deciders] and their standard errors
+Effects = tuple[np.ndarray, np.ndarray]  # effects [deciders] and their standard errors
 
 
 def _around(value: float, error: float) -> Estimate:
@@ -153,7 +155,7 @@ def _around(value: float, error: float) -> Estimate:
 
 def _effects(
     people: People, part: np.ndarray, number: int, left: np.ndarray, variance: np.ndarray | None
-) -> Seen:
+) -> Effects:
     """Mean of what is left over [n] by decider, around that of all who are compared.
 
     Errors are those that the variance of each row predicts, since the few people of a small
@@ -188,11 +190,11 @@ def _q(effect: np.ndarray, error: np.ndarray, tau: float) -> float:
     return float(weight @ (effect - weight @ effect / weight.sum()) ** 2)
 
 
-def _spread_beyond_error(effect: np.ndarray, error: np.ndarray, used: int = 1) -> Spread:
+def _spread_beyond_error(effect: np.ndarray, error: np.ndarray, used: int = 1) -> Variation:
     """Their spread beyond error; `used` numbers were fitted to them."""
     freedom = len(effect) - used
     if freedom < 1:
-        return Spread(Estimate(nan, reason="too few deciders"), nan)
+        return Variation(Estimate(nan, reason="too few deciders"), nan)
     far = 0.5  # no shares differ by more
 
     def at(wanted: float) -> float:
@@ -203,7 +205,9 @@ def _spread_beyond_error(effect: np.ndarray, error: np.ndarray, used: int = 1) -
         return float(brentq(lambda tau: _q(effect, error, tau) - wanted, 0.0, far))
 
     low, high = (at(chi2.ppf(level, freedom)) for level in ((1 + LEVEL) / 2, (1 - LEVEL) / 2))
-    return Spread(Estimate(at(freedom), low, high), float(chi2.sf(_q(effect, error, 0.0), freedom)))
+    return Variation(
+        Estimate(at(freedom), low, high), float(chi2.sf(_q(effect, error, 0.0), freedom))
+    )
 
 
 def _order(
@@ -212,7 +216,7 @@ def _order(
     part: np.ndarray,
     testing: np.ndarray,
     risk: np.ndarray,
-) -> dict[str, Spread]:
+) -> dict[str, Variation]:
     """Do deciders who test more of some people test more of the others?
 
     Asked of each group, and of those above the middle of the risk that features predict.
@@ -243,20 +247,21 @@ def _order(
             )
             for rows in (~mine, mine)
         )
-        _, spread = _line(others, here, np.zeros(len(enough)))
+        _, spread = _found_per_test(others, here, np.zeros(len(enough)))
         found[name] = spread
     checks = max(len(found), 1)
     return {
-        name: Spread(one.deviation, min(1.0, one.p_value * checks)) for name, one in found.items()
+        name: Variation(one.deviation, min(1.0, one.p_value * checks))
+        for name, one in found.items()
     }
 
 
-def _line(tests: Seen, finds: Seen, both: np.ndarray) -> tuple[Estimate, Spread]:
+def _found_per_test(tests: Effects, finds: Effects, both: np.ndarray) -> tuple[Estimate, Variation]:
     """What one more test finds, and the spread of what is found at equal rates."""
     (x, x_error), (y, y_error) = tests, finds
     if len(x) < 3:
         none = Estimate(nan, reason="fewer than three deciders")
-        return none, Spread(none, nan)
+        return none, Variation(none, nan)
 
     def error(slope: float) -> np.ndarray:
         variance = y_error**2 - 2 * slope * both + (slope * x_error) ** 2
@@ -277,7 +282,7 @@ def _line(tests: Seen, finds: Seen, both: np.ndarray) -> tuple[Estimate, Spread]
     )
     found = Estimate(slope, low, high)
     if len(x) < FOR_A_CURVE:
-        return found, Spread(Estimate(nan, reason=f"fewer than {FOR_A_CURVE} deciders"), nan)
+        return found, Variation(Estimate(nan, reason=f"fewer than {FOR_A_CURVE} deciders"), nan)
     # The likeliest are tested first, so that more tests find less and less.
     bent, weight = np.stack([np.ones(len(x)), x, x**2], axis=1), 1 / error(slope)
     left = y - bent @ np.linalg.lstsq(bent * weight[:, None], y * weight, rcond=None)[0]

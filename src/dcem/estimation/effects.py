@@ -108,10 +108,10 @@ class Questions:
         donors = np.stack([rng.permutation(len(rows)) for _ in columns])
         return cls(rows, X, problem.weights[rows], columns, donors)
 
-    def among(self, part: np.ndarray) -> Asked:
+    def among(self, part: np.ndarray) -> PartQuestions:
         """The same questions about those who are in a part of the table; `part [n]` is a mask."""
         some = np.flatnonzero(part[self.rows])
-        return Asked(self, some, (np.cumsum(part) - 1)[self.rows[some]])
+        return PartQuestions(self, some, (np.cumsum(part) - 1)[self.rows[some]])
 
     def ask(self, predict: Predict, some: np.ndarray | None = None) -> np.ndarray:
         """What a model says of (`some` of) the people, as they are and changed [1 + 3 c, people].
@@ -168,7 +168,7 @@ class Questions:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PartQuestions:
     """Questions about those of the people who are in one part of the table."""
 
     questions: Questions

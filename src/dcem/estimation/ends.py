@@ -62,7 +62,7 @@ from dcem.estimation.influence import (
 from dcem.estimation.nuisances import FLOOR
 from dcem.estimation.outcomes import Unseen, mean_rates
 from dcem.learners.preprocess import Preprocessor
-from dcem.table.imperfect import shown
+from dcem.table.imperfect import result_probability
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 
@@ -97,7 +97,7 @@ class Head:
 
 
 # Log-odds of the outcome, how far models disagree about them, log-odds of a test; terms.
-Asked = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+Predictions = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,9 @@ class LearntEnds:
             ends.append(side * (part * outwards[last] + (1 - part) * outwards[last - 1]))
         return expit(ends[0]), expit(ends[1]), self._sets(asked, gamma, group)
 
-    def _sets(self, asked: Asked, gamma: float | None, group: np.ndarray | None) -> np.ndarray:
+    def _sets(
+        self, asked: Predictions, gamma: float | None, group: np.ndarray | None
+    ) -> np.ndarray:
         m, _, e, p = asked
         at = self.cuts[:, 0]
         if gamma is not None:
@@ -163,7 +165,7 @@ class LearntEnds:
         known = np.zeros(len(m), np.int64) if group is None else group + 1
         return conformal.sets(expit(self._end(m, e, p, 0.0)), at[known].T)
 
-    def _ask(self, X: np.ndarray) -> Asked:
+    def _ask(self, X: np.ndarray) -> Predictions:
         (m, apart), (e, _) = self.outcome.ask(X), self.testing.ask(X)
         return m, apart, e, self._terms(X, m, e)
 
@@ -196,7 +198,7 @@ class LearntEnds:
             arrays[f"{head}.shares"] = made.shares
             for number, models in enumerate(made.models):
                 for model in models:
-                    kind, own = learners.to_plain(model)
+                    kind, own = learners.dump_learner(model)
                     arrays |= {f"{head}.{number}.{kind}.{name}": one for name, one in own.items()}
         described = {"parts": len(self.testing.models), "kinds": list(KINDS)}
         return {**described, "groups": list(self.group_names), "tilt": self.tilt}, arrays
@@ -217,7 +219,7 @@ class LearntEnds:
             Head(
                 tuple(
                     tuple(
-                        learners.from_plain(kind, part(f"{head}.{number}.{kind}."), n_features)
+                        learners.load_learner(kind, part(f"{head}.{number}.{kind}."), n_features)
                         for kind in KINDS
                     )
                     for number in range(parts)
@@ -277,7 +279,7 @@ def learn_ends(
     known = problem.testing_probability
     testing = expit(e) if known is None else known
     testing = np.maximum(testing, FLOOR * testing.mean())
-    positive = expit(m) if test is None else shown(expit(m), mean_rates(problem))
+    positive = expit(m) if test is None else result_probability(expit(m), mean_rates(problem))
     unseen = Unseen.of(problem, positive, testing)
     tilt = float(np.exp(np.average(np.log(unseen.tilt + np.zeros(len(m))), weights=weight)))
     preprocessor = Preprocessor.fit(problem.X, "standard", person=problem.person)
@@ -346,7 +348,7 @@ def _learn_head(
         here = np.flatnonzero(part == number)
         p[:, here] = [expit(one.predict_logit(X[here])) for one in own]
     p = np.clip(p, CLIP, 1 - CLIP)
-    positive = p if rates is None else shown(p, rates)
+    positive = p if rates is None else result_probability(p, rates)
     likelihood = np.where(target == 1, positive, 1 - positive)
     shares = best_mixture(likelihood[:, among], weight[among])
     return Head(tuple(models), shares), logit(shares @ p)

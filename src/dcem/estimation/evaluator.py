@@ -37,7 +37,7 @@ from dcem.estimation.influence import FEWEST_TESTED, People, Statistic
 from dcem.estimation.known import Tilts
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import KNOWN, POPULATION, TARGETS, Masses, Unseen, masses
-from dcem.estimation.overlap import assess, members, parts, too_few
+from dcem.estimation.overlap import assess, group_masks, members, too_few
 from dcem.estimation.results import EVERYBODY, Overlap, Target
 from dcem.metrics.estimate import Estimate
 from dcem.table.found import require_record
@@ -229,7 +229,7 @@ class Evaluator:
     def when_acting(self, target: str, acted: np.ndarray) -> dict[str, dict[str, Estimate]]:
         """What acting on people (a mask [n]) means: measure -> everybody, then each group."""
         found: dict[str, dict[str, Estimate]] = {key: {} for key in measures.WHEN_ACTING}
-        for name, rows in parts(self.problem).items():
+        for name, rows in group_masks(self.problem).items():
             of, why = self.masses[target].among(rows), self.lacking(target, name)
             for key, measure in measures.WHEN_ACTING.items():
                 behind = self._behind(target, name, acted, measure.of)
@@ -260,7 +260,7 @@ class Evaluator:
         self, measure: Callable[..., Statistic], target: str, score: np.ndarray
     ) -> dict[str, Estimate]:
         found = {}
-        for name, rows in parts(self.problem).items():
+        for name, rows in group_masks(self.problem).items():
             value = measure(score, self.masses[target].among(rows))
             found[name] = self.told(value, self.lacking(target, name))
         return found

@@ -36,6 +36,6 @@ class Finding:
     remedy: str = ""  # what to do about it
 
 
-def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def by_severity(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The serious ones first, and before them what makes the rest doubtful."""
     return tuple(sorted(findings, key=lambda f: (f.key not in FIRST, SEVERITIES.index(f.severity))))

@@ -239,11 +239,11 @@ class Comparison:
     """A difference between two groups, among several that were looked at."""
 
     value: Estimate  # on its own
-    together: Estimate  # with the interval that holds for all comparisons at once
+    simultaneous: Estimate  # with the interval that holds for all comparisons at once
     p_value: float  # corrected for the number of comparisons
 
 
-def together(
+def simultaneous(
     people: People,
     statistics: Mapping[Key, Statistic],
     *,
@@ -285,8 +285,8 @@ def against_others(people: People, statistics: Mapping[str, Statistic]) -> dict[
     Of two groups one mirrors the other, and there is one comparison.
     """
     if len(statistics) != 2:
-        return together(people, statistics)
-    return {name: together(people, {name: one})[name] for name, one in statistics.items()}
+        return simultaneous(people, statistics)
+    return {name: simultaneous(people, {name: one})[name] for name, one in statistics.items()}
 
 
 def critical_value(

@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 
 from dcem.estimation.cross_fitting import MIXED, Features, cross_fit
-from dcem.estimation.deciders import comparable
+from dcem.estimation.deciders import comparable_deciders
 from dcem.estimation.outcomes import (
     Moved,
     at_other_rates,
@@ -182,7 +182,7 @@ def fit_instrument(
     random_state, models
         As for `fit_nuisances`.
     """
-    seen_from, names = levels(problem, fold, testing)
+    seen_from, names = decider_levels(problem, fold, testing)
     if len(names) < 2:
         return None
     member = problem.group[:, None] == np.arange(problem.n_groups)
@@ -215,7 +215,7 @@ def fit_instrument(
     return made if made.within.any(axis=0).sum() > 1 else None
 
 
-def levels(
+def decider_levels(
     problem: SelectiveLabels, fold: np.ndarray, testing: np.ndarray
 ) -> tuple[dict[int, np.ndarray], tuple[str, ...]]:
     """The level of each row's decider [n], -1 for none, and the levels' names, the fewest first.
@@ -226,7 +226,7 @@ def levels(
     """
     if problem.decider is None:
         raise InputError("No column says who decided: name it as `decider`.")
-    some = comparable(problem)
+    some = comparable_deciders(problem)
     weight = problem.weights
     left = weight * (problem.tested - testing)
     number = len(problem.decider_names)

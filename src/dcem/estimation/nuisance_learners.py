@@ -39,7 +39,7 @@ BENDS = 2.5  # standard errors from which on residuals are said to bend along a 
 SCREENED = 100  # columns whose pairs are tried
 
 
-def candidates(n_classes: int, seed: int) -> Mapping[str, Any]:
+def candidate_models(n_classes: int, seed: int) -> Mapping[str, Any]:
     """The kinds of models, untrained."""
     linear = make_pipeline(Medians(), StandardScaler(), LogisticRegression(max_iter=300))
     if n_classes > MOST_CLASSES:

@@ -84,7 +84,7 @@ def assess(
         Whether these probabilities are those of a design: then only people without any chance are
         out of reach.
     """
-    people, masks = People.of(problem), parts(problem)
+    people, masks = People.of(problem), group_masks(problem)
     lost = testing <= 0
     if not known:
         for one in (testing, *others):
@@ -105,7 +105,7 @@ def members(problem: SelectiveLabels) -> dict[str, np.ndarray]:
     return {name: mine for name, mine in masks.items() if mine.any()}
 
 
-def parts(problem: SelectiveLabels) -> dict[str, np.ndarray]:
+def group_masks(problem: SelectiveLabels) -> dict[str, np.ndarray]:
     """Everybody, then each group that has people, as masks [n]; one group is everybody."""
     everybody = {EVERYBODY: np.ones(len(problem), bool)}
     return everybody | members(problem) if problem.n_groups > 1 else everybody

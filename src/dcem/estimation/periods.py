@@ -34,7 +34,7 @@ def periods(
     return np.searchsorted(starts, problem.time, side="right") - 1, list(starts)
 
 
-def latest(problem: SelectiveLabels, share: float) -> np.ndarray:
+def latest_rows(problem: SelectiveLabels, share: float) -> np.ndarray:
     """Which rows are as late as the latest tests [n], about this share of the tests."""
     assert problem.time is not None
     tests = np.sort(problem.time[problem.tested])

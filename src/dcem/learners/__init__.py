@@ -10,9 +10,9 @@ from dcem.learners.learner import (
     LEARNERS,
     LearnerBase,
     Sample,
-    from_plain,
+    dump_learner,
+    load_learner,
     make_learner,
-    to_plain,
 )
 
-__all__ = ["LEARNERS", "LearnerBase", "Sample", "from_plain", "make_learner", "to_plain"]
+__all__ = ["LEARNERS", "LearnerBase", "Sample", "dump_learner", "load_learner", "make_learner"]

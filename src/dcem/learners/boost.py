@@ -18,7 +18,7 @@ import numpy as np
 from joblib import cpu_count
 from scipy.special import expit
 
-from dcem.learners.learner import FEWEST, Batches, Sample, as_logit, base_rate, smallest_leaf
+from dcem.learners.learner import FEWEST, BatchSource, Sample, as_logit, base_rate, smallest_leaf
 from dcem.learners.trees import Scorer, TreeLearner, Trees
 
 ROUNDS = 1000  # at most
@@ -149,7 +149,7 @@ class Boost(TreeLearner):
 
     @classmethod
     def of_batches(
-        cls, seeds: Sequence[int], sample: Sample, held: Sample | None, batches: Batches
+        cls, seeds: Sequence[int], sample: Sample, held: Sample | None, batches: BatchSource
     ) -> list[Self]:
         """Models of rows that are not in memory, one for each seed and row of the weights.
 
@@ -211,7 +211,7 @@ class Boost(TreeLearner):
         return made
 
 
-def _passing(batches: Batches, n_rows: int, filled: Callable[[np.ndarray], np.ndarray]) -> Any:
+def _passing(batches: BatchSource, n_rows: int, filled: Callable[[np.ndarray], np.ndarray]) -> Any:
     """So many rows for LightGBM, which asks for slices of them in order."""
     import lightgbm
 

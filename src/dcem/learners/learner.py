@@ -78,7 +78,7 @@ class Batch(NamedTuple):
     number: np.ndarray  # [n]
 
 
-class Batches(Protocol):
+class BatchSource(Protocol):
     """All batches, as often as they are asked for."""
 
     def __call__(self, *, features: bool = True) -> Iterator[Batch]:
@@ -236,17 +236,17 @@ def make_learner(learner: Any, seed: int, *, squared: bool = False, **options: A
                 f"Unknown learner {learner!r}.{hint} Known: network, {', '.join(LEARNERS)}; or "
                 "give a scikit-learn classifier."
             )
-        return class_of(learner)(seed, squared, **options)
+        return learner_class(learner)(seed, squared, **options)
     return Foreign(learner, seed, squared)
 
 
-def class_of(name: str) -> Any:
+def learner_class(name: str) -> Any:
     """The class of a learner of `LEARNERS`."""
     module, _, cls = LEARNERS[name].partition(":")
     return getattr(import_module(module), cls)
 
 
-def to_plain(learner: Any) -> tuple[str, dict[str, np.ndarray]]:
+def dump_learner(learner: Any) -> tuple[str, dict[str, np.ndarray]]:
     """The name of a fitted learner and all that it learnt; TypeError for a model of others."""
     name = getattr(learner, "name", None)
     if name not in LEARNERS:
@@ -254,11 +254,11 @@ def to_plain(learner: Any) -> tuple[str, dict[str, np.ndarray]]:
     return name, learner.arrays()
 
 
-def from_plain(name: str, arrays: Mapping[str, np.ndarray], n_features: int) -> Any:
-    """The learner that `to_plain` wrote; ValueError where the arrays do not fit together."""
+def load_learner(name: str, arrays: Mapping[str, np.ndarray], n_features: int) -> Any:
+    """The learner that `dump_learner` wrote; ValueError where the arrays do not fit together."""
     if name not in LEARNERS:
         raise ValueError(f"unknown learner {name!r}")
-    return class_of(name).from_arrays(arrays, n_features)
+    return learner_class(name).from_arrays(arrays, n_features)
 
 
 def smallest_leaf(person: np.ndarray | None, n_rows: int) -> int:

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from dcem.learners.learner import Batches, LearnerBase, Sample, as_logit, by_block, losses
+from dcem.learners.learner import BatchSource, LearnerBase, Sample, as_logit, by_block, losses
 from dcem.learners.preprocess import Preprocessor, Scaling
 
 PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)  # per row; chosen on validation rows
@@ -83,7 +83,7 @@ class Linear(LearnerBase):
 
     @classmethod
     def of_batches(
-        cls, seeds: Sequence[int], sample: Sample, held: Sample | None, batches: Batches
+        cls, seeds: Sequence[int], sample: Sample, held: Sample | None, batches: BatchSource
     ) -> list[Self]:
         """Models of rows that are not in memory, one for each seed and row of the weights.
 
@@ -170,7 +170,7 @@ class Linear(LearnerBase):
 
 
 def _expansion(
-    scaled: Linear, lines: np.ndarray, batches: Batches
+    scaled: Linear, lines: np.ndarray, batches: BatchSource
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean loss `[M]`, its gradient `[M, p]` and curvature `[M, p, p]` at M lines, in one pass."""
     n_members, p = lines.shape

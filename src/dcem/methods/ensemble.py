@@ -9,7 +9,7 @@ from scipy.special import expit, logit, softmax
 
 from dcem.estimation.influence import FEWEST_PEOPLE, kish
 from dcem.estimation.outcomes import seen_outcomes
-from dcem.estimation.periods import latest
+from dcem.estimation.periods import latest_rows
 from dcem.learners.learner import losses as result_losses
 from dcem.learners.perceptron import Perceptron
 from dcem.methods.base import SMALLEST, Prepared, SelectiveClassifier
@@ -228,7 +228,7 @@ def _recent(problem: SelectiveLabels, seen: np.ndarray) -> np.ndarray:
 
     What holds now counts, not what held on average since the table begins.
     """
-    recent = latest(problem, RECENT)[seen]
+    recent = latest_rows(problem, RECENT)[seen]
     y = problem.y_obs[seen][recent]
     enough = min((y == 1).sum(), (y == 0).sum()) >= FEWEST_RECENT
     return recent if enough else np.ones(len(recent), bool)

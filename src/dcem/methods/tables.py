@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcem.estimation.folds import best_rows
-from dcem.estimation.periods import latest
+from dcem.estimation.periods import latest_rows
 from dcem.learners.learner import Sample
 from dcem.learners.preprocess import Preprocessor
 from dcem.table.imperfect import evidence, unbiased
@@ -133,7 +133,7 @@ def hold_out(problem: SelectiveLabels, fraction: float, seed: int) -> tuple[np.n
     rng = np.random.default_rng(seed)
     stratum = np.where(problem.tested, 1 + np.nan_to_num(problem.y_obs), 0).astype(np.int64)
     if problem.time is not None:
-        held = latest(problem, fraction)
+        held = latest_rows(problem, fraction)
     else:
         identifier = everything if problem.id is None else problem.id
         person = np.unique(identifier, return_inverse=True)[1]

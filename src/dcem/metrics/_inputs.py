@@ -20,7 +20,7 @@ Label = Any  # a group's name as the user wrote it: str, int, bool, ...
 
 
 @dataclass(frozen=True)
-class Rows:
+class Checked:
     """Checked rows: labels, scores and (optionally) weights of the same length."""
 
     positive: np.ndarray  # [n] bool
@@ -30,10 +30,10 @@ class Rows:
     def __len__(self) -> int:
         return len(self.score)
 
-    def take(self, chosen: np.ndarray) -> Rows:
+    def take(self, chosen: np.ndarray) -> Checked:
         """The chosen rows."""
         weight = None if self.weight is None else self.weight[chosen]
-        return Rows(self.positive[chosen], self.score[chosen], weight)
+        return Checked(self.positive[chosen], self.score[chosen], weight)
 
     def absent(self) -> str | None:
         """What these rows lack for a ROC curve to exist, or None where nothing is lacking."""
@@ -42,13 +42,13 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Groups:
+class Membership:
     """Group membership as codes into `levels`, which keep the user's own names."""
 
     code: np.ndarray  # [n] intp, 0..G-1
     levels: tuple[Label, ...]
 
-    def split(self, rows: Rows) -> Iterator[tuple[Label, Rows]]:
+    def split(self, rows: Checked) -> Iterator[tuple[Label, Checked]]:
         """Each level with its rows; one linear pass however many levels there are."""
         for label, chosen in zip(self.levels, self.members(), strict=True):
             yield label, rows.take(chosen)
@@ -81,7 +81,7 @@ def split_by_code(code: np.ndarray, n_codes: int) -> list[np.ndarray]:
     return np.split(order, np.cumsum(np.bincount(code, minlength=n_codes))[:-1])
 
 
-def read_rows(y: Any, score: Any, weight: Any = None) -> Rows:
+def read_rows(y: Any, score: Any, weight: Any = None) -> Checked:
     """Check `y`, `score` and `weight` and bring them into one shape."""
     _require_same_index(y=y, score=score, weight=weight)
     scores = _read_score(_vector(score, "score"))
@@ -90,7 +90,7 @@ def read_rows(y: Any, score: Any, weight: Any = None) -> Rows:
     if not len(scores):
         raise InputError("No rows: 'y' and 'score' are empty.")
     if weight is None:
-        return Rows(positive, scores, None)
+        return Checked(positive, scores, None)
     weights = _as_numbers(_vector(weight, "weight"), "weight").astype(np.float64, copy=False)
     _require_length("weight", weights, scores)
     bad = ~(np.isfinite(weights) & (weights >= 0))
@@ -101,10 +101,10 @@ def read_rows(y: Any, score: Any, weight: Any = None) -> Rows:
         )
     if not weights.any():
         raise InputError("'weight' is 0 in every row, so no row counts.")
-    return Rows(positive, scores, weights)
+    return Checked(positive, scores, weights)
 
 
-def read_groups(group: Any, rows: Rows, y: Any = None) -> Groups:
+def read_groups(group: Any, rows: Checked, y: Any = None) -> Membership:
     """Code the group labels of any type; a missing label is a level of its own, with a notice."""
     _require_same_index(y=y, group=group)
     values = _vector(group, "group")
@@ -116,10 +116,10 @@ def read_groups(group: Any, rows: Rows, y: Any = None) -> Groups:
             f"The group is missing in {count} of {len(code)} rows; they are compared as a group "
             f"of their own, {MISSING_LEVEL!r}."
         )
-    return Groups(code, tuple(levels))
+    return Membership(code, tuple(levels))
 
 
-def read_identifiers(identifier: Any, rows: Rows, y: Any = None) -> np.ndarray:
+def read_identifiers(identifier: Any, rows: Checked, y: Any = None) -> np.ndarray:
     """Code the person identifiers 0..C-1."""
     _require_same_index(y=y, id=identifier)
     values = _vector(identifier, "id")

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dcem.metrics._inputs import Groups, Rows, split_by_code
+from dcem.metrics._inputs import Checked, Membership, split_by_code
 from dcem.metrics.calibration import bin_of
 from dcem.metrics.roc import Staircase
 
@@ -60,7 +60,13 @@ class Statistics:
     """The metrics of fixed rows as a function of how often each person counts."""
 
     def __init__(
-        self, rows: Rows, groups: Groups, people: GroupedPeople, *, n_bins: int, calibration: bool
+        self,
+        rows: Checked,
+        groups: Membership,
+        people: GroupedPeople,
+        *,
+        n_bins: int,
+        calibration: bool,
     ) -> None:
         self._groups = groups
         everybody = np.arange(len(rows))
@@ -122,7 +128,7 @@ class Statistics:
 class _Weights:
     """The rows of one class of one group in sorted order, weighted by how often a person counts."""
 
-    def __init__(self, rows: Rows, people: GroupedPeople, sorted_rows: np.ndarray) -> None:
+    def __init__(self, rows: Checked, people: GroupedPeople, sorted_rows: np.ndarray) -> None:
         self._person = people.of_row[sorted_rows]
         self._weight = None if rows.weight is None else rows.weight[sorted_rows]
 
@@ -138,7 +144,9 @@ class _Weights:
 class BinnedError:
     """How far predictions are off in each bin of the sample as it was observed."""
 
-    def __init__(self, rows: Rows, people: GroupedPeople, members: np.ndarray, n_bins: int) -> None:
+    def __init__(
+        self, rows: Checked, people: GroupedPeople, members: np.ndarray, n_bins: int
+    ) -> None:
         chosen = rows.take(members)
         bins = bin_of(chosen, n_bins, "quantile")
         order = np.argsort(bins, kind="stable")
@@ -173,5 +181,5 @@ class BinnedError:
         return len(self._first) * drawn
 
 
-def _by_score(rows: Rows, members: np.ndarray) -> np.ndarray:
+def _by_score(rows: Checked, members: np.ndarray) -> np.ndarray:
     return members[np.argsort(-rows.score[members])]

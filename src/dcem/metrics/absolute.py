@@ -52,7 +52,7 @@ def multiple(seen: np.ndarray, noise: np.ndarray, unit: np.ndarray, tail: float)
     return high  # above 0, however little: whoever asks knows that chance does not explain it
 
 
-def interval(
+def size_limits(
     seen: np.ndarray, noise: np.ndarray, below: np.ndarray, chance: np.ndarray, level: float
 ) -> tuple[float, float]:
     """Both limits of the size of `seen` [m].
@@ -66,7 +66,7 @@ def interval(
     return value * multiple(seen[None], below[None], np.ones(1), tail), high
 
 
-def unbiased(seen: np.ndarray, noise: np.ndarray) -> float:
+def debiased_size(seen: np.ndarray, noise: np.ndarray) -> float:
     """The size of `seen` [m] without the upward push of its noise [replicates, m]."""
     value = float(size(seen))
     if np.mean(size(noise) >= value) >= 0.5:  # half of pure noise is as large

@@ -41,7 +41,14 @@ import numpy as np
 from scipy.special import expit, logit, stdtrit
 
 from dcem.metrics import absolute
-from dcem.metrics._inputs import Groups, Label, Rows, read_groups, read_identifiers, read_rows
+from dcem.metrics._inputs import (
+    Checked,
+    Label,
+    Membership,
+    read_groups,
+    read_identifiers,
+    read_rows,
+)
 from dcem.metrics._statistics import GroupedPeople, Key, Statistics
 from dcem.metrics.estimate import Estimate, GapEstimate
 from dcem.metrics.gap import compare_curves
@@ -130,7 +137,7 @@ def bootstrap(
     rng = np.random.default_rng(random_state)
     rows = read_rows(y, score, weight)
     if group is None:
-        groups = Groups(np.zeros(len(rows), dtype=np.intp), ("all",))
+        groups = Membership(np.zeros(len(rows), dtype=np.intp), ("all",))
     else:
         groups = read_groups(group, rows, y)
     people = GroupedPeople(groups.code, None if id is None else read_identifiers(id, rows, y))
@@ -259,14 +266,14 @@ def _error(
         return Estimate(float(absolute.size(seen)), reason=lacking or "no resample held anybody")
     chance = noise if chance is None else chance
     both = np.concatenate([noise, chance])
-    low, high = absolute.interval(seen, noise, both, absolute.size(chance), level)
-    value = absolute.unbiased(seen, both)
+    low, high = absolute.size_limits(seen, noise, both, absolute.size(chance), level)
+    value = absolute.debiased_size(seen, both)
     return Estimate(value, min(low, value), high)
 
 
 def _gap_estimates(
-    rows: Rows,
-    groups: Groups,
+    rows: Checked,
+    groups: Membership,
     people: GroupedPeople,
     support: _Support,
     n_replicates: int,
@@ -322,7 +329,7 @@ def _gap_estimates(
 class _Support:
     """How many people stand behind each value."""
 
-    def __init__(self, rows: Rows, groups: Groups, people: GroupedPeople) -> None:
+    def __init__(self, rows: Checked, groups: Membership, people: GroupedPeople) -> None:
         counted = slice(None) if rows.weight is None else rows.weight > 0
         person, positive = people.of_row[counted], rows.positive[counted]
         group = groups.code[counted]

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dcem.metrics._inputs import Label, Rows, read_groups, read_rows
+from dcem.metrics._inputs import Checked, Label, read_groups, read_rows
 from dcem.table.messages import InputError, nearest, notice, rows_text
 
 Strategy = Literal["quantile", "uniform"]
@@ -126,7 +126,7 @@ def worst_group_calibration_error(
     return float(np.max(list(errors.values())))
 
 
-def read_probabilities(y: Any, score: Any, weight: Any) -> Rows:
+def read_probabilities(y: Any, score: Any, weight: Any) -> Checked:
     """Checked rows whose scores are probabilities."""
     rows = read_rows(y, score, weight)
     outside = (rows.score < 0) | (rows.score > 1)
@@ -138,7 +138,7 @@ def read_probabilities(y: Any, score: Any, weight: Any) -> Rows:
     return rows
 
 
-def bin_of(rows: Rows, n_bins: int, strategy: Strategy) -> np.ndarray:
+def bin_of(rows: Checked, n_bins: int, strategy: Strategy) -> np.ndarray:
     """The bin (0..n_bins-1) of each row; some bins may hold nobody."""
     if not (isinstance(n_bins, int | np.integer) and n_bins >= 1):
         raise InputError(f"n_bins must be a whole number of at least 1, not {n_bins!r}.")
@@ -165,7 +165,7 @@ def equal_mass(score: np.ndarray, mass: np.ndarray | None, n_bins: int) -> np.nd
     return np.clip(found, 0, n_bins - 1)[place]
 
 
-def curve_of(rows: Rows, n_bins: int, strategy: Strategy) -> CalibrationCurve:
+def curve_of(rows: Checked, n_bins: int, strategy: Strategy) -> CalibrationCurve:
     """The calibration curve of checked rows."""
     bins = bin_of(rows, n_bins, strategy)
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight

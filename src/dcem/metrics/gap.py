@@ -249,7 +249,9 @@ def compare_curves(
     # Groups that happen to look steady have little noise of their own: for the lower limits it is
     # mixed with that under the mean curve.
     both = np.concatenate([noise, null_noise], axis=1)
-    limits = [absolute.interval(*one, level) for one in zip(seen, noise, both, chance, strict=True)]
+    limits = [
+        absolute.size_limits(*one, level) for one in zip(seen, noise, both, chance, strict=True)
+    ]
     low, high = np.array(limits).T
     # The largest gap is at least that of the pair that stands out most.
     tail, least = (1 - level) / 2, 0.0

@@ -26,9 +26,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dcem.metrics._inputs import (
-    Groups,
+    Checked,
     Label,
-    Rows,
+    Membership,
     absent_class,
     read_groups,
     read_rows,
@@ -129,8 +129,8 @@ def xauc_difference(y: Any, score: Any, group: Any, *, weight: Any = None) -> fl
 class Sorted(NamedTuple):
     """A score sorted once, for all that is asked of it; see `dcem.metrics.registry`."""
 
-    rows: Rows
-    groups: Groups
+    rows: Checked
+    groups: Membership
     cells: list[tuple[Ranked, Ranked]]  # positives and negatives of each group
     curves: Curves
 
@@ -158,7 +158,7 @@ class Sorted(NamedTuple):
         return next(iter(_all_differences(_areas(self.curves)).values()), float("nan"))
 
 
-def _xauc(cells: list[tuple[Ranked, Ranked]], groups: Groups) -> dict[Pair, float]:
+def _xauc(cells: list[tuple[Ranked, Ranked]], groups: Membership) -> dict[Pair, float]:
     values = {}
     for a, label in enumerate(groups.levels):
         for b, other in enumerate(groups.levels):
@@ -181,7 +181,7 @@ def _largest_difference(values: dict[Pair, float]) -> float:
     return float(np.max([abs(value - values[b, a]) for (a, b), value in values.items()]))
 
 
-def _read(y: Any, score: Any, group: Any, weight: Any) -> tuple[Rows, Groups]:
+def _read(y: Any, score: Any, group: Any, weight: Any) -> tuple[Checked, Membership]:
     rows = read_rows(y, score, weight)
     return rows, read_groups(group, rows, y)
 
@@ -192,7 +192,7 @@ def _has_curve(label: Label, lacking: str | None, what: str) -> bool:
     return lacking is None
 
 
-def _ranked_cells(rows: Rows, groups: Groups) -> list[tuple[Ranked, Ranked]]:
+def _ranked_cells(rows: Checked, groups: Membership) -> list[tuple[Ranked, Ranked]]:
     """Positives and negatives of each group, sorted: every later step only merges them."""
     n_groups = len(groups.levels)
     cells = [
@@ -205,12 +205,12 @@ def _ranked_cells(rows: Rows, groups: Groups) -> list[tuple[Ranked, Ranked]]:
 Curves = dict[Label, Treads | None]  # None where a class is absent
 
 
-def exact_gaps(rows: Rows, groups: Groups) -> dict[Pair, float]:
+def exact_gaps(rows: Checked, groups: Membership) -> dict[Pair, float]:
     """The ROC gap of every pair in rows that have been read; NaN without a warning."""
     return _gaps(_curves(_ranked_cells(rows, groups), groups), "exact")
 
 
-def _curves(cells: list[tuple[Ranked, Ranked]], groups: Groups, what: str = "") -> Curves:
+def _curves(cells: list[tuple[Ranked, Ranked]], groups: Membership, what: str = "") -> Curves:
     """The ROC curve of each group; a warning that names `what`, if given, where there is none."""
     curves: Curves = {}
     for label, (positives, negatives) in zip(groups.levels, cells, strict=True):

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dcem.metrics._inputs import Rows, read_rows
+from dcem.metrics._inputs import Checked, read_rows
 from dcem.table.messages import notice
 
 
@@ -57,7 +57,7 @@ def auc(y: Any, score: Any, *, weight: Any = None) -> float:
     return auc_of(read_rows(y, score, weight))
 
 
-def auc_of(rows: Rows) -> float:
+def auc_of(rows: Checked) -> float:
     """The same of rows that have been read."""
     lacking = rows.absent()
     if lacking:
@@ -75,14 +75,14 @@ def roc_curve(y: Any, score: Any, *, weight: Any = None) -> RocCurve:
     return corners(rows)
 
 
-def area_under(rows: Rows) -> float:
+def area_under(rows: Checked) -> float:
     """The AUC of checked rows with both classes."""
     sides = (rows.take(chosen) for chosen in (rows.positive, ~rows.positive))
     positives, negatives = (rank(side.score, side.weight) for side in sides)
     return float(roc_treads(positives, negatives).area())
 
 
-def corners(rows: Rows) -> RocCurve:
+def corners(rows: Checked) -> RocCurve:
     """The ROC curve of checked rows, corner by corner."""
     order = np.argsort(-rows.score, kind="stable")
     score, positive = rows.score[order], rows.positive[order]

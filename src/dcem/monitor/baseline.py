@@ -18,8 +18,8 @@ from scipy.special import expit
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import People, Z, clustered_covariance, logistic
-from dcem.estimation.overlap import parts
-from dcem.estimation.periods import latest
+from dcem.estimation.overlap import group_masks
+from dcem.estimation.periods import latest_rows
 from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD, few_people, people_of
@@ -151,7 +151,7 @@ class Baseline:
         plain = asdict(replace(self, coefficients=None, covariance=None))  # type: ignore[arg-type]
         plain["coefficients"] = _six_digits(self.coefficients)
         plain["covariance"] = _six_digits(self.covariance)
-        return dict(_plain(plain))
+        return dict(_nan_as_none(plain))
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Baseline:
@@ -194,7 +194,7 @@ def rates(problem: SelectiveLabels, evaluator: Evaluator) -> dict[str, dict[str,
         shown = Evaluator(alike, fold=evaluator.fold, nuisances=evaluator.nuisances)
     found: dict[str, dict[str, Estimate]] = {"tested": {}, "positive": {}, "prevalence": {}}
     *of_groups, of_all = few_people(problem)
-    for name, mine in parts(problem).items():
+    for name, mine in group_masks(problem).items():
         if name != EVERYBODY and evaluator.lacking("tested", name):
             continue
         # a share with its interval tells how many it is of, and what is left for a small group
@@ -211,7 +211,7 @@ def rates(problem: SelectiveLabels, evaluator: Evaluator) -> dict[str, dict[str,
 def _doubt(problem: SelectiveLabels, score: np.ndarray, evaluator: Evaluator) -> dict[str, float]:
     """Standard errors of what recalibrated a model: weighted tests, for its level the latest."""
     of = evaluator.masses["ipw"]
-    level = of if problem.time is None else of.among(latest(problem, 1 / 3))
+    level = of if problem.time is None else of.among(latest_rows(problem, 1 / 3))
     found = {
         "calibration": measures.calibration_in_the_large(score, level),
         "slope": measures.calibration_slope(score, of),
@@ -357,12 +357,12 @@ def _six_digits(values: np.ndarray) -> Any:
     return [float(f"{value:.6g}") for value in values]
 
 
-def _plain(thing: Any) -> Any:
+def _nan_as_none(thing: Any) -> Any:
     """NaN as None: JSON has no word for it."""
     if isinstance(thing, Mapping):
-        return {str(key): _plain(value) for key, value in thing.items()}
+        return {str(key): _nan_as_none(value) for key, value in thing.items()}
     if isinstance(thing, list | tuple):
-        return [_plain(value) for value in thing]
+        return [_nan_as_none(value) for value in thing]
     return None if isinstance(thing, float) and not np.isfinite(thing) else thing
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import isnan
 
-from dcem.estimation.findings import Finding, in_order
+from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.results import EVERYBODY
 from dcem.monitor.baseline import Baseline
 from dcem.monitor.results import Change, Monitoring
@@ -55,7 +55,7 @@ def with_verdict(
         *_others(found, then, auc),
         *_stated(then, stated),
     ]
-    return replace(found, answer=verdict, findings=in_order(told))
+    return replace(found, answer=verdict, findings=by_severity(told))
 
 
 def _verdict(

@@ -32,7 +32,7 @@ from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.influence import People, Z, kish, two_sided
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.outcomes import POPULATION
-from dcem.estimation.overlap import parts
+from dcem.estimation.overlap import group_masks
 from dcem.estimation.periods import late_results
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
@@ -114,7 +114,7 @@ def watch(
     progress
         Called with a few words before each step.
     """
-    columns = _columns(then, new, encoder)
+    columns = _column_changes(then, new, encoder)
     late = late_results(new.problem)
     total, people = len(new.problem), People.of(new.problem).n_people
     if late is not None:
@@ -131,9 +131,9 @@ def watch(
     if then.judged is not None and then.judged.target not in POPULATION:
         target = "tested"
     changes = (
-        *_held(_tested(then, new, now["tested"])),
-        *_held(_found(then, now["prevalence"])),
-        *_held(_holds(then, new, judge, target, calibrated)),
+        *_held(_testing_changes(then, new, now["tested"])),
+        *_held(_prevalence_changes(then, now["prevalence"])),
+        *_held(_performance_changes(then, new, judge, target, calibrated)),
     )
     found = Monitoring(
         answer="",
@@ -190,7 +190,7 @@ def holm(p_values: np.ndarray) -> np.ndarray:
 # -- who comes ---------------------------------------------------------------------------------
 
 
-def _columns(then: Baseline, new: NewRows, encoder: Encoder) -> tuple[ColumnChange, ...]:
+def _column_changes(then: Baseline, new: NewRows, encoder: Encoder) -> tuple[ColumnChange, ...]:
     problem = new.problem
     weight, person = counted_once(problem), problem.person
     everybody = len(np.unique(person))
@@ -253,10 +253,10 @@ def stability(before: np.ndarray, now: np.ndarray, n: float, m: float) -> float:
 # -- the other questions -----------------------------------------------------------------------
 
 
-def _tested(then: Baseline, new: NewRows, now: Mapping[str, Estimate]) -> list[Change]:
+def _testing_changes(then: Baseline, new: NewRows, now: Mapping[str, Estimate]) -> list[Change]:
     """The share tested against what it would have been then."""
     problem = new.problem
-    people, masks = People.of(problem), parts(problem)
+    people, masks = People.of(problem), group_masks(problem)
     expected, slopes = then.expected(new.standard, problem)
     found = []
     for name, share in now.items():
@@ -272,7 +272,7 @@ def _tested(then: Baseline, new: NewRows, now: Mapping[str, Estimate]) -> list[C
     return found
 
 
-def _found(then: Baseline, now: Mapping[str, Estimate]) -> list[Change]:
+def _prevalence_changes(then: Baseline, now: Mapping[str, Estimate]) -> list[Change]:
     return [
         _change("prevalence", name, before, now[name], now[name].minus(before))
         for name, before in then.prevalence.items()
@@ -280,14 +280,14 @@ def _found(then: Baseline, now: Mapping[str, Estimate]) -> list[Change]:
     ]
 
 
-def _holds(
+def _performance_changes(
     then: Baseline, new: NewRows, judge: Evaluator, target: str, calibrated: bool
 ) -> list[Change]:
     """AUC and calibration, everybody and groups."""
     score, before = new.score, then.judged
     unknown = Estimate(nan, reason="nobody judged it then")
     found = []
-    for name in parts(judge.problem):
+    for name in group_masks(judge.problem):
         was = before.auc.get(name, unknown) if before else unknown
         auc = judge.auc(target, score, name)
         found.append(_change("auc", name, was, auc, auc.minus(was)))

@@ -27,7 +27,7 @@ import pandas as pd
 from dcem.benchmark.read import FREE_PARAMETERS
 from dcem.benchmark.read import SETTING as ALL_PARAMETERS
 from dcem.paper import published
-from dcem.paper.published import SETTING, SINGLE_STAGE, TABLES, at, each, groups
+from dcem.paper.published import SETTING, SINGLE_STAGE, TABLES, at, each, parts_of
 from dcem.table.messages import DataWarning, InputError, require_columns
 from dcem.tasks.sinusoid.make import DEGREES
 
@@ -170,7 +170,7 @@ def _at_published_phases(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compare_figures(results: pd.DataFrame) -> Iterator[list[Any]]:
-    for (q_y, k, q_t), figure in groups(published.figures(), SETTING):
+    for (q_y, k, q_t), figure in parts_of(published.figures(), SETTING):
         here = results[at(results, q_y=q_y, k=k, q_t=q_t)]
         owed = set(results["method"][results["benchmark"].isin(here["benchmark"])])
         setting = f"q_y {q_y:g}, k {k:g}, q_t {q_t:g}"

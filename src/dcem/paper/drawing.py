@@ -15,7 +15,7 @@ import pandas as pd
 
 from dcem.files import whole_file, write_text
 from dcem.paper.published import METHODS
-from dcem.paper.sources import Found, Need, Source
+from dcem.paper.sources import Found, Need, ResultSource
 from dcem.report.style import RC, WARN, group_colour
 from dcem.table.messages import InputError
 
@@ -64,7 +64,7 @@ def tick(value: float, _: Any = None) -> str:
     return "0" if text in ("0", "-0", "") else text.replace("0.", ".", 1)
 
 
-def look(method: str) -> tuple[str, str]:
+def style_of(method: str) -> tuple[str, str]:
     """Colour and marker of a method."""
     code, marker = METHODS[method].look
     return group_colour(code), marker
@@ -83,7 +83,7 @@ def watermark(ax: Any, x: float = 0.5, size: float = 22) -> None:
     )  # fmt: skip
 
 
-def write(picture: Picture, folder: Path, stem: str, formats: Sequence[str]) -> list[Path]:
+def write_picture(picture: Picture, folder: Path, stem: str, formats: Sequence[str]) -> list[Path]:
     """Write picture and numbers under one name, each file whole or not at all."""
     import matplotlib
 
@@ -118,7 +118,7 @@ class Drawn:
 
 def reproduce(
     exhibits: Sequence[Exhibit],
-    source: Source,
+    source: ResultSource,
     out: Path,
     *,
     formats: Sequence[str] = ("png",),
@@ -142,7 +142,7 @@ def reproduce(
     for exhibit in exhibits:
         found = [source.rows(need) for need in exhibit.needs]
         picture = exhibit.picture(found)
-        files = write(picture, Path(out), exhibit.stem, formats)
+        files = write_picture(picture, Path(out), exhibit.stem, formats)
         origins = tuple(dict.fromkeys(one.origin for one in found if one.origin))
         notes = tuple(dict.fromkeys(picture.notes))
         results.append(Drawn(exhibit, tuple(files), picture.caption, notes, origins))

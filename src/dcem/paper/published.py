@@ -94,7 +94,7 @@ def at(table: pd.DataFrame, **setting: float) -> pd.Series:
     return same
 
 
-def groups(table: pd.DataFrame, by: list[str]) -> Iterator[tuple[Any, pd.DataFrame]]:
+def parts_of(table: pd.DataFrame, by: list[str]) -> Iterator[tuple[Any, pd.DataFrame]]:
     """The rows of each group, in the order in which they come."""
     return iter(table.groupby(by, sort=False))
 

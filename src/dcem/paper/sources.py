@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import pandas as pd
 
 from dcem.benchmark.database import STORE
-from dcem.benchmark.file import Benchmark, load
+from dcem.benchmark.file import Benchmark, load_benchmark
 from dcem.benchmark.read import WHAT, results
 from dcem.files import write_text
 from dcem.paper.published import CLOSE, at
@@ -60,7 +60,7 @@ class Found:
     notes: tuple[str, ...] = ()
 
 
-class Source(Protocol):
+class ResultSource(Protocol):
     """Anything that can be asked for rows."""
 
     def rows(self, need: Need) -> Found:
@@ -125,7 +125,7 @@ class Runs:
             why = "Ours is not computed: sepsis needs the cohort that 'dcem sepsis build' writes."
             return Found(notes=(why,))
         cohort = None if self.cohort is None else str(self.cohort.absolute())
-        benchmark = narrowed(load(need.preset, cohort=cohort), need)
+        benchmark = narrowed(load_benchmark(need.preset, cohort=cohort), need)
         limits: Any = {"device": self.device, "max_seconds": self.max_seconds}
         summary = run(benchmark, self.out, **limits, display=self.display)
         notes = []

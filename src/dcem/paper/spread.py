@@ -69,7 +69,7 @@ def _changed(params: pd.Series) -> pd.Series:
     return params.notna() & ~params.isin(["", "{}"])
 
 
-def complete(rows: pd.DataFrame, over: str = "phase") -> pd.DataFrame:
+def complete_only(rows: pd.DataFrame, over: str = "phase") -> pd.DataFrame:
     """Rows of methods that have, at a setting, every boundary that any method has there.
 
     A run in progress has methods with a few boundaries: their median is not comparable.

@@ -31,7 +31,7 @@ from dcem.report.document import (
     share,
     table,
 )
-from dcem.report.drivers import side_by_side
+from dcem.report.drivers import shares_side_by_side
 from dcem.report.figures import people as draw
 from dcem.report.parts import advice, audit_page, counted_rows
 from dcem.report.sensitivity import sensitivity
@@ -58,7 +58,7 @@ def audit_document(
     return audit_page(audit, title, data or {}, opening(audit), made, columns, of="tested")
 
 
-def testing(audit: Audit) -> Iterator[Block]:
+def testing_section(audit: Audit) -> Iterator[Block]:
     """Counts and rates per group."""
     by_name = {item.group: item for item in audit.testing}
 
@@ -87,10 +87,10 @@ def testing(audit: Audit) -> Iterator[Block]:
             )
         )
     if audit.risk_curves:
-        yield Figure(partial(draw.risk, audit))
+        yield Figure(partial(draw.risk_figure, audit))
 
 
-def prevalence(audit: Audit) -> Iterator[Block]:
+def prevalence_section(audit: Audit) -> Iterator[Block]:
     """How common the outcome is, by assumption."""
     if not audit.prevalence:
         return
@@ -133,7 +133,7 @@ def prevalence(audit: Audit) -> Iterator[Block]:
         f"everybody. {whose}: {explained}. {rest}At least and at most: nothing "
         f"assumed, all untested negative or all positive{within}.{corrected}",
     )
-    yield Figure(partial(draw.prevalence, audit))
+    yield Figure(partial(draw.prevalence_figure, audit))
     yield from _known(audit)
     yield from _test_errors(audit)
 
@@ -193,7 +193,7 @@ def _test_errors(audit: Audit) -> Iterator[Block]:
     yield Fold("What if the test errs?", tuple(blocks))
 
 
-def over_time(audit: Audit) -> Iterator[Block]:
+def over_time_section(audit: Audit) -> Iterator[Block]:
     """Testing and its results, period by period."""
     found = audit.over_time
     if found is None:
@@ -230,7 +230,7 @@ def over_time(audit: Audit) -> Iterator[Block]:
             yield Fold(caption, (table("", (head, "tested, against others"), rows),))
 
 
-def yields(audit: Audit) -> Iterator[Block]:
+def yields_section(audit: Audit) -> Iterator[Block]:
     """The outcome test."""
     if not audit.yields:
         return
@@ -259,7 +259,7 @@ def yields(audit: Audit) -> Iterator[Block]:
     yield Fold("Positive tests by group", (listing("", map(row, audit.yields), note=note),))
 
 
-def overlap(audit: Audit) -> Iterator[Block]:
+def overlap_section(audit: Audit) -> Iterator[Block]:
     """Testing probabilities per group, and whether the model of them is right."""
     if not audit.overlap:
         return
@@ -283,11 +283,13 @@ def overlap(audit: Audit) -> Iterator[Block]:
         "the tests, when they are weighted to represent those within reach. Heaviest: the share "
         "of the weight that the heaviest hundredth of the tests carries."
     )
-    pictures = (Figure(partial(make, audit)) for make in (draw.overlap, draw.calibration))
+    pictures = (
+        Figure(partial(make, audit)) for make in (draw.overlap_figure, draw.calibration_figure)
+    )
     yield Fold("Who could have been tested, by group", (listing("", rows, note=note), *pictures))
 
 
-def drivers(audit: Audit) -> Iterator[Block]:
+def drivers_section(audit: Audit) -> Iterator[Block]:
     """Raw columns by what the predictions of testing, and of the outcome, owe to them."""
     if not audit.drivers:
         return
@@ -311,7 +313,7 @@ def drivers(audit: Audit) -> Iterator[Block]:
     both: tuple[Block, ...] = ()
     if audit.outcome_drivers:
         both = (
-            side_by_side(
+            shares_side_by_side(
                 {item.column: item.share for item in audit.drivers},
                 {item.column: item.share for item in audit.outcome_drivers},
                 "what a test would show",
@@ -322,7 +324,7 @@ def drivers(audit: Audit) -> Iterator[Block]:
     yield Fold("Columns by permutation importance", (*both, picture))
 
 
-def independence(audit: Audit) -> Iterator[Block]:
+def independence_section(audit: Audit) -> Iterator[Block]:
     """Odds ratios of the outcome by group at equal features."""
     found = audit.independence
     if found is None:
@@ -341,7 +343,7 @@ def independence(audit: Audit) -> Iterator[Block]:
     yield Fold("Odds ratios by group", (table("", heads, rows, note=note),))
 
 
-def assumptions(audit: Audit) -> Iterator[Block]:
+def assumptions_section(audit: Audit) -> Iterator[Block]:
     """The checklist."""
     checked = {"tested": "yes", "partly": "partly", "untestable": "no"}
     if audit.assumptions:
@@ -351,16 +353,20 @@ def assumptions(audit: Audit) -> Iterator[Block]:
 
 
 SECTIONS: tuple[tuple[str, str, Callable[[Audit], Iterator[Block]]], ...] = (
-    ("testing", "Who is tested", testing),
+    ("testing", "Who is tested", testing_section),
     ("deciders", "How much hangs on who decides", deciders),
-    ("prevalence", "How common is the outcome?", prevalence),
+    ("prevalence", "How common is the outcome?", prevalence_section),
     ("sensitivity", "What could overturn it?", sensitivity),
     ("bounds", bounds.HEADING, bounds.of_audit),
     ("methods", "Which methods are defensible here", lambda audit: advice(audit.methods)),
-    ("yields", "How often tests are positive", yields),
-    ("overlap", "Can the tested speak for the untested?", overlap),
-    ("drivers", "What drives testing", drivers),
-    ("time", "Over time", over_time),
-    ("independence", "Does the outcome depend on the group, given the features?", independence),
-    ("assumptions", "What all this rests on", assumptions),
+    ("yields", "How often tests are positive", yields_section),
+    ("overlap", "Can the tested speak for the untested?", overlap_section),
+    ("drivers", "What drives testing", drivers_section),
+    ("time", "Over time", over_time_section),
+    (
+        "independence",
+        "Does the outcome depend on the group, given the features?",
+        independence_section,
+    ),
+    ("assumptions", "What all this rests on", assumptions_section),
 )

@@ -46,7 +46,7 @@ def verdict(audit: Audit) -> Verdict:
             ),
             "Not at all: say who was tested, and audit again.",
         )
-    clear = _told(audit)
+    clear = _clear_disparities(audit)
     known = [rate for rate in audit.testing if rate.difference.estimable]
     if clear:
         return _disparity(audit, clear)
@@ -78,7 +78,7 @@ def verdict(audit: Audit) -> Verdict:
     )
 
 
-def _told(audit: Audit) -> list[TestingRate]:
+def _clear_disparities(audit: Audit) -> list[TestingRate]:
     """Clear disparities, the largest first; of two groups, the one that is tested less."""
     clear = audit.clear(audit.testing)
     if audit.mirrored:
@@ -260,7 +260,7 @@ def _assumption(audit: Audit) -> str:
 def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
     """The largest difference in testing, how common the outcome is, what could overturn it."""
     found = []
-    clear = _told(audit)
+    clear = _clear_disparities(audit)
     known = [rate for rate in audit.testing if rate.difference.estimable]
     if known:
         worst = clear[0] if clear else max(known, key=lambda rate: abs(rate.difference.value))
@@ -311,7 +311,7 @@ def picture(audit: Audit) -> Dots | None:
         return None
     shown = sorted(known, key=lambda rate: -abs(rate.difference.value))[:MOST_ROWS]
     shown.sort(key=lambda rate: rate.difference.value)
-    clear = {rate.group for rate in _told(audit)}
+    clear = {rate.group for rate in _clear_disparities(audit)}
     left = len(audit.testing) - len(shown)
     return Dots(
         "Tested, at equal features",
@@ -367,7 +367,7 @@ def limits(audit: Audit) -> tuple[str, ...]:
             f"Anything yet: {listed(list(audit.suspicious))} may have been recorded after the "
             "decision to test."
         )
-    if _told(audit):
+    if _clear_disparities(audit):
         found.append(
             "Not that somebody meant it or that it is unfair: something that decided about testing "
             "and is not in the table may explain it."

@@ -61,8 +61,8 @@ def assumed(found: Bounds) -> Text:
 def people(found: Bounds, note: str = PLAIN) -> Iterator[Block]:
     """For whom the decision at a risk holds; `note` says what the limits count."""
     yield _decisions(found, note)
-    yield Figure(partial(undecided, found))
-    yield Figure(partial(bands, found))
+    yield Figure(partial(undecided_figure, found))
+    yield Figure(partial(limits_figure, found))
     if found.columns:
         strongest = sorted(found.columns.items(), key=lambda one: -one[1])[:COLUMNS_TOLD]
         columns = listing(
@@ -103,7 +103,7 @@ def of_audit(audit: Audit) -> Iterator[Block]:
         yield from (assumed(audit.bounds), *people(audit.bounds))
 
 
-def methods(comparison: TableComparison) -> Iterator[Block]:
+def compared_methods(comparison: TableComparison) -> Iterator[Block]:
     """The bounds of a comparison: what remains of each method, and of its lead."""
     found = comparison.bounds
     if found is None:
@@ -159,7 +159,7 @@ def coverage(found: Sequence[Coverage]) -> Iterator[Block]:
 
 
 @in_style
-def undecided(found: Bounds) -> Drawing | None:
+def undecided_figure(found: Bounds) -> Drawing | None:
     """Share of people of whom one cannot say, against the strength, by group."""
     names = [name for name, one in found.shares.items() if np.isfinite(one.open).all()]
     if not names:
@@ -200,7 +200,7 @@ def undecided(found: Bounds) -> Drawing | None:
 
 
 @in_style
-def bands(found: Bounds) -> Drawing | None:
+def limits_figure(found: Bounds) -> Drawing | None:
     """The limits of the risk of people in the order of their risk."""
     figure, ax = new_axes(7.6, 3.8)
     wide, narrow = found.bands[found.stated], found.bands[1.0]

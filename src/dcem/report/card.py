@@ -48,7 +48,7 @@ from dcem.report.document import (
     table,
     whose,
 )
-from dcem.report.drivers import drivers
+from dcem.report.drivers import driver_blocks
 from dcem.report.fitted import (
     method_told,
     people_told,
@@ -85,10 +85,10 @@ def card_document(
         own = [method for method in comparison.methods if method.name == model.name]
         judged = own[0].judgements[target.key] if own and target else None
     why = [f"`{model.name}` was taken because {model.why}."] if model.why else []
-    driving = drivers(model.testing_effects, model.effects, "its score")
+    driving = driver_blocks(model.testing_effects, model.effects, "its score")
     made = (
         *(_results(comparison, judged, target) if comparison and judged and target else ()),
-        ("bounds", bounds.HEADING, _bounds(model)),
+        ("bounds", bounds.HEADING, _bounds_section(model)),
         ("drivers", "What drives its score, and what drives testing", driving),
         ("groups", "For whom", () if found is None else (_found_groups(found, model),)),
         (
@@ -321,7 +321,7 @@ def _results(
     yield "groups", "For whom", (ranking,)
 
 
-def _bounds(model: TableModel) -> Iterator[Block]:
+def _bounds_section(model: TableModel) -> Iterator[Block]:
     if model.bounds is not None:
         yield bounds.assumed(model.bounds)
         yield from bounds.people(model.bounds, bounds.WIDENED)

@@ -20,10 +20,10 @@ from dcem.report.document import (
     Figure,
     Section,
     Table,
-    counted,
+    count_cell,
     estimate,
     listing,
-    plain,
+    on_one_line,
     table,
 )
 from dcem.report.style import FAINT, INK, MUTED, PAPER, Drawing, group_colour, in_style, new_figure
@@ -37,9 +37,9 @@ _GROUPS = ("Black", "white")
 _ASIDE: dict[str, Any] = {"ha": "right", "va": "center", "color": MUTED, "fontsize": 9}
 
 
-def number(value: int | str | None) -> str:
+def amount(value: int | str | None) -> str:
     """A count inside a figure or a sentence."""
-    return plain(counted(value))
+    return on_one_line(count_cell(value))
 
 
 def draw_flow(flow: Mapping[str, Any]) -> Drawing:
@@ -58,7 +58,7 @@ def draw_flow(flow: Mapping[str, Any]) -> Drawing:
         _arrow(axes, -above * _ROW, -row * _ROW)
         if len(stage["steps"]) > 1:  # numbers between would give a small one away
             middle = -(above + row) / 2 * _ROW
-            text = f"− {number(stage['removed'])} in these\n{len(stage['steps'])} steps together"
+            text = f"− {amount(stage['removed'])} in these\n{len(stage['steps'])} steps together"
             axes.text(_LEFT_WIDTH / 2 - 0.12, middle, text, **_ASIDE)
         _box(axes, _LEFT_X, -row * _ROW, _LEFT_WIDTH, _counted("left", steps[row - 1]["left"]))
     for row, step in enumerate(steps, start=1):
@@ -74,18 +74,18 @@ def draw_flow(flow: Mapping[str, Any]) -> Drawing:
         (study["no_sepsis"]["count"], "without"),
         *((study["groups"][group]["all"]["count"], group) for group in _GROUPS),
     ]
-    summary = ", ".join(f"{number(count)} {who}" for count, who in told if count != WITHHELD)
+    summary = ", ".join(f"{amount(count)} {who}" for count, who in told if count != WITHHELD)
     if any(count == WITHHELD for count, _ in told):
         summary += "; the other counts are withheld"
     axes.text(_LEFT_X, -(len(steps) + 1) * _ROW, f"Study: {summary}", color=INK, va="center")
     _watermark(figure, flow["build"])
-    final = number(study["all"]["count"])
+    final = amount(study["all"]["count"])
     return Drawing(
         figure=figure,
         name="cohort-flow",
         title="Flow of stays into the study",
-        description=f"{number(flow['all_stays']['count'])} ICU stays, {final} in the study. "
-        + " ".join(f"{number(s['removed']['count'])} removed: {s['reason']}." for s in steps),
+        description=f"{amount(flow['all_stays']['count'])} ICU stays, {final} in the study. "
+        + " ".join(f"{amount(s['removed']['count'])} removed: {s['reason']}." for s in steps),
         caption="Criteria apply from top to bottom. "
         + "Published counts are those of the full release under the same rule, where known."
         * any(count is not None for count in published)
@@ -176,8 +176,8 @@ def _lead(build: Mapping[str, Any]) -> str:
 def _share(part: Mapping[str, Any]) -> Cell:
     """`{"count": 1200, "share": 0.031}`."""
     if isinstance(part["count"], int) and part["share"] is not None:
-        return estimate(part["share"], "percent", f"{number(part['count'])} stays")
-    return counted(part["count"])
+        return estimate(part["share"], "percent", f"{amount(part['count'])} stays")
+    return count_cell(part["count"])
 
 
 def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[Block, ...]:
@@ -187,7 +187,9 @@ def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[Block, .
     told["sepsis3"] = "sepsis (both)"
 
     def beside_published(what: str, pairs: Mapping[str, Any]) -> Table:
-        rows = [(name, counted(p["count"]), counted(p["published"])) for name, p in pairs.items()]
+        rows = [
+            (name, count_cell(p["count"]), count_cell(p["published"])) for name, p in pairs.items()
+        ]
         return table("", (what, "here", "published"), rows)
 
     return (
@@ -202,7 +204,7 @@ def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[Block, .
             [
                 (
                     name,
-                    *(counted(part[kind]["count"]) for kind in ("all", "sepsis", "no_sepsis")),
+                    *(count_cell(part[kind]["count"]) for kind in ("all", "sepsis", "no_sepsis")),
                     _share(cultured[name]),
                 )
                 for name, part in parts.items()
@@ -255,7 +257,7 @@ def _values(quality: Mapping[str, Any], build: Mapping[str, Any]) -> Table:
         "",
         ("measurement", "values", "marked wrong", *kinds[2:]),
         [
-            (row["meaning"], *(counted(row[kind]) for kind in kinds))
+            (row["meaning"], *(count_cell(row[kind]) for kind in kinds))
             for row in quality["values"].values()
         ],
         note=f"This cohort has the {used}. "
@@ -271,7 +273,7 @@ def save_figure(drawing: Drawing, path: Path) -> None:
 
 def _counted(what: str, pair: Mapping[str, Any]) -> str:
     known = f"   (published {pair['published']:,})" if pair["published"] is not None else ""
-    return f"{number(pair['count'])} {what}{known}"
+    return f"{amount(pair['count'])} {what}{known}"
 
 
 def _arrow(axes: Any, above: float, below: float) -> None:
@@ -303,7 +305,7 @@ def _box(
     if removed is None:
         axes.text(x + width / 2, y, text, ha="center", va="center", color=INK, fontsize=9)
         return
-    how_many = f"− {number(removed)}"
+    how_many = f"− {amount(removed)}"
     axes.text(x + 0.85, y, how_many, ha="right", va="center", color=INK, fontsize=9, weight="bold")
     axes.text(x + 1.0, y, text, ha="left", va="center", color=INK, fontsize=9)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from dcem.compare.results import Planted, PlantedFamily, TableComparison
-from dcem.estimation.findings import in_order
+from dcem.estimation.findings import by_severity
 from dcem.estimation.results import Target
 from dcem.report import bounds
 from dcem.report.compare_opening import opening, recommended, shown_targets
@@ -36,10 +36,10 @@ from dcem.report.document import (
     Views,
     estimate,
     listing,
-    plain,
+    on_one_line,
     table,
 )
-from dcem.report.drivers import drivers
+from dcem.report.drivers import driver_blocks
 from dcem.report.figures import curves, people
 from dcem.report.parts import comparison_page, rows_used
 from dcem.report.style import Drawing
@@ -68,7 +68,7 @@ def compare_document(
         title,
         lead or what_was_done(comparison),
         opening(comparison),
-        in_order([*comparison.warnings, *urgent]),
+        by_severity([*comparison.warnings, *urgent]),
         _sections(comparison, about_data),
         [
             *(group.name for group in comparison.groups),
@@ -85,13 +85,13 @@ def _sections(
 ) -> Iterator[tuple[str, str, Iterable[Block]]]:
     short = tuple(one.headline for one in comparison.findings)
     yield "short", "In short", [Text(short, bullets=True)]
-    yield "tested", "Who is tested, and what is seen", [*about_data, *_tested(comparison)]
+    yield "tested", "Who is tested, and what is seen", [*about_data, *_testing_section(comparison)]
     yield "side", "Methods side by side", _side_by_side(comparison)
     yield "lending", "What a lender asks", lending(comparison)
     yield "deciders", "What deciders allow, whoever is tested", by_deciders(comparison)
     for key, heading, name, draw in CURVES:
         yield key, heading, _by_target(comparison, name, draw)
-    yield "bounds", bounds.HEADING, bounds.methods(comparison)
+    yield "bounds", bounds.HEADING, bounds.compared_methods(comparison)
     yield "drivers", "What drives the score, and what drives testing", _drivers(comparison)
     if comparison.planted is not None:
         heading = "Which method recovers planted outcomes?"
@@ -116,7 +116,7 @@ def what_was_done(comparison: TableComparison) -> str:
     return f"{methods}{who}{groups}. Every score is of {whose}."
 
 
-def _tested(comparison: TableComparison) -> Iterator[Block]:
+def _testing_section(comparison: TableComparison) -> Iterator[Block]:
     yield groups_table(comparison)
     # the one that models testing first
     views = tuple(
@@ -127,7 +127,7 @@ def _tested(comparison: TableComparison) -> Iterator[Block]:
     if views:
         yield Fold("Who is tested at equal risk?", (Views("testing", "Risk predicted by", views),))
     if comparison.overlap is not None:
-        inside: tuple[Block, ...] = (Figure(partial(people.probability, comparison)),)
+        inside: tuple[Block, ...] = (Figure(partial(people.probability_figure, comparison)),)
         if not comparison.overlap.estimable:
             why = comparison.overlap.reason
             said = f"What holds for everybody cannot be estimated from the tests: {why}"
@@ -153,10 +153,10 @@ def _side_by_side(comparison: TableComparison) -> Iterator[Block]:
     yield Fold("What the methods do, and what the numbers assume", (Terms(told), targets))
 
 
-Draw = Callable[[TableComparison, Target], Drawing | None]
+DrawCurve = Callable[[TableComparison, Target], Drawing | None]
 
 # Section of curves -> its heading, what they are called, and who draws them.
-CURVES: tuple[tuple[str, str, str, Draw], ...] = (
+CURVES: tuple[tuple[str, str, str, DrawCurve], ...] = (
     ("curves", "How well each group is ranked", "ROC curves", curves.roc_curves),
     (
         "calibration",
@@ -168,7 +168,7 @@ CURVES: tuple[tuple[str, str, str, Draw], ...] = (
 )
 
 
-def _by_target(comparison: TableComparison, name: str, draw: Draw) -> list[Block]:
+def _by_target(comparison: TableComparison, name: str, draw: DrawCurve) -> list[Block]:
     """A fold with a view for each target that has these curves."""
     views = tuple(
         View(target.name, (Figure(partial(draw, comparison, target)),))
@@ -181,7 +181,7 @@ def _by_target(comparison: TableComparison, name: str, draw: Draw) -> list[Block
 
 def _drivers(comparison: TableComparison) -> Iterator[Block]:
     best = recommended(comparison) or comparison.methods[0]
-    yield from drivers(
+    yield from driver_blocks(
         comparison.testing_effects,
         best.effects,
         f"the score of `{best.name}`",
@@ -230,7 +230,7 @@ def _planted(comparison: TableComparison, planted: Planted) -> Iterator[Block]:
 def _inside(comparison: TableComparison) -> Iterator[Block]:
     inside: list[Block] = []
     if any(method.pseudo_labels is not None for method in comparison.methods):
-        inside.append(Figure(partial(people.pseudo_labels, comparison)))
+        inside.append(Figure(partial(people.pseudo_label_figure, comparison)))
     inside += [
         Figure(partial(people.em_history, m.name, m.history))
         for m in comparison.methods
@@ -266,7 +266,7 @@ def _every_number(comparison: TableComparison) -> Iterator[Block]:
 
 def _without_numbers(empty: Table) -> str:
     reasons = dict.fromkeys(
-        plain(cell)
+        on_one_line(cell)
         for row in empty.rows
         for cell in row
         if isinstance(cell, Missing) and cell.reason

@@ -25,7 +25,7 @@ from dcem.report.document import (
     Text,
     View,
     Views,
-    counted,
+    count_cell,
     estimate,
     listing,
     share,
@@ -65,7 +65,9 @@ def groups_table(comparison: TableComparison) -> Table:
     rows = []
     for row in shown_groups(comparison):
         known = {kind: heading for kind, heading in kinds.items() if kind in row}
-        cells = {heading: counted(row[kind], row.get(of)) for kind, (heading, of) in known.items()}
+        cells = {
+            heading: count_cell(row[kind], row.get(of)) for kind, (heading, of) in known.items()
+        }
         rows.append({"group": Name(str(row["name"])), **cells})
     note = "Counts under 10, and counts that would reveal one, are not shown."
     return listing("", rows, note=note)

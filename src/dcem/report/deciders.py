@@ -10,7 +10,7 @@ from dcem.audit.deciders import ASSUMPTION
 from dcem.audit.results import Audit, Deciders
 from dcem.compare.results import JudgedByDeciders, TableComparison
 from dcem.estimation.by_decider import Check
-from dcem.estimation.deciders import DeciderEffect, Spread
+from dcem.estimation.deciders import DeciderEffect, Variation
 from dcem.estimation.instrument import LEVELS, Ends
 from dcem.report.compare_tables import code
 from dcem.report.document import (
@@ -51,7 +51,7 @@ def deciders(audit: Audit) -> Iterator[Block]:
     yield Figure(partial(effects, audit))
     if not found.levels:
         return
-    yield _bounds(audit, found)
+    yield _bounds_table(audit, found)
     yield Fold("Levels of deciders", (_levels(found),))
     yield Fold("What was checked of deciders", (_checks(found),))
 
@@ -61,7 +61,7 @@ def ends(bounds: Ends, form: str = "percent") -> tuple[Cell, Cell]:
     return estimate(bounds.low, form), estimate(bounds.high, form)
 
 
-def _bounds(audit: Audit, found: Deciders) -> Block:
+def _bounds_table(audit: Audit, found: Deciders) -> Block:
     robust = {item.group: item.doubly_robust for item in audit.prevalence}
     rows: list[tuple[Cell, ...]] = [
         (Name(name), *ends(bounds), estimate(robust.get(name), "percent"))
@@ -125,7 +125,7 @@ def _checks(found: Deciders) -> Block:
     )
 
 
-def _spread(one: Spread) -> tuple[Cell, Cell]:
+def _spread(one: Variation) -> tuple[Cell, Cell]:
     if not one.deviation.estimable:
         return Missing(one.deviation.reason), NOTHING
     return estimate(one.deviation, "percent"), p_value(one.p_value)

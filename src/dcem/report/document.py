@@ -4,7 +4,7 @@ A document opens with the answer (`Opening`: verdict, three numbers, one picture
 show), goes on with findings, the worst first, and then with sections of tables, figures and text,
 most of them folded. Every number in it is still a number: an `Estimate` with the form it will have
 (`Number`), a count, a reason why there is none. Four writers make text of it (`to_html`,
-`to_markdown`, `to_terminal`, `to_json`), all with `written`, so that they hold the same numbers.
+`to_markdown`, `to_terminal`, `to_json`), all with `pieces_of`, so that they hold the same numbers.
 
 Prose is a plain `str`; names of methods and columns in it stand in backticks. What a user named
 (groups, columns) is a `Name` where it stands alone: no writer takes it for markup.
@@ -82,7 +82,7 @@ def estimate(found: Estimate | float | None, form: str = "score", beside: str = 
     return Number(found, form, beside)
 
 
-def counted(value: int | str | None, of: int | str | None = None) -> Cell:
+def count_cell(value: int | str | None, of: int | str | None = None) -> Cell:
     """The cell of a count, or what stands in its place: "<10", "withheld", nothing."""
     if value is None:
         return NOTHING
@@ -115,7 +115,7 @@ def whose(name: str, reach: float = 1.0) -> Cell:
     return everybody if name == EVERYBODY else Name(name)
 
 
-class Written(NamedTuple):
+class Pieces(NamedTuple):
     """A cell in pieces, for a writer to set in type."""
 
     main: str
@@ -124,32 +124,32 @@ class Written(NamedTuple):
     absent: bool = False  # whether this says why a number is missing
 
 
-def written(cell: Cell) -> Written:
+def pieces_of(cell: Cell) -> Pieces:
     """A cell as text, in pieces: the same in every output."""
     if isinstance(cell, str):
-        return Written(cell)
+        return Pieces(cell)
     if isinstance(cell, Number):
         found = cell.estimate
         interval = text.interval(found.low, found.high, cell.form)
-        return Written(text.value(found.value, cell.form), interval, cell.beside)
+        return Pieces(text.value(found.value, cell.form), interval, cell.beside)
     if isinstance(cell, Count):
         part = f"({text.percent(cell.value / cell.of)})" if cell.of else ""
-        return Written(text.count(cell.value), part)
+        return Pieces(text.count(cell.value), part)
     if isinstance(cell, Missing):
-        return Written(f"{cell.what}: {cell.reason}" if cell.reason else cell.what, absent=True)
-    return Written(cell.name, cell.tag if isinstance(cell, Code) else "")
+        return Pieces(f"{cell.what}: {cell.reason}" if cell.reason else cell.what, absent=True)
+    return Pieces(cell.name, cell.tag if isinstance(cell, Code) else "")
 
 
-def plain(cell: Cell) -> str:
+def on_one_line(cell: Cell) -> str:
     """A cell on one line: `.787 [.768, .823]`."""
-    shown = written(cell)
+    shown = pieces_of(cell)
     line = " ".join(piece for piece in (shown.main, shown.quiet) if piece)
     return f"{line}; {shown.beside}" if shown.beside else line
 
 
 def in_sentence(found: Estimate | float, form: str = "score") -> str:
     """An estimate inside a sentence: `.787 [.768, .823]`, or why there is none."""
-    return plain(estimate(found, form))
+    return on_one_line(estimate(found, form))
 
 
 # ------------------------------------------------------------------------------------ blocks

@@ -22,7 +22,7 @@ EFFECTS = (
 )
 
 
-def side_by_side(
+def shares_side_by_side(
     testing: Mapping[str, float], other: Mapping[str, float], what: str, caption: str
 ) -> Dots:
     """Each column's share in what drives testing, beside that in something else."""
@@ -43,7 +43,7 @@ def side_by_side(
     )
 
 
-def drivers(
+def driver_blocks(
     testing: Sequence[Effect],
     score: Sequence[Effect],
     whose: str,
@@ -58,7 +58,7 @@ def drivers(
     if said:
         said += ["Such a column sends people to a test for another reason than the risk it shows."]
         yield Text((" ".join(said),))
-    inside: list[Block] = [side_by_side(shares, own, "the score", SHARES)]
+    inside: list[Block] = [shares_side_by_side(shares, own, "the score", SHARES)]
     if others:
         inside.append(_of_every_method(own, others))
     views = tuple(_effects(testing, score))

@@ -32,7 +32,7 @@ from dcem.report.document import (
     Terms,
     Text,
     Verdict,
-    counted,
+    count_cell,
     estimate,
     listing,
     share,
@@ -68,7 +68,7 @@ def found_document(
         audit = without_small_found(audit)
     columns = [one.column for one in audit.check.departures] if audit.check else []
     made = (
-        ("found", "Who was found", _found(audit)),
+        ("found", "Who was found", _found_section(audit)),
         ("relative", "How groups compare", _relative(audit)),
         ("check", "Do features bear on being found alike in all groups?", _check(audit)),
         ("sensitivity", "What if being found depends on the features?", _sensitivity(audit)),
@@ -164,7 +164,7 @@ def _log(one: FoundGroup) -> float:
     return one.rate.value - 1 if one.rate.value >= 1 else 1 - 1 / one.rate.value
 
 
-def _found(audit: FoundAudit) -> Iterator[Block]:
+def _found_section(audit: FoundAudit) -> Iterator[Block]:
     by_name = {one.group: one for one in audit.groups}
     rows = [
         {
@@ -437,8 +437,8 @@ def _counts(comparison: FoundComparison) -> Iterator[Block]:
     rows = [
         {
             "group": Name(name),
-            "rows": counted(rows),
-            "found positive": counted(found),
+            "rows": count_cell(rows),
+            "found positive": count_cell(found),
             "relative chance of being found": rates.get(name, NOTHING),
         }
         for name, (rows, found) in comparison.counts.items()

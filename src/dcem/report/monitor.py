@@ -51,9 +51,9 @@ def monitor_document(found: Monitoring, title: str = "Does the model still hold?
     late = f" {count(left_out)} of them are too recent to be judged." if left_out else ""
     made = (
         ("comes", "Who comes?", _comes(found)),
-        ("tested", "Who is tested?", _tested(found)),
-        ("found", "What is found?", _found(found)),
-        ("holds", "Does the model hold?", _holds(found)),
+        ("tested", "Who is tested?", _testing_section(found)),
+        ("found", "What is found?", _prevalence_section(found)),
+        ("holds", "Does the model hold?", _performance_section(found)),
     )
     return Document(
         title=title,
@@ -162,7 +162,7 @@ def _changes(found: Monitoring, about: str, form: str, difference: str, note: st
     return table("", ("group", "then", "now", "change", "clear?"), rows, note=note)
 
 
-def _tested(found: Monitoring) -> Iterator[Block]:
+def _testing_section(found: Monitoring) -> Iterator[Block]:
     note = (
         "Then: the share that the decisions of then would test among the people of now (logistic "
         "regression on features and group). The interval of the change counts both samples. "
@@ -171,7 +171,7 @@ def _tested(found: Monitoring) -> Iterator[Block]:
     yield _changes(found, "tested", "percent", "points", note)
 
 
-def _found(found: Monitoring) -> Iterator[Block]:
+def _prevalence_section(found: Monitoring) -> Iterator[Block]:
     note = "Share with the outcome, doubly robust, if features and group explain who is tested."
     yield _changes(found, "prevalence", "percent", "points", note)
     rows = [
@@ -181,7 +181,7 @@ def _found(found: Monitoring) -> Iterator[Block]:
     yield Fold("Positive of tested", (table("", ("group", "then", "now"), rows),))
 
 
-def _holds(found: Monitoring) -> Iterator[Block]:
+def _performance_section(found: Monitoring) -> Iterator[Block]:
     changes = partial(_changes, found)
     yield changes("auc", "score", "gain", f"AUC, {found.target}.")
     if found.about("calibration"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dcem.audit.found_findings import FoundAudit
 from dcem.audit.results import HIDDEN, Audit, MethodAdvice
-from dcem.audit.wording import TOGETHER, together
+from dcem.audit.wording import OF_SEVERAL_GROUPS, merge_findings
 from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.extras import made_with
 from dcem.report.document import (
@@ -43,9 +43,9 @@ def listed_findings(found: Iterable[Finding]) -> Findings:
     """
     by_key: dict[str, list[Finding]] = {}
     for finding in found:
-        key = finding.key if finding.key in TOGETHER else str(len(by_key))
+        key = finding.key if finding.key in OF_SEVERAL_GROUPS else str(len(by_key))
         by_key.setdefault(key, []).append(finding)
-    return Findings(tuple(together(alike) for alike in by_key.values()))
+    return Findings(tuple(merge_findings(alike) for alike in by_key.values()))
 
 
 def with_worst(verdict: Verdict, findings: Findings, told: Collection[str] = ()) -> Verdict:

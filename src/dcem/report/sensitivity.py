@@ -26,7 +26,7 @@ from dcem.report.document import (
     listing,
     table,
 )
-from dcem.report.figures.panels import Groups, hover, line, log_marks, share_marks
+from dcem.report.figures.panels import GroupStyles, hover, line, log_marks, share_marks
 from dcem.report.style import ACCENT, INK, MUTED, WARN, Drawing, in_style, new_axes
 from dcem.text import decimal, number, percent, ratio
 
@@ -180,7 +180,7 @@ def draw_prevalence(audit: Audit) -> Drawing | None:
     found = audit.prevalence_sensitivity
     if found is None:
         return None
-    groups = Groups(audit)
+    groups = GroupStyles(audit)
     everybody: dict[str, Any] = {"color": INK, "ls": "--" if audit.grouped else "-"}
     looks = {EVERYBODY: everybody} | groups.look
     curves = {n: c for n, c in found.curves.items() if n in looks and not c.reason}

@@ -19,7 +19,7 @@ from dcem.report import document as doc
 from dcem.report.dots import dots_table
 from dcem.report.style import css_variables
 from dcem.report.svg import inline_svg
-from dcem.report.words import in_words
+from dcem.report.words import in_field_words
 
 SIGNS = {"serious": "▲", "caution": "◆", "note": "●", "fine": "✓"}
 NOTEBOOK_HEIGHT = "44rem"
@@ -28,7 +28,7 @@ FITTING = 4  # columns of a table that a phone has room for
 
 def to_html(document: doc.Document, words: str = "general") -> str:
     """The whole document as one HTML page, in the words of a field (`dcem.report.words`)."""
-    document = in_words(document, words)
+    document = in_field_words(document, words)
     return shell(document.title, _body(document), document.lead, document.footer)
 
 
@@ -84,7 +84,7 @@ def cell(content: doc.Cell) -> str:
         return f"<code>{escape(content.name)}</code>{tag}{about}"
     if isinstance(content, doc.Name):
         return escape(content.name)
-    shown = doc.written(content)
+    shown = doc.pieces_of(content)
     if shown.absent:
         return f'<span class="absent">{prose(shown.main)}</span>'
     quiet = f' <span class="interval">{prose(shown.quiet)}</span>' if shown.quiet else ""

@@ -12,20 +12,20 @@ import numpy as np
 
 from dcem.metrics.estimate import Estimate
 from dcem.report import document as doc
-from dcem.report.words import in_words
+from dcem.report.words import in_field_words
 
 
 def to_json(document: doc.Document, words: str = "general") -> str:
     """The verdict, the key numbers, the findings, and `document.data`: all numbers, by name."""
-    document = in_words(document, words)
+    document = in_field_words(document, words)
     told: dict[str, Any] = {"title": document.title, "words": words}
     if document.opening is not None:
-        told["verdict"] = to_plain(document.opening.verdict)
+        told["verdict"] = json_value(document.opening.verdict)
         told["key_numbers"] = [
             {"label": number.label, **_cell_value(number.cell)}
             for number in document.opening.numbers
         ]
-    told |= to_plain(document.data)
+    told |= json_value(document.data)
     if document.findings is not None:
         told["conclusions"] = told.get("findings", [])  # one by one, as values
         shown = ("key", "severity", "headline", "text", "remedy")
@@ -34,20 +34,20 @@ def to_json(document: doc.Document, words: str = "general") -> str:
     return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
 
 
-def to_plain(thing: Any) -> Any:
+def json_value(thing: Any) -> Any:
     """Dataclasses as dictionaries, arrays as lists; NaN as null, infinity as text."""
     if isinstance(thing, Estimate):  # without the resamples that some carry
         named = {"value": thing.value, "low": thing.low, "high": thing.high}
-        return {name: to_plain(value) for name, value in named.items()} | {"reason": thing.reason}
+        return {name: json_value(value) for name, value in named.items()} | {"reason": thing.reason}
     if is_dataclass(thing) and not isinstance(thing, type):
-        return {field.name: to_plain(getattr(thing, field.name)) for field in fields(thing)}
+        return {field.name: json_value(getattr(thing, field.name)) for field in fields(thing)}
     if isinstance(thing, Mapping):
-        return {_key_text(key): to_plain(value) for key, value in thing.items()}
+        return {_key_text(key): json_value(value) for key, value in thing.items()}
     if isinstance(thing, np.ndarray):
-        return [to_plain(item) for item in thing.tolist()]
+        return [json_value(item) for item in thing.tolist()]
     if isinstance(thing, list | tuple | frozenset):
         in_order = sorted(thing) if isinstance(thing, frozenset) else thing
-        return [to_plain(item) for item in in_order]
+        return [json_value(item) for item in in_order]
     if isinstance(thing, float | np.floating):
         number = float(thing)
         if isfinite(number):
@@ -64,7 +64,7 @@ def _key_text(key: Any) -> str:
 
 def _cell_value(cell: doc.Cell) -> dict[str, Any]:
     if isinstance(cell, doc.Number):
-        return to_plain(cell.estimate)
+        return json_value(cell.estimate)
     if isinstance(cell, doc.Count):
         return {"value": cell.value}
     if isinstance(cell, doc.Missing):

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 
 from dcem.report import document as doc
-from dcem.report.words import in_words
+from dcem.report.words import in_field_words
 
 
 def to_markdown(document: doc.Document, words: str = "general") -> str:
     """The whole document, in the words of a field (`dcem.report.words`)."""
-    document = in_words(document, words)
+    document = in_field_words(document, words)
     lines = [f"# {_safe(document.title)}", ""]
     lines += [_safe(document.lead), ""] if document.lead else []
     if document.opening is not None:
@@ -31,7 +31,7 @@ def cell(content: doc.Cell) -> str:
     if isinstance(content, doc.Code):
         tag = f" ({_safe(content.tag)})" if content.tag else ""
         return f"`{content.name}`{tag}" + (f": {_safe(content.about)}" if content.about else "")
-    return _safe(doc.plain(content))
+    return _safe(doc.on_one_line(content))
 
 
 def _safe(text: str) -> str:

@@ -14,9 +14,9 @@ from textwrap import fill
 from typing import Any
 
 from dcem.report import document as doc
-from dcem.report.document import plain, written
+from dcem.report.document import on_one_line, pieces_of
 from dcem.report.dots import axes_of, line_of
-from dcem.report.words import in_words
+from dcem.report.words import in_field_words
 from dcem.table.roles import Roles
 from dcem.text import capitalised
 
@@ -28,10 +28,10 @@ def to_terminal(
     document: doc.Document, console: Any, words: str = "general", *, folded: bool = False
 ) -> None:
     """Print a document to a `rich` console; `folded`: what a page folds away too."""
-    Writer(console, folded).document(in_words(with_options(document), words))
+    Writer(console, folded).document(in_field_words(roles_as_options(document), words))
 
 
-def with_options(document: doc.Document) -> doc.Document:
+def roles_as_options(document: doc.Document) -> doc.Document:
     """The document for somebody at a command line: names of roles, in backticks, as options.
 
     A role that a column or a group is named like stays as it is: it may be that which is meant.
@@ -66,7 +66,7 @@ class Writer:
         from rich.padding import Padding
         from rich.text import Text
 
-        shown = Text(spelled(text), style=style)
+        shown = Text(without_backticks(text), style=style)
         self.console.print(Padding(shown, (0, 0, 0, indent)) if indent else shown)
 
     def _heading(self, text: str) -> None:
@@ -80,12 +80,12 @@ class Writer:
         self.console.print()
         self.console.print(
             Text(f"{verdict.severity}: ", style=COLOURS[verdict.severity])
-            + Text(spelled(verdict.answer), style="bold")
+            + Text(without_backticks(verdict.answer), style="bold")
         )
         for sentence in verdict.sentences:
             self._say(sentence)
         if worst := verdict.worst:
-            said = Text(f"{spelled(worst.headline)}.")
+            said = Text(f"{without_backticks(worst.headline)}.")
             self.console.print(Text(f"{worst.severity}: ", style=COLOURS[worst.severity]) + said)
         self._say(f"How sure? {verdict.certainty}")
         if opening.limits:
@@ -95,7 +95,7 @@ class Writer:
         if opening.numbers:
             self._heading("In numbers")
             for number in opening.numbers:
-                self._say(f"{number.label}: {plain(number.cell)}", indent=2)
+                self._say(f"{number.label}: {on_one_line(number.cell)}", indent=2)
         if opening.picture is not None:
             self.block(opening.picture)
 
@@ -121,7 +121,7 @@ class Writer:
 
         for item in what.items:
             mark = Text(item.severity, style=COLOURS[item.severity])
-            headline = Text(spelled(item.headline), style="bold")
+            headline = Text(without_backticks(item.headline), style="bold")
             self.console.print(mark + Text(": ") + headline)
             if item.text:
                 self._say(item.text, "dim", indent=4)
@@ -149,7 +149,7 @@ class Writer:
         else:
             self._table(*_dots(what, 0))
         if what.marked:  # what a page shades
-            marked = ", ".join(plain(row.label) for row in what.rows if row.marked)
+            marked = ", ".join(on_one_line(row.label) for row in what.rows if row.marked)
             self._say(f"{capitalised(what.marked)}: {marked}.", "dim")
 
     def _table(
@@ -165,9 +165,9 @@ class Writer:
                 break
         else:
             for row in rows:  # too narrow for any table: a line for each cell
-                self._say(plain(row[0]), "bold")
+                self._say(on_one_line(row[0]), "bold")
                 for column, content in zip(columns[1:], row[1:], strict=True):
-                    self._say(f"{column}: {_line(content)}", indent=4)
+                    self._say(f"{column}: {_one_line(content)}", indent=4)
         self._reasons(rows)
 
     def _reasons(self, rows: tuple[tuple[doc.Cell, ...], ...]) -> None:
@@ -177,7 +177,7 @@ class Writer:
             for one in row:
                 if isinstance(one, doc.Missing) and one.reason:
                     mine = lacking.setdefault(f"{one.what}: {one.reason}", [])
-                    mine += [plain(row[0])] * (plain(row[0]) not in mine)
+                    mine += [on_one_line(row[0])] * (on_one_line(row[0]) not in mine)
         for reason, whose in lacking.items():
             named = f"{', '.join(whose)}: " if len(whose) < len(rows) else ""
             self._say(f"{named}{reason}", "dim")
@@ -220,7 +220,7 @@ class Writer:
     @block.register
     def _(self, what: doc.Terms) -> None:
         for name, text in what.items:
-            self._say(f"{plain(name)}: {text}")
+            self._say(f"{on_one_line(name)}: {text}")
 
     @block.register
     def _(self, what: doc.Fold) -> None:
@@ -244,7 +244,7 @@ class Writer:
         """Facts are for pages and files: whoever typed the command knows them."""
 
 
-def spelled(text: str) -> str:
+def without_backticks(text: str) -> str:
     """A sentence as a terminal shows it: names without backticks."""
     return re.sub(r"`([^`]+)`", r"\1", text)
 
@@ -268,9 +268,9 @@ def _dots(what: doc.Dots, width: int) -> tuple[tuple[str, ...], tuple[tuple[doc.
     return tuple(columns), tuple(rows)
 
 
-def _line(content: doc.Cell) -> str:
+def _one_line(content: doc.Cell) -> str:
     """A cell on a line of its own; reasons are told once, under the table."""
-    return content.what if isinstance(content, doc.Missing) else plain(content)
+    return content.what if isinstance(content, doc.Missing) else on_one_line(content)
 
 
 def _cell(content: doc.Cell, stacked: bool) -> Any:
@@ -278,9 +278,9 @@ def _cell(content: doc.Cell, stacked: bool) -> Any:
 
     if isinstance(content, doc.Missing):
         return Text(content.what, style="dim")
-    shown = written(content)
+    shown = pieces_of(content)
     style = "dim" if shown.absent else ""
-    main = Text(spelled(shown.main) if isinstance(content, str) else shown.main, style)
+    main = Text(without_backticks(shown.main) if isinstance(content, str) else shown.main, style)
     for piece in (shown.quiet, shown.beside):
         if piece:
             main += Text(("\n" if stacked else " ") + piece, style="dim")

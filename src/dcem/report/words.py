@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from dcem.estimation.findings import SEVERITIES, in_order
+from dcem.estimation.findings import SEVERITIES, by_severity
 from dcem.report.document import Document
 from dcem.table.messages import InputError
 
@@ -181,7 +181,7 @@ SAYINGS = (
 )
 
 
-def in_words(document: Document, field: str = "general") -> Document:
+def in_field_words(document: Document, field: str = "general") -> Document:
     """The document in the words of a field."""
     milder = BY_THEMSELVES_NOTES.get(field, frozenset())
     return _milder(document, milder).in_words(speak(field, document.names))
@@ -192,7 +192,7 @@ def _milder(document: Document, keys: frozenset[str]) -> Document:
     found, opening = document.findings, document.opening
     if found is None or not keys & {item.key for item in found.items}:
         return document
-    items = in_order(
+    items = by_severity(
         replace(item, severity="note") if item.key in keys else item for item in found.items
     )
     if opening is not None:

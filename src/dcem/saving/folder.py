@@ -31,7 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 from dcem import __version__
 from dcem.files import whole_folder
 from dcem.hooks import above
-from dcem.saving.plain_data import Packer, Unpacker, class_of
+from dcem.saving.plain_data import Packer, Unpacker, estimator_class
 from dcem.table.messages import InputError, notice
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def load_model(
     description, arrays = _read_model(folder)
     try:
         node = description["model"]
-        cls = class_of(node, expected)
+        cls = estimator_class(node, expected)
         if expected is not None and not issubclass(cls, expected):
             raise ModelFileError(
                 f"The model is of class {cls.__name__}, not {expected.__name__}. "

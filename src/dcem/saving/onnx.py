@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from dcem import __version__
 from dcem.extras import extra_needed
 from dcem.files import whole_file
-from dcem.saving.onnx_graph import DOUBLE, FEATURES, Graph, is_text
+from dcem.saving.onnx_graph import DOUBLE, FEATURES, Graph, enters_as_text
 from dcem.table.encoder import Encoder
 from dcem.table.messages import InputError
 
@@ -109,7 +109,7 @@ def _raw_probes(
     """Made-up raw columns, for the graph and as a table: levels, unknown ones, missing values."""
     rng, given, columns, at = np.random.default_rng(1), {}, {}, 0
     for one in encoder.encodings:
-        if is_text(one):
+        if enters_as_text(one):
             levels = ["yes", "No", "", "?"] if one.kind == "boolean" else [*one.levels, "", "(?)"]
             cells = rng.choice(np.array([*levels, *encoder.missing], object), len(features))
             columns[one.name] = pa.array(cells, pa.string())

@@ -37,7 +37,7 @@ class Graph:
         else:
             self.inputs = [
                 helper.make_tensor_value_info(
-                    one.name, STRING if is_text(one) else DOUBLE, ["rows", 1]
+                    one.name, STRING if enters_as_text(one) else DOUBLE, ["rows", 1]
                 )
                 for one in encoder.encodings
             ]
@@ -64,7 +64,7 @@ class Graph:
 
     def encoded(self, one: Encoding, missing: Sequence[str]) -> str:
         """The features `[n, k]` of a raw column, as `Encoding.encode` has them."""
-        if not is_text(one):
+        if not enters_as_text(one):
             return self._number(one.name, [] if one.kind == "date" else missing)
         if one.kind == "boolean":
             words = dict.fromkeys(values.YES, 1) | dict.fromkeys(values.NO, 0)
@@ -252,7 +252,7 @@ class Graph:
         )
 
 
-def is_text(one: Encoding) -> bool:
+def enters_as_text(one: Encoding) -> bool:
     """Whether a raw column goes into the graph as text; numbers and days go as numbers."""
     return one.kind in ("category", "boolean")
 

@@ -57,7 +57,7 @@ class Packer:
             "fitted": self._fitted(one, place),
             "preprocessor": {"identity": one.preprocessor_.identity},
             "support": {"radius": float(one.support_.radius)},
-            "training_counts": to_plain(counts.reset_index().to_dict(orient="list")),
+            "training_counts": encode_value(counts.reset_index().to_dict(orient="list")),
         }
         if hasattr(one, "encoder_"):
             node["encoder"] = one.encoder_.to_plain()
@@ -88,12 +88,12 @@ class Packer:
             self.arrays[place] = value.flat.detach().cpu().numpy()
             return {"$fleet": describe(value.architecture)}
         if hasattr(value, "predict_logit"):
-            name, arrays = learners.to_plain(value)
+            name, arrays = learners.dump_learner(value)
             self._put(place, arrays)
             return {"$learner": name, "n_features": value.n_features, "arrays": sorted(arrays)}
         if isinstance(value, list) and value and isinstance(value[0], BaseEstimator):
             value = value[0]
-        return to_plain(value)
+        return encode_value(value)
 
     def _put(self, place: str, arrays: Mapping[str, np.ndarray]) -> None:
         for name, array in arrays.items():
@@ -106,7 +106,7 @@ class Packer:
         plain = {}
         for name, value in parameters.items():
             try:
-                plain[name] = to_plain(value)
+                plain[name] = encode_value(value)
             except TypeError as error:
                 raise TypeError(f"{name} cannot be saved: {error}") from None
         return plain
@@ -147,7 +147,7 @@ class Unpacker:
         """The estimator; `own` is a class of the user's that the registry does not know."""
         if depth > DEEPEST:
             raise ValueError("estimators are nested too deep")
-        one = class_of(node, own)()
+        one = estimator_class(node, own)()
         parameters = self._parameters(_mapping(node["parameters"]), one)
         one.set_params(**parameters)
         for name, value in _mapping(node["fitted"]).items():
@@ -169,7 +169,7 @@ class Unpacker:
             one.preprocessor_.n_outputs,
             len(one.group_names_),
         )
-        counts = pd.DataFrame(from_plain(node["training_counts"], self.left_out))
+        counts = pd.DataFrame(decode_value(node["training_counts"], self.left_out))
         one.training_counts_ = counts.set_index("group")[["rows", "tested", "positive"]]
         _check_names(one)
         return one
@@ -178,7 +178,7 @@ class Unpacker:
         unknown = plain.keys() - one.get_params(deep=False).keys()
         if unknown:
             raise ValueError(f"{one.name} has no parameter {min(unknown)!r}")
-        parameters = {name: from_plain(value, self.left_out) for name, value in plain.items()}
+        parameters = {name: decode_value(value, self.left_out) for name, value in plain.items()}
         if parameters.get("network") is not None:
             parameters["network"] = self.network
         return parameters
@@ -193,8 +193,8 @@ class Unpacker:
                 return self._fleet(_mapping(value["$fleet"]), place)
             if "$learner" in value:
                 arrays = self._part(place)
-                return learners.from_plain(value["$learner"], arrays, _size(value["n_features"]))
-        return from_plain(value, self.left_out)
+                return learners.load_learner(value["$learner"], arrays, _size(value["n_features"]))
+        return decode_value(value, self.left_out)
 
     def _fleet(self, described: Mapping[str, Any], place: str) -> Any:
         with extra_needed("a model made of networks"):
@@ -248,7 +248,7 @@ class Unpacker:
         }
 
 
-def class_of(node: Mapping[str, Any], own: type[Any] | None = None) -> Any:
+def estimator_class(node: Mapping[str, Any], own: type[Any] | None = None) -> Any:
     """The class of a saved estimator: one of the registry, or `own` where it has that name."""
     name = current_name(str(node["class"]))
     if own is not None and own.__name__ == name:
@@ -287,7 +287,7 @@ def _size(value: Any) -> int:
     return value
 
 
-def to_plain(value: Any) -> Any:
+def encode_value(value: Any) -> Any:
     """A value as JSON knows it; TypeError for what has no such form.
 
     Models of others and functions are left out: of them only the description remains.
@@ -297,17 +297,17 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else {"$float": str(value)}
     if isinstance(value, np.generic):
-        return to_plain(value.item())
+        return encode_value(value.item())
     if isinstance(value, np.ndarray):
-        return {"$array": to_plain(value.tolist()), "dtype": value.dtype.str}
+        return {"$array": encode_value(value.tolist()), "dtype": value.dtype.str}
     if isinstance(value, tuple):
-        return {"$tuple": [to_plain(item) for item in value]}
+        return {"$tuple": [encode_value(item) for item in value]}
     if isinstance(value, list):
-        return [to_plain(item) for item in value]
+        return [encode_value(item) for item in value]
     if isinstance(value, dict):
-        return {str(name): to_plain(item) for name, item in value.items()}
+        return {str(name): encode_value(item) for name, item in value.items()}
     if type(value).__name__ in SETTINGS and is_dataclass(value):
-        named = {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
+        named = {field.name: encode_value(getattr(value, field.name)) for field in fields(value)}
         return {"$settings": type(value).__name__, "fields": named}
     if isinstance(value, BaseEstimator):
         return {"$left_out": getattr(value, "description", None) or repr(value)}
@@ -316,24 +316,24 @@ def to_plain(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} has no form in JSON")
 
 
-def from_plain(value: Any, left_out: Callable[[str], Any]) -> Any:
-    """The value that `to_plain` wrote; `left_out` makes what stands for a missing model."""
+def decode_value(value: Any, left_out: Callable[[str], Any]) -> Any:
+    """The value that `encode_value` wrote; `left_out` makes what stands for a missing model."""
     if isinstance(value, list):
-        return [from_plain(item, left_out) for item in value]
+        return [decode_value(item, left_out) for item in value]
     if not isinstance(value, dict):
         return value
     if "$float" in value:
         return float(value["$float"])
     if "$array" in value:
-        return _array(from_plain(value["$array"], left_out), str(value["dtype"]))
+        return _array(decode_value(value["$array"], left_out), str(value["dtype"]))
     if "$tuple" in value:
-        return tuple(from_plain(item, left_out) for item in value["$tuple"])
+        return tuple(decode_value(item, left_out) for item in value["$tuple"])
     if "$settings" in value:
-        named = {name: from_plain(item, left_out) for name, item in value["fields"].items()}
+        named = {name: decode_value(item, left_out) for name, item in value["fields"].items()}
         return SETTINGS[value["$settings"]](**named)
     if "$left_out" in value:
         return left_out(str(value["$left_out"]))
-    return {name: from_plain(item, left_out) for name, item in value.items()}
+    return {name: decode_value(item, left_out) for name, item in value.items()}
 
 
 def _array(values: Any, dtype: str) -> np.ndarray:

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dcem.learners.learner import Batch, class_of
+from dcem.learners.learner import Batch, learner_class
 from dcem.methods.fitting import Prepared, describe_features, prepare
 from dcem.methods.registry import delivered
 from dcem.methods.supervised import lessons
 from dcem.methods.tables import MAX_VALIDATION
 from dcem.scoring.fit import missing_shares, require_method
 from dcem.scoring.model import TableModel
-from dcem.scoring.stream import in_order, numbered
+from dcem.scoring.stream import parallel, with_start
 from dcem.table import UserTable, read_batches
 from dcem.table.addresses import located
 from dcem.table.checks import check_weight
@@ -94,7 +94,7 @@ def fit_all_rows(
     data = prepare(estimator, problem.subset(~held), problem.subset(held), None)
     rows = AllRows(located(source), table, data, query, progress)
     sample, watched = lessons(estimator, data)
-    estimator.models_ = class_of(learner).of_batches(data.seeds, sample, watched, rows)
+    estimator.models_ = learner_class(learner).of_batches(data.seeds, sample, watched, rows)
     data.finish()
     estimator.training_counts_, estimator.training_few_ = problem.counts(), few_people(problem)
     origin = replace(table.source, all_rows=True)
@@ -127,8 +127,8 @@ class AllRows:
         seen = 0
         with warnings.catch_warnings():  # said of the part that was drawn already
             warnings.simplefilter("ignore", DataWarning)
-            for batch, n_rows in in_order(
-                lambda item: (self._taught(*item, features), item[1].num_rows), numbered(batches)
+            for batch, n_rows in parallel(
+                lambda item: (self._taught(*item, features), item[1].num_rows), with_start(batches)
             ):
                 seen += n_rows
                 if self.progress is not None:

@@ -30,7 +30,7 @@ def with_bounds(
     They can be asked for at any strength; what the card tells of them is at `gamma`.
     """
     ends, seen = learn_ends(table.problem, random_state)
-    told = bounds.describe(
+    told = bounds.bound_decisions(
         seen.problem,
         seen.predicted,
         lambda strength: ends.interval(seen.problem.X, strength),
@@ -55,7 +55,7 @@ def require_bounds(model: TableModel, gamma: float, *, decide: bool = False) -> 
         )
 
 
-def limits(
+def risk_limits(
     model: TableModel, rows: Read, scores: Scores, gamma: float, group: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Least and largest risk, and the place of the set in `conformal.SETS`; each [n]."""
@@ -77,7 +77,7 @@ def bound_columns(
     if groups is not None and model.ends.group_names:
         place = {name: i for i, name in enumerate(model.ends.group_names)}
         group = np.array([place.get(name, -1) for name in groups[1]], np.int64)[groups[0]]
-    low, high, found = limits(model, rows, scores, gamma, group)
+    low, high, found = risk_limits(model, rows, scores, gamma, group)
     return {
         LOW: pa.array(low.astype(np.float32)),
         HIGH: pa.array(high.astype(np.float32)),

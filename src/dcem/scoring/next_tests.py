@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from dcem.scoring.allocation import allocate, draw
 from dcem.scoring.model import TableModel
-from dcem.scoring.stream import in_order, own_name
+from dcem.scoring.stream import own_name, parallel
 from dcem.table import (
     group_codes,
     person_names,
@@ -122,7 +122,7 @@ def next_tests(
     needed = list(dict.fromkeys([*extra, *model.encoder.columns]))
     verbatim = () if roles.id is None else (roles.id,)
     batches = read_batches(path, needed, verbatim=verbatim, query=query)
-    for part in in_order(lambda batch: _look(model, batch), batches):
+    for part in parallel(lambda batch: _look(model, batch), batches):
         rows += len(part)
         parts.append(part)
         if progress is not None:

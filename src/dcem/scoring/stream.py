@@ -28,7 +28,7 @@ from dcem.table import group_codes, read_batches, read_header
 from dcem.table.addresses import located
 from dcem.table.frames import as_frame
 from dcem.table.messages import InputError, require_columns
-from dcem.table.write import require_output, writing
+from dcem.table.write import require_output, table_writer
 
 BESIDES = ("distance", "like_tested")  # columns added to the score and its spread
 T = TypeVar("T")
@@ -177,7 +177,7 @@ def score_part(
     needed = list(dict.fromkeys([*called, *groups, *model.encoder.columns]))
     batches = read_batches(path, needed, verbatim=tuple(called), query=query)
     tally = Tally()
-    with writing(out) as write:
+    with table_writer(out) as write:
         decide = Decider(rule, model.score_name, write) if rule else None
         how: Any = {"grouped": bool(groups), "start": start, "threads": threads, "bounds": bounds}
         for scored, strange, of in _scores(model, batches, called, **how):
@@ -292,7 +292,7 @@ def _scores(
         groups = group_codes(batch, model.roles) if grouped else None
         return pa.RecordBatch.from_pydict(columns), np.stack([rows.unread, rows.empty]), groups
 
-    return in_order(scored, numbered(batches, start), threads)
+    return parallel(scored, with_start(batches, start), threads)
 
 
 def own_name(identifier: str, added: Sequence[str]) -> str:
@@ -300,7 +300,7 @@ def own_name(identifier: str, added: Sequence[str]) -> str:
     return "id" if identifier in added else identifier
 
 
-def numbered(
+def with_start(
     batches: Iterable[pa.RecordBatch], start: int = 0
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Each batch with the row of the table that its first one is."""
@@ -309,7 +309,7 @@ def numbered(
         start += batch.num_rows
 
 
-def in_order(work: Callable[[T], R], items: Iterable[T], workers: int | None = None) -> Iterator[R]:
+def parallel(work: Callable[[T], R], items: Iterable[T], workers: int | None = None) -> Iterator[R]:
     """`map(work, items)` on one thread a core, a few items ahead, results in order.
 
     Networks and encoders spend their time outside of Python's lock. Each thread keeps to itself:

@@ -2,7 +2,7 @@
 
 What is fetched lies in a folder that goes when the program ends. A database on a server is not
 fetched: a file in that folder holds its address, password and all, and stands for it from then on.
-What is shown of an address has no password (`shown`). Databases are opened for reading alone.
+What is shown of an address has no password (`masked_address`). Databases are opened read-only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DATABASES = (".duckdb", ".sqlite", ".sqlite3", ".db", SERVER)
 MOST_ROWS = 1 << 20  # that are read at once
 _addresses: dict[Path, str] = {}  # of what was fetched
 
-Answer = Iterator[pa.RecordBatch]
+RecordBatches = Iterator[pa.RecordBatch]
 
 
 def located(source: str | Path) -> Path:
@@ -47,7 +47,7 @@ def located(source: str | Path) -> Path:
 
 def as_named(path: Path) -> str:
     """A table as it was named: its path, or its address without the password."""
-    return shown(_addresses[path]) if path in _addresses else str(path)
+    return masked_address(_addresses[path]) if path in _addresses else str(path)
 
 
 def is_fetched(path: Path) -> bool:
@@ -67,7 +67,7 @@ def _fetched(address: str) -> Path:
         file.touch(0o600)
         file.write_text(address, encoding="utf-8")
         return file
-    with extra_needed(shown(address)):
+    with extra_needed(masked_address(address)):
         import fsspec
     try:
         system, path = fsspec.url_to_fs(address)
@@ -77,15 +77,15 @@ def _fetched(address: str) -> Path:
         missing = isinstance(error, FileNotFoundError)
         told = "there is nothing" if missing else str(error) or type(error).__name__
         why = without_password(told, address)
-        raise InputError(f"{shown(address)} cannot be fetched: {why}") from None
+        raise InputError(f"{masked_address(address)} cannot be fetched: {why}") from None
     return here / name
 
 
-def shown(address: str) -> str:
+def masked_address(address: str) -> str:
     """An address as it may be shown.
 
-    >>> shown("postgresql://ann:secret@db/visits?password=secret"), shown("s3://bucket/a.csv")
-    ('postgresql://ann:***@db/visits?password=***', 's3://bucket/a.csv')
+    >>> masked_address("postgresql://ann:secret@db/visits?password=secret")
+    'postgresql://ann:***@db/visits?password=***'
     """
     kind, _, rest = address.partition("://")
     user, at, place = rest.rpartition("@")
@@ -100,7 +100,7 @@ def without_password(text: str, address: str) -> str:
     A password with an unescaped `@` or `/` is cut in pieces by drivers, which then name one as the
     host.
     """
-    text = text.replace(address, shown(address))
+    text = text.replace(address, masked_address(address))
     secret = address.partition("://")[2].rpartition("@")[0].partition(":")[2]
     secrets = [secret, *re.findall(r"(?i)(?:password|secret|token|key)=([^&]*)", address)]
     for one in sorted({p for s in secrets for p in (s, *re.split(r"[@/:?#]", s))}, key=len)[::-1]:
@@ -122,7 +122,7 @@ def tables_in(path: Path) -> dict[str, str]:
     return {name: f'SELECT * FROM "{inside}"' for name, inside in quoted.items()}
 
 
-def answer(path: Path, query: str | None) -> tuple[list[str], Callable[[int], Answer]]:
+def answer(path: Path, query: str | None) -> tuple[list[str], Callable[[int], RecordBatches]]:
     """The names of the columns that a query gives, or those of the only table, and its rows."""
     ask, _ = _engine(path)
     if query is None:
@@ -148,7 +148,7 @@ def _begins(path: Path) -> bytes:
         return file.read(16)
 
 
-def _engine(path: Path) -> tuple[Callable[[Path, str, int], Answer], str]:
+def _engine(path: Path) -> tuple[Callable[[Path, str, int], RecordBatches], str]:
     """What runs SQL on a database, and the SQL that lists its tables."""
     schema = "SELECT table_name FROM information_schema.tables WHERE table_schema "
     if path.suffix == SERVER and is_fetched(path):
@@ -161,7 +161,7 @@ def _engine(path: Path) -> tuple[Callable[[Path, str, int], Answer], str]:
     raise InputError(f"{path}: neither a DuckDB nor an SQLite file.")
 
 
-def _duckdb(path: Path, sql: str, rows: int) -> Answer:
+def _duckdb(path: Path, sql: str, rows: int) -> RecordBatches:
     """The result in batches, after one without rows that has the names; of this file alone."""
     with extra_needed(path.name):
         import duckdb
@@ -175,7 +175,7 @@ def _duckdb(path: Path, sql: str, rows: int) -> Answer:
         raise InputError(f"{path}: {_first_line(error)}") from None
 
 
-def _sqlite(path: Path, sql: str, rows: int) -> Answer:
+def _sqlite(path: Path, sql: str, rows: int) -> RecordBatches:
     """The same; types are those of the cells, since SQLite's columns have none."""
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
@@ -189,7 +189,7 @@ def _sqlite(path: Path, sql: str, rows: int) -> Answer:
         raise InputError(f"{path}: {_first_line(error)}") from None
 
 
-def _postgres(path: Path, sql: str, rows: int) -> Answer:
+def _postgres(path: Path, sql: str, rows: int) -> RecordBatches:
     """The same of a server, whose address is in the file."""
     with extra_needed("PostgreSQL"):
         from adbc_driver_postgresql import dbapi

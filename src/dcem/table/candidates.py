@@ -1,7 +1,7 @@
 """Which column may be the label, and which says who was tested: each is known by the other.
 
 What the names of columns suggest are patterns, and nothing that decides: they are weighed against
-what the values say. Names are compared as `in_words` writes them.
+what the values say. Names are compared as `normalised` writes them.
 """
 
 from __future__ import annotations
@@ -102,10 +102,10 @@ GOOD = re.compile(r"^no|non-?reactive|not detected|^un|fully paid|current|good|b
 MARKS = {"?", "??", "NA", "N/A", "NULL", "(null)", "#N/A", "<NA>", "nan", "NaN", "k.A.", "n.b."}
 
 
-def in_words(name: str) -> str:
+def normalised(name: str) -> str:
     """A name as lower-case words joined by underscores.
 
-    >>> in_words("RiskScore"), in_words("risk-score"), in_words("Risk score?")
+    >>> normalised("RiskScore"), normalised("risk-score"), normalised("Risk score?")
     ('risk_score', 'risk_score', 'risk_score')
     """
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
@@ -113,7 +113,7 @@ def in_words(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Seen:
+class NamedColumn:
     """A column, its name in words, its values, and the share of rows that have none."""
 
     name: str
@@ -122,12 +122,12 @@ class Seen:
     missing: float
 
     @classmethod
-    def of(cls, name: str, column: pa.ChunkedArray, missing: Sequence[str]) -> Seen:
+    def of(cls, name: str, column: pa.ChunkedArray, missing: Sequence[str]) -> NamedColumn:
         """A column of a table; what cannot be read counts as missing."""
         text = values.Coded(np.full(len(column), -1), ())
         if values.is_known(column):
             text = values.coded(column, missing)
-        return cls(name, in_words(name), text, float((text.codes < 0).mean()))
+        return cls(name, normalised(name), text, float((text.codes < 0).mean()))
 
     @property
     def known(self) -> np.ndarray:
@@ -153,21 +153,21 @@ class Seen:
 class Candidate:
     """A column that may be the label."""
 
-    column: Seen
+    column: NamedColumn
     score: float
     positive: tuple[str, ...]
     untested: tuple[str, ...]
     looked: np.ndarray  # [n] whether it holds a result
     whys: list[str]
     doubts: list[str] = field(default_factory=list)
-    tested: tuple[Seen, ...] = ()
+    tested: tuple[NamedColumn, ...] = ()
 
     def is_one_value(self) -> bool:
         """Whether it marks those who were found positive, and nobody else."""
         return len(self.column.text.values) == 1
 
 
-def candidates(seen: Sequence[Seen]) -> Iterator[Candidate]:
+def label_candidates(seen: Sequence[NamedColumn]) -> Iterator[Candidate]:
     """Columns with few values that may be the label, rated by name, gaps and testing."""
     yes_no = [c for c in seen if c.is_yes_no()]
     for column in seen:
@@ -183,7 +183,7 @@ def candidates(seen: Sequence[Seen]) -> Iterator[Candidate]:
         yield found
 
 
-def _value_where_not(column: Seen, yes_no: Sequence[Seen]) -> str | None:
+def _value_where_not(column: NamedColumn, yes_no: Sequence[NamedColumn]) -> str | None:
     """The value that stands exactly where a decision says no, in whatever language, if there is."""
     if len(column.text.values) < 3:
         return None
@@ -197,7 +197,7 @@ def _value_where_not(column: Seen, yes_no: Sequence[Seen]) -> str | None:
     return None
 
 
-def _as_label(column: Seen, in_place: str | None = None) -> Candidate | None:
+def _as_label(column: NamedColumn, in_place: str | None = None) -> Candidate | None:
     """The column as a label, rated by its name and its values; one may stand for no test."""
     untested = tuple(
         v
@@ -245,7 +245,7 @@ def _says_yes(value: str) -> bool:
     return bool(values.yes_no([value])[0] == 1)
 
 
-def _pair(candidate: Candidate, yes_no: Sequence[Seen]) -> None:
+def _pair(candidate: Candidate, yes_no: Sequence[NamedColumn]) -> None:
     """Find the column, or two of them, that say where this label was looked for."""
     chosen = {c.name: c.says_yes() for c in yes_no if c.missing == 0}
     named = [c for c in yes_no if c.name in chosen and TESTED.search(c.words)]

@@ -227,7 +227,7 @@ def check_id(values: Any, name: str, *, labels: pd.Index | None = None) -> np.nd
         )
     if pd.api.types.is_integer_dtype(series.dtype):
         return series.to_numpy()
-    text = cells.names(cells.coded_series(series), name)
+    text = cells.code_names(cells.coded_series(series), name)
     return np.array(text.values, dtype=object)[text.codes]
 
 

@@ -76,7 +76,7 @@ class Guess:
     note: str = ""
 
 
-def guess(
+def guess_kind(
     name: str,
     column: pa.ChunkedArray,
     missing: Collection[str] = (),
@@ -125,7 +125,7 @@ def guess(
         return _constant(n, absent, counts, text.values) or yes_no
     known = dates.date_format(text.values)
     if known is not None:
-        note = dates.note(text.values, known)
+        note = dates.reading_note(text.values, known)
         return _guess_date(name, dates.days_of(text, known)[0], known, note)
     return _guess_category(name, text, keep, person)
 

@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dcem.table.formats import Stored, numbered
+from dcem.table.formats import Stored, unique_names
 from dcem.table.messages import InputError
 
 DELIMITERS = ",;\t|"
@@ -101,7 +101,7 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
     header, *rows = _records(lines, delimiter)
     if _is_padded(header):
         header = [name.strip() for name in header]
-    names = numbered(header)
+    names = unique_names(header)
     fields, empty = list(names), []
     if rows and all(len(row) == len(header) + 1 for row in rows):
         if all(row[-1].strip() == "" for row in rows):
@@ -145,7 +145,7 @@ def _decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
-    return numbered([*taken, name])[-1]
+    return unique_names([*taken, name])[-1]
 
 
 def _name_rows(first: list[str]) -> bool:
@@ -260,13 +260,13 @@ def _delimiter(text: str) -> str:
     return max(DELIMITERS, key=lambda mark: (first.count(mark), mark == ","))
 
 
-def stored(path: Path) -> Stored:
+def stored_csv(path: Path) -> Stored:
     """What is in a CSV file; its layout is looked at once for as long as it does not change."""
     about = path.stat()
     layout = _layout(path, about.st_mtime_ns, about.st_size)
 
     def batches(columns: list[str] | None, *_: object) -> Iterator[pa.RecordBatch]:
-        return _rows(path, layout, numbered(layout.header) if columns is None else columns)
+        return _rows(path, layout, unique_names(layout.header) if columns is None else columns)
 
     return Stored(list(layout.header), batches, layout.notes)
 

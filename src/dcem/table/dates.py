@@ -59,7 +59,7 @@ def is_time(known: str) -> bool:
     return known in TIMES
 
 
-def note(values: Sequence[str], known: str) -> str:
+def reading_note(values: Sequence[str], known: str) -> str:
     """What a person should know of how a column of dates was read, or nothing."""
     said = []
     order = re.match(r"(%[dm])([/-])(%[dm])", known)

@@ -4,7 +4,7 @@ Every person has a number from 0 to 1 that follows from the seed and the identif
 drawn if it is small enough. So who is drawn does not depend on the order of the rows or on how they
 are cut into files, and whoever passes through the rows again can tell who was drawn.
 
-A table in memory is cut into random parts of people, too (`parts`).
+A table in memory is cut into random parts of people, too (`divide`).
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def hashed(values: np.ndarray, seed: int) -> np.ndarray:
     return np.asarray(twice / float(1 << 64))
 
 
-def parts(person: np.ndarray, shares: Sequence[float], random_state: Any) -> list[np.ndarray]:
+def divide(person: np.ndarray, shares: Sequence[float], random_state: Any) -> list[np.ndarray]:
     """Masks [n] of random parts with these shares of the rows; `person` [n] says whose each is."""
     shares = [float(share) for share in shares]
     if not shares or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:

@@ -36,7 +36,7 @@ STATISTICS = {  # suffix -> function of pyreadstat
 SUFFIXES = (PARQUET, *ARROW, *BOOKS, *STATISTICS, *DATABASES)
 BUFFER = 1 << 18  # bytes of a column of a Parquet file that are read ahead
 
-Batches = Callable[[list[str] | None, int, Collection[str]], Iterator[pa.RecordBatch]]
+ReadBatches = Callable[[list[str] | None, int, Collection[str]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Stored:
     """
 
     names: list[str]
-    batches: Batches
+    batches: ReadBatches
     notes: tuple[str, ...] = ()
 
 
@@ -57,10 +57,10 @@ def several(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name, number in Counter(names).items() if number > 1)
 
 
-def numbered(names: Sequence[str]) -> list[str]:
+def unique_names(names: Sequence[str]) -> list[str]:
     """Names that occur once: the second "x" is "x (2)".
 
-    >>> numbered(["x", "y", "x"])
+    >>> unique_names(["x", "y", "x"])
     ['x', 'y', 'x (2)']
     """
     found: list[str] = []
@@ -110,7 +110,7 @@ def _whole(path: Path, query: str | None, changed: int, size: int) -> Stored:
     return _statistics(path)
 
 
-def contents(path: Path) -> dict[str, str]:
+def tables_within(path: Path) -> dict[str, str]:
     """The tables in a database, or the sheets of a workbook, each with the query that reads it.
 
     Empty for a file that is a table by itself.

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dcem.table.messages import InputError, plain, rows_text
+from dcem.table.messages import InputError, readable, rows_text
 
 _PANDAS = (pd.DataFrame, pd.Series)
 
@@ -131,6 +131,6 @@ def _refuse_disagreement(first: str, index: pd.Index, name: str, other: pd.Index
         )
     raise InputError(
         f"The pandas indices of {first!r} and {name!r} disagree in {rows_text(differ)}: at "
-        f"position {i}, {first!r} has {plain(index[i])} and {name!r} has {plain(other[i])}. Rows "
-        f"whose labels disagree are not matched by position. {remedy}"
+        f"position {i}, {first!r} has {readable(index[i])} and {name!r} has {readable(other[i])}. "
+        f"Rows whose labels disagree are not matched by position. {remedy}"
     )

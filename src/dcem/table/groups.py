@@ -41,7 +41,7 @@ def check_groups(
     columns = list(values.items()) if isinstance(values, dict) else _columns(values, name)
     named = []
     for column, text in columns:
-        text = cells.names(text, column)
+        text = cells.code_names(text, column)
         _refuse_continuous(text, column, labels)
         _mention_doubtful(text.values, column)
         named.append(_with_missing(text, column, labels))
@@ -70,7 +70,7 @@ def require_group(reference: str, levels: Sequence[str], *, named: bool) -> None
 def check_deciders(values: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
     """Who decided: codes [n], -1 where that is missing, and names; at least two of them."""
     text = values if isinstance(values, Coded) else cells.coded_series(as_series(values, name))
-    text = in_order(cells.names(text, name))
+    text = order_levels(cells.code_names(text, name))
     recorded = text.codes >= 0
     if len(text.values) < 2:
         raise InputError(
@@ -119,7 +119,7 @@ def code_batch(columns: dict[str, Coded]) -> tuple[np.ndarray, tuple[str, ...]]:
     """Group codes [n] and names of some rows of a table, named as in the whole table."""
     named = []
     for column, text in columns.items():
-        text = cells.names(text, column)
+        text = cells.code_names(text, column)
         gap = [MISSING_LEVEL] if (text.codes < 0).any() else []
         named.append((np.where(text.codes < 0, len(text.values), text.codes), [*text.values, *gap]))
     codes, names = cross(named)
@@ -135,14 +135,14 @@ def _columns(values: Any, name: str) -> list[tuple[str, Coded]]:
             values.columns = [f"{name}[{j}]" for j in range(values.shape[1])]
         else:
             series = as_series(values, name)
-            return [(name, in_order(cells.coded_series(series), series))]
+            return [(name, order_levels(cells.coded_series(series), series))]
     if values.shape[1] == 0:
         raise InputError(f"{name!r} has no columns. Leave it out where groups do not matter.")
     series_of = [(str(c), values.iloc[:, j]) for j, c in enumerate(values.columns)]
-    return [(c, in_order(cells.coded_series(series), series)) for c, series in series_of]
+    return [(c, order_levels(cells.coded_series(series), series)) for c, series in series_of]
 
 
-def in_order(text: Coded, series: pd.Series | None = None) -> Coded:
+def order_levels(text: Coded, series: pd.Series | None = None) -> Coded:
     """The same column with its levels in order: their own, by size, or by name."""
     if series is not None and isinstance(series.dtype, pd.CategoricalDtype):
         return text

@@ -97,7 +97,7 @@ def unbiased(result: np.ndarray, rates: np.ndarray) -> np.ndarray:
     return np.asarray((result - (1 - specificity)) / (sensitivity + specificity - 1))
 
 
-def shown(risk: np.ndarray, rates: np.ndarray) -> np.ndarray:
+def result_probability(risk: np.ndarray, rates: np.ndarray) -> np.ndarray:
     """The probability of a positive result [..., n], from that of the outcome."""
     sensitivity, specificity = rates.T
     return np.asarray(risk * sensitivity + (1 - risk) * (1 - specificity))

@@ -419,9 +419,9 @@ class SelectiveLabels:
         Shares are met exactly up to rounding, or, with `id`, as nearly as whole people allow.
         Within a part the rows keep their order.
         """
-        from dcem.table.drawing import parts
+        from dcem.table.drawing import divide
 
-        return tuple(self.subset(one) for one in parts(self.person, shares, random_state))
+        return tuple(self.subset(one) for one in divide(self.person, shares, random_state))
 
     def counts(self, *, small_cells: bool = True) -> pd.DataFrame:
         """Rows, tested rows and positives among them, per group level, or without small cells."""

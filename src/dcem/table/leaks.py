@@ -210,7 +210,7 @@ def _first(names: list[str], chosen: np.ndarray) -> tuple[str, ...]:
     return tuple(names[i] for i in np.flatnonzero(chosen)[:3])
 
 
-def bands(values: np.ndarray) -> Cells:
+def number_cells(values: np.ndarray) -> Cells:
     """Numbers [n] in cells: each frequent value its own, the others in at most `BINS` bands.
 
     A value is frequent if it has at least one row in `BINS`, or if there are not more than `BINS`
@@ -237,7 +237,7 @@ def bands(values: np.ndarray) -> Cells:
     return Cells(out, [*names, NO_VALUE], single)
 
 
-def levels(codes: np.ndarray, names: tuple[str, ...]) -> Cells:
+def level_cells(codes: np.ndarray, names: tuple[str, ...]) -> Cells:
     """Codes with missing (-1) as a level of its own, rare levels in one."""
     counts = np.bincount(codes[codes >= 0], minlength=len(names))
     few = len(names) <= BINS

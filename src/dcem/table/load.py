@@ -16,7 +16,7 @@ import pyarrow as pa
 from dcem.table import dates, design, groups, leaks, outcome, values
 from dcem.table import read as reading
 from dcem.table.addresses import SERVER, located
-from dcem.table.columns import Column, guess
+from dcem.table.columns import Column, guess_kind
 from dcem.table.drawing import Draw, read_some
 from dcem.table.encoder import Encoder
 from dcem.table.frames import as_table
@@ -160,7 +160,7 @@ def _width(table: pa.Table, roles: Roles) -> int:
     """How many features the columns become, about."""
     first = table.slice(0, FIRST_ROWS)
     found = [
-        guess(name, first.column(name), roles.missing, is_category=name in roles.category)
+        guess_kind(name, first.column(name), roles.missing, is_category=name in roles.category)
         for name in first.column_names
         if name not in (roles.id, roles.label, *roles.exclude)
     ]
@@ -216,7 +216,7 @@ def _read(
         )
     X, unread = encoder.read(table)
     coded = {
-        column: groups.in_order(values.coded(table.column(column), roles.missing))
+        column: groups.order_levels(values.coded(table.column(column), roles.missing))
         for column in roles.group
     }
     per_row = roles.rate_columns(table.column_names)
@@ -317,7 +317,7 @@ def _understand(
             absent = float((code.codes < 0).mean())
             columns.append(Column(name, role, "identifier", absent, len(code.values)))
             continue
-        found = guess(
+        found = guess_kind(
             name,
             raw,
             roles.missing,
@@ -393,13 +393,13 @@ def _leaks(
         raw, kind = table.column(name), encodings[name].kind
         raw = raw.take(rows) if len(rows) < len(raw) else raw
         if kind == "number":
-            cells = leaks.bands(values.numbers(raw, roles.missing))
+            cells = leaks.number_cells(values.numbers(raw, roles.missing))
         elif kind in ("date", "time"):
             days = dates.days(raw, encodings[name].date_format, roles.missing)
-            cells = leaks.bands(days)
+            cells = leaks.number_cells(days)
         else:
             text = values.coded(raw, roles.missing)
-            cells = leaks.levels(text.codes, text.values)
+            cells = leaks.level_cells(text.codes, text.values)
         found += leaks.find_leaks(name, cells, tested[few], label[few], truth)
         if kind == "date" and decided is not None:
             found += leaks.recorded_after(name, days, decided)
@@ -437,7 +437,7 @@ def _person(table: pa.Table, roles: Roles) -> pd.Series | None:
     """The person behind each row, as a number in order of appearance."""
     if roles.id is None:
         return None
-    text = values.names(values.coded(table.column(roles.id), roles.missing), roles.id)
+    text = values.code_names(values.coded(table.column(roles.id), roles.missing), roles.id)
     codes = text.codes
     if len(text.values) == 1 and len(codes) > 1:
         raise InputError(

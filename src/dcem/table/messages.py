@@ -120,7 +120,7 @@ def rows_text(bad: np.ndarray, labels: pd.Index | None = None) -> str:
     Rows are named by `labels`, the index of the user's own frame, or counted from 0.
     """
     where = bad.nonzero()[0]
-    first = [plain(i if labels is None else labels[i]) for i in where[:5]]
+    first = [readable(i if labels is None else labels[i]) for i in where[:5]]
     what = "first" if labels is None else "first labels"
     dots = ", ..." if len(where) > len(first) else ""
     return f"{len(where)} of {len(bad)} rows ({what}: {', '.join(first)}{dots})"
@@ -128,10 +128,10 @@ def rows_text(bad: np.ndarray, labels: pd.Index | None = None) -> str:
 
 def values_text(values: Iterable[object]) -> str:
     """Up to three distinct examples of offending values: "2 and 'maybe'"."""
-    return " and ".join(list(dict.fromkeys(map(plain, values)))[:3])
+    return " and ".join(list(dict.fromkeys(map(readable, values)))[:3])
 
 
-def plain(value: object) -> str:
+def readable(value: object) -> str:
     """A value as a person would write it: 3, not np.int64(3)."""
     item = getattr(value, "item", None)  # of NumPy
     return repr(item() if callable(item) else value)

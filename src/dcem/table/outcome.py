@@ -163,7 +163,7 @@ def group_codes(batch: Any, roles: Roles) -> tuple[np.ndarray, tuple[str, ...]] 
 def person_names(batch: Any, roles: Roles) -> np.ndarray:
     """The person behind each row [n], named as in fitting; None where it is missing."""
     name = str(roles.id)
-    text = values.names(values.coded(_column(batch, name), roles.missing), name)
+    text = values.code_names(values.coded(_column(batch, name), roles.missing), name)
     return np.array([*text.values, None], dtype=object)[text.codes]
 
 

@@ -32,8 +32,8 @@ from dcem.table.candidates import (
     PLACE,
     ROW,
     TESTED,
-    Seen,
-    candidates,
+    NamedColumn,
+    label_candidates,
     why_tested,
 )
 from dcem.table.columns import FAR, NAMED_LIKE_CODES, word_among_numbers
@@ -63,7 +63,7 @@ class Suggestion:
     reason: str
 
 
-Findings = Iterator[Suggestion | str]  # what was found, and doubts about it
+Suggestions = Iterator[Suggestion | str]  # what was found, and doubts about it
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Propos
     marks = {} if "missing" in known else _marks_of_missing(table)
     found += [Suggestion("missing", mark, why) for mark, why in marks.items()]
     missing = [one.value for one in found if one.role == "missing"]
-    seen = [Seen.of(name, table.column(name), missing) for name in table.column_names]
+    seen = [NamedColumn.of(name, table.column(name), missing) for name in table.column_names]
     doubts = []
     if sampled:
         doubts.append(
@@ -202,7 +202,7 @@ def _marks_of_missing(table: pa.Table) -> dict[str, str]:
     }
 
 
-def _propose_person(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
+def _propose_person(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Suggestions:
     """The column that says whose row it is: of several, the one in which people come again."""
     likely = [
         c
@@ -226,7 +226,7 @@ def _propose_person(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
         )
 
 
-def _propose_group(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
+def _propose_group(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Suggestions:
     """The first sensitive attribute in the order of `GROUPS`; the others are mentioned."""
     if "group" in known:
         return
@@ -253,9 +253,9 @@ def _propose_group(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
         )
 
 
-def _propose_outcome(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
+def _propose_outcome(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Suggestions:
     """Label and tested together: each is the better recognised by the other."""
-    rated = sorted(candidates(seen), key=lambda c: -c.score)
+    rated = sorted(label_candidates(seen), key=lambda c: -c.score)
     if "label" in known:
         rated = [c for c in rated if c.column.name == known["label"]]
         if not rated:
@@ -288,7 +288,7 @@ def _propose_outcome(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings
         )
 
 
-def _no_label(seen: Sequence[Seen]) -> str:
+def _no_label(seen: Sequence[NamedColumn]) -> str:
     measured = [
         c
         for c in seen
@@ -305,14 +305,14 @@ def _no_label(seen: Sequence[Seen]) -> str:
     return f"No column looks like an outcome with few values. Name the label as `label`.{hint}"
 
 
-def _propose_named(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
+def _propose_named(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Suggestions:
     """Columns that carry the name of a role, or plainly a survey's weight."""
     for role, (pattern, why) in NAMED.items():
         for column in [c for c in seen if pattern.search(c.words)][:1]:
             yield Suggestion(role, column.name, why)
 
 
-def _propose_decider(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings:
+def _propose_decider(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Suggestions:
     """Who decided: somebody by name is proposed, a place may as well be a feature."""
     if "decider" in known:
         return
@@ -330,7 +330,7 @@ def _propose_decider(seen: Sequence[Seen], known: Mapping[str, Any]) -> Findings
         )
 
 
-def _is_measured(column: Seen) -> bool:
+def _is_measured(column: NamedColumn) -> bool:
     """Whether it says how long, how much or how many: by its name, or by many numbers in parts."""
     if MEASURE.search(column.words):
         return True
@@ -338,14 +338,14 @@ def _is_measured(column: Seen) -> bool:
     return len(numbers) > FEW and bool(numbers.notna().all() and (numbers % 1 != 0).any())
 
 
-def _comes_again(column: Seen) -> bool:
+def _comes_again(column: NamedColumn) -> bool:
     """Whether at least two of its values have enough rows to be compared."""
     return bool((column.text.counts() >= ENOUGH_ROWS).sum() > 1)
 
 
 def _left_out(
-    table: pa.Table, seen: Sequence[Seen], found: Sequence[Suggestion], sampled: bool
-) -> Findings:
+    table: pa.Table, seen: Sequence[NamedColumn], found: Sequence[Suggestion], sampled: bool
+) -> Suggestions:
     """Columns that should not be features: identifiers, constants, and what came afterwards.
 
     What is constant in a sample need not be so in the table, whose reader will find out.
@@ -414,7 +414,7 @@ def _try(
     return read, [text for text in about if "every row counts as tested" not in text]
 
 
-def _names(columns: Sequence[Seen], but: Seen | None = None) -> str:
+def _names(columns: Sequence[NamedColumn], but: NamedColumn | None = None) -> str:
     return quoted([c.name for c in columns if c is not but], SHOWN)
 
 

@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 
 from dcem.table import csv_files, formats
-from dcem.table.formats import Stored, numbered, several
+from dcem.table.formats import Stored, several, unique_names
 from dcem.table.frames import as_table
 from dcem.table.messages import InputError, naming, require_columns
 
@@ -71,7 +71,7 @@ def read_batches(
     workbook, or a file of a folder.
     """
     stored = _opened(path, query)
-    names = numbered(stored.names)
+    names = unique_names(stored.names)
     wanted = _columns_of(stored) if columns is None else list(columns)
     with _readable(path):
         require_columns(_columns_of(stored), wanted)
@@ -94,13 +94,13 @@ _TEXT = (
 def plain_types(batch: Any) -> Any:
     """A table or batch without Arrow's newer spellings of the same: views of text, extensions."""
     stored = batch.columns
-    columns = [_plain(column) for column in stored]
+    columns = [_usual_type(column) for column in stored]
     if all(new is old for new, old in zip(columns, stored, strict=True)):
         return batch
     return type(batch).from_arrays(columns, names=batch.schema.names)
 
 
-def _plain(column: Any) -> Any:
+def _usual_type(column: Any) -> Any:
     if hasattr(column.type, "storage_type"):
         column = column.cast(column.type.storage_type)
     kind = target = column.type
@@ -122,7 +122,7 @@ def read_header(path: Path, query: str | None = None) -> list[str]:
 
 
 def _columns_of(stored: Stored) -> list[str]:
-    return [name for name in numbered(stored.names) if not INDEX.fullmatch(name)]
+    return [name for name in unique_names(stored.names) if not INDEX.fullmatch(name)]
 
 
 def _opened(path: Path, query: str | None = None) -> Stored:
@@ -137,7 +137,7 @@ def _opened(path: Path, query: str | None = None) -> Stored:
         if not _is_csv(path):
             return formats.stored(path, query)
         formats.refuse_query(path, query)
-        return csv_files.stored(path)
+        return csv_files.stored_csv(path)
 
 
 def _is_csv(path: Path) -> bool:
@@ -169,10 +169,10 @@ def as_arrow(frame: Any, columns: Sequence[str] | None = None) -> pa.Table:
     """Columns of whatever frame as an Arrow table; one that is not there is an error."""
     if not isinstance(frame, pd.DataFrame):
         table = as_table(frame)
-        table = table.rename_columns(numbered(table.column_names))
+        table = table.rename_columns(unique_names(table.column_names))
         require_columns(table.column_names, columns or ())
         return plain_types(table if columns is None else table.select(list(columns)))
-    names = numbered([str(name) for name in frame.columns])
+    names = unique_names([str(name) for name in frame.columns])
     require_columns(names, columns or ())
     place = {name: i for i, name in enumerate(names)}
     wanted = names if columns is None else list(columns)

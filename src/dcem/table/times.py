@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from dcem.table import dates, values
 from dcem.table.addresses import located
-from dcem.table.columns import guess
+from dcem.table.columns import guess_kind
 from dcem.table.frames import as_series, as_table
 from dcem.table.messages import InputError, rows_text
 from dcem.table.read import read_whole
@@ -30,7 +30,7 @@ HISTORY = ("not tested before", "last result negative", "last result positive")
 
 def read_time(column: pa.ChunkedArray, name: str, missing: Collection[str] = ()) -> np.ndarray:
     """A column of dates or numbers as times [n]: `datetime64`, or float64 of plain numbers."""
-    found = guess(name, column, missing, keep=True)
+    found = guess_kind(name, column, missing, keep=True)
     if found.kind == "number":
         return values.numbers(column, missing)
     if found.kind == "date" and found.encoding is not None:

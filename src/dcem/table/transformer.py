@@ -10,7 +10,7 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dcem.table.columns import guess
+from dcem.table.columns import guess_kind
 from dcem.table.encoder import Encoder, Encoding
 from dcem.table.frames import as_frame
 from dcem.table.messages import InputError, notice
@@ -73,7 +73,9 @@ def frame_encoder(X: Any) -> Encoder | None:
             encodings.append(Encoding(name, "number"))
             continue
         column: pa.ChunkedArray = table.column(name)
-        found = guess(name, column, is_category=isinstance(frame[name].dtype, pd.CategoricalDtype))
+        found = guess_kind(
+            name, column, is_category=isinstance(frame[name].dtype, pd.CategoricalDtype)
+        )
         if found.encoding is None:
             left_out.append(f"{name!r} ({found.kind}: {found.note})")
         else:

@@ -194,7 +194,7 @@ def whole(text: str) -> str:
     return "0" if integer == "-0" else integer
 
 
-def names(text: Coded, column: str) -> Coded:
+def code_names(text: Coded, column: str) -> Coded:
     """Codes of names (groups, people), each value spelled as `whole` does.
 
     Two values that would become one name are an error: whether `1` and `1.0` in one column are the

@@ -41,7 +41,7 @@ Write = Callable[[pa.RecordBatch], None]
 
 
 @contextmanager
-def writing(out: Path) -> Iterator[Write]:
+def table_writer(out: Path) -> Iterator[Write]:
     """A function that appends batches to `out`, which appears when all is written, or not."""
     with whole_file(out) as partial, ExitStack() as opened:
         begun: list[Write] = []
@@ -75,7 +75,7 @@ def _writer(out: Path, partial: Path, schema: pa.Schema) -> Iterator[Write]:
 def write_frame(frame: pd.DataFrame, out: Path) -> None:
     """Write a finished table, whole or not at all."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    with writing(out) as write:
+    with table_writer(out) as write:
         for batch in table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
             write(batch)
 

@@ -202,14 +202,14 @@ def completed(task: Values) -> Values:
     return {"kind": task["kind"]} | kind.fixed(values)
 
 
-def contents(task: Values) -> dict[str, str]:
+def file_hashes(task: Values) -> dict[str, str]:
     """Parameter -> hash, of every file that the task reads."""
     kind, values = kind_of(task)
-    return {name: _content(str(values[name])) for name in kind.files if name in values}
+    return {name: _hash_of_file(str(values[name])) for name in kind.files if name in values}
 
 
 @lru_cache(maxsize=8)
-def _content(path: str) -> str:
+def _hash_of_file(path: str) -> str:
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 

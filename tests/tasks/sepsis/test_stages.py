@@ -88,7 +88,7 @@ def test_an_unreadable_manifest_means_starting_over(
 def test_an_interrupted_build_goes_on(tables: Path, tmp_path: Path) -> None:
     out = tmp_path / "cohort.parquet"
 
-    def interrupt(progress: stages_module.Progress) -> None:
+    def interrupt(progress: stages_module.StageProgress) -> None:
         if progress.number == 9 and progress.state == "running":
             raise KeyboardInterrupt
 

@@ -16,9 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dcem.benchmark.cells import Cell, Fleet
+from dcem.benchmark.cells import Cell, FleetOfCells
 from dcem.benchmark.fleets import CellResult, run_fleet
-from dcem.benchmark.machine import REMOTE_CARD, versions
+from dcem.benchmark.machine import REMOTE_CARD, machine_versions
 from dcem.benchmark.plan import Clock, Planner, Running, StopRun
 from dcem.benchmark.progress import Display
 from dcem.cluster import joined
@@ -51,7 +51,7 @@ def train_remotely(
 
     fleet = run_fleet(cells, device=device, checkpoint=checkpoint, progress=progress, skip=skip)
     try:
-        return [replace(one, about=one.about | {"versions": versions()}) for one in fleet]
+        return [replace(one, about=one.about | {"versions": machine_versions()}) for one in fleet]
     except StopRun:
         return None
 
@@ -116,7 +116,7 @@ def _keep_busy(
             return
 
 
-def _submit(ray: Any, planner: Planner, fleet: Fleet, clock: Clock, card: bool) -> Any:
+def _submit(ray: Any, planner: Planner, fleet: FleetOfCells, clock: Clock, card: bool) -> Any:
     options = {"num_gpus": 1, "num_cpus": 0} if card else {"num_cpus": 1}
     options |= {"max_retries": RETRIES, "retry_exceptions": True}
     return ray.remote(**options)(train_remotely).remote(
@@ -161,7 +161,7 @@ def _is_lost(ray: Any, error: Exception) -> bool:
         return True
 
 
-def _given_up(ray: Any, fleet: Fleet, error: Exception) -> str:
+def _given_up(ray: Any, fleet: FleetOfCells, error: Exception) -> str:
     """Why a fleet was given up; the last line is the one that `status` shows."""
     n = len(fleet.cells)
     if isinstance(error, ray.exceptions.OutOfMemoryError):

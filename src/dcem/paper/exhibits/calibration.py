@@ -59,12 +59,12 @@ def curves(
                 member = np.ones(len(u), bool) if group == "all" else task.test.group == int(group)
                 where: dict[Any, Any] = {"q_y": 0.5, "k": 1.0, "q_t": 2.0, "phase": phase}
                 where |= {"temperature": temperature, "group": group}
-                curve = _curve(score[member], task.test.tested[member])
+                curve = _share_tested_by_bin(score[member], task.test.tested[member])
                 found += [where | one for one in curve.to_dict("records")]
     return pd.DataFrame(found)
 
 
-def _curve(score: np.ndarray, tested: np.ndarray) -> pd.DataFrame:
+def _share_tested_by_bin(score: np.ndarray, tested: np.ndarray) -> pd.DataFrame:
     """Bin, mean of the score, share tested and number of people; without bins that are empty."""
     place = np.minimum((score * N_BINS).astype(int), N_BINS - 1)
     bins = pd.DataFrame({"bin": place, "predicted": score, "observed": tested, "count": 1})

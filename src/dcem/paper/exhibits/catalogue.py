@@ -92,7 +92,7 @@ def _exhibits() -> Iterator[Exhibit]:
     for place, table in enumerate(tables.TITLES, start=1):
         yield Exhibit(
             f"table{place}", table, tables.TITLES[table],
-            (Need(table, ("tables", table)),), partial(tables.table, name=table), "tables",
+            (Need(table, ("tables", table)),), partial(tables.draw_table, name=table), "tables",
         )  # fmt: skip
     shown = Need("shown", RUNS)
     grid = Need("grid", GRID_RUNS, optional=True)

@@ -17,8 +17,8 @@ from dcem.paper.published import METHOD_NAMES, METRIC_NAMES, ORACLE, SELECTED
 from dcem.paper.spread import Spreads
 from dcem.text import fraction, number
 
-Answer = tuple[str, bool | None]  # the numbers in words; whether the sentence holds
-NO_ANSWER: Answer = ("", None)
+Verdict = tuple[str, bool | None]  # the numbers in words; whether the sentence holds
+NO_ANSWER: Verdict = ("", None)
 Setting = tuple[float, float, float]  # q_y, k, q_t
 # What the text calls similar, read so generously that a failure is one by any reading.
 SIMILAR_GAP, SIMILAR_AUC, SIMILAR_RANGE = 0.01, 0.1, 2.0  # the range as a factor
@@ -46,9 +46,9 @@ class Test:
     """A test, and the rule by which it says that a sentence holds."""
 
     rule: str
-    ask: Callable[[Evidence], Answer]
+    ask: Callable[[Evidence], Verdict]
 
-    def __call__(self, evidence: Evidence) -> Answer:
+    def __call__(self, evidence: Evidence) -> Verdict:
         """The numbers of one side in words, and whether it holds; no answer where one is absent."""
         try:
             return self.ask(evidence)
@@ -56,7 +56,7 @@ class Test:
             return NO_ANSWER
 
 
-def holds_if(rule: str) -> Callable[[Callable[[Evidence], Answer]], Test]:
+def holds_if(rule: str) -> Callable[[Callable[[Evidence], Verdict]], Test]:
     """Make a function a test with this rule."""
     return lambda ask: Test(rule, ask)
 
@@ -67,7 +67,7 @@ def _values(spreads: Spreads, metric: str, statistic: str = "median") -> dict[st
     return {name: one.numbers(metric)[statistic] for name, one in chosen.items()}
 
 
-def _told(values: Mapping[Any, float]) -> str:
+def _listed_values(values: Mapping[Any, float]) -> str:
     return ", ".join(f"{METHOD_NAMES[name]} {number(value)}" for name, value in values.items())
 
 
@@ -87,7 +87,7 @@ def _place(
     names: Collection[str],
     at_most: int,
     margin: float = 0.0,
-) -> Answer:
+) -> Verdict:
     """DCEM's place among the named; rivals that are better by no more than the margin are not."""
     values = {
         name: value
@@ -100,7 +100,7 @@ def _place(
     order = sorted(values, key=values.__getitem__, reverse=more)
     place = order.index("dcem") + 1
     rival = order[1] if place == 1 else order[0]
-    text = _told({name: values[name] for name in ("dcem", rival)})
+    text = _listed_values({name: values[name] for name in ("dcem", rival)})
     if place > 2:
         text += f" (DCEM is better than {len(order) - place} of {len(order) - 1})"
     clearly = sum(abs(values[name] - values["dcem"]) > margin for name in order[: place - 1])
@@ -113,7 +113,7 @@ def first(
     """DCEM is at most the `at_most`-th of the baselines by a statistic of a metric."""
 
     @holds_if(_rivals(at_most))
-    def test(evidence: Evidence) -> Answer:
+    def test(evidence: Evidence) -> Verdict:
         if table:
             return _place(evidence.tables[table], metric, statistic, METHOD_NAMES, at_most)
         spreads = evidence.sepsis if sepsis else evidence.simulation
@@ -133,7 +133,7 @@ def everywhere(
     """At every such setting DCEM's median is at most the `at_most`-th, or better than a rival's."""
 
     @holds_if(f"at every setting {NO_MARGIN if rival else _rivals(at_most, margin)}")
-    def test(evidence: Evidence) -> Answer:
+    def test(evidence: Evidence) -> Verdict:
         names = ("dcem", rival) if rival else SELECTED
         answers = {
             setting: _place(spreads, metric, "median", names, at_most, margin)
@@ -158,10 +158,10 @@ def ahead(rival: str, at_least: float) -> Test:
     """DCEM's median AUC is above a rival's by more than `at_least`."""
 
     @holds_if(f"by more than {number(at_least, 2)}")
-    def test(evidence: Evidence) -> Answer:
+    def test(evidence: Evidence) -> Verdict:
         aucs = _values(evidence.simulation, "auc")
         both = {name: aucs[name] for name in ("dcem", rival)}
-        return _told(both), both["dcem"] - both[rival] > at_least
+        return _listed_values(both), both["dcem"] - both[rival] > at_least
 
     return test
 
@@ -180,7 +180,7 @@ def _windows(
     """In every window worth a claim, DCEM's mean less the rival's is as it should be."""
 
     @holds_if(rule)
-    def test(evidence: Evidence) -> Answer:
+    def test(evidence: Evidence) -> Verdict:
         frame = evidence.by_gap if gap else evidence.by_auc
         wide = frame[frame["n"] >= FEW].pivot_table(
             index=["low", "high"], columns="method", values="mean_auc" if gap else "mean_roc_gap"
@@ -220,12 +220,12 @@ def similar_windows(rival: str, above: float) -> Test:
 
 
 @holds_if(f"within {number(SIMILAR_GAP, 2)}")
-def top_window(evidence: Evidence) -> Answer:
+def top_window(evidence: Evidence) -> Verdict:
     """Above an AUC of .875 the mean gaps are similar."""
     windows = evidence.by_auc
     top = windows[windows["high"] >= 1].set_index("method")["mean_roc_gap"].dropna()
     apart = abs(top["dcem"] - top["tested-only"])
-    return _told({n: top[n] for n in ("dcem", "tested-only")}), bool(apart <= SIMILAR_GAP)
+    return _listed_values({n: top[n] for n in ("dcem", "tested-only")}), bool(apart <= SIMILAR_GAP)
 
 
 # -- the appendix tables, and sepsis --------------------------------------------------------------
@@ -239,7 +239,7 @@ def _temperatures(evidence: Evidence, metric: str, statistic: str) -> tuple[str,
 
 
 @holds_if(f"more than half of the others larger {NO_MARGIN}")
-def temperature_gap(evidence: Evidence) -> Answer:
+def temperature_gap(evidence: Evidence) -> Verdict:
     """Most other temperatures have a larger median gap than 1: they "tend to", says the text."""
     text, gaps = _temperatures(evidence, "roc_gap", "median")
     larger, others = sum(gap > gaps["1"] for gap in gaps.values()), len(gaps) - 1
@@ -247,14 +247,14 @@ def temperature_gap(evidence: Evidence) -> Answer:
 
 
 @holds_if(_rivals(1))
-def temperature_worst(evidence: Evidence) -> Answer:
+def temperature_worst(evidence: Evidence) -> Verdict:
     """No temperature has a better worst-case AUC than 1."""
     text, least = _temperatures(evidence, "auc", "worst")
     return text, least["1"] == max(least.values())
 
 
 @holds_if(f"both within {number(TRIVIAL, 2)}")
-def same_start(evidence: Evidence) -> Answer:
+def same_start(evidence: Evidence) -> Verdict:
     """Both medians hardly move with the start."""
     spreads = evidence.tables["initialization"]
     texts, small = [], True
@@ -266,22 +266,22 @@ def same_start(evidence: Evidence) -> Answer:
 
 
 @holds_if(f"all within {number(SIMILAR_AUC, 2)}")
-def like_tested_only(evidence: Evidence) -> Answer:
+def like_tested_only(evidence: Evidence) -> Verdict:
     """The median AUCs of the causal estimators are similar to that of tested-only."""
     aucs = _values(evidence.tables["causal-estimators"], "auc")
     aucs.pop("dcem", None)
     if len(aucs) < 2:
         return NO_ANSWER
     near = all(abs(auc - aucs["tested-only"]) <= SIMILAR_AUC for auc in aucs.values())
-    return _told(aucs), near
+    return _listed_values(aucs), near
 
 
 @holds_if(f"all three no larger {NO_MARGIN}")
-def three_fairer(evidence: Evidence) -> Answer:
+def three_fairer(evidence: Evidence) -> Verdict:
     """On sepsis, three baselines have smaller median gaps than DCEM."""
     found = _values(evidence.sepsis, "roc_gap")
     gaps = {name: found[name] for name in ("dcem", "group-peer-loss", "dragonnet", "group-0-only")}
-    return _told(gaps), all(gap <= gaps["dcem"] for gap in gaps.values())
+    return _listed_values(gaps), all(gap <= gaps["dcem"] for gap in gaps.values())
 
 
 # -- less overlap ---------------------------------------------------------------------------------
@@ -303,16 +303,16 @@ def overlap_drop(metric: str) -> Test:
     """From the flattest to the steepest slope DCEM's median loses least."""
 
     @holds_if(f"least loss of the median, flattest to steepest {NO_MARGIN}")
-    def test(evidence: Evidence) -> Answer:
+    def test(evidence: Evidence) -> Verdict:
         wide = _by_slope(evidence, metric, "ours_median").sort_index(axis=1)
         loss = (wide.iloc[0] - wide.iloc[-1]) * (1 if metric == "auc" else -1)
-        return f"loss: {_told(loss.to_dict())}", bool(loss["dcem"] == loss.min())
+        return f"loss: {_listed_values(loss.to_dict())}", bool(loss["dcem"] == loss.min())
 
     return test
 
 
 @holds_if(f"widest at most {SIMILAR_RANGE:g} times the narrowest, AUC and gap")
-def tight_ranges(evidence: Evidence) -> Answer:
+def tight_ranges(evidence: Evidence) -> Verdict:
     """DCEM's ranges are similar at all levels of overlap, in both metrics."""
     found = {metric: _by_slope(evidence, metric, "range")["dcem"] for metric in BOTH}
     text = "; ".join(f"{METRIC_NAMES[m]} {', '.join(map(number, r))}" for m, r in found.items())
@@ -321,7 +321,7 @@ def tight_ranges(evidence: Evidence) -> Answer:
 
 
 @holds_if(f"each wider at steepest than at flattest, AUC and gap {NO_MARGIN}")
-def causal_ranges_widen(evidence: Evidence) -> Answer:
+def causal_ranges_widen(evidence: Evidence) -> Verdict:
     """The ranges of all causal estimators are wider at the steepest slope than at the flattest."""
     both = [
         _by_slope(evidence, metric, "range").drop(columns="dcem", errors="ignore")

@@ -134,7 +134,7 @@ def published_evidence() -> Evidence:
 
 def our_evidence(main: Found, shown: Found, grid: Found, studies: Found, sepsis: Found) -> Evidence:
     """The same from recorded runs; artificial patients prove nothing."""
-    pool, overlap = tradeoff.pooled(grid.rows), studies.rows
+    pool, overlap = tradeoff.pooled_fits(grid.rows), studies.rows
     if "benchmark" in overlap:
         overlap = overlap[overlap["benchmark"] == "overlap"]
     return Evidence(
@@ -148,7 +148,7 @@ def our_evidence(main: Found, shown: Found, grid: Found, studies: Found, sepsis:
     )
 
 
-def check(theirs: Evidence, ours: Evidence) -> pd.DataFrame:
+def check_claims(theirs: Evidence, ours: Evidence) -> pd.DataFrame:
     """Every claim with what each side answers."""
     rows = []
     for claim in CLAIMS:
@@ -164,7 +164,7 @@ def check(theirs: Evidence, ours: Evidence) -> pd.DataFrame:
 
 def claims(main: Found, shown: Found, grid: Found, studies: Found, sepsis: Found) -> Picture:
     """All claims, and on which side they hold."""
-    table = check(published_evidence(), our_evidence(main, shown, grid, studies, sepsis))
+    table = check_claims(published_evidence(), our_evidence(main, shown, grid, studies, sepsis))
     figure = _draw_answers(table)
     caption = (
         "Claims of the paper's text about DCEM, put to the points of its own figures and tables, "

@@ -85,7 +85,7 @@ def _points_picture(
     if other:
         notes.append(cut_short(other))
     labels = METHOD_NAMES | {name: f"{METHOD_NAMES[name]} *" for name in other}
-    figure = side_by_side(title, names, labels, theirs, ours, found)
+    figure = gap_and_auc(title, names, labels, theirs, ours, found)
     numbers = {
         "": comparison_table(theirs, ours, names).assign(
             ours_params=lambda frame: frame["method"].map(other)
@@ -102,7 +102,7 @@ def cut_short(other: Mapping[str, str]) -> str:
     return f"* Ours not with the published training, but cut short: {names} (see ours_params)."
 
 
-def side_by_side(
+def gap_and_auc(
     title: str,
     names: Sequence[str],
     labels: Mapping[str, str],

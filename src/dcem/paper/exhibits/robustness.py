@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.paper.drawing import Picture, heading, look, tick
+from dcem.paper.drawing import Picture, heading, style_of, tick
 from dcem.paper.exhibits.summary import published_settings, settings_of
 from dcem.paper.published import BETTER, METHOD_NAMES, METRIC_NAMES, METRICS, ORACLE, at
 from dcem.paper.sources import Found
-from dcem.paper.spread import SETTING, complete, independent, our_rows
+from dcem.paper.spread import SETTING, complete_only, independent, our_rows
 from dcem.report.style import GRID, INK, MUTED, group_colour, new_figure
 from dcem.text import fraction
 
@@ -49,7 +49,7 @@ def paired_differences(
 ) -> pd.DataFrame:
     """Method minus DCEM at every boundary: mean with interval, by setting and over all settings."""
     found = []
-    rows = complete(rows)
+    rows = complete_only(rows)
     phases = np.sort(rows["phase"].unique()) if len(rows) else np.empty(0)
     rng = np.random.default_rng(random_state)
     drawn = rng.integers(max(len(phases), 1), size=(n_resamples, len(phases)))
@@ -241,7 +241,7 @@ def _draw_seeds(
     for place, setting in enumerate(reversed(settings)):
         here = draws[at(draws, **dict(zip(SETTING, setting, strict=True)))]
         for offset, model in enumerate(models):
-            colour, marker = look(model)
+            colour, marker = style_of(model)
             y = place + 0.7 * (0.5 - (offset + 0.5) / len(models))
             for row in here[(here["metric"] == metric) & (here["method"] == model)].to_dict(
                 "records"

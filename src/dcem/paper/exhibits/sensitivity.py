@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.paper import published, theory
-from dcem.paper.drawing import WATERMARK, Picture, heading, look, tick, watermark
+from dcem.paper.drawing import WATERMARK, Picture, heading, style_of, tick, watermark
 from dcem.paper.exhibits.points import ARTIFICIAL, STAR, cut_short
 from dcem.paper.published import METHOD_NAMES, METRIC_NAMES, METRICS
 from dcem.paper.sources import Found
@@ -89,7 +89,7 @@ def _draw_overlap(frame: pd.DataFrame, table: Spreads) -> Any:
     along = "slope of the testing decision, as a multiple of the usual 30"
     for ax, metric in _panels(figure, along, CAUSAL, middle=None if len(frame) else 0.4):
         for place, method in enumerate(CAUSAL):
-            colour, marker = look(method)
+            colour, marker = style_of(method)
             shift = 1.035 ** (place - 2)  # whiskers beside each other
             if len(frame):
                 part = frame[(frame["method"] == method) & (frame["metric"] == metric)]
@@ -154,7 +154,7 @@ def _draw_salience(
     along = "weight of respiratory rate in the testing policy"
     for ax, metric in _panels(figure, along, BIMODAL, middle=None if len(rows) else 0.35):
         for place, method in enumerate(BIMODAL):
-            colour, marker = look(method)
+            colour, marker = style_of(method)
             part = rows[rows["method"] == method].sort_values("beta")
             if len(part):
                 ax.plot(

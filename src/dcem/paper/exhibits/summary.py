@@ -20,13 +20,13 @@ import pandas as pd
 
 from dcem.paper import published
 from dcem.paper.drawing import Picture, heading
-from dcem.paper.exhibits.tradeoff import pooled
-from dcem.paper.published import BASELINES, BETTER, METRIC_NAMES, each, groups
+from dcem.paper.exhibits.tradeoff import pooled_fits
+from dcem.paper.published import BASELINES, BETTER, METRIC_NAMES, each, parts_of
 from dcem.paper.sources import Found
 from dcem.paper.spread import (
     SETTING,
     Spreads,
-    complete,
+    complete_only,
     our_rows,
     published_spreads,
     spreads_of,
@@ -54,7 +54,7 @@ def says(metric: str, q_y: float, k: float, q_t: float) -> tuple[str, ...]:
     return tuple(found)
 
 
-def judge(spreads: Spreads, metric: str, statistic: str) -> dict[str, Any] | None:
+def versus_best(spreads: Spreads, metric: str, statistic: str) -> dict[str, Any] | None:
     """DCEM against the best baseline of one setting; None if either is absent."""
     others = {
         name: spread.numbers(metric)[statistic]
@@ -76,12 +76,12 @@ def judge(spreads: Spreads, metric: str, statistic: str) -> dict[str, Any] | Non
     }
 
 
-def check(sides: dict[str, dict[tuple[float, float, float], Spreads]]) -> pd.DataFrame:
+def check_summary(sides: dict[str, dict[tuple[float, float, float], Spreads]]) -> pd.DataFrame:
     """Every setting, metric, statistic and side: the verdict, and whether the summary has it."""
     rows = []
     for side, settings in sides.items():
         for place, metric, statistic in product(settings, ("auc", "roc_gap"), STATISTICS):
-            found = judge(settings[place], metric, statistic)
+            found = versus_best(settings[place], metric, statistic)
             if found is None:
                 continue
             told = says(metric, *place)
@@ -113,7 +113,9 @@ def settings_of(rows: pd.DataFrame) -> dict[tuple[float, float, float], Spreads]
     """Spreads of every setting in a table of rows, of methods that are complete there."""
     return {
         (float(place[0]), round(float(place[1]), 4), float(place[2])): spreads_of(part)
-        for place, part in groups(complete(rows).sort_values(SETTING, kind="stable"), SETTING)
+        for place, part in parts_of(
+            complete_only(rows).sort_values(SETTING, kind="stable"), SETTING
+        )
     }
 
 
@@ -122,7 +124,7 @@ def grid_settings(rows: pd.DataFrame) -> dict[tuple[float, float, float], Spread
 
     Its settings would be the same few data sets counted once for every q_t.
     """
-    pool = pooled(rows, every_k=True)
+    pool = pooled_fits(rows, every_k=True)
     return settings_of(pool[pool["k"] < 4 - 1e-3])
 
 
@@ -137,8 +139,10 @@ def published_settings() -> dict[tuple[float, float, float], Spreads]:
 
 def summary(shown: Found, grid: Found) -> Picture:
     """The verdicts at the settings of the figures, drawn; those of the whole grid, as numbers."""
-    checked = check({"published": published_settings(), "ours": settings_of(our_rows(shown.rows))})
-    over_grid = check({"ours": grid_settings(grid.rows)})
+    checked = check_summary(
+        {"published": published_settings(), "ours": settings_of(our_rows(shown.rows))}
+    )
+    over_grid = check_summary({"ours": grid_settings(grid.rows)})
     figure = _draw_verdicts(checked)
     numbers = {"": checked, "statements": statements(checked)}
     notes = list(shown.notes)

@@ -6,7 +6,7 @@ import pandas as pd
 
 from dcem.paper import published
 from dcem.paper.drawing import Picture
-from dcem.paper.exhibits.points import side_by_side
+from dcem.paper.exhibits.points import gap_and_auc
 from dcem.paper.published import METHOD_NAMES
 from dcem.paper.sources import NO_ROWS, Found
 from dcem.paper.spread import Spreads, comparison_table, points_table, spreads_of, table_spreads
@@ -55,7 +55,7 @@ def row_name(table: str, row: str) -> str:
     return "algorithm 1 (ours only)" if row == "algorithm-1" else METHOD_NAMES.get(row, row)
 
 
-def of_table(rows: pd.DataFrame, table: str) -> pd.DataFrame:
+def rows_of_table(rows: pd.DataFrame, table: str) -> pd.DataFrame:
     """Our rows of one table, with the names of its rows in `label`."""
     if "benchmark" not in rows:
         return NO_ROWS
@@ -69,19 +69,19 @@ def of_table(rows: pd.DataFrame, table: str) -> pd.DataFrame:
 def both_sides(rows: pd.DataFrame, table: str) -> tuple[Spreads, Spreads, list[str]]:
     """Published and our spreads, and the names of the rows: those of the paper first."""
     theirs = table_spreads(published.tables(), table)
-    ours = spreads_of(of_table(rows, table), by="label")
+    ours = spreads_of(rows_of_table(rows, table), by="label")
     names = list(dict.fromkeys(name for name, _ in (*theirs, *ours)))
     return theirs, ours, names
 
 
 def eleven(rows: pd.DataFrame, table: str) -> Spreads:
     """Ours without phase 0, of the rows that the release may have left it out of."""
-    rows = of_table(rows, table)
+    rows = rows_of_table(rows, table)
     rows = rows[rows["label"].isin(WITHOUT_PHASE_0.get(table, ()))]
     return spreads_of(rows[rows["phase"] > 0], by="label")
 
 
-def table(found: Found, name: str) -> Picture:
+def draw_table(found: Found, name: str) -> Picture:
     """One appendix table as a picture with its numbers written in it."""
     theirs, ours, names = both_sides(found.rows, name)
     notes = list(found.notes)
@@ -89,10 +89,10 @@ def table(found: Found, name: str) -> Picture:
         notes.append(f"Ours is not recorded: {found.origin} has no rows of benchmark {name!r}.")
     labels = {row: row_name(name, row) for row in names}
     title = f"{TITLES[name]} (q_y 1/2, k 1, q_t 2)"
-    figure = side_by_side(title, names, labels, theirs, ours, found, written=True)
+    figure = gap_and_auc(title, names, labels, theirs, ours, found, written=True)
     numbers = {
         "": comparison_table(theirs, ours, names).rename(columns={"method": "row"}),
-        "points": points_table(of_table(found.rows, name), "phase", {}, names, by="label"),
+        "points": points_table(rows_of_table(found.rows, name), "phase", {}, names, by="label"),
     }
     fewer = eleven(found.rows, name)
     if fewer:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.paper.drawing import Picture, heading, look, tick
+from dcem.paper.drawing import Picture, heading, style_of, tick
 from dcem.paper.published import METHOD_NAMES, METRIC_NAMES
 from dcem.paper.sources import Found
 from dcem.paper.spread import SETTING, independent
@@ -40,7 +40,7 @@ STREAM_NOTE = (
 )
 
 
-def pooled(rows: pd.DataFrame, *, every_k: bool = False) -> pd.DataFrame:
+def pooled_fits(rows: pd.DataFrame, *, every_k: bool = False) -> pd.DataFrame:
     """Fits on independent draws (one seed) at the k that the paper pools, or at all, each once."""
     rows = independent(rows)
     if not every_k:
@@ -100,9 +100,9 @@ def self_tradeoff(found: Found) -> Picture:
 def _tradeoff(
     found: Found, by: str, of: str, edges: Sequence[float], methods: Sequence[str]
 ) -> Picture:
-    rows = in_common(pooled(found.rows), methods)
+    rows = in_common(pooled_fits(found.rows), methods)
     means = windows(rows, by, of, edges, methods)
-    recorded = n_settings(in_common(pooled(found.rows, every_k=True), methods))
+    recorded = n_settings(in_common(pooled_fits(found.rows, every_k=True), methods))
     other = METHOD_NAMES[methods[0]]
     title = f"{METRIC_NAMES[of]} of DCEM and {other} at similar {METRIC_NAMES[by]}"
     caption = (
@@ -134,7 +134,7 @@ def _draw_windows(
     figure = new_figure(2.1 * panels + 0.6, 3.4)
     axes = figure.subplots(1, panels, sharey=True, sharex=True)
     bins = _bins(rows, of)
-    looks = {m: (look(m)[0], hatch) for m, hatch in zip(methods, ("////", None), strict=True)}
+    looks = {m: (style_of(m)[0], hatch) for m, hatch in zip(methods, ("////", None), strict=True)}
     for ax, (low, high) in zip(axes, pairwise(edges), strict=True):
         for place, method in enumerate(methods):
             values = _inside(rows, by, of, low, high, method)

@@ -9,7 +9,7 @@ from dcem.estimation.results import EVERYBODY, Target
 from dcem.report.document import in_sentence
 from dcem.report.figures.panels import (
     DASHED,
-    Groups,
+    GroupStyles,
     diagonal,
     hover,
     line,
@@ -33,7 +33,7 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
     judged = _judged(comparison, target, "roc_curves")
     if not judged:
         return None
-    groups = Groups(comparison)
+    groups = GroupStyles(comparison)
     several = len(groups.names) > 1
     drawn: set[str] = set()
     figure, axes = panels(list(judged), "false positive rate", "true positive rate")
@@ -85,7 +85,7 @@ def calibration_curves(comparison: TableComparison, target: Target) -> Drawing |
     judged = _judged(comparison, target, "calibration_curves")
     if not judged:
         return None
-    groups = Groups(comparison)
+    groups = GroupStyles(comparison)
     curves = [c for one in judged.values() for c in one.calibration_curves.values()]
     most = [max(c.predicted.max(), min(c.observed.max(), 1.0)) for c in curves if len(c.predicted)]
     end = min(1.0, 1.08 * float(max(most, default=1.0)))
@@ -138,7 +138,7 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
     judged = _judged(comparison, target, "decision_curves")
     if not judged:
         return None
-    groups = Groups(comparison)
+    groups = GroupStyles(comparison)
     drawn = [one.decision_curves[EVERYBODY] for one in judged.values()]
     by_group = [
         {name: curve for name, curve in one.decision_curves.items() if name in groups.look}

@@ -43,7 +43,7 @@ def panels(
     return figure, axes[: len(titles)]
 
 
-class Groups:
+class GroupStyles:
     """The groups of a result, each with the colour and dashes that it has on every page."""
 
     def __init__(self, found: Audit | TableComparison) -> None:

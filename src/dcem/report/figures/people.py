@@ -16,7 +16,7 @@ from dcem.metrics.estimate import Estimate
 from dcem.report.document import in_sentence
 from dcem.report.figures.panels import (
     DASHED,
-    Groups,
+    GroupStyles,
     diagonal,
     named_rows,
     panels,
@@ -43,7 +43,7 @@ from dcem.text import decimal, number, percent
 @in_style
 def tested_by_risk(
     lines: Mapping[str, tuple[np.ndarray, RiskCurve | TestingByScore]],
-    groups: Groups,
+    groups: GroupStyles,
     name: str,
     title: str,
     whose: str,
@@ -79,11 +79,11 @@ def tested_by_risk(
     return Drawing(figure, name, title, said, caption + groups.left_out(shown))
 
 
-def risk(audit: Audit) -> Drawing | None:
+def risk_figure(audit: Audit) -> Drawing | None:
     """Share tested against predicted risk."""
     return tested_by_risk(
         {curve.group: (curve.risk, curve) for curve in audit.risk_curves},
-        Groups(audit),
+        GroupStyles(audit),
         "risk",
         "Testing against risk",
         "the features predict",
@@ -97,7 +97,7 @@ def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing 
     """The share tested against the risk that a method predicts."""
     return tested_by_risk(
         {g: (one.score, one) for g, one in method.testing_by_score.items() if len(one.score) > 1},
-        Groups(comparison),
+        GroupStyles(comparison),
         f"testing-{method.name}",
         f"Who is tested at equal risk, by {method.name}",
         f"{method.name} predicts",
@@ -108,9 +108,9 @@ def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing 
 
 
 @in_style
-def overlap(audit: Audit) -> Drawing | None:
+def overlap_figure(audit: Audit) -> Drawing | None:
     """Distribution of the testing probabilities, one panel per group."""
-    groups = Groups(audit)
+    groups = GroupStyles(audit)
     names = [n for n, o in audit.overlap.items() if n in groups.look and o.histogram.any()]
     names = names if audit.grouped or not audit.overlap else [EVERYBODY]
     if not names:
@@ -157,7 +157,7 @@ def overlap(audit: Audit) -> Drawing | None:
 
 
 @in_style
-def calibration(audit: Audit) -> Drawing | None:
+def calibration_figure(audit: Audit) -> Drawing | None:
     """Predicted against observed testing."""
     found = audit.calibration
     if found is None or not len(found.predicted):
@@ -190,9 +190,9 @@ def calibration(audit: Audit) -> Drawing | None:
 
 
 @in_style
-def probability(comparison: TableComparison) -> Drawing:
+def probability_figure(comparison: TableComparison) -> Drawing:
     """The estimated probability of being tested, group by group."""
-    shown, groups = comparison.overlap, Groups(comparison)
+    shown, groups = comparison.overlap, GroupStyles(comparison)
     figure, (ax,) = panels([""], "estimated probability of being tested", "share of the group", 2.9)
     drawn = _stairs(ax, comparison.probability, groups)
     groups.key(figure, drawn)
@@ -220,9 +220,9 @@ _KINDS = (
 
 
 @in_style
-def prevalence(audit: Audit) -> Drawing | None:
+def prevalence_figure(audit: Audit) -> Drawing | None:
     """Every estimate of every group, with the limits behind them."""
-    groups = Groups(audit)
+    groups = GroupStyles(audit)
     shown = [p for p in audit.prevalence if p.group == EVERYBODY or p.group in groups.look]
     shown = [p for p in shown if p.recorded.estimable]
     if not shown:
@@ -262,12 +262,12 @@ def prevalence(audit: Audit) -> Drawing | None:
 
 
 @in_style
-def pseudo_labels(comparison: TableComparison) -> Drawing | None:
+def pseudo_label_figure(comparison: TableComparison) -> Drawing | None:
     """What methods that fill in labels believe of the untested, group by group."""
     methods = {m.name: m.pseudo_labels for m in comparison.methods if m.pseudo_labels is not None}
     if not methods:
         return None
-    groups = Groups(comparison)
+    groups = GroupStyles(comparison)
     labels = ("label filled in for the untested", "share of the untested")
     figure, axes = panels(list(methods), *labels, 2.6)
     drawn = set().union(
@@ -319,7 +319,7 @@ def em_history(name: str, history: History) -> Drawing:
     )
 
 
-def _stairs(ax: Any, histogram: Histogram, groups: Groups) -> set[str]:
+def _stairs(ax: Any, histogram: Histogram, groups: GroupStyles) -> set[str]:
     """Draw the groups of whom most people are in bins that may be shown; which ones these are."""
     drawn = {name for name in groups.look if histogram.share.get(name, np.zeros(1)).sum() > 0.6}
     for name in groups.look:

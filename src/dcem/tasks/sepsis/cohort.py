@@ -17,8 +17,8 @@ from dcem.files import whole_file
 from dcem.table.messages import InputError, did_you_mean, notice
 from dcem.tasks.sepsis.account import EXCLUSIONS, account
 from dcem.tasks.sepsis.features import FEATURE_NAMES
-from dcem.tasks.sepsis.sources import Mimic, check_rows, find_tables, quoted, recognise
-from dcem.tasks.sepsis.stages import Progress, Stages
+from dcem.tasks.sepsis.sources import Mimic, check_rows, find_tables, recognise, sql_text
+from dcem.tasks.sepsis.stages import StageProgress, Stages
 
 SUSPICION = ("corr24", "v2018", "head2019")
 FEATURES_AS = ("published", "cleaned")
@@ -57,7 +57,7 @@ def build_cohort(
     memory_limit: str = "4GiB",
     threads: int | None = None,
     show_small_cells: bool = False,
-    progress: Callable[[Progress], None] = lambda _: None,
+    progress: Callable[[StageProgress], None] = lambda _: None,
 ) -> CohortBuild:
     """Build the cohort from a folder of MIMIC-III tables, or a DuckDB file that holds them.
 
@@ -147,7 +147,7 @@ def _write_all(
             f"SELECT {', '.join(COHORT_COLUMNS)} FROM (SELECT *, sepsis3::INT AS y, "
             "blood_culture_time IS NOT NULL AS cultured FROM built.study) "
             "WHERE left_out_because IS NULL",
-            f"FORMAT parquet, KV_METADATA {{dcem_sepsis: {quoted(json.dumps(about))}}}",
+            f"FORMAT parquet, KV_METADATA {{dcem_sepsis: {sql_text(json.dumps(about))}}}",
         )
     }
     if stays is not None:
@@ -165,7 +165,7 @@ def _write_all(
         for path, (sql, how) in copies.items():
             unfinished = places.enter_context(whole_file(path))
             stages.connection.execute(
-                f"COPY ({sql} ORDER BY icustay_id) TO {quoted(unfinished)} ({how})"
+                f"COPY ({sql} ORDER BY icustay_id) TO {sql_text(unfinished)} ({how})"
             )
 
 

@@ -95,7 +95,7 @@ _SUFFIXES = (".parquet", ".csv", ".csv.gz")  # in order of preference: fastest t
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceTable:
     """One table: its file, and the SQL expression that reads its wanted columns."""
 
     table: str
@@ -109,13 +109,13 @@ class Mimic:
     """All tables of one release, found and checked for their columns (not yet read)."""
 
     root: Path
-    sources: dict[str, Source]
+    sources: dict[str, SourceTable]
     artificial: bool
 
     def attach(self, connection: Any) -> None:
         """Make every table readable as `mimic.<table>` in this connection."""
         if self.root.is_file():
-            connection.execute(f"ATTACH {quoted(self.root)} AS release (READ_ONLY)")
+            connection.execute(f"ATTACH {sql_text(self.root)} AS release (READ_ONLY)")
         connection.execute("CREATE SCHEMA IF NOT EXISTS mimic")
         for source in self.sources.values():
             connection.execute(f"CREATE OR REPLACE VIEW mimic.{source.table} AS {source.sql}")
@@ -138,7 +138,7 @@ def find_tables(mimic: str | Path) -> Mimic:
     )
 
 
-def quoted(text: str | Path) -> str:
+def sql_text(text: str | Path) -> str:
     """A string literal of SQL."""
     return "'" + str(text).replace("'", "''") + "'"
 
@@ -161,21 +161,21 @@ def _in_folder(root: Path) -> Mimic:
     return Mimic(root, sources, (root / ARTIFICIAL_MARK).is_file())
 
 
-def _file_source(table: str, path: Path) -> Source:
+def _file_source(table: str, path: Path) -> SourceTable:
     wanted = TABLES[table]
     if path.suffix == ".parquet":
         names = _parquet_columns(path)
-        relation = f"read_parquet({quoted(path)})"
+        relation = f"read_parquet({sql_text(path)})"
     else:
         names = _csv_header(path)
         types = {name.lower(): wanted.get(name.lower(), "VARCHAR") for name in names}
-        columns = ", ".join(f"{quoted(name)}: {quoted(kind)}" for name, kind in types.items())
+        columns = ", ".join(f"{sql_text(name)}: {sql_text(kind)}" for name, kind in types.items())
         relation = (
-            f"read_csv({quoted(path)}, auto_detect = false, header = true, delim = ',', "
+            f"read_csv({sql_text(path)}, auto_detect = false, header = true, delim = ',', "
             f"quote = '\"', escape = '\"', nullstr = '', columns = {{{columns}}})"
         )
     sql = _typed(table, relation, path.name, names)
-    return Source(table, path, sql, _fingerprint(path))
+    return SourceTable(table, path, sql, _fingerprint(path))
 
 
 def _in_database(path: Path) -> Mimic:
@@ -208,7 +208,7 @@ def _in_database(path: Path) -> Mimic:
         schema, name = found[table]
         where, names = f"{path.name} (table {name})", columns[schema, name]
         sql = _typed(table, f'release."{schema}"."{name}"', where, names)
-        sources[table] = Source(table, path, sql, stamp)
+        sources[table] = SourceTable(table, path, sql, stamp)
     return Mimic(path, sources, "artificial" in marks)
 
 

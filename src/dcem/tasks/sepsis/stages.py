@@ -21,7 +21,7 @@ from typing import Any
 
 from dcem.files import whole_file, write_text
 from dcem.table.messages import InputError
-from dcem.tasks.sepsis.sources import Mimic, quoted, readable_failure
+from dcem.tasks.sepsis.sources import Mimic, readable_failure, sql_text
 
 # Query file -> the table it answers with. `charted` brings `first_charttimes` from the same scan.
 QUESTIONS: dict[str, str] = {
@@ -50,7 +50,7 @@ _BATCH_ROWS = 500_000
 
 
 @dataclass(frozen=True)
-class Progress:
+class StageProgress:
     """What is told about a stage: counts and seconds, never a value of a patient."""
 
     number: int
@@ -91,13 +91,13 @@ class Stages:
         self.memory_limit = memory_limit
         self.connection = duckdb.connect()
         self.connection.execute(f"SET memory_limit = '{_share_of(memory_limit)}B'")
-        self.connection.execute(f"SET temp_directory = {quoted(work / 'spill')}")
+        self.connection.execute(f"SET temp_directory = {sql_text(work / 'spill')}")
         self.connection.execute("SET preserve_insertion_order = false")
         self.connection.execute("SET enable_progress_bar = false")  # it would write to stdout
         if threads is not None:
             self.connection.execute(f"SET threads = {threads}")
         for name, value in options.items():
-            self.connection.execute(f"SET VARIABLE {name} = {quoted(value)}")
+            self.connection.execute(f"SET VARIABLE {name} = {sql_text(value)}")
         self.connection.execute("CREATE SCHEMA built")
         mimic.attach(self.connection)
 
@@ -107,7 +107,7 @@ class Stages:
     def __exit__(self, *exception: object) -> None:
         self.connection.close()
 
-    def run(self, tell: Callable[[Progress], None]) -> Iterator[str]:
+    def run(self, tell: Callable[[StageProgress], None]) -> Iterator[str]:
         """Answer every question in turn, yielding the name of each table once it is there."""
         keys: dict[str, str] = {}
         for number, (file, name) in enumerate(QUESTIONS.items()):
@@ -118,18 +118,18 @@ class Stages:
                 keys[_SCAN_ALSO] = key
             about = (number, len(QUESTIONS) - 1, question(sql))
             if self._is_done(name, key):
-                tell(Progress(*about, "kept", self.manifest[name]["rows"]))
+                tell(StageProgress(*about, "kept", self.manifest[name]["rows"]))
             else:
-                tell(Progress(*about, "running"))
+                tell(StageProgress(*about, "running"))
                 started = time.perf_counter()
                 entry = self._answer(name, sql)
                 seconds = round(time.perf_counter() - started, 3)
                 self.manifest[name] = {"key": key, **entry, "seconds": seconds}
                 write_text(self._manifest_path, json.dumps(self.manifest, indent=1))
-                tell(Progress(*about, "done", entry["rows"], seconds))
+                tell(StageProgress(*about, "done", entry["rows"], seconds))
             for output in self.manifest[name]["files"]:
                 table = output.removesuffix(".parquet")
-                source = quoted(self.work / output)
+                source = sql_text(self.work / output)
                 self.connection.execute(
                     f"CREATE OR REPLACE VIEW built.{table} AS SELECT * FROM read_parquet({source})"
                 )
@@ -171,9 +171,9 @@ class Stages:
             path = self.work / f"{name}.parquet"
             with whole_file(path) as unfinished:
                 self.connection.execute(
-                    f"COPY ({sql}) TO {quoted(unfinished)} (FORMAT parquet, COMPRESSION zstd)"
+                    f"COPY ({sql}) TO {sql_text(unfinished)} (FORMAT parquet, COMPRESSION zstd)"
                 )
-            counted = f"SELECT count(*) FROM read_parquet({quoted(path)})"
+            counted = f"SELECT count(*) FROM read_parquet({sql_text(path)})"
             rows = self.connection.execute(counted).fetchall()[0][0]
             return {"rows": rows, "files": {path.name: path.stat().st_size}}
         except duckdb.OutOfMemoryException:
