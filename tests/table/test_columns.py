@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dcem.table.columns import NAMED_LIKE_CODES
+from dcem.table.columns import NAMED_LIKE_CODES, guess_kind
 from dcem.table.encoder import Encoder, Encoding
 
 RNG = np.random.default_rng(0)
