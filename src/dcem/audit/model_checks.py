@@ -120,7 +120,8 @@ def left_over(
         if out.all():
             return Estimate(nan, reason="too few rows to look")
         train = lightgbm.Dataset(X[rows[~out]], residual[rows[~out]], params=settings)
-        guess[out] = lightgbm.train(settings, train, TREES).predict(X[rows[out]])
+        trees = lightgbm.train(settings, train, TREES, keep_training_booster=True)  # no copy
+        guess[out] = trees.predict(X[rows[out]])
     person = None if people.person is None else people.person[rows]
     some = People(people.weight[rows], person, people.n_people)
     both = guess - guess.mean(), residual[rows] - residual[rows].mean()

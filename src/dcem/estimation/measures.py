@@ -50,8 +50,12 @@ def _of_masses(measure: Callable[..., Statistic]) -> Callable[..., Statistic]:
 @_of_masses
 def auc(score: np.ndarray, masses: Masses) -> Statistic:
     """Probability that a random positive scores higher than a random negative; ties count half."""
+    return auc_of_places(*_places(score), masses)
+
+
+def auc_of_places(place: np.ndarray, n_places: int, masses: Masses) -> Statistic:
+    """The AUC of scores that have been ranked: the place of each row [n], from 0, among so many."""
     p, q = masses.positive, masses.negative
-    place, n_places = _places(score)
     p_at, q_at = (np.bincount(place, mass, minlength=n_places) for mass in (p, q))
     q_below = (np.cumsum(q_at) - q_at / 2)[place]
     p_above = (p.sum() - np.cumsum(p_at) + p_at / 2)[place]

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -250,16 +251,18 @@ def _normal_scores(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _splines(place: np.ndarray, *, knots: int, degree: int, include_bias: bool) -> np.ndarray:
     """B-splines on evenly spaced normal scores [rows, columns, functions], flat beyond the ends."""
-    at = np.repeat(np.linspace(-REACH, REACH, knots)[:, None], place.shape[1], axis=1)
+    values: np.ndarray = _bends(knots, degree, include_bias).transform(place.reshape(-1, 1))
+    return values.reshape(*place.shape, -1)
+
+
+@cache
+def _bends(knots: int, degree: int, include_bias: bool) -> SplineTransformer:
+    """The splines, which are the same for every column."""
+    at = np.linspace(-REACH, REACH, knots)[:, None]
     made = SplineTransformer(
-        n_knots=knots,
-        degree=degree,
-        knots=at,
-        extrapolation="constant",
-        include_bias=include_bias,
-    ).fit(at)
-    values: np.ndarray = made.transform(place).reshape(*place.shape, -1)
-    return values
+        n_knots=knots, degree=degree, knots=at, extrapolation="constant", include_bias=include_bias
+    )
+    return made.fit(at)
 
 
 def _strength(left: np.ndarray, terms: np.ndarray) -> np.ndarray:

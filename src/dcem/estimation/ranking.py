@@ -11,7 +11,7 @@ from math import inf
 import numpy as np
 
 from dcem.estimation.influence import Statistic
-from dcem.estimation.measures import auc
+from dcem.estimation.measures import auc_of_places
 from dcem.estimation.outcomes import Masses
 
 STEPS = 200  # scores are ranked in so many steps; the error is far below that of sampling
@@ -36,7 +36,8 @@ class RankedScore:
     def auc(self, outcome: np.ndarray, mine: np.ndarray) -> Statistic:
         """The AUC among some rows against pseudo-outcomes [n], which may leave 0 and 1."""
         weight = self.weight * mine
-        return auc(self.step, Masses(weight * outcome, weight * (1 - outcome)))
+        masses = Masses(weight * outcome, weight * (1 - outcome))
+        return auc_of_places(self.step, self.n_steps, masses)
 
     def adversary(
         self,

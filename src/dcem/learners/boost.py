@@ -142,7 +142,7 @@ class Boost(TreeLearner):
             }
             if base is not None:
                 watch["feval"] = lambda z, _: ("loss", self._loss(z, held), False)
-        booster = lightgbm.train(settings, data, rounds, **watch)
+        booster = lightgbm.train(settings, data, rounds, keep_training_booster=True, **watch)
         text = booster.model_to_string(num_iteration=booster.best_iteration or -1)
         trees = Trees.from_text(text)
         self._set(trees if base is None else trees.plus(base))
