@@ -188,13 +188,13 @@ def test_a_page_of_another_site_in_the_same_browser_reads_and_starts_nothing(app
     asks = "([url, how]) => fetch(url, how).then(a => a.text()).catch(() => 'refused')"
     for how in ({"credentials": "include"}, {"credentials": "include", "mode": "no-cors"}):
         assert "stops" not in other.evaluate(asks, [f"{app.address}/t/stops", how])
-    other.evaluate(
-        """url => { const form = document.createElement("form");
-             form.method = "post"; form.action = url + "/t/stops/audit";
-             document.body.append(form); form.submit(); }""",
-        app.address,
-    )
-    other.wait_for_timeout(500)
+    with other.expect_navigation():
+        other.evaluate(
+            """url => { const form = document.createElement("form");
+                 form.method = "post"; form.action = url + "/t/stops/audit";
+                 document.body.append(form); form.submit(); }""",
+            app.address,
+        )
     assert "stops" not in other.content()
     assert app.runs() == []
     mine.reload()

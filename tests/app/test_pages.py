@@ -184,16 +184,16 @@ def test_cancel_two_tabs_a_closed_one_the_back_button_and_a_killed_worker(app, t
 def test_without_script_everything_can_be_done(app, browser) -> None:
     write_stops(app.tables / "stops.csv")
     context = browser.new_context(java_script_enabled=False)
+    context.set_default_timeout(WAIT)
     page = context.new_page()
     page.goto(f"{app.address}/?token={app.token}")
     page.set_input_files("input[type=file]", app.tables / "stops.csv")
     page.get_by_role("button", name="Take this file").click()
     page.get_by_role("link", name="Next").click()
     page.get_by_role("button", name="Use these columns").click()
-    begin(page, "Audit", "Start the audit")
-    assert page.get_by_role("button", name="Cancel").is_visible()
+    begin(page, "Compare", "Start the comparison")  # takes longer than to click
     page.get_by_role("button", name="Cancel").click()
-    assert "Cancelled." in page.inner_text("main")
+    page.wait_for_selector("text=Cancelled.")
     context.close()
 
 
@@ -202,6 +202,7 @@ def test_screens_are_legible_fit_and_can_be_listened_to(app, browser, width, dar
     write_survey(app.tables / "survey.csv")
     scheme = "dark" if dark else "light"
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    context.set_default_timeout(WAIT)
     page = context.new_page()
     page.goto(f"{app.address}/?token={app.token}")
     choose(page, "survey.csv")

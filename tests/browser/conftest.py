@@ -17,67 +17,79 @@ class Opened:
     """A page on the screen, and everything it complained about or asked for."""
 
     page: Any
+    address: str = ""
     complaints: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", self._said)
+        self.page.on("request", self._asked)
+
+    def _said(self, said: Any) -> None:
+        if said.type in ("error", "warning"):
+            self.complaints.append(said.text)
+
+    def _asked(self, asked: Any) -> None:
+        if asked.url not in (self.address, "data:,"):
+            self.requests.append(asked.url)
+
+    def see(self, width: int, dark: bool) -> "Opened":
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.emulate_media(media="null", color_scheme="dark" if dark else "light")
+        return self
 
 
 @contextmanager
 def opener(browser: Any) -> Iterator[Callable[..., Opened]]:
-    """Open a file as a double click would: `show(path, width=390, dark=True, script=False)`."""
-    contexts = []
+    """Open a file as a double click would: `show(path, width=390, dark=True, script=False)`.
+
+    One page after the other in the same tab: a new tab takes longer than most tests.
+    """
+    tabs: dict[bool, Opened] = {}
 
     def open_page(
         path: Path, *, width: int = 1280, dark: bool = False, script: bool = True
     ) -> Opened:
-        context = browser.new_context(
-            viewport={"width": width, "height": 900},
-            color_scheme="dark" if dark else "light",
-            java_script_enabled=script,
-            offline=True,
-        )
-        contexts.append(context)
-        opened = Opened(context.new_page())
-        address = path.as_uri()
-        opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
-        opened.page.on(
-            "console",
-            lambda said: (
-                opened.complaints.append(said.text) if said.type in ("error", "warning") else None
-            ),
-        )
-        opened.page.on(
-            "request",
-            lambda asked: (
-                opened.requests.append(asked.url) if asked.url not in (address, "data:,") else None
-            ),
-        )
-        opened.page.goto(address)
+        if script not in tabs:
+            context = browser.new_context(java_script_enabled=script, offline=True)
+            tabs[script] = Opened(context.new_page())
+        opened = tabs[script].see(width, dark)
+        opened.address = path.as_uri()
+        opened.complaints.clear()
+        opened.requests.clear()
+        opened.page.goto(opened.address)
         return opened
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for opened in tabs.values():
+        opened.page.context.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def show(browser: Any) -> Iterator[Callable[..., Opened]]:
-    """A page for those who click."""
+    """A page for those who click, until the next is shown."""
+    with opener(browser) as open_page:
+        yield open_page
+
+
+@pytest.fixture(scope="session")
+def second_tab(browser: Any) -> Iterator[Callable[..., Opened]]:
     with opener(browser) as open_page:
         yield open_page
 
 
 @pytest.fixture(scope="module")
-def look(browser: Any, pages: Callable[[str], Path], name: str) -> Iterator[Callable[..., Opened]]:
+def look(
+    second_tab: Callable[..., Opened], pages: Callable[[str], Path], name: str
+) -> Callable[..., Opened]:
     """The page of the parameter `name` for those who only look: opened once for all of them."""
-    with opener(browser) as open_page:
-        opened = open_page(pages(name))
+    opened = second_tab(pages(name))
 
-        def seen(*, width: int = 1280, dark: bool = False) -> Opened:
-            opened.page.set_viewport_size({"width": width, "height": 900})
-            opened.page.emulate_media(color_scheme="dark" if dark else "light")
-            return opened
+    def seen(*, width: int = 1280, dark: bool = False) -> Opened:
+        return opened.see(width, dark)
 
-        yield seen
+    return seen
 
 
 @pytest.fixture(scope="session")

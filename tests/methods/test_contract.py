@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import dcem
 from dcem import methods
+from dcem.methods.ensemble_parts import PARTS
 from dcem.methods.fitting import member_seeds
 from dcem.methods.propensity import PropensitySettings
 from dcem.methods.registry import METHODS
@@ -27,14 +28,15 @@ from dcem.saving import load_model
 from dcem.table.labels import SelectiveLabels
 
 SMALL = {
-    "learner": "network",  # whatever a method learns with unless told
     "hidden": (8, 8),
-    "steps": 12,
+    "steps": 6,
     "max_iter": 3,
-    "warm_up": 4,
+    "warm_up": 2,
     "rounds": 1,
     "n_folds": 2,
-    "propensity_settings": PropensitySettings(hidden=(8,), steps=12, learning_rate=1e-2),
+    "parts": ("network", "linear"),
+    "labelled": 0.1,  # of few people enough for a lot to matter
+    "propensity_settings": PropensitySettings(hidden=(8,), steps=6, learning_rate=1e-2),
 }
 # These draw noise, partners or halves by the position of a row: another order is another draw, and
 # scores are only alike. So they learn for long enough to differ where people are mixed up.
@@ -59,9 +61,10 @@ def make(case: str, **params) -> methods.NetworkClassifier:
     """A method with a small budget; "name:published" is its published variant."""
     name, _, variant = case.partition(":")
     known = inspect.signature(METHODS[name]).parameters
-    chosen = {key: value for key, value in SMALL.items() if key in known}
-    if not issubclass(METHODS[name], methods.NetworkClassifier):
-        chosen.pop("learner", None)
+    # networks where a method can be made of them; other learners: tests/methods/test_learning.py
+    networks = issubclass(METHODS[name], methods.NetworkClassifier)
+    small = SMALL | {"learner": "network" if networks else "linear"}
+    chosen = {key: value for key, value in small.items() if key in known}
     chosen |= {"variant": variant} if variant else {}
     return methods.make(name, **(chosen | {"random_state": 0} | params))
 
@@ -130,8 +133,7 @@ class GivenLabelsAsTruth:
 
 def checkable(name: str):
     known = make(name).get_params()
-    # steps to tell two blobs apart; of the ensemble two quick parts
-    enough = {"steps": 40, "learning_rate": 2e-2, "warm_up": 30, "parts": ("network", "linear")}
+    enough = {"steps": 40, "learning_rate": 2e-2, "warm_up": 30}  # to tell two blobs apart
     estimator = make(name, **{key: value for key, value in enough.items() if key in known})
     if not estimator.uses_truth:
         return estimator
@@ -317,7 +319,8 @@ def test_an_ensemble_on_minibatches_is_the_mean_of_single_fits(case, data):
 
 @pytest.mark.parametrize("case", CASES)
 def test_save_and_load_without_pickle(case, data, tmp_path, monkeypatch):
-    fitted = data.fit(make(case, **({"n_members": 2} if case in NETWORKS else {})))
+    whole = {"parts": PARTS} if case == "ensemble" else {}
+    fitted = data.fit(make(case, **({"n_members": 2} if case in NETWORKS else whole)))
 
     def refuse(*args, **kw):
         raise AssertionError("pickle was used")
