@@ -18,7 +18,7 @@ METHODS = {
     "tested-only, forest": "`tested-only`, forest",
     "dcem": "`dcem`, networks",
     "y-obs, boost": "`y-obs`, boosted trees: the untested are negative",
-    "truth of everybody, boost": "*boosted trees that are told the truth of everybody*",
+    "truth of everybody, boost": "*boosted trees trained on the truth of everybody*",
 }
 WAYS = {
     "none": "no further test",
@@ -43,7 +43,7 @@ weights, strata and sampling units, which the intervals below respect.
 `python experiments/nhanes.py run --data FILE` makes every number of this page (`show` prints them
 all) and `python docs/make/nhanes.py` writes the page.
 
-## What each way of reading the table would have told you
+## What each way of using the labels would have concluded
 
 Every method sees the labels of the tested alone, in five folds. Then the truth judges; rows count
 alike.
@@ -54,7 +54,7 @@ alike.
   {prevalence[diabetes]} %, and of {naive[prediabetes]} % where it is {prevalence[prediabetes]} %.
 - **The default's risks are right**: a mean of {mean[diabetes]} % for {prevalence[diabetes]} %, and
   of {mean[prediabetes]} % for {prevalence[prediabetes]} %. It ranks people as a model does that
-  was told everything.
+  was given the truth.
 - **Looking at the tested alone misleads.** Among them the default's AUC is {tested[diabetes]} and
   {tested[prediabetes]}. Doubly robust estimates without any truth say {dr[diabetes]} and
   {dr[prediabetes]}; the truth is {auc[diabetes]} and {auc[prediabetes]}. Over all methods and both

@@ -48,7 +48,7 @@ Refused by `predict` and `next-tests` are tables without a column that the model
 
 `tests/saving/test_crafted.py` writes 1,275 folders whose hashes are right and whose content is not:
 any field replaced by something else, any array cut, doubled, moved, turned into another type or
-left out, of models made of networks, boosted trees, a forest and a linear model. Each is refused
+left out, of neural networks, boosted trees, a forest and a linear model. Each is refused
 with a message or scores rows with numbers, within 2 GB of memory; none ends in a traceback.
 `tests/saving/test_replacing.py` loads a folder as fast as it can while another process replaces it
 as fast as it can: no load fails, and a killed save leaves the older model.
@@ -57,11 +57,11 @@ as fast as it can: no load fails, and a killed save leaves the older model.
 
 `experiments/mutations.py` turns one sign, comparison, connective or number of `estimation/`,
 `metrics/`, `audit/` or the files of the default method into another and runs their tests. Of 50
-changes drawn from 2,246 of the three rooms the tests noticed 44 (`results/mutations.csv`, seed 0).
-Five of the six survivors have tests now: how
-a pattern of columns is told (two), tests that are missing where their number is hidden, when few
-tests carry the weight, and how many people stand behind a precision at a capacity. The sixth, the
-axis along which one curve is looked up, makes no difference to the single curves it is used for.
+changes drawn from 2,246 of the three packages the tests noticed 44 (`results/mutations.csv`, seed
+0). Five of the six survivors have tests now: how a pattern of columns is reported (two), tests that
+are missing where their number is hidden, when few tests carry the weight, and how many people a
+precision at a capacity rests on. The sixth, the axis along which one curve is looked up, makes no
+difference to the single curves it is used for.
 
 A second sample (seed 12) is small: of 13 changes drawn from 4,604 the tests noticed 5. Four of the
 eight survivors have tests now: how ties count where one score leads another, what chance alone

@@ -1,4 +1,4 @@
-"""Count the rooms into docs/architecture.md: `python docs/make/size.py`."""
+"""Count the packages into docs/architecture.md: `python docs/make/size.py`."""
 
 import ast
 import re
@@ -9,8 +9,8 @@ from pathlib import Path
 PAGE = Path(__file__).resolve().parents[1] / "architecture.md"
 SOURCE = PAGE.parents[1] / "src" / "dcem"
 COLUMNS = ("files", "lines", "code", "docstrings", "blank lines, comments", "imports")
-TABLE = re.compile(r"\| room \| files \|.*?\n\n", re.DOTALL)
-BESIDE, ALL = "beside the rooms", "**all**"
+TABLE = re.compile(r"\| package \| files \|.*?\n\n", re.DOTALL)
+BESIDE, ALL = "beside the packages", "**all**"
 
 
 def kinds(text: str) -> Iterator[str]:
@@ -33,17 +33,19 @@ def kinds(text: str) -> Iterator[str]:
 
 
 def table() -> str:
-    """A row per room, the largest first, and their sum."""
-    rooms: dict[str, Counter[str]] = {}
+    """A row per package, the largest first, and their sum."""
+    packages: dict[str, Counter[str]] = {}
     for path in SOURCE.rglob("*.py"):
-        room, *inside = path.relative_to(SOURCE).parts
+        package, *inside = path.relative_to(SOURCE).parts
         text = path.read_text(encoding="utf-8")
         of_file = Counter(kinds(text)) + Counter(files=1, lines=len(text.splitlines()))
-        for name in (f"`{room}`" if inside else BESIDE, ALL):
-            rooms[name] = rooms.get(name, Counter()) + of_file
-    order = sorted(rooms, key=lambda name: (name == ALL, name == BESIDE, -rooms[name]["lines"]))
-    rows = [["room", *COLUMNS], ["---", *["---:"] * len(COLUMNS)]]
-    rows += [[name, *(f"{rooms[name][column]:,}" for column in COLUMNS)] for name in order]
+        for name in (f"`{package}`" if inside else BESIDE, ALL):
+            packages[name] = packages.get(name, Counter()) + of_file
+    order = sorted(
+        packages, key=lambda name: (name == ALL, name == BESIDE, -packages[name]["lines"])
+    )
+    rows = [["package", *COLUMNS], ["---", *["---:"] * len(COLUMNS)]]
+    rows += [[name, *(f"{packages[name][column]:,}" for column in COLUMNS)] for name in order]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows) + "\n"
 
 

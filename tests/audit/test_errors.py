@@ -1,4 +1,4 @@
-"""An audit of a test that errs: stated rates, none stated, and what must not be shown."""
+"""An audit of an imperfect test: stated rates, none stated, and what must not be shown."""
 
 import html
 import io

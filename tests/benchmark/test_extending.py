@@ -59,7 +59,7 @@ def test_a_kind_of_task_is_an_entry_of_the_registry(tmp_path, monkeypatch):
     assert drawn == [(0.5, 1), (0.5, 2), (1, 1), (1, 2)]
     file.write_text(task + '[[methods]]\nname = "y-obs"\npublished = true\n')
     (schedule,) = {one.cell.method["schedule"] for one in expand(load_benchmark(file))[0]}
-    assert schedule == "published"  # the choices of the simulation, for want of others
+    assert schedule == "published"  # the choices of the simulation, for lack of others
     file.write_text(task.replace("word", "wrod") + '[[methods]]\nname = "y-obs"\n')
     with pytest.raises(InputError, match="Did you mean 'word'"):
         load_benchmark(file)

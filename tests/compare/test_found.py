@@ -72,7 +72,7 @@ def test_where_no_group_has_enough_found_nothing_is_told():
     found = compare_found(problem, ["y-obs:linear"], folds=2, members=1)
     assert not found.methods[0].within.estimable
     assert not found.standings
-    assert "Nothing can be told" in found.to_markdown()
+    assert "Nothing can be said" in found.to_markdown()
 
 
 def test_methods_that_need_a_record_are_refused():

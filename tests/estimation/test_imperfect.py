@@ -1,4 +1,4 @@
-"""Numbers corrected for a test that errs, against formulas written down by others."""
+"""Numbers corrected for an imperfect test, against formulas written down by others."""
 
 from pathlib import Path
 

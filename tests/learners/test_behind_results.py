@@ -1,4 +1,4 @@
-"""Learning the truth behind results of a test that errs, for every learner."""
+"""Learning the truth behind results of an imperfect test, for every learner."""
 
 import numpy as np
 import pytest

@@ -274,7 +274,7 @@ def test_what_is_not_a_tree_is_refused(name, change, rows):
         load_learner("boost", arrays, 3)
 
 
-# -- models of others --------------------------------------------------------------------------
+# -- third-party models --------------------------------------------------------------------------
 
 
 def test_a_classifier_of_others_is_cloned_and_not_written(rows):

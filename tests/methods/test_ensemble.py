@@ -208,7 +208,7 @@ def test_models_that_contradict_each_other_are_not_stretched_without_end():
 
 
 def test_a_share_of_positives_below_none_does_not_make_risks_vanish():
-    y = np.where(np.arange(1000) < 40, 1.2, -0.06)  # results of a test that errs, corrected
+    y = np.where(np.arange(1000) < 40, 1.2, -0.06)  # results of an imperfect test, corrected
     shift = _intercept(np.zeros(1000), y, np.full(1000, 1 / 1000))
     assert expit(shift) == pytest.approx(0.0005)
 

@@ -1,4 +1,4 @@
-"""Methods that learn the truth behind a test that errs."""
+"""Methods that learn the truth behind an imperfect test."""
 
 import numpy as np
 import pytest

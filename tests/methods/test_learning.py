@@ -142,7 +142,7 @@ def test_a_classifier_of_ones_own_works_and_says_that_it_is_not_saved(data, tmp_
 
 
 def test_methods_made_of_networks_say_so():
-    with pytest.raises(InputError, match=r"dcem is made of networks.*tested-only"):
+    with pytest.raises(InputError, match=r"dcem is a neural network.*tested-only"):
         methods.make("dcem", learner="boost")
     with pytest.raises(InputError, match="Did you mean 'forest'"):
         make("tested-only", "forrest").fit(np.zeros((20, 1)), np.arange(20) % 2)

@@ -30,7 +30,7 @@ ROLES = Roles(label="y", tested="tested", group="sex", time="day")
 def table(
     n: int, seed: int, *, shift=0.0, policy=0.0, relation=0.0, of_m=0.0, level=0.0, late=False
 ):
-    """Who comes, who is tested, what is found: each can change by itself."""
+    """Who arrives, who is tested, what is found: each can change by itself."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3)) + np.array([shift, 0, 0])
     sex = rng.choice(["f", "m"], n)
@@ -222,7 +222,7 @@ def test_only_a_lower_auc_is_asked_for(model):
 
 
 def test_a_prevalence_that_was_stated_does_not_hide_a_change():
-    """Held against the rate of then, risks come true whatever happens: that is not an answer."""
+    """Compared with the old rate, risks are calibrated whatever happens: that is not an answer."""
     roles = replace(ROLES, prevalence=".30-.35")
     old = read_table(table(1500, 0), roles)
     estimator = make("ensemble", parts=("linear",), random_state=0).fit_problem(old.problem)

@@ -1,4 +1,4 @@
-"""The published figures, and the rules by which ours are held against them."""
+"""The published figures, and the rules by which ours are compared with them."""
 
 import warnings
 from functools import cache

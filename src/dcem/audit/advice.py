@@ -40,7 +40,8 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
     ]
     asked = [one for one in audit.known if one.difference.estimable]
     against = [one for one in asked if one.disagrees]
-    held = f"Held against a known prevalence: {'contradicted' if against else 'not contradicted'}. "
+    verdict = "contradicted" if against else "not contradicted"
+    held = f"Compared with a known prevalence: {verdict}. "
     refuted = _refuted(audit)
     by_deciders = "What deciders find contradicts it, or chance does not say who decides. "
     yield Assumption(

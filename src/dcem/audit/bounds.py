@@ -51,7 +51,7 @@ def about_bounds(audit: Audit) -> Iterator[Finding]:
                 "bounds-unknown",
                 "note",
                 "sensitivity",
-                "For whom a decision holds cannot be told",
+                "For whom a decision holds cannot be determined",
                 f"A strength of the unmeasured was stated, but {why}.",
                 reason=why,
             )

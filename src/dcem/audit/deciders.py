@@ -188,8 +188,8 @@ def _deciders_differ(audit: Audit, found: Compared) -> Iterator[Finding]:
             "caution",
             ABOUT,
             "Deciders with equal rates of testing do not find equally much",
-            f"Of what they find per person, chance taken off: {_deviation(equal.deviation)}. Some "
-            "choose better, or see other people.",
+            f"Of what they find per person, sampling noise removed: {_deviation(equal.deviation)}. "
+            "Some choose better, or see other people.",
             deviation=equal.deviation,
             p_value=equal.p_value,
         )
@@ -204,9 +204,9 @@ def _deciders_differ(audit: Audit, found: Compared) -> Iterator[Finding]:
             "caution",
             ABOUT,
             f"Strict or lenient depends on whom: {listed(list(turned))} against the others",
-            "Deciders by whom the others are tested equally often differ, chance taken off, in how "
-            f"often these are tested. {each_named(turned, _deviation)}. There is no one order from "
-            "strict to lenient.",
+            "Deciders by whom the others are tested equally often differ, sampling noise removed, "
+            f"in how often these are tested. {each_named(turned, _deviation)}. There is no one "
+            "order from strict to lenient.",
             [name for name in turned if name in {item.group for item in audit.counts}],
             parts=turned,
         )
@@ -233,7 +233,7 @@ def _unequal_testing(audit: Audit, found: Compared) -> Finding:
             f" {whom} the lowest to the highest, each drawn in by as much as it is noise: "
             f"{points(least)} to {points(most)} against what the features predict."
         )
-    text = f"{found.number} deciders, chance taken off: {_deviation(deviation)}.{ends}{lost}"
+    text = f"{found.number} deciders, sampling noise removed: {_deviation(deviation)}.{ends}{lost}"
     if not clear:
         text = (
             f"{found.number} deciders, no more spread than chance makes ({p_value(p)}); up to "

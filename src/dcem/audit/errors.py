@@ -36,7 +36,7 @@ SPECIFICITIES = (1.0, 0.99, 0.98, 0.95, 0.9)
 
 
 def test_errors(judge: Evaluator, risk: np.ndarray) -> TestErrors | None:
-    """What a test that errs means for this table; None if nothing is stated or estimable.
+    """What an imperfect test means for this table; None if nothing is stated or estimable.
 
     `risk` [n] is the score whose AUC is told.
     """

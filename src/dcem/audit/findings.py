@@ -229,11 +229,11 @@ def _overlap(audit: Audit) -> Iterator[Finding]:
     )
     severity, headline = "fine", "Tested and untested people overlap"
     if every.reason:
-        severity, headline = "serious", "The tested cannot speak for everybody"
+        severity, headline = "serious", "The tested do not represent everybody"
         facts += " For people like nobody tested, any score or estimate is extrapolation."
     elif not every.complete:
         severity = "serious"
-        headline = f"The tested cannot speak for {percent(1 - every.reach)} of the people"
+        headline = f"The tested do not represent {percent(1 - every.reach)} of the people"
         facts += (
             " Estimates are about those within reach; for the rest there are limits that assume "
             "nothing, and any score is extrapolation."

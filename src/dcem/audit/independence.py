@@ -91,7 +91,7 @@ def _log_odds_ratios(
         counted = people.weight * surplus
         ends = [
             [_regress(people, one, base, surplus, tested).value for one in (up, down)]
-            for up, down, _ in other_rates  # of a test that errs
+            for up, down, _ in other_rates  # of an imperfect test
         ]
         plain = _regress(people, y, base, surplus, tested)
         found[name] = plain.plus([(up - down) / 2 for up, down in ends])

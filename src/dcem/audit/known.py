@@ -1,4 +1,4 @@
-"""A known prevalence held against the estimate that assumes features explain testing.
+"""A known prevalence compared with the estimate that assumes features explain testing.
 
 If features and group explain who is tested, the doubly robust prevalence is that of everybody. A
 prevalence that is known from elsewhere tests it: nothing in the table itself can. Where the two
@@ -206,8 +206,9 @@ def _held_against(one: KnownRate) -> Iterator[Finding]:
             "caution",
             "prevalence",
             f"The known prevalence{of} says nothing of the untested here",
-            f"{percent(stated.value, 1)} is stated. What it means for the untested cannot be told: "
-            f"{times.reason}. Estimates{of} rest on features and group explaining who was tested.",
+            f"{percent(stated.value, 1)} is stated. What it means for the untested cannot be "
+            f"determined: {times.reason}. Estimates{of} rest on features and group explaining who "
+            "was tested.",
             whose,
             **values,
         )

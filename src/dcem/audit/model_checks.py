@@ -1,8 +1,8 @@
-"""Are the models right that all else leans on? Two looks at them, both out of fold.
+"""Are the models right that all else relies on? Two looks at them, both out of fold.
 
 *Calibration*: do predicted probabilities of being tested happen that often? Every number that
-weights by the probability of a test leans on it. A model that is calibrated may still be wrong; one
-that is not is wrong.
+weights by the probability of a test relies on it. A model that is calibrated may still be wrong;
+one that is not is wrong.
 
 *Residuals*: if a model has learnt all that the features tell, nothing can predict its residuals
 from them. Trees try, on other people than they are judged by. Their covariance with the residuals,

@@ -188,7 +188,7 @@ def about_errors(audit: Audit) -> Iterator[Finding]:
             "test-errs",
             "caution" if cut else "note",
             "prevalence",
-            f"Numbers are corrected for a test that errs: {found.stated}",
+            f"Numbers are corrected for an imperfect test: {found.stated}",
             f"{taken}{ASSUMPTION} Neither the rates nor this can be seen in the table.",
             rates=found.stated,
             as_shown=found.as_shown,

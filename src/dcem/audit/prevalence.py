@@ -61,7 +61,7 @@ def hidden_share(judge: Evaluator, mine: np.ndarray) -> Statistic:
 
 
 def hidden_gap(judge: Evaluator, found: Sequence[Prevalence]) -> HiddenGap | None:
-    """The groups in which the record hides most and least, held against all pairs."""
+    """The groups in which the record hides most and least, compared with all pairs."""
     hidden = {p.group: p.hidden.value for p in found if p.group != EVERYBODY and p.hidden.estimable}
     if len(hidden) < 2:
         return None

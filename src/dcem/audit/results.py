@@ -117,7 +117,7 @@ class Prevalence:
     group: str
     recorded: Estimate  # the untested counted as negative
     tested_only: Estimate  # the tested stand for all
-    weighted: Estimate  # each tested person stands for 1/probability people
+    weighted: Estimate  # each tested person represents 1/probability people
     doubly_robust: Estimate
     hidden: Estimate  # share of the doubly robust prevalence that is not in the record
     bounds: tuple[float, float]  # all untested negative; all untested positive
@@ -353,7 +353,7 @@ class Audit(ShowsItself):
     over_time: OverTime | None = None
     known: tuple[KnownRate, ...] = ()
     bounds: Bounds | None = None  # for whom a decision holds, where a strength was stated
-    bounds_lacking: str = ""  # why that cannot be told
+    bounds_lacking: str = ""  # why that cannot be determined
     deciders: Deciders | None = None  # where it is told who decided
 
     @property

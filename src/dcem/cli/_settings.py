@@ -101,7 +101,7 @@ def fill_from_file(command: Any, ctx: Any, args: list[str]) -> None:
     if settings.table is not None:
         values["table"] = str(settings.table)
     if sum(param.param_type_name == "argument" for param in command.params) > 1:
-        values.pop("table", None)  # which of two files was left out cannot be told
+        values.pop("table", None)  # which of two files was left out cannot be determined
     ctx.default_map = {
         name: _fitting(here[name], value) for name, value in values.items() if name in here
     }

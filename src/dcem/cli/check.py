@@ -108,7 +108,7 @@ def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> N
             console.print(f"[yellow]overlap, {escape(name)}:[/yellow] {escape(say(one.reason))}")
         elif not one.complete:
             reach = (
-                f"the tests speak for {percent(one.reach)} of the people; the others are like "
+                f"the tests represent {percent(one.reach)} of the people; the others are like "
                 "nobody tested."
             )
             console.print(f"[yellow]overlap, {escape(name)}:[/yellow] {say(reach)}")
@@ -132,7 +132,7 @@ def _show_times(look: FirstLook, roles: str, table: Path, console: Any) -> None:
 
     console.print("\nAbout what each step will take, if this machine stays as busy as it is now:")
     for name, write in STEPS.items():
-        long = "cannot be told"
+        long = "cannot be determined"
         if seconds := look.seconds.get(name):
             low, high = duration(seconds / look.unsure), duration(seconds * look.unsure)
             long = low if low == high else f"{low} to {high}"

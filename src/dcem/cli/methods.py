@@ -47,7 +47,7 @@ def _list(console: "Console") -> None:
     console.print(table)
     if left_out:
         console.print(
-            f"\nMade of networks, and torch is not installed (pip install 'dcem\\[networks]'): "
+            f"\nA neural network, and torch is not installed (pip install 'dcem\\[networks]'): "
             f"{', '.join(left_out)}."
         )
     console.print(

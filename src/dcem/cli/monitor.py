@@ -32,8 +32,8 @@ def monitor(
 
     Holds a new table, of people who came later, against what the model remembers of its own: who
     comes, who is tested at equal features, what is found, and whether the model still ranks people
-    and its risks still come true, for everybody and each group. The columns mean what they meant
-    then; options change that.
+    and its risks are still calibrated, for everybody and each group. The columns mean what they
+    meant then; options change that.
     """
     from rich.console import Console
 

@@ -41,7 +41,7 @@ def predict(
         float | None,
         typer.Option(
             min=0,
-            help="Act on so many, the highest scores first: a share up to 1, else a number of "
+            help="Act on this many, the highest scores first: a share up to 1, else a number of "
             "rows. Adds the column `flagged`.",
             show_default=False,
         ),

@@ -42,7 +42,7 @@ def compare_bounds(
     decision: Decision,
     gamma: float,
 ) -> ComparedBounds | None:
-    """The methods at every strength up to 10 and at the stated one; None if nothing can be told.
+    """The methods at every strength up to 10 and at the stated one; None if nothing can be said.
 
     One acts from the risk on that the `decision` names, or that its share of people exceeds.
     """

@@ -188,7 +188,7 @@ def about_best(
     floor: float,
     whom: str = EVERYBODY,
 ) -> Finding:
-    """The method that ranks best, and which others cannot be told from it."""
+    """The method that ranks best, and which others cannot be distinguished from it."""
     best, level = standing.best, list(standing.level_with)
     behind = [name for name in standing.ahead_of if name not in level]
     among = AMONG[target].replace(EVERYBODY, whom)

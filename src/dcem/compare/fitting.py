@@ -74,7 +74,7 @@ class Part:
     rows: SelectiveLabels
     validation: SelectiveLabels | None = None
     truth: Any = None  # (train, validation), for oracles
-    asked: PartQuestions | None = None  # of whom of `rows` it is asked what the models lean on
+    asked: PartQuestions | None = None  # of whom of `rows` it is asked what the models rely on
 
 
 def default_methods(deciders: bool = False) -> tuple[str, ...]:

@@ -135,7 +135,7 @@ class Ranks:
         return difference.estimate(self._people.person, self._level)
 
     def standing(self, names: Sequence[str], floor: float) -> Standing | None:
-        """The best of these methods, and which others are as good as far as can be told."""
+        """The best of these methods, and which others are as good as far as can be seen."""
         known = [name for name in names if np.isfinite(self._auc[name].value)]
         if self._lacking or not known:
             return None

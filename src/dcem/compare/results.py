@@ -183,7 +183,7 @@ class Planted:
 
 @dataclass(frozen=True)
 class Standing:
-    """Which method ranks best for a target, and which others cannot be told from it.
+    """Which method ranks best for a target, and which others cannot be distinguished from it.
 
     Differences hold for all pairs of methods at once, and count the luck of initial weights.
     """
@@ -228,7 +228,7 @@ class ByDecider:
 
 @dataclass(frozen=True)
 class JudgedByDeciders:
-    """All methods; empty with the reason where deciders cannot be told apart."""
+    """All methods; empty with the reason where deciders cannot be distinguished."""
 
     reason: str = ""
     methods: Mapping[str, ByDecider] = field(default_factory=dict)
@@ -268,7 +268,7 @@ class TableComparison(ShowsItself):
     data: Mapping[str, str] = field(default_factory=dict)  # file, hash, roles
     testing_effects: tuple[Effect, ...] = ()  # of the same columns, on who is tested
     deciders: JudgedByDeciders | None = None  # where it is told who decided
-    stated_rates: str = ""  # of a test that errs, for which all but the truth is corrected
+    stated_rates: str = ""  # of an imperfect test, for which all but the truth is corrected
     known_rates: str = ""  # a known prevalence, on which numbers for everybody rest
     bounds: ComparedBounds | None = None  # where a strength of the unmeasured was stated
     shown: tuple[Mapping[str, Any], ...] = ()  # counts as they may be shown, of a saved comparison

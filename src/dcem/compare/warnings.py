@@ -58,7 +58,7 @@ def warn(
         yield found("no-overlap", sentence, text)
     elif share < 0.2:
         sentence = (
-            "A few tested people stand for many: the effective sample size is "
+            "A few tested people represent many: the effective sample size is "
             f"{percent(share)} of the number tested."
         )
         yield found("little-overlap", sentence, "The intervals are wide.", effective_share=share)
@@ -69,7 +69,7 @@ def warn(
         sentence = f"In the {judged:,} of {rows:,} rows judged, {lost} out of reach of the tests."
         text = (
             "The audit looks at all rows, with models of its own, and may find more or fewer "
-            "people whom the tests cannot speak for."
+            "people whom the tests do not represent."
         )
         yield found("reach", sentence, text, rows=judged, reach=overlap.reach)
     if used < rows:

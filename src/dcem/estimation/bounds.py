@@ -120,7 +120,7 @@ def risk_limits_of_table(judge: Evaluator, gamma: float) -> tuple[np.ndarray, np
 
 def decide(low: np.ndarray, high: np.ndarray, cut: float) -> np.ndarray:
     """1 where one acts for certain, -1 where one does not, 0 where the interval cannot say [n]."""
-    at = low.dtype.type(cut)  # a risk that was written with fewer digits is held against as many
+    at = low.dtype.type(cut)  # a risk that was written with fewer digits is compared with as many
     return np.where(low >= at, 1, np.where(high < at, -1, 0))
 
 
@@ -318,7 +318,7 @@ def strengths_of_columns(
     At equal other columns, people who differ in the hidden one differ in m and in e. Let
     logit m and logit e be linear in the columns, with slopes b and c, and the hidden column have
     the variance v given the others: then the log-odds of the tested exceed those of the untested
-    by about b v c. A stated gamma can be held against the strongest of these.
+    by about b v c. A stated gamma can be compared with the strongest of these.
 
     `sources` names the raw column of each feature of `X` [n, d], whose gaps count as the mean.
     """

@@ -187,7 +187,7 @@ def measure_coverage(seen: OutOfPart) -> tuple[Coverage, ...]:
         own = problem.group[here] + 1 if len(at) > 1 else np.zeros(here.sum(), np.int64)
         for row in (0, 1):
             found[row, here] = sets(seen.predicted[here], at[own, row].T)
-    # a result of a test that errs is so much of a positive, and the rest of a negative
+    # a result of an imperfect test is so much of a positive, and the rest of a negative
     among_tested = y * covered(1, found[0]) + (1 - y) * covered(0, found[0])
     positive, negative = replace(seen.unseen, inverse=tested / seen.testing).weighted()
     with_it = positive * covered(1, found[1])

@@ -47,7 +47,7 @@ FOR_A_CURVE = 5  # deciders: how much they find bends with how much they test
 
 @dataclass(frozen=True)
 class Variation:
-    """How widely effects of deciders are spread, chance taken off."""
+    """How widely effects of deciders are spread, sampling noise removed."""
 
     deviation: Estimate  # standard deviation of the true effects
     p_value: float  # of none but chance

@@ -1,4 +1,4 @@
-"""What a prediction leans on, whoever learnt it: permutation importance and accumulated effects.
+"""What a prediction relies on, whoever learnt it: permutation importance and accumulated effects.
 
 A model is asked about a sample of people once as they are and then with one raw column changed (all
 features that come from it together: its categories, its mark for missing).

@@ -327,7 +327,7 @@ def _learn_head(
 ) -> tuple[Head, np.ndarray]:
     """Models of a target, and log-odds of everybody [n] by those of the other parts.
 
-    With the `rates` of a test that errs [n, 2] they are models of the truth behind its results.
+    With the `rates` of an imperfect test [n, 2] they are models of the truth behind its results.
     """
     X, person = problem.X, problem.person
     sample = learners.Sample(X, target, weight, person, rates)

@@ -110,7 +110,7 @@ class Evaluator:
 
     @property
     def corrected(self) -> bool:
-        """Whether numbers are corrected for a test that errs."""
+        """Whether numbers are corrected for an imperfect test."""
         return self.problem.imperfect_test is not None
 
     @cached_property

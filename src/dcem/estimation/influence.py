@@ -89,7 +89,7 @@ class Statistic:
         `behind` is how many people stand behind a share, those of the rarer class: with few of them
         the interval takes Student's quantile. At 0 or 1 no row moves a share any more and the error
         would be 0: Wilson's interval for so many people then says how little that proves. A share
-        `corrected` for a test that errs can leave 0 and 1 although rows do move it: where its
+        `corrected` for an imperfect test can leave 0 and 1 although rows do move it: where its
         interval does, it is cut off there.
         """
         if share and corrected:
@@ -254,7 +254,7 @@ def simultaneous(
 
     Of many comparisons some look large by chance, and the largest always does. The largest of the
     standardised differences, if none were real, has a distribution that follows from their
-    correlation; it is simulated, and each difference is held against it (single-step max-t:
+    correlation; it is simulated, and each difference is compared with it (single-step max-t:
     Hothorn, Bretz and Westfall, "Simultaneous inference in general parametric models", Biometrical
     Journal 2008). For all pairs of groups that is Tukey's procedure, for all against one Dunnett's,
     without their assumption of equal variances.

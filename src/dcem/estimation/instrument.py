@@ -169,7 +169,7 @@ def fit_instrument(
     random_state: int | np.random.Generator = 0,
     **models: Any,
 ) -> Instrument | None:
-    """Who decides, and what is found under whom; None if deciders cannot be told apart.
+    """Who decides, and what is found under whom; None if deciders cannot be distinguished.
 
     Parameters
     ----------

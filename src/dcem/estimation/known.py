@@ -54,7 +54,7 @@ class Tilts:
     stated
         The rates.
     log_ratio
-        Of the untested against the tested at equal features [rates]; NaN where it cannot be told.
+        Of the untested against the tested at equal features [rates]; NaN where it is not known.
     influence
         Of each row on it [rates, n].
     slope
@@ -64,7 +64,7 @@ class Tilts:
     errors
         Standard error of what is met: of the stated rate, and of people out of reach [rates].
     reasons
-        Why a ratio cannot be told, or an empty text [rates].
+        Why a ratio cannot be determined, or an empty text [rates].
     """
 
     stated: tuple[Stated, ...]

@@ -279,7 +279,7 @@ def _pairs(left: np.ndarray, bends: np.ndarray, names: np.ndarray) -> list[tuple
     """Pairs of columns whose products the residuals know, the clearest first.
 
     `left` [classes, rows]; `bends` [degrees, rows, columns]: all products of any two columns and
-    degrees are tried at once, and held against the largest of so many that chance would give.
+    degrees are tried at once, and compared with the largest of so many that chance would give.
     """
     degrees, rows, width = bends.shape
     if width < 2:

@@ -1,4 +1,4 @@
-"""Models that audit and comparison lean on, each fitted to other people than it speaks of.
+"""Models that audit and comparison rely on, each fitted to other people than it speaks of.
 
 Three probabilities are needed, and all else follows from them:
 

@@ -57,7 +57,7 @@ BIN_EDGES = np.array(
 
 @dataclass(frozen=True)
 class Reach:
-    """Whom the tests speak for."""
+    """Whom the tests represent."""
 
     overlap: Mapping[str, Overlap]  # everybody, then each group that has people
     within: np.ndarray  # [n] rows within reach; all of them where (almost) everybody is

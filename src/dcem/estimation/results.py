@@ -47,7 +47,7 @@ class Overlap:
     """The probabilities of being tested in one group, or of everybody, and whom tests reach."""
 
     group: str
-    reach: float  # share of people whom the tests can speak for
+    reach: float  # share of people whom the tests represent
     quantiles: tuple[float, ...]  # of the probability: 5, 25, 50, 75, 95 %
     under: Mapping[float, float]  # threshold -> share of people with a smaller probability
     tested: int
@@ -93,7 +93,7 @@ class Overlap:
 
 @dataclass(frozen=True)
 class Nuisance:
-    """One of the models that the population estimates lean on."""
+    """One of the models that the population estimates rely on."""
 
     name: str  # "who is tested" or "what a test would show"
     chosen: str  # the kind of model, with its share if several were combined

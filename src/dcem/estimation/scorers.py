@@ -53,7 +53,7 @@ def scorer(
     threshold
         The risk at which somebody acts, for the net benefit.
     test_sensitivity, test_specificity
-        Of a test that errs, for everybody or by group; see `SelectiveLabels.from_arrays`.
+        Of an imperfect test, for everybody or by group; see `SelectiveLabels.from_arrays`.
     prevalence
         How common the outcome is known to be, likewise.
     random_state

@@ -42,7 +42,7 @@ class SwapSet:
     now: Estimate  # rate of positives among those who were tested
     then: Estimate  # the same among those whom the score chooses, doubly robust
     change: Estimate  # then - now
-    reach: float  # share of the swapped in whom the tests can speak for
+    reach: float  # share of the swapped in whom the tests represent
     doubled: Estimate  # rate of the swapped in, if the odds of the untested are twice as high
     groups: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # share tested: now,
     # and then

@@ -123,7 +123,7 @@ class Boost(TreeLearner):
     ) -> None:
         """Grow trees on a data set until validation rows call for no more.
 
-        Of results of a test that errs, from the log-odds `base` on.
+        Of results of an imperfect test, from the log-odds `base` on.
         """
         import lightgbm
 

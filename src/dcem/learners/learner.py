@@ -37,7 +37,7 @@ class Sample(NamedTuple):
     y: np.ndarray  # labels [n]
     weight: np.ndarray  # [n]
     person: np.ndarray | None = None  # whose row it is [n]; None where each is somebody else's
-    rates: np.ndarray | None = None  # of the test that errs, where labels are its results [n, 2]
+    rates: np.ndarray | None = None  # of the imperfect test, where labels are its results [n, 2]
 
     def take(self, rows: np.ndarray) -> Sample:
         """Some of the rows."""
@@ -194,11 +194,11 @@ class Foreign(LearnerBase):
     def _learn_truth(
         self, X: np.ndarray, weight: np.ndarray, told: np.ndarray, base: float
     ) -> None:
-        """Behind results of a test that errs: each row as both, by how likely either is."""
+        """Behind results of an imperfect test: each row as both, by how likely either is."""
         if not self.takes_weights:
             raise InputError(
                 f"The learner {type(self.model).__name__} takes no sample_weight, which learning "
-                "from a test that errs needs. Choose linear, boost, forest or network."
+                "from an imperfect test needs. Choose linear, boost, forest or network."
             )
         rows = self._rows(X)
         both, label = np.concatenate([rows, rows]), np.repeat([1, 0], len(rows))
@@ -247,7 +247,7 @@ def learner_class(name: str) -> Any:
 
 
 def dump_learner(learner: Any) -> tuple[str, dict[str, np.ndarray]]:
-    """The name of a fitted learner and all that it learnt; TypeError for a model of others."""
+    """The name of a fitted learner and all that it learnt; TypeError for a third-party model."""
     name = getattr(learner, "name", None)
     if name not in LEARNERS:
         raise TypeError(f"{type(learner).__name__} cannot be written without pickle")

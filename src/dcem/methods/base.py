@@ -66,7 +66,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     members_alike: ClassVar[bool] = True  # are its members one model, trained again and again?
     calibrated: ClassVar[bool] = False  # are its scores risks, for the population?
     row_by_row: ClassVar[bool] = False  # can rows teach it as they pass, whatever the others are?
-    corrects_tests: ClassVar[bool] = False  # does it learn the truth behind a test that errs?
+    corrects_tests: ClassVar[bool] = False  # does it learn the truth behind an imperfect test?
     # For the plan of a benchmark: the time of a step against that of one network, the rounds after
     # which it usually has stopped by itself, and whether a fit goes on from a checkpoint.
     step_cost: ClassVar[float] = 1.0

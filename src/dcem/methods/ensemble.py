@@ -73,7 +73,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         Part -> its loss on held-out tests, after a recalibration of its own.
     calibration_
         `intercept`, `slope`, and `weighted`: whether tests counted 1/P(tested) too. That is given
-        up where the tested stand for the rest like fewer than 30 people.
+        up where the tested represent the others like fewer than 30 people.
     calibrated
         Whether scores are risks: not where too few were tested to hold any out.
     propensity_

@@ -218,15 +218,15 @@ def require_no_record(name: str) -> None:
 
 
 def _learnt_from(estimator: Any, problem: SelectiveLabels) -> str:
-    """What is said of a test that errs and of known rates; nothing where none are stated."""
+    """What is said of an imperfect test and of known rates; nothing where none are stated."""
     said, test = [], problem.imperfect_test
     if test is not None and estimator.corrects_tests:
-        said.append(f"The truth behind a test that errs: {test.words}. {ASSUMPTION}")
+        said.append(f"The truth behind an imperfect test: {test.words}. {ASSUMPTION}")
     elif test is not None:
-        said.append(f"The results of a test that errs, as they are: {test.words}.")
+        said.append(f"The results of an imperfect test, as they are: {test.words}.")
         notice(
             f"{estimator.name!r} learns the results of the test as they are, not the truth behind "
-            "them: it knows no test that errs. `ensemble`, `dcem` and `tested-only` do."
+            "them: it knows no imperfect test. `ensemble`, `dcem` and `tested-only` do."
         )
     if problem.known_prevalence:
         said.append(f"Moved to a known {known_words(problem.known_prevalence)}. {KNOWN}")

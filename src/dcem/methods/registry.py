@@ -290,7 +290,7 @@ def _check_names(cls: Any, params: Mapping[str, Any]) -> None:
         if unknown.split("__")[0] in known:
             continue
         if unknown == "learner":
-            made = "is made of networks" if cls.needs_networks else "has learners of its own"
+            made = "is a neural network" if cls.needs_networks else "has learners of its own"
             raise InputError(
                 f"{cls.name} {made} and takes no other. Methods that do: "
                 f"{', '.join(name for name in ENTRIES if takes_learners(name))}."

@@ -31,8 +31,8 @@ class SarEMClassifier(NetworkClassifier):
     f (1 - e) / (1 - f e). EM alternates between this guess Q and fitting both networks to it.
 
     *Assumption.* Whether a positive is found depends on features and group alone (selected at
-    random, SAR), and the two networks can be told apart: their product f e is all that the record
-    shows, and any split of it explains the record equally well.
+    random, SAR), and the two networks can be distinguished: their product f e is all that the
+    record shows, and any split of it explains the record equally well.
 
     *When it fails.* It throws away what disparate censorship offers: a tested negative is a known
     negative, and counts here as unknown. The split between f and e then rests on the networks'

@@ -72,7 +72,7 @@ def result_rows(z: Tensor, told: Tensor) -> Tensor:
 def factored_cross_entropy(logits: Tensor, rows: Rows) -> Tensor:
     """The mean cross-entropy of each network, `[M]`, rows counted by their factors.
 
-    Of results of a test that errs (column `evidence`) it is -log P(result).
+    Of results of an imperfect test (column `evidence`) it is -log P(result).
     """
     told, factor = rows.get("evidence"), rows.get("factor")
     values = (

@@ -225,7 +225,7 @@ class OracleClassifier(LearnerClassifier):
     *Assumption.* Somebody knows the truth of untested people. Nobody does outside a simulation, so
     this method takes `truth=`, which real data do not have.
 
-    *When it fails.* On every real table, for want of the truth. And it is a ceiling for *this*
+    *When it fails.* On every real table, for lack of the truth. And it is a ceiling for *this*
     network and these rows, not for the problem: another network may do better, and on few rows it
     is as noisy as any other fit.
 

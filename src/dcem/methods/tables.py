@@ -34,7 +34,7 @@ class Table:
     truth: np.ndarray | None = None
     person: np.ndarray | None = None  # codes from 0; None where every row is a person of its own
     chance: np.ndarray | None = None  # of a test, where tests were drawn by a known design
-    rates: np.ndarray | None = None  # of a test that errs [n, 2]; 1 where nobody looked
+    rates: np.ndarray | None = None  # of an imperfect test [n, 2]; 1 where nobody looked
 
     @classmethod
     def of(

@@ -37,7 +37,7 @@ class UnmeasuredCauseClassifier(SelectiveClassifier):
     """An unmeasured cause of testing and outcome, identified by a known prevalence and exclusions.
 
     *Idea.* Two probit equations, who is tested and who has the outcome, share an unmeasured cause:
-    their errors are correlated. How strong it is cannot be told from the labels of the tested
+    their errors are correlated. How strong it is cannot be known from the labels of the tested
     alone. It follows from how common the outcome is known to be (state it: `prevalence`), and from
     features that are known to drive testing alone or the outcome alone. The group has a place in
     the equation of who is tested, and none in that of the outcome. The score is the risk of

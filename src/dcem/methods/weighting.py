@@ -81,7 +81,7 @@ class InversePropensityClassifier(LearnerClassifier):
     propensity_settings: PropensitySettings | None = None
 
     name: ClassVar[str] = "ipw"
-    in_short: ClassVar[str] = "learns from the tested, weighted to stand for all"
+    in_short: ClassVar[str] = "learns from the tested, weighted to represent all"
     as_published: ClassVar[Mapping[str, Any]] = {
         "sinusoid": SINGLE | RELEASED,
         "sepsis": WIDE | SLOW,

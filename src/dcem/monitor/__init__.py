@@ -1,7 +1,7 @@
 """Does a model still hold? What changed since it was fitted, in four questions.
 
-*Who comes* (the columns), *who is tested* (at equal features), *what is found* (how common the
-outcome is, doubly robust) and *whether the model still ranks and its risks still come true*. A
+*Who arrives* (the columns), *who is tested* (at equal features), *what is found* (how common the
+outcome is, doubly robust) and *whether the model still ranks and its risks are still calibrated*. A
 `Baseline` is what a model remembers of its table, without any person: `watch` holds a new table
 against it.
 """

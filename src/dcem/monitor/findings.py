@@ -38,7 +38,7 @@ def with_verdict(
 ) -> Monitoring:
     """The same with its verdict and findings.
 
-    `stated`: the parts that are held against a prevalence that was stated for the old rows.
+    `stated`: the parts that are compared with a prevalence that was stated for the old rows.
     """
     auc = next(one for one in found.about("auc") if one.of == EVERYBODY)
     worse = [one for one in found.about("auc") if one.clear and one.difference.value < 0]
@@ -69,7 +69,7 @@ def _verdict(
     known = f"{number(auc.then.value)} then" if auc.then.estimable else "not judged then"
     headline, text = {
         "refit": ("It ranks people worse than it did", f"AUC: {'; '.join(map(_worse, worse))}."),
-        "recalibrate": ("Its risks no longer come true", f"{'; '.join(map(_off, off))}."),
+        "recalibrate": ("Its risks are no longer calibrated", f"{'; '.join(map(_off, off))}."),
         "cannot tell": (
             "Too little is known of the new rows to tell",
             f"Why: {lacking or f'the AUC is only known to be {auc.now:score}'}.",
@@ -160,7 +160,7 @@ def _what_is_found(found: Monitoring) -> Iterator[Finding]:
         {one.of: one.difference for one in changed},
         "The outcome is more or less common than it was",
         f"Doubly robust: {told}. With other people that need not be the model's fault.",
-        "Read it beside whether risks still come true.",
+        "Read it beside whether risks are still calibrated.",
     )
 
 
@@ -174,7 +174,7 @@ def _others(found: Monitoring, then: Baseline, auc: Change) -> Iterator[Finding]
             values=vars(late),
             headline=f"Results after {late.until} may not have arrived yet",
             text=f"{percent(late.before.value)} of the rows until then were tested, "
-            f"{percent(late.after.value)} since. All but who comes is told of the rows until then.",
+            f"{percent(late.after.value)} since. All but who arrives is about the rows until then.",
             remedy="If results are late, look again when they are in (`until` leaves rows out); if "
             "testing stopped, ask why.",
         )
@@ -195,7 +195,7 @@ def _others(found: Monitoring, then: Baseline, auc: Change) -> Iterator[Finding]
             "note",
             "holds",
             tuple(lost),
-            headline=f"Nothing can be told of {groups(lost)}",
+            headline=f"Nothing can be said of {groups(lost)}",
             text="Too few positive or negative tests. That is not a sign that it serves them well.",
             remedy="Test more of them, or look over a longer time.",
         )

@@ -47,7 +47,7 @@ class Monitoring(ShowsItself):
     _document: ClassVar[str] = "monitor_document"
 
     answer: str  # "holds", "recalibrate", "refit" or "cannot tell"
-    columns: tuple[ColumnChange, ...]  # who comes; the most changed first
+    columns: tuple[ColumnChange, ...]  # who arrives; the most changed first
     changes: tuple[Change, ...]  # the other three questions
     positive: Mapping[str, tuple[Estimate, Estimate]]  # positive of tested, then and now
     target: str  # whom the last question is about, in words

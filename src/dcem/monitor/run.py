@@ -1,9 +1,9 @@
-"""A new table held against what a model remembers of its own.
+"""A new table compared with what a model remembers of its own.
 
 Four questions are asked, each with a quarter of an error of 5 %; within a question numbers are
 corrected for how many there are (Holm). An alarm is beyond chance *and* large enough to matter.
 
-*Who comes.* Shares of people in the bins of each column, then and now, by Pearson's test of two
+*Who arrives.* Shares of people in the bins of each column, then and now, by Pearson's test of two
 samples; how much they changed is the population stability index.
 
 *Who is tested.* The share tested minus what the model of testing of then expects of the people of
@@ -12,7 +12,7 @@ now. What is uncertain about that model is one more influence.
 *What is found.* The doubly robust prevalence of now minus that of then.
 
 *Does the model hold.* Doubly robust AUC, mean risk minus share of positives and calibration slope,
-of everybody and of groups. They are held against what they were in a comparison, where the model
+of everybody and of groups. They are compared with what they were in a comparison, where the model
 was judged, everybody's slope against 1; otherwise risks against what is found now, knowing how
 uncertain what was found then is. Only a lower AUC is asked for, in a one-sided test.
 """
@@ -187,7 +187,7 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     return found
 
 
-# -- who comes ---------------------------------------------------------------------------------
+# -- who arrives ---------------------------------------------------------------------------------
 
 
 def _column_changes(then: Baseline, new: NewRows, encoder: Encoder) -> tuple[ColumnChange, ...]:
@@ -312,7 +312,7 @@ def _performance_changes(
 
 
 def _doubted(found: Estimate, error: float) -> Estimate:
-    """A difference with one more error, that of what it is held against."""
+    """A difference with one more error, that of what it is compared with."""
     return found.minus(Estimate(0.0, -Z * error, Z * error))
 
 

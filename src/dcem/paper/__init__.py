@@ -6,7 +6,7 @@ results it needs and how it is drawn: a new one is a function and its entry ther
 the results: in recorded tables, in a store, or by running the benchmark. What is not there is said,
 not invented: a picture shows the side that exists.
 
-Three exhibits are not in the paper: its summary held against the numbers (`exhibits.summary`), its
+Three exhibits are not in the paper: its summary compared with the numbers (`exhibits.summary`), its
 claims one by one (`exhibits.claims`), and robustness as a user needs it (`exhibits.robustness`).
 `theory` has its theorems as code.
 """

@@ -127,7 +127,7 @@ def published_rows(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def left_out(results: pd.DataFrame) -> list[str]:
-    """Why results are not held against the figures, in words: how many, and what they are."""
+    """Why results are not compared with the figures, in words: how many, and what they are."""
     return [
         f"{int(rows.sum())} of {len(results)} results are left out: {words}"
         for words, rows in _not_published(results).items()
@@ -207,7 +207,7 @@ def _compare_sepsis(results: pd.DataFrame) -> Iterator[list[Any]]:
         points = _one_per_place(ours, theirs.metric, "beta", f"{theirs.method} at {setting}")
         planned = ours["beta"].nunique()
         lacking = f"{len(points)} of {planned} betas" if len(points) < planned else ""
-        note = f"{theirs.n} published points could be told apart"
+        note = f"{theirs.n} published points could be distinguished"
         place = ("sepsis", setting, theirs.method, theirs.metric)
         yield _reported(place, points, theirs.median, lacking, note)
 

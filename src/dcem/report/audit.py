@@ -360,7 +360,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[Audit], Iterator[Block]]], ...] = (
     ("bounds", bounds.HEADING, bounds.of_audit),
     ("methods", "Which methods are defensible here", lambda audit: advice(audit.methods)),
     ("yields", "How often tests are positive", yields_section),
-    ("overlap", "Can the tested speak for the untested?", overlap_section),
+    ("overlap", "Do the tested represent the untested?", overlap_section),
     ("drivers", "What drives testing", drivers_section),
     ("time", "Over time", over_time_section),
     (

@@ -38,7 +38,7 @@ def verdict(audit: Audit) -> Verdict:
     if audit.extent == "everybody":
         return Verdict(
             "caution",
-            "It cannot be told: everybody counts as tested",
+            "It cannot be determined: everybody counts as tested",
             (
                 "No label is missing. If untested people were recorded as negative, that is the "
                 "bias itself, and this table hides it.",
@@ -60,7 +60,7 @@ def verdict(audit: Audit) -> Verdict:
     if not known:
         return Verdict(
             "caution",
-            "It cannot be told whether groups are tested unequally",
+            "It cannot be determined whether groups are tested unequally",
             ("No group can be compared with others at equal features.", *_record(audit)),
             "Not at all. This does not mean that the groups are treated alike.",
         )

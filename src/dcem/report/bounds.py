@@ -154,7 +154,7 @@ def coverage(found: Sequence[Coverage]) -> Iterator[Block]:
             for one in found
         ],
         note="Conformal sets, measured on people whose labels did not make them. For everybody, "
-        "each tested person stands for others like them: right if features explain testing.",
+        "each tested person represents others like them: right if features explain testing.",
     )
 
 

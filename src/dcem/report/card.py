@@ -158,7 +158,7 @@ def _judged_opening(
     if not everybody:
         answer += ", among the tested; nothing is known of the others"
     if not judged.auc.low > 0.5:
-        answer = "It cannot be told from chance"
+        answer = "It cannot be distinguished from chance"
     doubtful = not judged.auc.low > 0.5 or "not serve" in alike
     severity = "serious" if not everybody else "caution" if doubtful else "note"
     if severity == "note" and judged.auc.low >= ACCEPTABLE:
@@ -189,7 +189,7 @@ def _found_opening(comparison: FoundComparison, model: TableModel) -> Opening:
     answer = f"It ranks {times} of 100 pairs of people right, as far as found positives tell"
     verdict = Verdict(
         "caution",
-        "It cannot be told from chance" if doubtful else answer,
+        "It cannot be distinguished from chance" if doubtful else answer,
         (
             f"Of two people of one group, one {with_it}, it ranks the first higher {times} times "
             f"in 100 ({about}; tossing a coin, 50).",

@@ -46,8 +46,8 @@ from dcem.report.style import Drawing
 from dcem.text import count
 
 CARE = (
-    "What is said beyond the tested leans on the features explaining the decision to test. A cause "
-    "of both testing and outcome that is not in the table biases every number but the truth.",
+    "What is said beyond the tested relies on the features explaining the decision to test. A "
+    "cause of both testing and outcome that is not in the table biases every number but the truth.",
     "Where people like someone were never tested, a score for that person is extrapolation.",
     "Among the tested is not among everybody: a method can rank the tested well and others badly.",
     "The intervals cover chance: who happens to be in the table. They do not cover a wrong "
@@ -98,7 +98,7 @@ def _sections(
         yield "planted", heading, _planted(comparison, comparison.planted)
     yield "inside", "Inside the methods", _inside(comparison)
     yield "numbers", "All numbers", _every_number(comparison)
-    care = Fold("What every number here leans on", (Text(CARE, bullets=True),))
+    care = Fold("What every number here relies on", (Text(CARE, bullets=True),))
     yield "care", "Read this with care", [care]
 
 
@@ -250,7 +250,7 @@ def _inside(comparison: TableComparison) -> Iterator[Block]:
             )
         )
     if inside:
-        yield Fold("What the methods believe, how they converged, what they lean on", tuple(inside))
+        yield Fold("What the methods believe, how they converged, what they rely on", tuple(inside))
 
 
 def _every_number(comparison: TableComparison) -> Iterator[Block]:
@@ -261,7 +261,7 @@ def _every_number(comparison: TableComparison) -> Iterator[Block]:
         yield Fold(f"Every other number with its interval ({len(told)} tables)", tuple(told))
     unknown = tuple(_without_numbers(t) for t in every if t not in told)
     if unknown:
-        yield Fold(f"What cannot be told ({len(unknown)})", (Text(unknown, bullets=True),))
+        yield Fold(f"What cannot be determined ({len(unknown)})", (Text(unknown, bullets=True),))
 
 
 def _without_numbers(empty: Table) -> str:

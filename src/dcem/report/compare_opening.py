@@ -171,18 +171,19 @@ def _certainty(comparison: TableComparison, best: MethodResult, target: Target) 
         said = f"The gain over `{first}`, {gain:gain}, {clear}. "
     if target.key == "tested":
         why = next((t.reason for t in comparison.targets if not t.available and t.reason), "")
-        return f"{said}Of people unlike the tested nothing can be told{': ' * bool(why)}{why}."
+        return f"{said}Of people unlike the tested nothing can be said{': ' * bool(why)}{why}."
     return said + target.assumption
 
 
 def fairness(judged: Judgement, comparison: TableComparison) -> str:
-    """Whether it serves the groups alike, as far as can be told; nothing without groups."""
+    """Whether it serves the groups alike, as far as can be seen; nothing without groups."""
     gap, pair = judged.roc_gap, judged.gap_pair
     if pair is None:
         return ""
     if not gap.estimable:
         return (
-            f"Whether it serves the groups alike cannot be told: {gap.reason or 'too few people'}."
+            "Whether it serves the groups alike cannot be determined: "
+            f"{gap.reason or 'too few people'}."
         )
     groups, pairs = clear_groups(judged, comparison.floor), clear_pairs(judged)
     if groups:
@@ -210,7 +211,7 @@ def fairness(judged: Judgement, comparison: TableComparison) -> str:
     limit = f"(below {number(chance)} in 95 % of cases)"
     beside = "may be chance" if isnan(chance) else beside + limit
     return (
-        f"Whether it is equally good for all groups cannot be told: the largest {what}, "
+        f"Whether it is equally good for all groups cannot be determined: the largest {what}, "
         f"{number(gap.value)}, {beside}, and up to {number(gap.high)} is possible.{worst}"
     )
 
@@ -267,7 +268,7 @@ def limits(comparison: TableComparison) -> tuple[str, ...]:
     reach = min((target.reach for target in shown_targets(comparison)[:1]), default=1.0)
     if reach < 1:
         found.append(
-            f"Not that it speaks for everybody: {percent(1 - reach)} of the people are out of "
+            f"Not that it holds for everybody: {percent(1 - reach)} of the people are out of "
             "reach of the tests, and of them nothing is known."
         )
     if not any(target.key == "truth" for target in comparison.targets):

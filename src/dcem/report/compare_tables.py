@@ -212,7 +212,7 @@ def _swaps(method: MethodResult) -> Iterator[Block]:
     swaps = method.swaps
     assert swaps is not None
     if swaps.reason:
-        yield Text((f"No swap set can be told: {swaps.reason}.",))
+        yield Text((f"No swap set can be estimated: {swaps.reason}.",))
         return
     rows: list[tuple[Cell, ...]] = [
         (who, estimate(swaps.share[name], "percent"), estimate(swaps.rate[name], "percent"))

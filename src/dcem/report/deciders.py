@@ -118,10 +118,10 @@ def _checks(found: Deciders) -> Block:
         "",
         ("what should hold", "standard deviation, or by how much it fails", "chance of no less"),
         rows,
-        note="Standard deviations are of deciders, chance taken off. Where it is said by how much "
-        "something fails, it is asked of people for whom models fitted to others predict that; "
-        "p-values are corrected for the number of groups or kinds. None of this can show that the "
-        "assumption holds.",
+        note="Standard deviations are of deciders, sampling noise removed. Where it is said by how "
+        "much something fails, it is asked of people for whom models fitted to others predict "
+        "that; p-values are corrected for the number of groups or kinds. None of this can show "
+        "that the assumption holds.",
     )
 
 
@@ -143,7 +143,7 @@ def by_deciders(comparison: TableComparison) -> Iterator[Block]:
     if found is None:
         return
     if not found.methods:
-        yield Text((f"Nothing can be told: {found.reason}.",))
+        yield Text((f"Nothing can be said: {found.reason}.",))
         return
     robust = {
         one.name: one.judgements["dr"].auc for one in comparison.methods if "dr" in one.judgements

@@ -102,7 +102,7 @@ def chance(p: float) -> Cell:
 
 
 def briefly(found: Estimate | None, form: str = "score") -> Cell:
-    """The cell of an estimate without the reason why there is none, for want of room."""
+    """The cell of an estimate without the reason why there is none, for lack of room."""
     return Number(found, form) if found and found.estimable else Missing()
 
 

@@ -49,7 +49,7 @@ def driver_blocks(
     whose: str,
     others: Mapping[str, Sequence[Effect]] | None = None,
 ) -> Iterator[Block]:
-    """What a score leans on and what testing does; of `others`, their shares in a table."""
+    """What a score relies on and what testing does; of `others`, their shares in a table."""
     if not score or all(one.share != one.share for one in score):
         return
     shares = {one.column: one.share for one in testing}
@@ -70,7 +70,7 @@ def driver_blocks(
 def _of_every_method(own: Mapping[str, float], others: Mapping[str, Sequence[Effect]]) -> Block:
     by_method = {name: {one.column: one.share for one in found} for name, found in others.items()}
     return table(
-        "What the score of every method leans on",
+        "What the score of every method relies on",
         ("column", *(f"`{name}`" for name in by_method)),
         [
             (Name(column), *(estimate(of.get(column), "percent") for of in by_method.values()))

@@ -332,7 +332,7 @@ def _best(comparison: FoundComparison) -> Opening:
     said = next((one for one in comparison.findings if one.key == "best"), None)
     if standing is None or said is None:
         why = (f"Why: {best.within.reason}.",)
-        answer = "Nothing can be told of these methods"
+        answer = "Nothing can be said of these methods"
         verdict = Verdict("serious", answer, why, "There is nothing to go by.")
         return Opening(verdict, (), None, METHOD_LIMITS)
     times, about = of_100(best.within.value, best.within.low, best.within.high)
@@ -348,7 +348,7 @@ def _best(comparison: FoundComparison) -> Opening:
     if standing.level_with:
         answer = f"`{best.name}` is ahead, not clearly"
     if doubtful:
-        answer = "No method can be told from chance"
+        answer = "No method can be distinguished from chance"
     return Opening(
         Verdict("caution" if doubtful else "note", answer, sentences, said.text),
         (

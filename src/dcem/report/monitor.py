@@ -28,7 +28,7 @@ from dcem.report.parts import listed_findings, sections, with_worst
 from dcem.text import count, groups
 
 ANSWERS = {
-    "holds": ("fine", "Yes, as far as can be told: no sign that it does not"),
+    "holds": ("fine", "Yes, as far as can be seen: no sign that it does not"),
     "recalibrate": ("serious", "Not as a risk: recalibrate it"),
     "refit": ("serious", "No: it ranks people worse than it did"),
     "cannot tell": ("caution", "Nobody can tell yet"),
@@ -50,14 +50,14 @@ def monitor_document(found: Monitoring, title: str = "Does the model still hold?
     left_out = found.rows - found.rows_judged
     late = f" {count(left_out)} of them are too recent to be judged." if left_out else ""
     made = (
-        ("comes", "Who comes?", _comes(found)),
+        ("comes", "Who arrives?", _comes(found)),
         ("tested", "Who is tested?", _testing_section(found)),
         ("found", "What is found?", _prevalence_section(found)),
         ("holds", "Does the model hold?", _performance_section(found)),
     )
     return Document(
         title=title,
-        lead=f"{count(found.rows)} new rows ({count(found.people)} people), held against the "
+        lead=f"{count(found.rows)} new rows ({count(found.people)} people), compared with the "
         f"{count(found.fitted_rows)} that the model was fitted to.{late}",
         opening=Opening(
             with_worst(verdict, findings, (own.key,)),
@@ -84,7 +84,7 @@ def _more(found: Monitoring) -> Iterator[str]:
     changed = [
         words
         for words, is_so in (
-            ("who comes", any(one.clear for one in found.columns)),
+            ("who arrives", any(one.clear for one in found.columns)),
             ("who is tested", any(one.clear for one in found.about("tested"))),
             ("how common the outcome is", any(one.clear for one in found.about("prevalence"))),
         )

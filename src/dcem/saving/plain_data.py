@@ -128,7 +128,7 @@ class Unpacker:
     arrays
         What `Packer` put aside.
     left_out
-        Makes what stands for a model of others, from its description.
+        Makes what stands for a third-party model, from its description.
     network
         The module factory of a model that was fitted with one.
     """
@@ -197,7 +197,7 @@ class Unpacker:
         return decode_value(value, self.left_out)
 
     def _fleet(self, described: Mapping[str, Any], place: str) -> Any:
-        with extra_needed("a model made of networks"):
+        with extra_needed("a model of neural networks"):
             import torch
 
             from dcem.engine import Fleet
@@ -290,7 +290,7 @@ def _size(value: Any) -> int:
 def encode_value(value: Any) -> Any:
     """A value as JSON knows it; TypeError for what has no such form.
 
-    Models of others and functions are left out: of them only the description remains.
+    Third-party models and functions are left out: of them only the description remains.
     """
     if value is None or isinstance(value, bool | int | str):
         return value

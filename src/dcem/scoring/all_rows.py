@@ -82,7 +82,7 @@ def fit_all_rows(
     problem = table.problem
     if problem.imperfect_test is not None:
         raise InputError(
-            "The truth behind a test that errs is learnt from rows in memory: leave out `all_rows`."
+            "The truth behind an imperfect test is learnt from rows in memory: omit `all_rows`."
         )
     if problem.known_prevalence:
         raise InputError(

@@ -51,7 +51,7 @@ def require_bounds(model: TableModel, gamma: float, *, decide: bool = False) -> 
     if decide and not model.estimator.calibrated:
         raise InputError(
             f"The scores of {model.name} are not risks, so that a threshold of theirs cannot be "
-            "held against limits of the risk: fit the default, or leave out the threshold."
+            "compared with limits of the risk: fit the default, or leave out the threshold."
         )
 
 

@@ -111,7 +111,7 @@ class TableModel:
     effects, testing_effects
         What the columns do to the score, and to who is tested, for the card (`explained`).
     baseline
-        What it remembers of its table, to be held against later ones (`explained`).
+        What it remembers of its table, to be compared with later ones (`explained`).
     ends, bounds, coverage
         What gives a person's risk limits, if that was learnt (`dcem.scoring.bounds`), and what
         the card says of it.

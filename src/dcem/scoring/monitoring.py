@@ -1,4 +1,4 @@
-"""A model watched in use: the new table scored and held against what the model remembers."""
+"""A model watched in use: the new table scored and compared with what the model remembers."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ def _as_label(column: NamedColumn, in_place: str | None = None) -> Candidate | N
             counts = dict(zip(column.text.values, column.text.counts(), strict=True))
             positive = (min(results, key=lambda v: counts[v]),)
             doubts.append(
-                f"Which of {quoted(results)} in {column.name!r} means yes cannot be told; "
+                f"Which of {quoted(results)} in {column.name!r} means yes cannot be determined; "
                 f"{positive[0]!r} was taken because it is rarer."
             )
         else:

@@ -71,7 +71,7 @@ class Encoding:
     def encode(self, column: pa.ChunkedArray, missing: Sequence[str], out: np.ndarray) -> int:
         """Write the features of a raw column into `out [n, features]`.
 
-        Returns how many cells hold something that cannot be told: no number in a column of
+        Returns how many cells hold something that cannot be determined: no number in a column of
         numbers, no date among dates, no level of its own among categories.
         """
         if self.kind == "number":

@@ -1,4 +1,4 @@
-"""Tests that err: how often, as stated by whoever uses them, and what a result then tells.
+"""Imperfect tests: how often, as stated by whoever uses them, and what a result then tells.
 
 A test with sensitivity s finds a share s of those who have the outcome; with specificity c it is
 negative for a share c of those who do not. Given the truth (and the group), whether it errs is
@@ -40,7 +40,7 @@ ABSURD = (  # who would have to have the outcome at the least, and what more or 
 )
 CERTAIN = 30.0  # log-odds that stand for certainty
 FAR = 3.0  # standard errors by which rates and results must disagree to be called incompatible
-FEWEST = 30  # tests of a group before its results are held against the rates
+FEWEST = 30  # tests of a group before its results are compared with the rates
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Rates that somebody states: how they are spelt, and what is known of how common the outcome is.
 
 A rate is spelt `.12`; `.10-.14`, a 95 % interval; or `F=.1,M=.12-.16`, by group. A prevalence, from
-a survey or a registry, is that of the people whom the table stands for (by their weights, where
+a survey or a registry, is that of the people whom the table represents (by their weights, where
 rows have them): of everybody, or of each group that is named. What it says of the untested is
 worked out in `dcem.estimation.known`; rates of tests are in `dcem.table.imperfect`.
 """
@@ -30,7 +30,7 @@ _OF_GROUP = re.compile(r"([^,].*?)=([^=,]+)(?:,|$)")
 _BY_GROUP = re.compile(f"(?:{_OF_GROUP.pattern})+")
 SPELLING = "a number such as .12, an interval such as .10-.14, or `F=.1,M=.12-.16` by group"
 ASSUMPTION = (
-    "The stated prevalence is that of the people whom the table stands for, and at equal features "
+    "The stated prevalence is that of the people whom the table represents, and at equal features "
     "the odds of untested people differ from those of tested people by one factor."
 )
 

@@ -20,7 +20,7 @@ from dcem.table.read import as_arrow
 class TableEncoder(TransformerMixin, BaseEstimator):
     """The encoder of `dcem.read_table` as a scikit-learn transformer.
 
-    Our classifiers take raw frames and need none; this is for models of others, in a Pipeline.
+    Our classifiers take raw frames and need none; this is for third-party models, in a Pipeline.
     It honours `set_output` and `sklearn.set_config(transform_output=...)`: "pandas" or "polars".
 
     Attributes

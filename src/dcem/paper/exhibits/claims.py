@@ -1,4 +1,4 @@
-"""What the paper's text says, sentence by sentence, held against its own figures and against ours.
+"""What the paper's text says, sentence by sentence, compared with its own figures and ours.
 
 A claim is a sentence with the numbers printed in it, and a test of it that can be put to either
 side. A test answers with the numbers it found and whether the sentence holds; a side without the

@@ -1,4 +1,4 @@
-"""The paper's own summary, "DCEM is best where ...", held against the numbers, setting by setting.
+"""The paper's own summary, "DCEM is best where ...", compared with the numbers, setting by setting.
 
 At a setting DCEM is *best* if it is better than every baseline by more than .01, *worse* if some
 baseline is better by more than .01, *similar* otherwise. The paper names no margin; .01 is what
