@@ -47,6 +47,8 @@ def test_keys_severities_and_remedies_are_values(unfair_audit) -> None:
     ("difference", "ratio", "key", "severity"),
     [
         (Estimate(-0.2, -0.25, -0.15), Estimate(0.5, 0.4, 0.6), "tested-less", "serious"),
+        # hardly ever tested: nobody can say how many times less, and it is much less
+        (Estimate(-0.3, -0.35, -0.25), Estimate(0.01, 1e-4, 1.2), "tested-less", "serious"),
         (Estimate(-0.05, -0.08, -0.02), Estimate(0.78, 0.7, 0.86), "tested-less", "caution"),
         (Estimate(0.2, 0.15, 0.25), Estimate(1.6, 1.4, 1.8), "tested-more", "serious"),
         (Estimate(-0.0004, -0.0006, -0.0002), Estimate(0.99, 0.98, 1), "small-difference", "note"),

@@ -92,8 +92,8 @@ def test_breakdown_of_a_difference_in_auc() -> None:
     rng = np.random.default_rng(0)
     noise = np.where(problem.group == 1, rng.normal(size=len(problem)), logit(world.risk))
     unseen = Unseen.of(problem, world.risk, world.testing)
-    overlap = assess(problem, world.testing).overlap
-    found = performance_sensitivity(problem, unseen, noise, overlap, name="half noise")
+    lacking = {name: one.reason for name, one in assess(problem, world.testing).overlap.items()}
+    found = performance_sensitivity(problem, unseen, noise, lacking, name="half noise")
     assert found.pair[1] == "b"
     assert 1 < found.breakdown.with_interval < found.breakdown.value
     inside = found.strength < found.breakdown.value
@@ -163,3 +163,24 @@ def test_a_reason_where_nobody_untested_is_within_reach(share) -> None:
     found = audit_labels(problem, learners=linear).prevalence_sensitivity
     assert np.isnan(found.breakdown.value)
     assert found.breakdown.reason
+
+
+@pytest.mark.filterwarnings("ignore::dcem.table.messages.DataWarning")
+def test_conclusions_are_of_groups_that_can_be_estimated() -> None:
+    """One person, and a group in which nobody was found: neither is the best nor the worst."""
+    rng = np.random.default_rng(0)
+    n = 900
+    group = rng.choice(["a", "b", "clear"], n, p=[0.5, 0.4, 0.1])
+    group[0] = "alone"
+    x = rng.normal(size=n)
+    tested = (rng.random(n) < 0.5) | (group == "alone")
+    ill = (rng.random(n) < 1 / (1 + np.exp(-x))) & ~np.isin(group, ["clear", "alone"])
+    problem = SelectiveLabels.from_arrays(x[:, None], np.where(tested, ill, np.nan), group=group)
+    audit = audit_labels(problem, learners=linear)
+    assert {item.group: item for item in audit.prevalence}["alone"].doubly_robust.reason
+    for found in (audit.prevalence_sensitivity, audit.performance_sensitivity):
+        assert "clear" not in found.breakdown.conclusion
+        assert "alone" not in found.breakdown.conclusion
+    assert set(audit.performance_sensitivity.pair) == {"a", "b"}
+    for curves in (audit.prevalence_sensitivity.curves, audit.performance_sensitivity.auc):
+        assert curves["clear"].reason and np.isnan(curves["clear"].value).all()

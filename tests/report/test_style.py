@@ -45,6 +45,13 @@ def test_figures_follow_the_theme_and_are_valid_xml() -> None:
         assert "font-family" not in svg
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_sign_that_only_a_page_can_draw_is_left_to_it() -> None:
+    drawing = roc_curves(made_up_comparison(n_methods=1), made_up_comparison().targets[0])
+    drawing.figure.axes[0].set_title("\N{SLIGHTLY SMILING FACE}")
+    assert "\N{SLIGHTLY SMILING FACE}" in inline_svg(drawing)
+
+
 def test_the_axes_of_a_decision_curve_hold_its_curves() -> None:
     comparison = made_up_comparison(n_methods=1)
     judged = comparison.methods[0].judgements["dr"]

@@ -198,8 +198,10 @@ def _disparities(
                 "is not a finding."
             )
         else:
-            # Without a ratio one side is hardly ever tested at all.
-            beyond = r.high < FOUR_FIFTHS or r.low > 1 / FOUR_FIFTHS
+            # Without a ratio one side is hardly ever tested at all. Near zero its interval is of
+            # little use, and that of the difference says the same.
+            at_most = 1 + rate.difference.high / max(rate.others.value, 1e-9)
+            beyond = min(r.high, at_most) < FOUR_FIFTHS or r.low > 1 / FOUR_FIFTHS
             severity = "serious" if beyond or not r.estimable else "caution"
             how = "less" if rate.difference.value < 0 else "more"
             others = f"group {reference}" if reference else "others"

@@ -29,7 +29,7 @@ from dcem.estimation.influence import People, Statistic, critical_value
 from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.overlap import group_masks
 from dcem.estimation.ranking import RankedScore
-from dcem.estimation.results import EVERYBODY, Overlap
+from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -63,7 +63,7 @@ def performance_sensitivity(
     problem: SelectiveLabels,
     unseen: Unseen,
     score: np.ndarray,
-    overlap: Mapping[str, Overlap],
+    lacking: Mapping[str, str],
     *,
     name: str,
     within: np.ndarray | None = None,
@@ -72,7 +72,8 @@ def performance_sensitivity(
 ) -> PerformanceSensitivity:
     """AUC of a score [n] under dependence of outcome and testing given the features.
 
-    Of the people `within` reach of the tests [n], unless all are. `centre` are the outcomes that
+    Of the people `within` reach of the tests [n], unless all are; `lacking` says of each part why
+    nothing can be estimated, or nothing. `centre` are the outcomes that
     the adversary starts from, if not those at a gamma of 1. Where the prevalence of a part is
     known, outcomes can be moved about, and their sum stays.
     """
@@ -91,7 +92,7 @@ def performance_sensitivity(
         ]
         limits[part] = worst[-1]
         low, high = np.array(worst[:-1]).T
-        if overlap[part].reason:  # limits alone
+        if lacking[part]:  # limits alone
             low, high = np.full((2, len(STRENGTHS)), nan)
         ranges[part] = WorstCase(low, high)
 
@@ -99,16 +100,16 @@ def performance_sensitivity(
         return people.interval(_auc(ranked, unseen, gamma, mine)).clipped()
 
     curves = {
-        part: curve(partial(auc, mine=mine), gammas, limits[part], overlap[part].reason)
+        part: curve(partial(auc, mine=mine), gammas, limits[part], lacking[part])
         for part, mine in masks.items()
     }
-    pair = _widest_pair(
-        {
-            part: _auc(ranked, centre, 1.0, mine).value
-            for part, mine in masks.items()
-            if part != EVERYBODY and not overlap[part].reason
-        }
-    )
+    known = {
+        part: _auc(ranked, centre, 1.0, mine)
+        for part, mine in masks.items()
+        if part != EVERYBODY and not lacking[part]
+    }
+    known = {part: area for part, area in known.items() if np.isfinite(area.value)}
+    pair = _widest_pair(known)
     difference, difference_range = None, None
     if pair is not None:
         first, second = pair
@@ -130,7 +131,7 @@ def performance_sensitivity(
         pair=pair,
         difference=difference,
         difference_range=difference_range,
-        breakdown=_breakdown(ranked, centre, masks, pair, people, overlap[EVERYBODY].reason, fixed),
+        breakdown=_breakdown(ranked, centre, masks, known, people, lacking[EVERYBODY], fixed),
     )
 
 
@@ -142,7 +143,7 @@ def _breakdown(
     ranked: RankedScore,
     unseen: Unseen,
     masks: Mapping[str, np.ndarray],
-    pair: tuple[str, str] | None,
+    known: Mapping[str, Statistic],
     people: People,
     reason: str,
     fixed: frozenset[str],
@@ -152,16 +153,13 @@ def _breakdown(
             lambda one: extreme_auc(ranked, one, strength, up, masks[part], part in fixed), unseen
         )
 
-    if pair is not None:
+    if (pair := _widest_pair(known)) is not None:
         better, poorer = pair
-        at_one = {
-            part: _auc(ranked, unseen, 1.0, masks[part]) for part in masks if part != EVERYBODY
-        }
         return find_breakdown(
             lambda strength: worst(better, strength, False) - worst(poorer, strength, True),
             people,
             f"the score ranks group {better} better than group {poorer}",
-            reach=critical_value(people, pairs(at_one)),
+            reach=critical_value(people, pairs(known)),
         )
     conclusion = "the score ranks people better than chance"
     if reason:
@@ -174,9 +172,9 @@ def _breakdown(
     return find_breakdown(above_chance, people, conclusion)
 
 
-def _widest_pair(areas: Mapping[str, float]) -> tuple[str, str] | None:
+def _widest_pair(known: Mapping[str, Statistic]) -> tuple[str, str] | None:
     """The groups ranked best and worst, of those whose AUC is known."""
-    known = {part: area for part, area in areas.items() if np.isfinite(area)}
     if len(known) < 2:
         return None
-    return max(known, key=known.__getitem__), min(known, key=known.__getitem__)
+    ordered = sorted(known, key=lambda part: -known[part].value)
+    return ordered[0], ordered[-1]

@@ -129,9 +129,10 @@ def _prevalence(judge: Evaluator, name: str, mine: np.ndarray) -> Prevalence:
             tested_only = judge.prevalence("tested", name)
     if not untested.any():  # nobody is missing: all answers agree
         none = Estimate(nan, reason="nobody is untested")
-        agreed = tested_only if judge.corrected else recorded
-        hidden = _hidden(judge, mine) if judge.corrected and agreed.estimable else none
-        return Prevalence(name, recorded, tested_only, agreed, agreed, hidden, bounds, none, bounds)
+        hidden = _hidden(judge, mine) if judge.corrected and tested_only.estimable else none
+        return Prevalence(
+            name, recorded, tested_only, tested_only, tested_only, hidden, bounds, none, bounds
+        )
     weighted, robust = (judge.prevalence(target, name) for target in ("ipw", "dr"))
     within = Estimate(nan, reason="everybody is within reach")
     overlap = judge.reach.overlap[name]

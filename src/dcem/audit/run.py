@@ -152,15 +152,16 @@ def audit_labels(
         of_testing = testing_sensitivity(problem, people, rates, nuisances, sources, rng)
     unseen = judge.unseen_alike if varies and enough else None
     if unseen is not None:
+        lacking = {part: judge.lacking("dr", part) for part in overlap}
         of_prevalence = prevalence_sensitivity(
-            problem, people, unseen, overlap, prevalence, judge.reach.within, judge.unseen
+            problem, people, unseen, lacking, prevalence, judge.reach.within, judge.unseen
         )
         name = "the model of what a test would show"
         of_performance = performance_sensitivity(
             problem,
             unseen,
             risk,
-            overlap,
+            lacking,
             name=name,
             within=judge.reach.within,
             centre=judge.unseen,

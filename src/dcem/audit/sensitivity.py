@@ -37,7 +37,7 @@ import numpy as np
 from dcem.estimation.influence import People, Statistic, Z, critical_value
 from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.overlap import group_masks
-from dcem.estimation.results import EVERYBODY, Overlap
+from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -84,7 +84,7 @@ def prevalence_sensitivity(
     problem: SelectiveLabels,
     people: People,
     unseen: Unseen,
-    overlap: Mapping[str, Overlap],
+    lacking: Mapping[str, str],
     prevalence: tuple[Prevalence, ...],
     within: np.ndarray,
     centre: Unseen | None = None,
@@ -93,6 +93,7 @@ def prevalence_sensitivity(
     """Prevalence of everybody and of every group along gamma, and where their order may turn.
 
     Of the people `within` reach of the tests [n]: at a gamma of 1 it is the doubly robust estimate.
+    `lacking` says of each part why nothing can be estimated, or nothing.
     `centre` are the outcomes that the adversary starts from, if not those at a gamma of 1.
     """
     centre = unseen if centre is None else centre
@@ -108,10 +109,11 @@ def prevalence_sensitivity(
         ).clipped()
 
     curves = {
-        name: curve(partial(at, mine=mine), gammas, limits[name], overlap[name].reason)
+        name: curve(partial(at, mine=mine), gammas, limits[name], lacking[name])
         for name, mine in masks.items()
     }
-    usable = [p for p in prevalence if p.group != EVERYBODY and p.doubly_robust.estimable]
+    groups = [p for p in prevalence if p.group != EVERYBODY and not lacking[p.group]]
+    usable = [p for p in groups if p.doubly_robust.estimable]
     if len(usable) >= 2:
         usable.sort(key=lambda p: p.doubly_robust.value)
         least, most = usable[0].group, usable[-1].group
@@ -144,7 +146,7 @@ def prevalence_sensitivity(
         )
     else:
         breakdown = _against_tested(
-            people, centre, within, overlap[EVERYBODY].reason, fixed=EVERYBODY in fixed
+            people, centre, within, lacking[EVERYBODY], fixed=EVERYBODY in fixed
         )
     return PrevalenceSensitivity(gammas, curves, breakdown)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Iterator
 from html import escape
 
@@ -47,7 +48,11 @@ def inline_svg(drawing: Drawing) -> str:
     stream = io.StringIO()
     for text in drawing.figure.findobj(Text):
         text.set_parse_math(False)  # a $ in a name is a $
-    with matplotlib.rc_context({**PLAIN, "svg.hashsalt": drawing.name}):
+    with (
+        matplotlib.rc_context({**PLAIN, "svg.hashsalt": drawing.name}),
+        warnings.catch_warnings(),
+    ):
+        warnings.filterwarnings("ignore", "Glyph")  # the page's letters draw it, not matplotlib's
         # `savefig` would draw it twice, the first time for the layout alone
         FigureCanvasSVG(drawing.figure).print_svg(stream, metadata={"Date": None, "Creator": None})
     svg = stream.getvalue()
