@@ -7,11 +7,14 @@ import pytest
 
 from dcem.audit.advice import advise_methods
 from dcem.audit.findings import all_findings
+from dcem.audit.model_checks import calibrate
 from dcem.audit.results import Driver, Needed
 from dcem.audit.sensitivity import Breakdown
 from dcem.audit.wording import TO_DO, merge_findings
 from dcem.estimation.findings import SEVERITIES, Finding
+from dcem.estimation.influence import People
 from dcem.metrics.estimate import Estimate
+from dcem.table.labels import SelectiveLabels
 
 
 def keyed(audit) -> dict:
@@ -124,6 +127,23 @@ def test_one_column_that_carries_the_prediction_of_testing(fair_audit, first, wa
     if warned:
         assert told["one-driver"].values["column"] == "labs"
     assert "one-driver" not in keyed(replace(fair_audit, drivers=drivers[:2]))
+    nothing = replace(fair_audit.calibration, auc=fair_audit.calibration.auc_by_chance - 0.01)
+    assert "one-driver" not in keyed(replace(fair_audit, drivers=drivers, calibration=nothing))
+
+
+def test_calibration_is_held_against_chance() -> None:
+    """Right probabilities of a small table are off by several points in ten parts of it."""
+    off = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(0.2, 0.8, 600)
+        label = np.where(rng.random(600) < p, np.arange(600) % 2, np.nan)
+        problem = SelectiveLabels.from_arrays(p[:, None], label)
+        found = calibrate(problem, People.of(problem), p)
+        assert found.is_right
+        off.append(found.error)
+        assert not calibrate(problem, People.of(problem), np.clip(p + 0.2, 0, 1)).is_right
+    assert np.mean(off) == pytest.approx(found.error_by_chance, abs=0.008)
 
 
 def test_a_column_that_drives_testing_more_than_the_outcome(fair_audit) -> None:

@@ -91,15 +91,14 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
     )
     calibration = audit.calibration
     if calibration is not None:
-        slope = calibration.slope
-        right = slope.estimable and 0.8 <= slope.value <= 1.25 and calibration.error <= 0.05
         yield Assumption(
             "The model of testing is right",
             "partly",
-            "fine" if right else "caution",
-            f"Calibration slope {decimal(slope.value)}, mean error "
-            f"{decimal(100 * calibration.error, 1)} percentage points. Calibration is necessary, "
-            "not sufficient.",
+            "fine" if calibration.is_right else "caution",
+            f"Calibration slope {decimal(calibration.slope.value)}, mean error "
+            f"{decimal(100 * calibration.error, 1)} percentage points (by chance alone, "
+            f"{decimal(100 * calibration.error_by_chance, 1)}). Calibration is necessary, not "
+            "sufficient.",
         )
     found = audit.independence
     if found is not None:

@@ -274,19 +274,20 @@ def _models(audit: Audit) -> Iterator[Finding]:
     found = audit.calibration
     if found is not None:
         slope = found.slope
-        off = slope.estimable and (slope.high < 0.8 or slope.low > 1.25)
-        if off or found.error > 0.05:
+        if not found.is_right:
             yield audit_finding(
                 "calibration",
                 "caution",
                 "overlap",
                 "The model of testing is not well calibrated",
                 f"Slope {ratio(slope.value)} (1 is right), mean error "
-                f"{percent(found.error).removesuffix(' %')} percentage points. What rests on its "
+                f"{percent(found.error).removesuffix(' %')} percentage points (by chance alone, "
+                f"{percent(found.error_by_chance).removesuffix(' %')}). What rests on its "
                 "probabilities, the weighted estimates above all, is less sure than the intervals "
                 "say.",
                 slope=slope,
                 error=found.error,
+                error_by_chance=found.error_by_chance,
             )
         if found.auc > PREDICTABLE:
             yield audit_finding(
@@ -313,7 +314,9 @@ def _models(audit: Audit) -> Iterator[Finding]:
 
 
 def _features(audit: Audit) -> Iterator[Finding]:
-    columns = [driver for driver in audit.drivers if driver.column not in (GROUP, TIME)]
+    found = audit.calibration
+    predicts = found is None or found.auc > found.auc_by_chance  # else nothing drives testing
+    columns = [d for d in audit.drivers if predicts and d.column not in (GROUP, TIME)]
     first = columns[0] if len(columns) >= 3 else None  # of two, one always has more than half
     if first is not None and first.column in audit.suspicious:
         first = None  # told already

@@ -21,7 +21,7 @@ import numpy as np
 from dcem.audit.results import Calibration
 from dcem.estimation.cross_fitting import Features, draw_rows
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.influence import People
+from dcem.estimation.influence import People, Z
 from dcem.estimation.measures import calibration_slope
 from dcem.estimation.outcomes import Masses
 from dcem.metrics import auc
@@ -42,6 +42,9 @@ def calibrate(problem: SelectiveLabels, people: People, probability: np.ndarray)
         np.bincount(part, people.weight * value, minlength=BINS)
         for value in (np.ones(len(problem)), problem.tested - probability)
     )
+    spread = people.weight**2 * probability * (1 - probability)
+    by_chance = np.sqrt(2 / np.pi * np.bincount(part, spread, minlength=BINS))  # E |normal|
+    tests = problem.tested.sum()
     everybody = np.ones(len(problem), bool)
     slope = Estimate(nan, reason="all predicted probabilities are equal")
     if np.ptp(probability) > 1e-9:
@@ -57,7 +60,9 @@ def calibrate(problem: SelectiveLabels, people: People, probability: np.ndarray)
         high=high,
         slope=slope,
         error=float(np.abs(off).sum() / size.sum()),
+        error_by_chance=float(by_chance.sum() / size.sum()),
         auc=auc(problem.tested, probability, weight=people.weight),
+        auc_by_chance=0.5 + Z * float(np.sqrt((1 / tests + 1 / (len(problem) - tests)) / 12)),
     )
 
 

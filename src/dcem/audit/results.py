@@ -83,7 +83,16 @@ class Calibration:
     high: np.ndarray
     slope: Estimate  # of the logit; 1 is right, below 1 overconfident
     error: float  # mean absolute difference over the bins
+    error_by_chance: float  # what it would be on average if all probabilities were right
     auc: float  # how well testing can be predicted at all
+    auc_by_chance: float  # what it would stay below in 97.5 % of cases if nothing could
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the probabilities are off by no more than chance and a little explain."""
+        beyond = self.error - self.error_by_chance
+        tilted = self.slope.estimable and (self.slope.high < 0.8 or self.slope.low > 1.25)
+        return beyond <= (0.01 if tilted else 0.05)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from __future__ import annotations
 from math import nan
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from dcem.audit.results import Yield
 from dcem.audit.testing import REFERENCE, others
@@ -38,6 +38,7 @@ from dcem.estimation.overlap import members
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
+STEP = 0.1  # standard deviations by which a group is moved along that curve
 KNOTS = 6  # of the curve along the logit of the testing probability
 
 
@@ -46,7 +47,7 @@ def yields(
 ) -> tuple[Yield, ...]:
     """The rate among the tested of every group that has people."""
     y, tested = seen_outcomes(problem), problem.tested
-    curve = None if probability is None else _spline_basis(probability, tested)
+    place = None if probability is None else logit(np.clip(probability, 1e-4, 1 - 1e-4))
     plain: dict[str, Statistic] = {}
     equal: dict[str, Statistic] = {}
     reasons: dict[str, str] = {}
@@ -61,8 +62,9 @@ def yields(
             reasons[name] = f"fewer than {FEWEST_TESTED} others were tested"
         else:
             plain[name] = people.mean(y, here * 1.0) - people.mean(y, there * 1.0)
-            if curve is not None:
-                equal[name] = _at_equal_probability(people, y, mine, here | there, curve)
+            if place is not None:
+                compared = mine | others(problem, mine)
+                equal[name] = _at_equal_probability(people, y, tested, mine, compared, place)
     by_chance, by_chance_equal = against_others(people, plain), against_others(people, equal)
     rows = []
     for name, mine in masks.items():
@@ -86,37 +88,60 @@ def yields(
     return tuple(rows)
 
 
-def _spline_basis(probability: np.ndarray, tested: np.ndarray) -> np.ndarray:
-    """Splines of the logit of the testing probability [n, functions]; 0 for the untested."""
-    from sklearn.preprocessing import SplineTransformer
-
-    place = logit(np.clip(probability, 1e-4, 1 - 1e-4))[tested]
-    knots = np.unique(np.quantile(place, np.linspace(0.02, 0.98, KNOTS)))
-    found = np.zeros((len(tested), len(knots) + 2 if len(knots) > 1 else 1))
-    found[tested] = 1.0
-    if len(knots) > 1:
-        splines = SplineTransformer(knots=knots[:, None], degree=3, extrapolation="linear")
-        found[tested] = splines.fit_transform(place[:, None])
-    return found
-
-
 def _at_equal_probability(
-    people: People, y: np.ndarray, mine: np.ndarray, tested: np.ndarray, curve: np.ndarray
+    people: People,
+    y: np.ndarray,
+    tested: np.ndarray,
+    mine: np.ndarray,
+    compared: np.ndarray,
+    place: np.ndarray,
 ) -> Statistic:
-    """Slope of the outcome on the group, both freed of the curve, among the tested."""
-    weight = people.weight * tested
+    """Slope of the outcome on the group, both freed of a curve of the testing probability.
+
+    Among the tested of those `compared` [n]; `place [n]` is the logit of the probability. Its model
+    may be off by an error of the group's own, as large as the difference in testing is uncertain:
+    that error would move the whole group along the curve. The influence counts what it does.
+    """
+    weight = people.weight * compared
+    slope = _slope(y, mine, weight * tested, place)
+    if not np.isfinite(slope.value):
+        return slope
+    chance = expit(place)
+    surplus = mine - weight @ mine / weight.sum()
+    information = weight @ (surplus**2 * chance * (1 - chance))
+    shift = weight * surplus * (tested - chance) / max(information, 1e-300)
+    step = STEP * float(place[compared].std()) + 1e-6
+    ends = [_slope(y, mine, weight * tested, place + way * step * mine).value for way in (-1, 1)]
+    return Statistic(slope.value, slope.influence + (ends[1] - ends[0]) / (2 * step) * shift)
+
+
+def _slope(y: np.ndarray, mine: np.ndarray, weight: np.ndarray, place: np.ndarray) -> Statistic:
+    """What is left of the outcome on what is left of the group (a mask), of rows that count."""
+    curve = _spline_basis(place, weight > 0)
     gram = (curve * weight[:, None]).T @ curve
     gram[np.diag_indices_from(gram)] += 1e-9 * max(gram.trace(), 1e-300)
-    left = []
-    for values in (y, mine.astype(float)):
-        fitted = curve @ np.linalg.solve(gram, curve.T @ (weight * values))
-        left.append(np.where(tested, values - fitted, 0.0))
-    outcome, group = left
+    outcome, group = (
+        np.where(weight > 0, values - curve @ np.linalg.solve(gram, curve.T @ (weight * values)), 0)
+        for values in (y, mine.astype(float))
+    )
     total = float(weight @ group**2)
     if total <= 0:
         return Statistic(nan, np.zeros(len(y)))
     slope = float(weight @ (outcome * group)) / total
     return Statistic(slope, weight * group * (outcome - slope * group) / total)
+
+
+def _spline_basis(place: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Splines of the logit of the testing probability [n, functions]; 0 for other rows."""
+    from sklearn.preprocessing import SplineTransformer
+
+    knots = np.unique(np.quantile(place[rows], np.linspace(0.02, 0.98, KNOTS)))
+    found = np.zeros((len(rows), len(knots) + 2 if len(knots) > 1 else 1))
+    found[rows] = 1.0
+    if len(knots) > 1:
+        splines = SplineTransformer(knots=knots[:, None], degree=3, extrapolation="linear")
+        found[rows] = splines.fit_transform(place[rows][:, None])
+    return found
 
 
 def _rate(problem: SelectiveLabels, people: People, y: np.ndarray, here: np.ndarray) -> Estimate:
