@@ -139,4 +139,4 @@ def test_every_role_of_columns_can_be_clicked():
         "features",
     }  # left to the others
     assert {*Roles.named("column", "columns")} <= clicked
-    assert {*roles_form.RARE} >= {"weight", "truth"}
+    assert {*roles_form.RARE_ROLES} >= {"weight", "truth"}

@@ -15,7 +15,7 @@ INTRODUCTION = """\
 # Command line
 
 This page is generated from `--help`. Every command ends with status 0 when it did its job, 2 when
-something you can mend was wrong (the message says what, where and how), 130 after Ctrl-C, and 1
+something you can fix was wrong (the message says what, where and how), 130 after Ctrl-C, and 1
 with a traceback for a fault of ours.
 
 Completion of commands and options for bash, zsh, fish and PowerShell: `dcem --install-completion`,

@@ -14,7 +14,7 @@ from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles, person_folds
 from dcem.estimation.influence import wilson
 from dcem.estimation.nuisance_learners import BoostedTrees
-from dcem.estimation.nuisances import FLOOR, Nuisances, fit_nuisances
+from dcem.estimation.nuisances import RATE_FLOOR, Nuisances, fit_nuisances
 from dcem.estimation.outcomes import TARGETS, Masses, masses, stand_for
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
@@ -243,7 +243,7 @@ class TestNuisances:
         low = exact(problem, np.full(60, 1e-6), np.full(60, 0.5))
         high = exact(problem, np.append(np.full(59, 0.5), 1e-6), np.full(60, 0.5))
         assert low.truncated_testing.min() == 1e-6  # rare for everybody: nothing to truncate
-        assert high.truncated_testing.min() == pytest.approx(FLOOR * 0.5, rel=0.03)
+        assert high.truncated_testing.min() == pytest.approx(RATE_FLOOR * 0.5, rel=0.03)
 
 
 class TestFolds:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from dcem.table import Roles, propose_roles, read_table
-from dcem.table.columns import FAR, guess_kind
+from dcem.table.columns import FAR_OFF, guess_kind
 from dcem.table.messages import InputError
 
 N = 3000
@@ -299,7 +299,7 @@ def test_a_german_export(draw):
 )
 def test_a_number_that_stands_for_a_missing_one_is_pointed_out(numbers, said):
     note = guess_kind("x", pa.chunked_array([pa.array(numbers)])).note
-    assert (f"{said} {FAR}" in note) if said else (FAR not in note)
+    assert (f"{said} {FAR_OFF}" in note) if said else (FAR_OFF not in note)
 
 
 def test_two_hundred_columns_and_eight_groups(draw):

@@ -224,9 +224,9 @@ class Pages:
             plain=plain,
             columns=roles_form.digest(names),
             clicked=roles_form.CLICKED,
-            rare=roles_form.RARE,
+            rare=roles_form.RARE_ROLES,
             asked=any(
-                f"`{role}`" in doubt for role in roles_form.RARE for doubt in proposed.doubts
+                f"`{role}`" in doubt for role in roles_form.RARE_ROLES for doubt in proposed.doubts
             ),
             typable=roles_form.TYPED,
             reasons={one.value: one.reason for one in proposed.suggestions},

@@ -18,7 +18,7 @@ import pyarrow as pa
 from dcem.table import values
 from dcem.table.columns import guess_kind
 from dcem.table.formats import DATABASES, parquet_files, tables_within
-from dcem.table.read import SUFFIXES, notes, plain_types, read_batches, read_header
+from dcem.table.read import READ_SUFFIXES, notes, plain_types, read_batches, read_header
 
 LOOKED_AT = 30_000  # rows, about
 FIRST = 8  # rows that are shown
@@ -89,7 +89,7 @@ def looks_readable(path: Path) -> bool:
     if path.is_dir():
         parts = path.glob("*.parquet"), path.glob("*=*/**/*.parquet")
         return any(next(found, None) for found in parts)
-    return path.name.lower().endswith(SUFFIXES)
+    return path.name.lower().endswith(READ_SUFFIXES)
 
 
 def choices(path: Path) -> dict[str, str]:

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from dcem.app.roles_form import CLICKED, TYPED
 from dcem.report.to_html import prose, style_sheet, template
-from dcem.table.read import SUFFIXES
+from dcem.table.read import READ_SUFFIXES
 from dcem.text import count, duration, percent
 
 
@@ -26,7 +26,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals["SUFFIXES"] = SUFFIXES
+    made.globals["SUFFIXES"] = READ_SUFFIXES
     made.filters["prose"] = lambda text: Markup(prose(in_buttons(text)))
     made.filters |= {"name": column_name, "path": from_home}
     made.filters |= {"count": count, "percent": percent, "duration": duration}

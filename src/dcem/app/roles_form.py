@@ -32,9 +32,9 @@ OFTEN = {
     "id": "person",
     LEFT_OUT: "leave out",
 }
-RARE = tuple(role for role in Roles.named("column") if role not in OFTEN)
+RARE_ROLES = tuple(role for role in Roles.named("column") if role not in OFTEN)
 WORDS = {"decider": "who decided", "testing_probability": "chance of a test"}
-CLICKED = OFTEN | {role: WORDS.get(role, role.replace("_", " ")) for role in RARE}
+CLICKED = OFTEN | {role: WORDS.get(role, role.replace("_", " ")) for role in RARE_ROLES}
 TYPED = {  # lists that can be typed, too
     "exclude": "leave out",
     "features": "use only these as features",

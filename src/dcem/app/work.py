@@ -23,7 +23,7 @@ from dcem.app.places import Place, looks_readable
 from dcem.files import is_running, write_text
 from dcem.table.formats import parquet_files
 from dcem.table.messages import InputError, did_you_mean
-from dcem.table.read import SUFFIXES
+from dcem.table.read import READ_SUFFIXES
 from dcem.table.roles import Roles
 from dcem.table.settings import NAME as SETTINGS
 from dcem.table.settings import Reasons, Settings, read_settings, settings_text
@@ -177,8 +177,8 @@ class Work:
         """The study of a table: the one there is, or a new one."""
         if not place.exists():
             raise InputError(
-                f"{place.path.name!r} is not a table. Tables end with {', '.join(SUFFIXES)}; a "
-                "folder of Parquet files is one, too."
+                f"{place.path.name!r} is not a table. Tables end with {', '.join(READ_SUFFIXES)}; "
+                "a folder of Parquet files is one, too."
             )
         place.header()  # what cannot be read is said at once
         for study in self.studies():

@@ -4,7 +4,7 @@
 people:
 
 * who is tested, crudely and **at equal features**, and what drives it (`testing`, `drivers`);
-* whether the tested can speak for the untested (`dcem.estimation.overlap`), and whether the
+* whether the tested represent the untested (`dcem.estimation.overlap`), and whether the
   models behind it are right (`model_checks`);
 * whether tests of one group are positive more often, and why that alone is not bias (`yields`);
 * how common the outcome is, under each of four assumptions (`prevalence`);

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import isnan
 
-from dcem.audit.deciders import ASSUMPTION as DECIDED
+from dcem.audit.deciders import DECIDERS_ASSUMPTION
 from dcem.audit.findings import all_findings
-from dcem.audit.results import CLEAR, Assumption, Audit, MethodAdvice
+from dcem.audit.results import CLEAR_P, Assumption, Audit, MethodAdvice
 from dcem.audit.wording import stands
 from dcem.estimation.results import EVERYBODY
 from dcem.methods.choosing import DEFAULT
 from dcem.methods.registry import ENTRIES, names
-from dcem.table.imperfect import ASSUMPTION
-from dcem.table.known import ASSUMPTION as KNOWN
+from dcem.table.imperfect import TEST_ASSUMPTION
+from dcem.table.known import PREVALENCE_ASSUMPTION
 from dcem.text import decimal, number, p_value, percent
 
 RANDOM = 0.55  # an AUC of the testing model up to which testing is about random
@@ -57,7 +57,7 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
     if audit.deciders is not None and audit.deciders.prevalence:
         crossed = any(finding.key == "deciders-refuted" for finding in audit.findings)
         yield Assumption(
-            f"{DECIDED} (for bounds by decider)",
+            f"{DECIDERS_ASSUMPTION} (for bounds by decider)",
             "partly",
             "serious" if crossed else "caution",
             "Contradicted: bounds of some deciders cross."
@@ -66,7 +66,7 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
         )
     if asked:
         yield Assumption(
-            KNOWN.removesuffix("."),
+            PREVALENCE_ASSUMPTION.removesuffix("."),
             "untestable",
             "caution",
             "Nothing in the table can show it: a rate of other people or of another outcome, or "
@@ -102,7 +102,7 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
         )
     found = audit.independence
     if found is not None:
-        rejected = not isnan(found.p_value) and found.p_value < CLEAR
+        rejected = not isnan(found.p_value) and found.p_value < CLEAR_P
         yield Assumption(
             "The outcome does not depend on the group, given the features",
             "partly",
@@ -114,7 +114,9 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
         )
     stated = audit.stated_rates
     yield Assumption(
-        ASSUMPTION.removesuffix(".") if stated else "A test tells the truth, in every group alike",
+        TEST_ASSUMPTION.removesuffix(".")
+        if stated
+        else "A test tells the truth, in every group alike",
         "untestable",
         "caution",
         (f"Stated: {stated}. " if stated else "")
@@ -187,7 +189,7 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
     if kind == "instrument":
         return _by_decider(audit)
     independence = audit.independence
-    depends = independence is not None and independence.p_value < CLEAR  # False for NaN
+    depends = independence is not None and independence.p_value < CLEAR_P  # False for NaN
     if kind in ("imputed", "noise"):
         predictable = audit.calibration.auc if audit.calibration is not None else 0.5
         if predictable <= RANDOM and not audit.clear(audit.testing):

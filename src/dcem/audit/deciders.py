@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from dcem.audit.results import CLEAR, Audit, Deciders, Level
+from dcem.audit.results import CLEAR_P, Audit, Deciders, Level
 from dcem.audit.wording import audit_finding, each_named
 from dcem.estimation.by_decider import (
     auc_bounds,
@@ -35,7 +35,7 @@ from dcem.table.disclosure import THRESHOLD
 from dcem.table.labels import SelectiveLabels
 from dcem.text import capitalised, decimal, listed, p_value, percent, points
 
-ASSUMPTION = "At equal features, who decides has nothing to do with the outcome"
+DECIDERS_ASSUMPTION = "At equal features, who decides has nothing to do with the outcome"
 MUCH = 0.05  # a standard deviation of testing rates that is more than a note
 MIXED = 0.01  # share of the variance of risk between deciders that a reader should know of
 ABOUT = "deciders"
@@ -166,7 +166,7 @@ def _deviation(e: Estimate) -> str:
 def _deciders_differ(audit: Audit, found: Compared) -> Iterator[Finding]:
     yield _unequal_testing(audit, found)
     share = f"{percent(found.mix_share, 1)} of the variance of the risk that features predict lies"
-    mixed = found.mix.p_value < CLEAR and found.mix_share >= MIXED
+    mixed = found.mix.p_value < CLEAR_P and found.mix_share >= MIXED
     if mixed:
         key, severity, headline = "deciders-mix", "caution", "Deciders get different people"
         text = (
@@ -182,7 +182,7 @@ def _deciders_differ(audit: Audit, found: Compared) -> Iterator[Finding]:
     yield audit_finding(key, severity, ABOUT, headline, text, **values)
     equal = found.at_equal_rates
     # Where deciders get different people, what they find differs at equal rates, too.
-    if not mixed and equal.p_value < CLEAR and equal.deviation.value >= audit.least_difference:
+    if not mixed and equal.p_value < CLEAR_P and equal.deviation.value >= audit.least_difference:
         yield audit_finding(
             "deciders-find-unequally",
             "caution",
@@ -196,7 +196,7 @@ def _deciders_differ(audit: Audit, found: Compared) -> Iterator[Finding]:
     turned = {
         name: one.deviation
         for name, one in found.order.items()
-        if one.p_value < CLEAR and one.deviation.value >= audit.least_difference
+        if one.p_value < CLEAR_P and one.deviation.value >= audit.least_difference
     }
     if turned:
         yield audit_finding(
@@ -215,7 +215,7 @@ def _deciders_differ(audit: Audit, found: Compared) -> Iterator[Finding]:
 def _unequal_testing(audit: Audit, found: Compared) -> Finding:
     """How unequally deciders test."""
     deviation, p, effects = found.testing.deviation, found.testing.p_value, found.effects
-    clear = p < CLEAR
+    clear = p < CLEAR_P
     matters = clear and deviation.value >= audit.least_difference
     shown = len(effects)
     least, most = (effects[at].shrunken.value if effects else 0.0 for at in (0, -1))
@@ -260,7 +260,7 @@ def _unequal_testing(audit: Audit, found: Compared) -> Finding:
 
 
 def _instrument(audit: Audit, found: Deciders) -> Iterator[Finding]:
-    crossed = {name: one for name, one in found.exclusion.items() if one.p_value < CLEAR}
+    crossed = {name: one for name, one in found.exclusion.items() if one.p_value < CLEAR_P}
     if crossed:
         groups = [name for name in crossed if name != EVERYBODY]
         p = min(one.p_value for one in crossed.values())
@@ -276,7 +276,7 @@ def _instrument(audit: Audit, found: Deciders) -> Iterator[Finding]:
             p_value=p,
             checks=crossed,
         )
-    falls = {name: one for name, one in found.monotone.items() if one.p_value < CLEAR}
+    falls = {name: one for name, one in found.monotone.items() if one.p_value < CLEAR_P}
     if falls:
         p = min(one.p_value for one in falls.values())
         what = {"tested": "tested", "found": "found positive", "cleared": "found negative"}
@@ -310,7 +310,7 @@ def _instrument(audit: Audit, found: Deciders) -> Iterator[Finding]:
         "explain who is tested.",
         bounds=every,
     )
-    if beyond and found.p_value < CLEAR and beyond.value >= audit.least_difference:
+    if beyond and found.p_value < CLEAR_P and beyond.value >= audit.least_difference:
         robust = audit.prevalence[0].doubly_robust
         yield audit_finding(
             "features-refuted",

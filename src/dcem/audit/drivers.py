@@ -30,7 +30,7 @@ from dcem.table.disclosure import THRESHOLD
 from dcem.table.labels import SelectiveLabels
 from dcem.text import percent
 
-ROWS = 10_000  # held-out rows, over all folds
+HELD_OUT_ROWS = 10_000  # held-out rows, over all folds
 MOVED = 2_000  # of them to show the direction
 DESCRIBED = 15  # columns whose direction is described, the most important ones
 CATEGORIES = 12  # a column with no more distinct values is described by its categories
@@ -52,7 +52,7 @@ def find_drivers(
     It is judged on the rows `among` [n] whose target is known.
     """
     features = Features.of(problem)
-    rows = draw_rows(np.flatnonzero(among), ROWS, rng)
+    rows = draw_rows(np.flatnonzero(among), HELD_OUT_ROWS, rng)
     asked = _Held(model, rows, features.take(rows), people.weight[rows])
     seen = target[rows].astype(bool)
     names = list(sources) + [TIME] * (features.time is not None)

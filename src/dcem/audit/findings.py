@@ -27,7 +27,7 @@ from dcem.audit.outcome_findings import (
     about_yields,
 )
 from dcem.audit.over_time import about_time
-from dcem.audit.results import CLEAR, Audit, TestingRate
+from dcem.audit.results import CLEAR_P, Audit, TestingRate
 from dcem.audit.wording import audit_finding, each_named, points_of
 from dcem.estimation.effects import MUCH, TIMES
 from dcem.estimation.findings import Finding, by_severity
@@ -171,7 +171,7 @@ def _disparities(
     reference = "" if attribute else audit.reference
     for rate in usable:
         mirrored = len(usable) == 2 and not reference and rate.difference.value > 0
-        if rate.p_value >= CLEAR or mirrored:
+        if rate.p_value >= CLEAR_P or mirrored:
             continue  # of two groups one mirrors the other: told once, of the one tested less
         r = rate.ratio
         shown = (

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dcem.audit.results import CLEAR, HIDDEN, GroupCounts, MethodAdvice
+from dcem.audit.results import CLEAR_P, HIDDEN, GroupCounts, MethodAdvice
 from dcem.audit.sensitivity import Breakdown
 from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.results import WITHHELD
@@ -23,7 +23,7 @@ from dcem.table.disclosure import hide_groups
 from dcem.text import capitalised, group, groups, listed, p_value, ratio
 
 DEFAULT = "purple"  # what `dcem fit` takes where groups are compared
-ASSUMPTION = (
+FOUND_ASSUMPTION = (
     "The outcome depends on the features alike in all groups, and whether a positive is found "
     "depends on the group alone."
 )
@@ -188,7 +188,7 @@ def _about_stated(audit: FoundAudit) -> Iterator[Finding]:
             "a group, whether a positive is found has nothing to do with the features.",
             remedy="State where the rates come from wherever these numbers are used.",
         )
-    odd = [name for name, p in audit.at_odds.items() if p < CLEAR]
+    odd = [name for name, p in audit.at_odds.items() if p < CLEAR_P]
     if odd:
         yield Finding(
             "rates-at-odds",
@@ -224,7 +224,7 @@ def _about_groups(audit: FoundAudit) -> Iterator[Finding]:
         clear = [
             one
             for one in audit.groups
-            if one.rate.estimable and one.rate_p_value < CLEAR and (one.rate.value < 1) == less
+            if one.rate.estimable and one.rate_p_value < CLEAR_P and (one.rate.value < 1) == less
         ]
         if clear:
             which = listed([f"{one.group} {one.rate:ratio}" for one in clear])
@@ -237,12 +237,12 @@ def _about_groups(audit: FoundAudit) -> Iterator[Finding]:
                 values={one.group: one.rate for one in clear},
                 headline=f"Positives of {groups([one.group for one in clear])} are found {word} "
                 f"than those of {to}: {which} times as often.",
-                text=f"Right if: {ASSUMPTION}",
+                text=f"Right if: {FOUND_ASSUMPTION}",
                 remedy="Ask how people come to be found in each group. Until it is understood, do "
                 "not compare found shares between groups, and do not train on them as they are.",
             )
     differ = [
-        one for one in audit.groups if one.prevalence.estimable and one.prevalence_p_value < CLEAR
+        one for one in audit.groups if one.prevalence.estimable and one.prevalence_p_value < CLEAR_P
     ]
     for one in differ:
         hidden = one.crude.estimable and (one.crude.value - 1) * (one.prevalence.value - 1) < 0
@@ -270,7 +270,7 @@ def _about_groups(audit: FoundAudit) -> Iterator[Finding]:
             values=values,
             headline=f"The outcome is {one.prevalence:ratio} times as common in "
             f"{group(one.group)} as in {to}.",
-            text=f"Right if: {ASSUMPTION}{other}",
+            text=f"Right if: {FOUND_ASSUMPTION}{other}",
             remedy="Say what it assumes wherever it is used.",
         )
     for one in audit.groups:
@@ -298,7 +298,7 @@ def _about_check(audit: FoundAudit) -> Iterator[Finding]:
     check = audit.check
     if check is None:
         return
-    fails, better = check.p_value < CLEAR, check.loss.low > 0
+    fails, better = check.p_value < CLEAR_P, check.loss.low > 0
     if check.departures and (fails or better):
         first = check.departures[0]
         where = "more" if first.more else "less"
@@ -336,7 +336,7 @@ def advise_found(audit: FoundAudit) -> tuple[MethodAdvice, ...]:
     order = ("defensible", "with care", "not here")
     found = []
     check = audit.check
-    fails = check is not None and (check.p_value < CLEAR or check.loss.low > 0)
+    fails = check is not None and (check.p_value < CLEAR_P or check.loss.low > 0)
     for name in names(usable=True):
         entry = ENTRIES[name]
         if audit.stated_rates and entry.kind in ("tested", "mixed"):

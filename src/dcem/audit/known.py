@@ -20,7 +20,7 @@ from math import exp, inf, nan
 import numpy as np
 
 from dcem.audit.independence import POWER
-from dcem.audit.results import FAR, Audit, KnownRate, Prevalence
+from dcem.audit.results import FAR_RATIO, Audit, KnownRate, Prevalence
 from dcem.audit.sensitivity import prevalence_at
 from dcem.audit.wording import audit_finding, share_of
 from dcem.estimation.evaluator import Evaluator
@@ -37,7 +37,7 @@ from dcem.estimation.outcomes import Unseen
 from dcem.estimation.overlap import group_masks
 from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
-from dcem.table.known import ASSUMPTION
+from dcem.table.known import PREVALENCE_ASSUMPTION
 from dcem.text import groups, p_value, percent, ratio
 
 NOTICED = 2.0  # an odds ratio that a known rate should have shown, for "fine" to be said
@@ -182,7 +182,7 @@ def about_known_rates(audit: Audit) -> Iterator[Finding]:
         "caution" if rest else "note",
         "prevalence",
         f"Numbers for {audit.whom} rest on a known prevalence: {rates}",
-        f"{ASSUMPTION} Neither can be seen in the table.{nothing}",
+        f"{PREVALENCE_ASSUMPTION} Neither can be seen in the table.{nothing}",
         rest,
         rates=met,
         rest=rest,
@@ -221,7 +221,7 @@ def _held_against(one: KnownRate) -> Iterator[Finding]:
                 f"their odds are {ratio(times.value)} ({ratio(times.low)} to {ratio(times.high)}) "
                 "times as high."
             )
-        far = times.estimable and (times.low > FAR or times.high < 1 / FAR)
+        far = times.estimable and (times.low > FAR_RATIO or times.high < 1 / FAR_RATIO)
         yield audit_finding(
             "known-rate-disagrees",
             "serious" if far else "caution",

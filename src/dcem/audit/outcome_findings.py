@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from math import inf, isnan
 from typing import Any
 
-from dcem.audit.results import CLEAR, FAR, Audit
+from dcem.audit.results import CLEAR_P, FAR_RATIO, Audit
 from dcem.audit.sensitivity import Breakdown
 from dcem.audit.wording import audit_finding, each_named, points_of, share_of, stands, within
 from dcem.estimation.bounds import starting_odds
 from dcem.estimation.findings import Finding
-from dcem.table.imperfect import ASSUMPTION
+from dcem.table.imperfect import TEST_ASSUMPTION
 from dcem.text import capitalised, number, p_value, percent, ratio
 
 FRAGILE = 1.5  # an odds ratio that unrecorded causes reach easily
@@ -50,7 +50,7 @@ def about_yields(audit: Audit) -> Iterator[Finding]:
     usable = [item for item in audit.yields if item.difference.estimable]
     if not audit.grouped or not usable:
         return
-    if any(item.p_value < CLEAR for item in usable):
+    if any(item.p_value < CLEAR_P for item in usable):
         rates = {item.group: item.rate for item in audit.yields if item.rate.estimable}
         shown = ", ".join(f"{name} {percent(e.value)}" for name, e in rates.items())
         yield audit_finding(
@@ -67,7 +67,7 @@ def about_yields(audit: Audit) -> Iterator[Finding]:
     disparity = {r.group: r.difference.value for r in audit.clear(audit.testing)}
     for item in usable:
         gap = item.at_equal_probability
-        if not item.p_value_equal < CLEAR or abs(gap.value) < audit.least_difference:
+        if not item.p_value_equal < CLEAR_P or abs(gap.value) < audit.least_difference:
             continue
         tested = disparity.get(item.group, 0.0)
         # Where testing prefers low risk, who is tested less and found less often met a higher bar.
@@ -77,7 +77,7 @@ def about_yields(audit: Audit) -> Iterator[Finding]:
             continue  # told of the other group
         against = tested * gap.value * (-1 if low else 1) < 0
         # Fewer tests and a higher yield, plain and at equal probability: the robust outcome test.
-        robust = against and item.p_value < CLEAR and item.difference.value * gap.value > 0
+        robust = against and item.p_value < CLEAR_P and item.difference.value * gap.value > 0
         bars = ("stricter", "laxer") if low else ("higher", "lower")
         bar, often = (bars[1], "more") if tested > 0 else (bars[0], "fewer")
         plain = "The plain rates differ in the same way. " * robust
@@ -146,7 +146,7 @@ def about_prevalence(audit: Audit) -> Iterator[Finding]:
         text = f"{capitalised(found.reason)}. {reach}{anyway}"
     yield audit_finding(key, severity, "prevalence", headline, text, **values, known=known)
     hidden = audit.hidden_gap
-    if hidden is None or not hidden.p_value < CLEAR:
+    if hidden is None or not hidden.p_value < CLEAR_P:
         return
     more, less = hidden.pair
     shares = {p.group: p.hidden for p in audit.prevalence if p.group in hidden.pair}
@@ -189,13 +189,13 @@ def about_errors(audit: Audit) -> Iterator[Finding]:
             "caution" if cut else "note",
             "prevalence",
             f"Numbers are corrected for an imperfect test: {found.stated}",
-            f"{taken}{ASSUMPTION} Neither the rates nor this can be seen in the table.",
+            f"{taken}{TEST_ASSUMPTION} Neither the rates nor this can be seen in the table.",
             rates=found.stated,
             as_shown=found.as_shown,
             corrected=every,
             known=known,
         )
-    if found.pair is None or not found.p_value < CLEAR:
+    if found.pair is None or not found.p_value < CLEAR_P:
         return
     more, less = found.pair
     high, low = (found.prevalence[name].value for name in found.pair)
@@ -232,7 +232,7 @@ def about_independence(audit: Audit) -> Iterator[Finding]:
         )
         return
     usable = {name: e for name, e in found.odds_ratio.items() if e.estimable}
-    if found.p_value >= CLEAR:
+    if found.p_value >= CLEAR_P:
         limits = [found.detectable[name] for name in usable]
         least, most = ratio(min(limits)), ratio(max(limits))
         unseen = f"depending on the group, odds ratios of {least} to {most}"
@@ -250,9 +250,9 @@ def about_independence(audit: Audit) -> Iterator[Finding]:
             most=max(limits),
         )
         return
-    far = [name for name, e in usable.items() if e.low > FAR or e.high < 1 / FAR]
+    far = [name for name, e in usable.items() if e.low > FAR_RATIO or e.high < 1 / FAR_RATIO]
     named = far or [name for name, e in usable.items() if e.excludes(1)]
-    agree = all(p < CLEAR for p in found.each.values())
+    agree = all(p < CLEAR_P for p in found.each.values())
     ratios = {name: usable[name] for name in named}
     each = each_named(
         ratios, lambda e: f"odds ratio {ratio(e.value)} ({ratio(e.low)} to {ratio(e.high)})"

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dcem.audit.independence import check_independence
-from dcem.audit.results import CLEAR, FAR, Audit, OverTime, Period, TestingRate
+from dcem.audit.results import CLEAR_P, FAR_RATIO, Audit, OverTime, Period, TestingRate
 from dcem.audit.testing import testing_rates
 from dcem.audit.wording import audit_finding, each_named, points_of
 from dcem.estimation.findings import Finding
@@ -146,7 +146,7 @@ def about_time(audit: Audit) -> Iterator[Finding]:
             periods=changed,
         )
     outcome = found.outcome
-    if outcome is not None and outcome.p_value < CLEAR:
+    if outcome is not None and outcome.p_value < CLEAR_P:
         ratios = {name: e for name, e in outcome.odds_ratio.items() if e.excludes(1)}
         odds = ""
         if ratios:
@@ -156,7 +156,9 @@ def about_time(audit: Audit) -> Iterator[Finding]:
             odds = f" Odds ratios against all other periods: {each}."
         yield audit_finding(
             "outcome-changed",
-            "caution" if any(e.low > FAR or e.high < 1 / FAR for e in ratios.values()) else "note",
+            "caution"
+            if any(e.low > FAR_RATIO or e.high < 1 / FAR_RATIO for e in ratios.values())
+            else "note",
             "time",
             "What tests show at equal features changed over time",
             f"{p_value(outcome.p_value)}, all periods jointly.{odds} A model of the past need not "

@@ -23,8 +23,8 @@ from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate
 
 HIDDEN = -1  # in place of a count that must not be shown
-CLEAR = 0.05  # p-values, corrected for the number of comparisons
-FAR = 1.25  # an odds ratio of the outcome that is serious if the whole interval lies beyond
+CLEAR_P = 0.05  # p-values, corrected for the number of comparisons
+FAR_RATIO = 1.25  # an odds ratio of the outcome that is serious if the whole interval lies beyond
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class KnownRate:
     @property
     def disagrees(self) -> bool:
         """Whether features and group do not explain who is tested."""
-        return self.p_value < CLEAR
+        return self.p_value < CLEAR_P
 
 
 @dataclass(frozen=True)
@@ -388,7 +388,9 @@ class Audit(ShowsItself):
         return [
             rate
             for rate in rates
-            if rate.p_value < CLEAR and self.matters(rate.difference) and not rate.depends_on_model
+            if rate.p_value < CLEAR_P
+            and self.matters(rate.difference)
+            and not rate.depends_on_model
         ]
 
     @property

@@ -10,8 +10,7 @@ import numpy as np
 from dcem.audit.advice import with_conclusions
 from dcem.audit.bounds import find_bounds
 from dcem.audit.deciders import audit_deciders, decider_steps
-from dcem.audit.drivers import ROWS as ASKED
-from dcem.audit.drivers import find_drivers
+from dcem.audit.drivers import HELD_OUT_ROWS, find_drivers
 from dcem.audit.errors import test_errors
 from dcem.audit.independence import check_independence, no_test
 from dcem.audit.known import known_rates, tightened
@@ -25,7 +24,7 @@ from dcem.audit.testing import missing_by_testing, risk_curves, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
 from dcem.audit.yields import yields
 from dcem.estimation.bounds import check_strength
-from dcem.estimation.cross_fitting import CELLS, ROW_BUDGET, Learners, modelling
+from dcem.estimation.cross_fitting import FITTED_CELLS, ROW_BUDGET, Learners, modelling
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
@@ -241,9 +240,9 @@ def audit_steps(
     Those of one core of the machine on which they were measured, for tables of several shapes.
     """
     folds, rate, (rows, width) = usual_folds(problem), problem.tested.mean(), problem.X.shape
-    learnt = min(rows, ROW_BUDGET, CELLS // max(width, 1))
+    learnt = min(rows, ROW_BUDGET, FITTED_CELLS // max(width, 1))
     policy = 0.05 + 7e-7 * learnt * (width + problem.n_groups)  # a fold of who is tested
-    asked = min(rows, ASKED) * len(set(sources or problem.feature_names))
+    asked = min(rows, HELD_OUT_ROWS) * len(set(sources or problem.feature_names))
 
     def compared(of: SelectiveLabels, **between: float) -> dict[str, float]:
         group = {"the group": (0.4 + 0.5 * of.n_groups) * policy} if of.n_groups > 1 else {}

@@ -22,7 +22,7 @@ COMMANDS = {
     ),
     "app": LazyCommand(
         "dcem.cli.app_:app",
-        "Click through it in the browser: a table, its columns, audit, comparison, model, scores.",
+        "Work in the browser: a table, its columns, audit, comparison, model, scores.",
     ),
     "init": LazyCommand(
         "dcem.cli.init:init",

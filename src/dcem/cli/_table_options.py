@@ -71,18 +71,18 @@ MostRows = Annotated[
     typer.Option(
         "--most-rows",
         min=1000,
-        help="Rows to read of a larger table, whole people at random. Default: as many as make 30 "
-        "million cells.",
+        help="Rows to read from a larger table: whole people, at random. Default: as many as make "
+        "30 million cells.",
         show_default=False,
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything that is drawn.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 Members = Annotated[
     int,
     typer.Option(
         "--members",
         min=1,
-        help="Models of an ensemble; their disagreement is the spread of a score.",
+        help="Number of models in an ensemble; their disagreement is the spread of a score.",
     ),
 ]
 BoundsOption = Annotated[
@@ -108,7 +108,7 @@ Words = Annotated[
     str,
     typer.Option(
         "--words",
-        help="Words of the report: general (tested), medicine, credit (approved) or policing "
+        help="Vocabulary of the report: general (tested), medicine, credit (approved) or policing "
         "(searched).",
     ),
 ]

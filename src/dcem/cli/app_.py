@@ -26,7 +26,7 @@ def app(
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
     ] = True,
 ) -> None:
-    """Click through it in the browser: a table, its columns, audit, comparison, model, scores.
+    """Work in the browser: a table, its columns, audit, comparison, model, scores.
 
     The pages are served to this machine alone, at an address that works once; nothing is sent
     anywhere. They run the commands that you would type, and show them. Tables stay where they are;

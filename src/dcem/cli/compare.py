@@ -44,7 +44,7 @@ def compare(
     ] = 3,
     floor: Annotated[
         float,
-        typer.Option(min=0, help="Differences in AUC below it are not called differences."),
+        typer.Option(min=0, help="Smallest difference in AUC that counts as a difference."),
     ] = 0.005,
     threshold: Annotated[
         float | None,

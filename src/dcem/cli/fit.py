@@ -37,7 +37,7 @@ def fit(
     comparison: Annotated[
         Path | None,
         typer.Option(
-            help="The comparison.json that auto goes by. Default: one of this table, in its folder "
+            help="The comparison.json that auto uses. Default: one of this table, in its folder "
             "or beside the model.",
             show_default=False,
         ),
@@ -63,16 +63,16 @@ def fit(
     start_from: Annotated[
         Path | None,
         typer.Option(
-            help="A model to go on from, with its method and columns, once tests that next-tests "
-            "drew are in the table: --testing-probability says which (docs/table.md).",
+            help="A model to continue from, with its method and columns, once tests that "
+            "next-tests drew are in the table: --testing-probability says which (docs/table.md).",
             show_default=False,
         ),
     ] = None,
     words: Annotated[
         str | None,
         typer.Option(
-            help="Words of the card: general, medicine, credit or policing. Default: those of the "
-            "comparison that it goes by, else general.",
+            help="Vocabulary of the card: general, medicine, credit or policing. Default: those of "
+            "the comparison that it uses, else general.",
             show_default=False,
         ),
     ] = None,
@@ -94,7 +94,7 @@ def fit(
     what they mean (JSON) and a model card (a page, and Markdown) with how good the model is, for
     whom, and at which threshold, if a comparison says so; no pickle, and no person's row. `dcem
     predict` reads raw tables with it. With bounds it also learns limits of each person's risk,
-    which `predict` then gives at any strength; the card tells them at this one.
+    which `predict` then gives at any strength; the card shows them at this one.
     """
     from rich.console import Console
 

@@ -30,10 +30,10 @@ def monitor(
 ) -> None:
     """Does a model still hold? What changed since it was fitted.
 
-    Holds a new table, of people who came later, against what the model remembers of its own: who
-    comes, who is tested at equal features, what is found, and whether the model still ranks people
-    and its risks are still calibrated, for everybody and each group. The columns mean what they
-    meant then; options change that.
+    Compares a new table, of people who came later, with what the model remembers of its own: who
+    arrives, who is tested at equal features, what is found, and whether the model still ranks
+    people and its risks are still calibrated, for everybody and each group. The columns mean what
+    they meant then; options change that.
     """
     from rich.console import Console
 

@@ -38,8 +38,8 @@ def next_tests(
     """Give everybody untested a probability of being tested next, and say why.
 
     The probabilities sum to the budget. They are higher where a test would reduce uncertainty or
-    disparity between groups, and never zero: a fixed ranking would leave new holes. Draw with them,
-    keep them, and weight the results by one over them. Label, tested and group are found by the
+    disparity between groups, and never zero: a fixed ranking would leave new gaps. Draw with them,
+    keep them, and weight the results by their inverse. Label, tested and group are found by the
     names they had when the model was fitted.
     """
     from rich.console import Console

@@ -1,7 +1,7 @@
 """What can be known of a table quickly: overlap by quick models, and how long the rest takes.
 
 The models of who is tested, and of who belongs to which group, are fitted to a few thousand rows.
-That says whether the tested can speak for the others, as far as few rows can say; and how long an
+That says whether the tested represent the others, as far as few rows can say; and how long an
 audit of the table will take on this machine. A small network, trained meanwhile, says the same of
 fit and comparison (`dcem.compare.times`). Other programs slow a machine down, so a time is told as
 a range.

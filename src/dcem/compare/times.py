@@ -20,9 +20,8 @@ from dcem.compare.planted import DOING as PLANTING
 from dcem.compare.planted import FAMILIES, TRAIN_SHARE
 from dcem.compare.planted import MAX_ROWS as PLANTED_ROWS
 from dcem.compare.run import DOING, JUDGING, MAX_ROWS, uses_truth
-from dcem.estimation.cross_fitting import CELLS, ROW_BUDGET, modelling
-from dcem.estimation.effects import ASKED, EXPLAINED_ROWS, TESTING_ROWS
-from dcem.estimation.effects import ROWS as ASKED_PEOPLE
+from dcem.estimation.cross_fitting import FITTED_CELLS, ROW_BUDGET, modelling
+from dcem.estimation.effects import ASKED, ASKED_PEOPLE, EXPLAINED_ROWS, TESTING_ROWS
 from dcem.estimation.folds import usual_folds
 from dcem.learners import Sample, make_learner
 from dcem.methods.choosing import DEFAULT, RIVALS
@@ -56,7 +55,7 @@ def seconds(problem: SelectiveLabels, unit: float, slower: float) -> dict[str, f
     """
     n, width = problem.X.shape
     folds = usual_folds(problem)
-    most = min(ROW_BUDGET, CELLS // max(width, 1))
+    most = min(ROW_BUDGET, FITTED_CELLS // max(width, 1))
     fitted = folds * min(n * (folds - 1) / folds, most)  # rows that models are fitted to, in all
     methods = [name for name in (DEFAULT, *RIVALS) if works_here(name)]
     return {

@@ -53,10 +53,10 @@ from dcem.table.disclosure import THRESHOLD, in_tens
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 
-LARGEST = 10.0  # no stated strength is taken beyond: hardly anything follows from it
+LARGEST_STRENGTH = 10.0  # no stated strength is taken beyond: hardly anything follows from it
 STRENGTHS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 TENTH = 0.1  # of the people, on whom one acts where no threshold is given
-ASSUMPTION = (
+BOUNDS_ASSUMPTION = (
     "At equal features, the odds of the outcome of untested people are at most gamma times, and at "
     "least 1/gamma times, those of tested people."
 )
@@ -66,10 +66,10 @@ ACT, LEAVE, OPEN = "act", "do not act", "cannot say"
 
 def check_strength(gamma: float) -> float:
     """Refuse what cannot be a strength."""
-    if not isfinite(gamma) or not 1 <= gamma <= LARGEST:
+    if not isfinite(gamma) or not 1 <= gamma <= LARGEST_STRENGTH:
         raise InputError(
             f"A strength of {gamma:g} in `bounds`: give an odds ratio from 1 (features explain who "
-            f"is tested) to {LARGEST:g}, such as 2; its inverse is meant too."
+            f"is tested) to {LARGEST_STRENGTH:g}, such as 2; its inverse is meant too."
         )
     return float(gamma)
 

@@ -42,7 +42,7 @@ from dcem.estimation.overlap import group_masks
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
-LEVEL = 0.9
+SET_LEVEL = 0.9
 SETS = ("neither", "negative", "positive", "either")  # by 1 * negative + 2 * positive
 
 
@@ -71,7 +71,7 @@ def cut(
     strange: np.ndarray,
     low: np.ndarray,
     high: np.ndarray,
-    level: float = LEVEL,
+    level: float = SET_LEVEL,
     people: float | None = None,
 ) -> float:
     """The strangeness up to which a label is kept, so that `level` of those who have it keep it.
@@ -100,7 +100,7 @@ def cuts(
     gamma: float,
     weight: np.ndarray,
     tilt: np.ndarray,
-    level: float = LEVEL,
+    level: float = SET_LEVEL,
 ) -> np.ndarray:
     """The cuts of a negative and of a positive [2], from tested people [n] with labels `y`.
 

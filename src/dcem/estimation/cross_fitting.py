@@ -18,7 +18,7 @@ from dcem.estimation.results import Nuisance
 from dcem.table.labels import SelectiveLabels
 
 ROW_BUDGET = 50_000  # rows a model is fitted to, at most
-CELLS = 3_000_000  # rows times columns that a model is fitted to, at most
+FITTED_CELLS = 3_000_000  # rows times columns that a model is fitted to, at most
 CHUNK = 50_000  # rows predicted at once
 JUDGED = 20_000  # held-out rows per fold that decide the proportions
 LEAST_SHARE = 0.05  # kinds of models with less are left out of the mixture
@@ -180,7 +180,7 @@ def cross_fit(
     seen = np.ones(len(target), bool) if among is None else among
     weight = problem.weights
     seen = seen & (weight > 0)
-    most = min(row_budget, CELLS // features.width)
+    most = min(row_budget, FITTED_CELLS // features.width)
     target = target.astype(np.int64)
     fitted: dict[int, dict[str, Any]] = {}
     own: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]] = {}

@@ -36,7 +36,7 @@ from dcem.table.labels import SelectiveLabels
 
 EXPLAINED_ROWS = 50_000  # rows that a saved model is explained by and remembers
 TESTING_ROWS = 5_000  # rows that its model of who is tested is fitted to
-ROWS = 2_000  # people asked, at most
+ASKED_PEOPLE = 2_000  # people asked, at most
 FEWEST = 200  # and at least, if there are so many
 ASKED = 200_000  # rows that a model is asked about, at most: three per person and column
 AT_ONCE = 20_000  # rows asked about together, and
@@ -97,7 +97,7 @@ class Questions:
             if encoder is not None
             else tuple(Encoding(name, "number") for name in problem.feature_names)
         )
-        most = int(np.clip(ASKED // (3 * len(encodings)), FEWEST, ROWS))
+        most = int(np.clip(ASKED // (3 * len(encodings)), FEWEST, ASKED_PEOPLE))
         rows = draw_rows(np.arange(len(problem)), most, rng)
         X, person = problem.X[rows], problem.person[rows]
         ends = np.cumsum([0, *(len(one.features) for one in encodings)])

@@ -49,7 +49,7 @@ from scipy.special import expit, logit
 
 from dcem import learners
 from dcem.estimation import conformal
-from dcem.estimation.bounds import LARGEST, risk_interval
+from dcem.estimation.bounds import LARGEST_STRENGTH, risk_interval
 from dcem.estimation.cross_fitting import best_mixture, in_random_order
 from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import (
@@ -59,7 +59,7 @@ from dcem.estimation.influence import (
     clustered_covariance,
     logistic,
 )
-from dcem.estimation.nuisances import FLOOR
+from dcem.estimation.nuisances import RATE_FLOOR
 from dcem.estimation.outcomes import Unseen, mean_rates
 from dcem.learners.preprocess import Preprocessor
 from dcem.table.imperfect import result_probability
@@ -71,8 +71,10 @@ FOLDS = 3
 MOST_ROWS = 50_000  # that are learnt from
 MOST_TERMS = 40  # columns that correct an end; of wider tables those that residuals know most of
 HELD_OUT = 0.2  # of the rows of a model, by which it is stopped
-STEPS = np.linspace(-log(LARGEST), log(LARGEST), 9)  # log odds ratios at which ends are learnt
-FROM_ONE = np.linspace(0, log(LARGEST), 5)  # those of them that are strengths
+STEPS = np.linspace(
+    -log(LARGEST_STRENGTH), log(LARGEST_STRENGTH), 9
+)  # log odds ratios at which ends are learnt
+FROM_ONE = np.linspace(0, log(LARGEST_STRENGTH), 5)  # those of them that are strengths
 PENALTY = 1e-3  # per row, on the corrections
 FARTHEST = 4.0  # standard deviations beyond which a column corrects no more
 CLIP = 1e-4
@@ -278,7 +280,7 @@ def learn_ends(
     e, m = found
     known = problem.testing_probability
     testing = expit(e) if known is None else known
-    testing = np.maximum(testing, FLOOR * testing.mean())
+    testing = np.maximum(testing, RATE_FLOOR * testing.mean())
     positive = expit(m) if test is None else result_probability(expit(m), mean_rates(problem))
     unseen = Unseen.of(problem, positive, testing)
     tilt = float(np.exp(np.average(np.log(unseen.tilt + np.zeros(len(m))), weights=weight)))

@@ -41,7 +41,7 @@ from dcem.estimation.overlap import assess, group_masks, members, too_few
 from dcem.estimation.results import EVERYBODY, Overlap, Target
 from dcem.metrics.estimate import Estimate
 from dcem.table.found import require_record
-from dcem.table.imperfect import ASSUMPTION
+from dcem.table.imperfect import TEST_ASSUMPTION
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 from dcem.text import percent
@@ -154,7 +154,7 @@ class Evaluator:
                 assumption = assumption.replace(f"for {EVERYBODY}", "for those within reach")
                 assumption = assumption.replace(f"{EVERYBODY} had a", "each of them had a")
             if self.corrected and key != "truth":
-                assumption = f"{assumption} {ASSUMPTION}"
+                assumption = f"{assumption} {TEST_ASSUMPTION}"
             described.append(Target(key, name, assumption, not why, why, reach))
         return tuple(described)
 

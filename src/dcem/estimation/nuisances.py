@@ -39,7 +39,7 @@ from dcem.estimation.outcomes import true_risk
 from dcem.estimation.results import Nuisance
 from dcem.table.labels import SelectiveLabels
 
-FLOOR = 0.01  # of the mean rate: the smallest probability of a test that is divided by
+RATE_FLOOR = 0.01  # of the mean rate: the smallest probability of a test that is divided by
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Nuisances:
 
     @property
     def truncated_testing(self) -> np.ndarray:
-        """P(tested | x, a), no less than `FLOOR` of its mean [n]: what is divided by."""
-        return np.maximum(self.testing, FLOOR * self.testing.mean())
+        """P(tested | x, a), no less than `RATE_FLOOR` of its mean [n]: what is divided by."""
+        return np.maximum(self.testing, RATE_FLOOR * self.testing.mean())
 
 
 def fit_nuisances(

@@ -93,7 +93,7 @@ TARGETS = {
 }
 KNOWN = (
     "Right for everybody if everybody had a real chance of a test, and the models of who is tested "
-    f"and of what a test would show are right. {known.ASSUMPTION}"
+    f"and of what a test would show are right. {known.PREVALENCE_ASSUMPTION}"
 )
 
 

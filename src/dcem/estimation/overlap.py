@@ -38,7 +38,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People, kish
-from dcem.estimation.nuisances import FLOOR
+from dcem.estimation.nuisances import RATE_FLOOR
 from dcem.estimation.results import EVERYBODY, Histogram, Overlap
 from dcem.metrics.calibration import equal_mass
 from dcem.table.disclosure import in_tens
@@ -142,7 +142,9 @@ def _describe(
     total = max(float(weight.sum()), 1e-300)
     reach = float(people.weight @ within) / total
     used = within & problem.tested
-    weights = people.weight[used] / np.maximum(testing[used], FLOOR * problem.tested[mine].mean())
+    weights = people.weight[used] / np.maximum(
+        testing[used], RATE_FLOOR * problem.tested[mine].mean()
+    )
     if people.person is not None and len(weights):
         weights = np.bincount(people.person[used], weights)
         weights = weights[weights > 0]

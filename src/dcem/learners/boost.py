@@ -18,7 +18,14 @@ import numpy as np
 from joblib import cpu_count
 from scipy.special import expit
 
-from dcem.learners.learner import FEWEST, BatchSource, Sample, as_logit, base_rate, smallest_leaf
+from dcem.learners.learner import (
+    FEWEST_IN_LEAF,
+    BatchSource,
+    Sample,
+    as_logit,
+    base_rate,
+    smallest_leaf,
+)
 from dcem.learners.trees import Scorer, TreeLearner, Trees
 
 ROUNDS = 1000  # at most
@@ -28,7 +35,7 @@ SETTINGS: dict[str, Any] = {
     "learning_rate": 0.05,
     "num_leaves": 31,
     "lambda_l2": 1.0,
-    "min_data_in_bin": FEWEST,
+    "min_data_in_bin": FEWEST_IN_LEAF,
     "feature_fraction": 0.8,
     "bagging_fraction": 0.8,
     "bagging_freq": 1,
@@ -166,7 +173,7 @@ class Boost(TreeLearner):
         y, weight = np.concatenate(labels), np.concatenate(weights, axis=1)
         del labels, weights
         # People who share a place count as one: a leaf holds ten of them all the more.
-        leaf = int(np.sort(rows_of)[-(FEWEST - 1) :].sum()) + 1
+        leaf = int(np.sort(rows_of)[-(FEWEST_IN_LEAF - 1) :].sum()) + 1
         made = [cls(seed) for seed in seeds]
         for one in made:
             one.n_features = sample.X.shape[1]

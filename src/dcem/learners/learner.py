@@ -24,9 +24,9 @@ LEARNERS = {
     "smooth": "dcem.learners.smooth:Smooth",
     "perceptron": "dcem.learners.perceptron:Perceptron",
 }
-FEWEST = THRESHOLD  # people that a leaf, or whatever else is kept, must stand for
-BLOCK = 512  # rows scored at a time
-CLIP = 1e-6  # probabilities that come from counting are kept this far from 0 and 1
+FEWEST_IN_LEAF = THRESHOLD  # people that a leaf, or whatever else is kept, must stand for
+SCORED_AT_ONCE = 512  # rows scored at a time
+COUNT_CLIP = 1e-6  # probabilities that come from counting are kept this far from 0 and 1
 ROUNDS = 10  # of expectation-maximisation with a classifier that knows labels only
 
 
@@ -267,16 +267,16 @@ def smallest_leaf(person: np.ndarray | None, n_rows: int) -> int:
     Nine people with the most rows could fill a leaf by themselves; one row more is a tenth person.
     """
     if person is None or n_rows == 0:
-        return FEWEST
+        return FEWEST_IN_LEAF
     sizes = np.sort(np.unique(person, return_counts=True)[1])[::-1]
-    return max(FEWEST, int(sizes[: FEWEST - 1].sum()) + 1)
+    return max(FEWEST_IN_LEAF, int(sizes[: FEWEST_IN_LEAF - 1].sum()) + 1)
 
 
 def by_block(score: Callable[[np.ndarray], np.ndarray], X: np.ndarray) -> np.ndarray:
     """`score(X)` `[n]`, a few rows at a time: what is computed in between stays in the cache."""
     z = np.empty(len(X))
-    for start in range(0, len(X), BLOCK):
-        z[start : start + BLOCK] = score(X[start : start + BLOCK])
+    for start in range(0, len(X), SCORED_AT_ONCE):
+        z[start : start + SCORED_AT_ONCE] = score(X[start : start + SCORED_AT_ONCE])
     return z
 
 
@@ -300,4 +300,4 @@ def losses(z: np.ndarray, y: np.ndarray, told: np.ndarray | None = None) -> np.n
 
 def as_logit(probability: np.ndarray) -> np.ndarray:
     """Log-odds of probabilities that may be 0 or 1, or lie beyond."""
-    return np.asarray(logit(np.clip(probability, CLIP, 1 - CLIP)))
+    return np.asarray(logit(np.clip(probability, COUNT_CLIP, 1 - COUNT_CLIP)))

@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 from scipy.special import expit
 
-from dcem.learners.learner import BLOCK, LearnerBase, Sample, as_logit
+from dcem.learners.learner import SCORED_AT_ONCE, LearnerBase, Sample, as_logit
 from dcem.learners.preprocess import Scaling
 
 HIDDEN = (64, 64, 64)
@@ -173,12 +173,12 @@ def _stacked_log_odds(
     kind = np.float64 if exact else np.float32
     flat = np.concatenate([one.stack.flat for one in networks]).astype(kind)
     stack, z = Stack(networks[0].stack.sizes, flat), np.empty((len(networks), len(X)))
-    for start in range(0, len(X), BLOCK):
-        rows = X[start : start + BLOCK]
+    for start in range(0, len(X), SCORED_AT_ONCE):
+        rows = X[start : start + SCORED_AT_ONCE]
         rows = rows if scaled else networks[0].scaling(rows)
-        inputs = np.zeros((BLOCK, rows.shape[1]), kind)
+        inputs = np.zeros((SCORED_AT_ONCE, rows.shape[1]), kind)
         inputs[: len(rows)] = rows
-        z[:, start : start + BLOCK] = stack.log_odds(inputs[None])[:, : len(rows)]
+        z[:, start : start + SCORED_AT_ONCE] = stack.log_odds(inputs[None])[:, : len(rows)]
     return as_logit(z) if networks[0].squared else z
 
 

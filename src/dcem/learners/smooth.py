@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from scipy.special import expit
 
-from dcem.learners.learner import FEWEST, Sample
+from dcem.learners.learner import FEWEST_IN_LEAF, Sample
 from dcem.learners.linear import Linear, span
 from dcem.learners.preprocess import SPREAD, Scaling
 
@@ -50,11 +50,13 @@ class Smooth(Linear):
         line = rows.X if basis is None else rows.X @ basis  # all that these rows tell of a line
         d = rows.X.shape[1]
         people = len(rows.X) if rows.person is None else len(np.unique(rows.person))
-        if people >= d + FEWEST:
+        if people >= d + FEWEST_IN_LEAF:
             shape = np.cov(rows.X.T).reshape(d, d)
         else:  # centres would lie where these people's features do, and tell who
             values, vectors = np.linalg.eigh(np.cov(line.T).reshape(line.shape[1], -1))
-            main = (vectors * np.sqrt(np.maximum(values, 0)))[:, len(values) - people // FEWEST :]
+            main = (vectors * np.sqrt(np.maximum(values, 0)))[
+                :, len(values) - people // FEWEST_IN_LEAF :
+            ]
             main = main if basis is None else basis @ main
             rest = rows.X.var(axis=0, ddof=1) - (main**2).sum(axis=1)
             shape = main @ main.T + np.diag(np.maximum(rest, 0))

@@ -62,7 +62,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     needs_group: ClassVar[bool] = False  # does prediction need `sensitive_features`?
     uses_truth: ClassVar[bool] = False  # is it told the truth of every row, which no user has?
     uses_validation: ClassVar[bool] = True  # does it look at held-out rows? If not, there are none
-    needs_networks: ClassVar[bool] = False  # is the method made of networks, and of nothing else?
+    needs_networks: ClassVar[bool] = False  # is it a neural network, and nothing else?
     members_alike: ClassVar[bool] = True  # are its members one model, trained again and again?
     calibrated: ClassVar[bool] = False  # are its scores risks, for the population?
     row_by_row: ClassVar[bool] = False  # can rows teach it as they pass, whatever the others are?

@@ -17,9 +17,8 @@ from dcem.methods.tables import Table, hold_out
 from dcem.table import checks
 from dcem.table.disclosure import few_people
 from dcem.table.found import recorded
-from dcem.table.imperfect import ASSUMPTION
-from dcem.table.known import ASSUMPTION as KNOWN
-from dcem.table.known import known_words
+from dcem.table.imperfect import TEST_ASSUMPTION
+from dcem.table.known import PREVALENCE_ASSUMPTION, known_words
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError, notice
 
@@ -221,7 +220,7 @@ def _learnt_from(estimator: Any, problem: SelectiveLabels) -> str:
     """What is said of an imperfect test and of known rates; nothing where none are stated."""
     said, test = [], problem.imperfect_test
     if test is not None and estimator.corrects_tests:
-        said.append(f"The truth behind an imperfect test: {test.words}. {ASSUMPTION}")
+        said.append(f"The truth behind an imperfect test: {test.words}. {TEST_ASSUMPTION}")
     elif test is not None:
         said.append(f"The results of an imperfect test, as they are: {test.words}.")
         notice(
@@ -229,7 +228,8 @@ def _learnt_from(estimator: Any, problem: SelectiveLabels) -> str:
             "them: it knows no imperfect test. `ensemble`, `dcem` and `tested-only` do."
         )
     if problem.known_prevalence:
-        said.append(f"Moved to a known {known_words(problem.known_prevalence)}. {KNOWN}")
+        stated = known_words(problem.known_prevalence)
+        said.append(f"Moved to a known {stated}. {PREVALENCE_ASSUMPTION}")
     return " ".join(said)
 
 

@@ -41,7 +41,7 @@ class InversePropensityClassifier(LearnerClassifier):
 
     *When it fails.* Under sharp testing rules a few rows of tiny probability carry nearly all the
     weight: the variance is that of a handful of people. Clipping trades that for bias. Weights
-    cannot speak for regions that were never tested. Since the labels of tested rows are right at
+    say nothing of regions that were never tested. Since the labels of tested rows are right at
     given features, weighting changes what a flexible network learns only where it has to
     compromise; on the simulation it is close to tested-only.
 

@@ -1,8 +1,8 @@
 """What monitoring concludes: the verdict, findings, and how they are worded.
 
 The verdict is the strongest thing to do that a clear change asks for. *Refit*: the model ranks
-people clearly worse, everybody or a group. *Recalibrate*: it ranks as before, but its risks no
-longer come true. *Holds*: neither, and the numbers are precise enough to have shown it. *Cannot
+people clearly worse, everybody or a group. *Recalibrate*: it ranks as before, but its risks are no
+longer calibrated. *Holds*: neither, and the numbers are precise enough to have shown it. *Cannot
 tell*: too few tests, or tests that do not reach everybody any more.
 """
 

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from dcem.files import whole_file, write_text
-from dcem.paper.published import METHODS
+from dcem.paper.published import METHOD_STYLES
 from dcem.paper.sources import Found, Need, ResultSource
 from dcem.report.style import RC, WARN, group_colour
 from dcem.table.messages import InputError
@@ -66,7 +66,7 @@ def tick(value: float, _: Any = None) -> str:
 
 def style_of(method: str) -> tuple[str, str]:
     """Colour and marker of a method."""
-    code, marker = METHODS[method].look
+    code, marker = METHOD_STYLES[method].look
     return group_colour(code), marker
 
 

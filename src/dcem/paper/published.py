@@ -31,7 +31,7 @@ class Method(NamedTuple):
 
 # In the order in which they are drawn. A method has the same look in every picture; colours recur
 # among methods that never meet, and the star is for those that no figure sets apart.
-METHODS = {
+METHOD_STYLES = {
     "y-model": Method("y-model (oracle)", "single-stage", main=True),
     "y-obs": Method("y-obs", "single-stage", main=True, look=(0, "o")),
     "group-0-only": Method("group 0 only", "single-stage", main=True),
@@ -53,11 +53,13 @@ METHODS = {
     "dcem": Method("DCEM", "iterative", main=True, look=(3, "D")),
 }
 ORACLE = "y-model"
-METHOD_NAMES = {name: method.words for name, method in METHODS.items()}
-SELECTED = tuple(name for name, method in METHODS.items() if method.main)
+METHOD_NAMES = {name: method.words for name, method in METHOD_STYLES.items()}
+SELECTED = tuple(name for name, method in METHOD_STYLES.items() if method.main)
 # What its figures compare DCEM with; its tables have further estimators.
-BASELINES = tuple(n for n, m in METHODS.items() if m.training and n not in (ORACLE, "dcem"))
-SINGLE_STAGE = tuple(name for name, method in METHODS.items() if method.training == "single-stage")
+BASELINES = tuple(n for n, m in METHOD_STYLES.items() if m.training and n not in (ORACLE, "dcem"))
+SINGLE_STAGE = tuple(
+    name for name, method in METHOD_STYLES.items() if method.training == "single-stage"
+)
 
 
 @cache

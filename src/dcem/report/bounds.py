@@ -10,8 +10,8 @@ import numpy as np
 
 from dcem.audit.results import Audit
 from dcem.compare.results import TableComparison
-from dcem.estimation.bounds import ACT, ASSUMPTION, FROM_KNOWN, LEAVE, OPEN, Bounds
-from dcem.estimation.conformal import LEVEL, Coverage
+from dcem.estimation.bounds import ACT, BOUNDS_ASSUMPTION, FROM_KNOWN, LEAVE, OPEN, Bounds
+from dcem.estimation.conformal import SET_LEVEL, Coverage
 from dcem.estimation.results import EVERYBODY
 from dcem.report.compare_tables import code
 from dcem.report.document import (
@@ -54,7 +54,7 @@ WIDENED = "Limits are widened by 1.96 standard errors, so that with few tests li
 
 def assumed(found: Bounds) -> Text:
     """What has to hold."""
-    rests = ASSUMPTION + FROM_KNOWN * found.known
+    rests = BOUNDS_ASSUMPTION + FROM_KNOWN * found.known
     return Text((f"{rests} Here gamma is {found.stated:g}. {LIMITS}",))
 
 
@@ -142,7 +142,7 @@ def coverage(found: Sequence[Coverage]) -> Iterator[Block]:
     if not found:
         return
     yield listing(
-        f"Sets of outcomes made to hold the true one in {percent(LEVEL)}: how often they do",
+        f"Sets of outcomes made to hold the true one in {percent(SET_LEVEL)}: how often they do",
         [
             {
                 "group": whose(one.group),

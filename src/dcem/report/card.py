@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dcem import __version__
-from dcem.audit.found_findings import ASSUMPTION as FOUND_ASSUMPTION
+from dcem.audit.found_findings import FOUND_ASSUMPTION
 from dcem.compare.found import FoundComparison
 from dcem.compare.results import Judgement, TableComparison
 from dcem.estimation.measures import WHEN_ACTING

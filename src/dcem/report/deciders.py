@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from dcem.audit.deciders import ASSUMPTION
+from dcem.audit.deciders import DECIDERS_ASSUMPTION
 from dcem.audit.results import Audit, Deciders
 from dcem.compare.results import JudgedByDeciders, TableComparison
 from dcem.estimation.by_decider import Check
@@ -76,10 +76,10 @@ def _bounds_table(audit: Audit, found: Deciders) -> Block:
         "How common the outcome is, by who decides",
         ("group", "at least", "at most", "doubly robust"),
         rows,
-        note=f"{ASSUMPTION}: then nobody's risk is below what any decider finds positive in people "
-        "like them, or above what any decider does not find negative. Each end has its interval; "
-        "the truth lies between the outer limits 95 times in 100. Doubly robust: if, instead, "
-        f"{rests}.",
+        note=f"{DECIDERS_ASSUMPTION}: then nobody's risk is below what any decider finds positive "
+        "in people like them, or above what any decider does not find negative. Each end has its "
+        "interval; the truth lies between the outer limits 95 times in 100. Doubly robust: if, "
+        f"instead, {rests}.",
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from math import isinf
 
 from dcem.audit.found_findings import (
-    ASSUMPTION,
+    FOUND_ASSUMPTION,
     UNKNOWN,
     FoundAudit,
     FoundGroup,
@@ -44,7 +44,7 @@ from dcem.text import group, number, of_100, p_value, ratio
 LIMITS = (
     "Not how common the outcome is in any group: only how the groups compare.",
     "Not why a group is found less: fewer tests, worse tests and fewer visits look alike.",
-    f"Not that its assumption holds. {ASSUMPTION}",
+    f"Not that its assumption holds. {FOUND_ASSUMPTION}",
 )
 
 
@@ -132,7 +132,7 @@ def _audit_opening(audit: FoundAudit) -> Opening:
     ]
     severity = "serious" if clear or fails else "note"
     return Opening(
-        Verdict(severity, answer, tuple(sentences), f"Right if: {ASSUMPTION}"),
+        Verdict(severity, answer, tuple(sentences), f"Right if: {FOUND_ASSUMPTION}"),
         (
             KeyNumber(estimate(audit.found, "percent"), "found positive, of everybody"),
             KeyNumber(
@@ -195,9 +195,9 @@ def _relative(audit: FoundAudit) -> Iterator[Block]:
     yield listing(
         f"Against group {audit.reference}",
         rows,
-        note=f"Ratios, with 95 % intervals. {ASSUMPTION} Prevalence is that of a logistic model of "
-        "the features, by maximum likelihood; the last column is the same without that form, the "
-        "chance of being found compared over the features that both groups have.",
+        note=f"Ratios, with 95 % intervals. {FOUND_ASSUMPTION} Prevalence is that of a logistic "
+        "model of the features, by maximum likelihood; the last column is the same without that "
+        "form, the chance of being found compared over the features that both groups have.",
     )
 
 

@@ -70,7 +70,7 @@ RC: dict[Any, Any] = {
     "figure.facecolor": "none",
     "legend.frameon": False,
 }
-PLAIN = {**RC, "text.parse_math": False}  # for names from a user's table: a $ is a $
+PLAIN_RC = {**RC, "text.parse_math": False}  # for names from a user's table: a $ is a $
 
 
 def group_key(code: int) -> str:
@@ -125,7 +125,7 @@ def in_style(make: Callable[P, T]) -> Callable[P, T]:
     def styled(*args: P.args, **kwargs: P.kwargs) -> T:
         import matplotlib
 
-        with matplotlib.rc_context(PLAIN):
+        with matplotlib.rc_context(PLAIN_RC):
             return make(*args, **kwargs)
 
     return styled

@@ -14,7 +14,7 @@ from html import escape
 
 import numpy as np
 
-from dcem.report.style import FOUND, PALETTE, PLAIN, RC, TELL, Drawing
+from dcem.report.style import FOUND, PALETTE, PLAIN_RC, RC, TELL, Drawing
 
 _REM_AN_INCH = 6.25  # on a wide screen; so that letters have one size in figures of any width
 _UNSEEN = 2  # tenths of a point: places on a line that lie no further from it are left out
@@ -49,7 +49,7 @@ def inline_svg(drawing: Drawing) -> str:
     for text in drawing.figure.findobj(Text):
         text.set_parse_math(False)  # a $ in a name is a $
     with (
-        matplotlib.rc_context({**PLAIN, "svg.hashsalt": drawing.name}),
+        matplotlib.rc_context({**PLAIN_RC, "svg.hashsalt": drawing.name}),
         warnings.catch_warnings(),
     ):
         warnings.filterwarnings("ignore", "Glyph")  # the page's letters draw it, not matplotlib's

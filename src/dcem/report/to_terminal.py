@@ -150,7 +150,7 @@ class Writer:
             self._table(*_dots(what, 0))
         if what.marked:  # what a page shades
             marked = ", ".join(on_one_line(row.label) for row in what.rows if row.marked)
-            self._say(f"{capitalised(what.marked)}: {marked}.", "dim")
+            self._say(f"{capitalised(what.marked)}: {marked or 'none'}.", "dim")
 
     def _table(
         self,

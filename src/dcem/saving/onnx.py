@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from dcem import __version__
 from dcem.extras import extra_needed
 from dcem.files import whole_file
-from dcem.saving.onnx_graph import DOUBLE, FEATURES, Graph, enters_as_text
+from dcem.saving.onnx_graph import DOUBLE, INPUT, Graph, enters_as_text
 from dcem.table.encoder import Encoder
 from dcem.table.messages import InputError
 
@@ -77,7 +77,7 @@ def export_onnx(
         onnx.checker.check_model(model)
         onnx.save(model, str(temporary))
         session = runtime.InferenceSession(str(temporary), providers=["CPUExecutionProvider"])
-        given: dict[str, np.ndarray] = {FEATURES: features}
+        given: dict[str, np.ndarray] = {INPUT: features}
         rows: Any = features
         if encoder is not None:
             given, rows = _raw_probes(encoder, features)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dcem.learners.learner import CLIP
+from dcem.learners.learner import COUNT_CLIP
 from dcem.learners.preprocess import REACH, SPREAD, Preprocessor, Scaling
 from dcem.learners.trees import Trees
 from dcem.methods.base import SMALLEST
@@ -16,7 +16,7 @@ from dcem.table.encoder import Encoder, Encoding
 from dcem.table.messages import InputError
 
 FLOAT, INT64, STRING, DOUBLE = 1, 7, 8, 11  # the types of tensors, as ONNX numbers them
-FEATURES = "X"  # the numbers that a model reads; the input, where nothing is encoded
+INPUT = "X"  # the numbers that a model reads; the input, where nothing is encoded
 
 
 class Graph:
@@ -32,8 +32,8 @@ class Graph:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         if encoder is None:
-            self.inputs = [helper.make_tensor_value_info(FEATURES, DOUBLE, ["rows", n_features])]
-            self.features = FEATURES
+            self.inputs = [helper.make_tensor_value_info(INPUT, DOUBLE, ["rows", n_features])]
+            self.features = INPUT
         else:
             self.inputs = [
                 helper.make_tensor_value_info(
@@ -84,7 +84,9 @@ class Graph:
         return self._looked_up(one.name, marks, rest, table)
 
     def _number(self, name: str, missing: Sequence[str]) -> str:
-        too_large = self.node("Greater", self.node("Abs", name), self.constant(values.LARGEST))
+        too_large = self.node(
+            "Greater", self.node("Abs", name), self.constant(values.LARGEST_VALUE)
+        )
         nan = self.constant(np.nan)
         column = self.node("Where", too_large, nan, name)
         codes = values.parsed(missing)
@@ -185,12 +187,12 @@ class Graph:
     def probability(self, learner: Any) -> str:
         """The probability `[n, 1]` that a learner gives."""
         z = self.raw(learner)
-        return self._clipped(z, CLIP) if is_counted(learner) else self.node("Sigmoid", z)
+        return self._clipped(z, COUNT_CLIP) if is_counted(learner) else self.node("Sigmoid", z)
 
     def log_odds(self, learner: Any) -> str:
         """The log-odds `[n, 1]` that a learner gives."""
         z = self.raw(learner)
-        return self._logit(z, CLIP) if is_counted(learner) else z
+        return self._logit(z, COUNT_CLIP) if is_counted(learner) else z
 
     def mean(self, columns: Sequence[str]) -> str:
         """The mean of columns `[n, 1]`."""

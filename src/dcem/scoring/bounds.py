@@ -19,7 +19,7 @@ from dcem.scoring.model import Read, Scores, TableModel
 from dcem.table import UserTable, group_codes
 from dcem.table.messages import InputError
 
-LOW, HIGH, SET = COLUMNS = ("risk_low", "risk_high", "outcome_set")
+LOW, HIGH, SET = BOUNDS_COLUMNS = ("risk_low", "risk_high", "outcome_set")
 
 
 def with_bounds(

@@ -10,7 +10,7 @@ Three things make a test worth more, each measured between 0 and 1 and counted a
 
 They are added up, and `allocate` turns them into probabilities with a floor for every person and
 every group. The estimand they are made for: with the probability of each person recorded, later
-results weighted by one over it speak for everybody who was untested.
+results weighted by its inverse represent everybody who was untested.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ import pyarrow as pa
 from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
-from dcem.scoring.bounds import COLUMNS, bound_columns, require_bounds
+from dcem.scoring.bounds import BOUNDS_COLUMNS, bound_columns, require_bounds
 from dcem.scoring.decisions import DECISION, FLAGGED, Decider, Decisions, Rule
 from dcem.scoring.model import TableModel
 from dcem.table import group_codes, read_batches, read_header
@@ -259,7 +259,7 @@ def _record_batch(rows: Any) -> pa.RecordBatch:
 
 def added(model: TableModel, bounds: float | None = None) -> tuple[str, ...]:
     """The columns that a model adds to those carried over."""
-    limits = () if bounds is None else COLUMNS
+    limits = () if bounds is None else BOUNDS_COLUMNS
     return (model.score_name, f"{model.score_name}_spread", *BESIDES, *limits)
 
 

@@ -26,7 +26,7 @@ from dcem.table.values import array_of
 POSTGRES = ("postgresql://", "postgres://")
 SERVER = ".postgresql"  # the ending of a file that holds the address of a database
 DATABASES = (".duckdb", ".sqlite", ".sqlite3", ".db", SERVER)
-MOST_ROWS = 1 << 20  # that are read at once
+ROWS_PER_READ = 1 << 20  # that are read at once
 _addresses: dict[Path, str] = {}  # of what was fetched
 
 RecordBatches = Iterator[pa.RecordBatch]
@@ -168,7 +168,7 @@ def _duckdb(path: Path, sql: str, rows: int) -> RecordBatches:
     alone: dict[str, Any] = {"enable_external_access": False}
     try:
         with closing(duckdb.connect(str(path), read_only=True, config=alone)) as database:
-            reader = database.sql(sql).to_arrow_reader(min(rows, MOST_ROWS))
+            reader = database.sql(sql).to_arrow_reader(min(rows, ROWS_PER_READ))
             yield pa.RecordBatch.from_pylist([], reader.schema)
             yield from reader
     except duckdb.Error as error:

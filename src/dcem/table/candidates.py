@@ -18,7 +18,7 @@ from dcem.table import outcome, values
 from dcem.table.messages import quoted
 from dcem.text import percent
 
-FEW = 12  # distinct values of a label
+FEW_VALUES = 12  # distinct values of a label
 ENOUGH = 0.99  # of the rows agree: the rest are slips
 LABEL = re.compile(
     r"(^|_)(y|y_obs|label|labels|outcome|target|class|response|event|result)(_|$)|result$"
@@ -36,7 +36,7 @@ TESTED = re.compile(
     r"|audited|released|referred|imaged|scanned|swabbed|test_done|testing|test"
     r"|getestet|angefordert|untersucht|gemessen|durchsucht|durchgeführt|genehmigt)(_|$)"
 )
-GROUPS = {  # in this order
+SENSITIVE = {  # in this order
     "race or ethnicity": re.compile(r"(^|_)(race|races|ethni\w*|raceeth\w*|ridreth\d|hispanic)"),
     "sex or gender": re.compile(r"(^|_)(sex|gender|riagendr|geschlecht)(_|$)"),
     "insurance": re.compile(r"(^|_)(insur\w*|payer|payor|medicaid|versicherung\w*)"),
@@ -75,7 +75,7 @@ ROW = re.compile(
     r"(^|_)(id|nbr|no|num|number|key|uuid|guid|mrn|seqn|pid|index|hadm|stay|num[ée]ro|dossier)(_|$)"
     r"|(nr|nummer|kennung)(_|$)"  # the end of a German word
 )
-NAMED = {  # roles whose name a column carries, and why it is taken
+ROLE_NAMES = {  # roles whose name a column carries, and why it is taken
     "truth": (re.compile(r"^(truth|true_label|y_true)$"), "Named like everybody's true outcome."),
     "testing_probability": (
         re.compile(r"^testing_probability$"),
@@ -146,7 +146,7 @@ class NamedColumn:
 
     def is_sensitive(self) -> bool:
         """Whether it is named like a group of people."""
-        return any(pattern.search(self.words) for pattern in GROUPS.values())
+        return any(pattern.search(self.words) for pattern in SENSITIVE.values())
 
 
 @dataclass
@@ -172,7 +172,7 @@ def label_candidates(seen: Sequence[NamedColumn]) -> Iterator[Candidate]:
     yes_no = [c for c in seen if c.is_yes_no()]
     for column in seen:
         least = 0 if column.missing > 0 else 1  # a mark and blanks, or several values
-        if not least < len(column.text.values) <= FEW or column.is_sensitive():
+        if not least < len(column.text.values) <= FEW_VALUES or column.is_sensitive():
             continue
         found = _as_label(column, _value_where_not(column, yes_no))
         if found is None:

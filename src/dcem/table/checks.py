@@ -159,11 +159,11 @@ def check_features(
     array = _feature_array(X, names, labels)
     # One pass finds both extremes, NaN ignored; an infinity is always an extreme.
     low, high = np.fmin.reduce(array, axis=0), np.fmax.reduce(array, axis=0)
-    infinite = np.flatnonzero((low < -cells.LARGEST) | (high > cells.LARGEST))
+    infinite = np.flatnonzero((low < -cells.LARGEST_VALUE) | (high > cells.LARGEST_VALUE))
     if len(infinite):
         column = array[:, infinite[0]]
-        bad = np.abs(column) > cells.LARGEST
-        what = "infinite (inf)" if np.isinf(column).any() else f"beyond {cells.LARGEST:g}"
+        bad = np.abs(column) > cells.LARGEST_VALUE
+        what = "infinite (inf)" if np.isinf(column).any() else f"beyond {cells.LARGEST_VALUE:g}"
         raise InputError(
             f"Feature {names[infinite[0]]!r} is {what} in {rows_text(bad, labels)}."
             f"{_also(infinite[1:], names)} Allowed: finite numbers, and NaN where missing. "

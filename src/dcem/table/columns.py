@@ -25,7 +25,7 @@ DISTINCT = 0.5  # text with more distinct values than this share of its rows nam
 CODE_NAME = re.compile(r"(^|[_\W])(id|code|codes|cd|type|zip|postcode)$|(?<=[a-z])(Id|ID|Code)$")
 ID_NAME = re.compile(r"(^|[_\W])(id|nbr|no|number|key|mrn|uuid|guid)$|(?<=[a-z])(Id|ID|Nr)$", re.I)
 WITH_UNIT = re.compile(r"[<>]?=?\s*[-+]?\d+([.,]\d+)?\s*[^\W\d][^\d\s]{1,11}")  # "<8,7 mmol/L"
-FAR = "lies far from all others"
+FAR_OFF = "lies far from all others"
 FEW_WORDS = 0.05  # of the values of a column of numbers may be words, which count as missing
 MOST_CODES = 50  # distinct integers that a column named like a code may have to be one
 
@@ -105,7 +105,7 @@ def guess_kind(
         )
         if plain is not None:
             whole = lambda: values.coded(column, missing)  # noqa: E731
-            beyond = f"numbers beyond {values.LARGEST:g} count as missing" if plain[1] else ""
+            beyond = f"numbers beyond {values.LARGEST_VALUE:g} count as missing" if plain[1] else ""
             note = "; ".join(filter(None, [beyond, _may_part_thousands(column)]))
             return _guess_number(name, plain[0], keep, whole, person, note)
     text = values.coded(column, missing)
@@ -279,7 +279,7 @@ def _apart(found: np.ndarray, counts: np.ndarray) -> str:
         nearest, spread = np.abs(rest - value).min(), rest.max() - rest.min()
         far = nearest > spread / 4 or (value < -6 and rest.min() >= 0)
         if values.MISSING_CODE.fullmatch(written) and far and counts[place] >= 0.01 * counts.sum():
-            return f"{written} {FAR}; list it under `missing` if it means that"
+            return f"{written} {FAR_OFF}; list it under `missing` if it means that"
     return ""
 
 

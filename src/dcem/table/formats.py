@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from dcem.extras import extra_needed
-from dcem.table.addresses import DATABASES, MOST_ROWS, answer, is_duckdb, tables_in
+from dcem.table.addresses import DATABASES, ROWS_PER_READ, answer, is_duckdb, tables_in
 from dcem.table.messages import InputError, did_you_mean, quoted
 from dcem.table.values import array_of, spell
 
@@ -151,7 +151,7 @@ def _parquet(path: Path) -> Stored:
         file = pyarrow.parquet.ParquetFile(
             path, read_dictionary=text if columns else [], pre_buffer=False, buffer_size=BUFFER
         )
-        yield from file.iter_batches(batch_size=min(rows, MOST_ROWS), columns=columns)
+        yield from file.iter_batches(batch_size=min(rows, ROWS_PER_READ), columns=columns)
 
     return Stored(schema.names, batches)
 
@@ -250,7 +250,7 @@ def _part(
     with pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER) as file:
         own = file.schema_arrow.names
         stored = [name for name in wanted.names if name in own and name not in keys]
-        for batch in file.iter_batches(min(rows, MOST_ROWS), columns=stored or own[:1]):
+        for batch in file.iter_batches(min(rows, ROWS_PER_READ), columns=stored or own[:1]):
             n = batch.num_rows
             arrays = [
                 batch.column(field.name).cast(field.type)

@@ -30,7 +30,7 @@ from dcem.text import number, percent
 
 SENSITIVITY, SPECIFICITY = "sensitivity", "specificity"
 SPELLING = "a number such as .6, an interval such as .5-.7, `F=.6,M=.8` by group, or a column"
-ASSUMPTION = (
+TEST_ASSUMPTION = (
     "The test errs at the stated rates: given the truth and the group, whether it does has nothing "
     "to do with the features."
 )

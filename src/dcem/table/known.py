@@ -29,7 +29,7 @@ PREVALENCE = "prevalence"
 _OF_GROUP = re.compile(r"([^,].*?)=([^=,]+)(?:,|$)")
 _BY_GROUP = re.compile(f"(?:{_OF_GROUP.pattern})+")
 SPELLING = "a number such as .12, an interval such as .10-.14, or `F=.1,M=.12-.16` by group"
-ASSUMPTION = (
+PREVALENCE_ASSUMPTION = (
     "The stated prevalence is that of the people whom the table represents, and at equal features "
     "the odds of untested people differ from those of tested people by one factor."
 )

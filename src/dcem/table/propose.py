@@ -22,21 +22,21 @@ from dcem.table.addresses import located
 from dcem.table.candidates import (
     AFTER,
     DECIDER,
-    FEW,
-    GROUPS,
+    FEW_VALUES,
     MARKS,
     MEASURE,
-    NAMED,
     PERHAPS_AFTER,
     PERSON,
     PLACE,
+    ROLE_NAMES,
     ROW,
+    SENSITIVE,
     TESTED,
     NamedColumn,
     label_candidates,
     why_tested,
 )
-from dcem.table.columns import FAR, NAMED_LIKE_CODES, word_among_numbers
+from dcem.table.columns import FAR_OFF, NAMED_LIKE_CODES, word_among_numbers
 from dcem.table.load import UserTable, read_table
 from dcem.table.messages import (
     DataWarning,
@@ -232,7 +232,7 @@ def _propose_group(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Sug
         return
     likely = [
         (c, what)
-        for what, pattern in GROUPS.items()
+        for what, pattern in SENSITIVE.items()
         for c in seen
         if pattern.search(c.words) and 2 <= len(c.text.values) <= MOST_GROUPS
     ]
@@ -292,7 +292,7 @@ def _no_label(seen: Sequence[NamedColumn]) -> str:
     measured = [
         c
         for c in seen
-        if len(c.text.values) > FEW
+        if len(c.text.values) > FEW_VALUES
         and 0.01 < c.missing < 1
         and values.all_numbers(c.text.values[:200])
     ]
@@ -307,7 +307,7 @@ def _no_label(seen: Sequence[NamedColumn]) -> str:
 
 def _propose_named(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Suggestions:
     """Columns that carry the name of a role, or plainly a survey's weight."""
-    for role, (pattern, why) in NAMED.items():
+    for role, (pattern, why) in ROLE_NAMES.items():
         for column in [c for c in seen if pattern.search(c.words)][:1]:
             yield Suggestion(role, column.name, why)
 
@@ -335,7 +335,7 @@ def _is_measured(column: NamedColumn) -> bool:
     if MEASURE.search(column.words):
         return True
     numbers = pd.to_numeric(pd.Series(column.text.values, dtype=object), errors="coerce")
-    return len(numbers) > FEW and bool(numbers.notna().all() and (numbers % 1 != 0).any())
+    return len(numbers) > FEW_VALUES and bool(numbers.notna().all() and (numbers % 1 != 0).any())
 
 
 def _comes_again(column: NamedColumn) -> bool:
@@ -368,7 +368,7 @@ def _left_out(
             useless = one.role == "left out" and not (sampled and one.kind == "constant")
             if useless and one.name not in why:
                 why[one.name] = f"It cannot serve as a feature: {one.note.split(';')[0]}."
-            if FAR in one.note:
+            if FAR_OFF in one.note:
                 yield f"{one.name!r}: {one.note}."
         features = [one for one in read.columns if one.role == "feature"]
         if codes := [one.name for one in features if NAMED_LIKE_CODES in one.note]:

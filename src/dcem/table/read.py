@@ -27,7 +27,7 @@ from dcem.table.frames import as_table
 from dcem.table.messages import InputError, naming, require_columns
 
 CSV = (".csv", ".csv.gz", ".tsv", ".txt")
-SUFFIXES = (*CSV, *formats.SUFFIXES)
+READ_SUFFIXES = (*CSV, *formats.SUFFIXES)
 BATCH_ROWS = 32_768
 INDEX = re.compile(r"__index_level_\d+__")  # the row names of a pandas frame, in Parquet
 
@@ -126,10 +126,10 @@ def _columns_of(stored: Stored) -> list[str]:
 
 
 def _opened(path: Path, query: str | None = None) -> Stored:
-    if not path.is_dir() and not path.name.lower().endswith(SUFFIXES):
+    if not path.is_dir() and not path.name.lower().endswith(READ_SUFFIXES):
         raise InputError(
-            f"{path}: unknown kind of file. Allowed: {', '.join(SUFFIXES[:-1])}; or a folder of "
-            "Parquet files."
+            f"{path}: unknown kind of file. Allowed: {', '.join(READ_SUFFIXES[:-1])}; or a folder "
+            "of Parquet files."
         )
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))

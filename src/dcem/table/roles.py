@@ -40,8 +40,8 @@ class Roles:
     label: str = field(metadata={"kind": "column", "help": "Column with the observed outcome."})
     tested: tuple[str, ...] = _role(
         "columns",
-        "Column that says who was tested; of several, any one will do. Default: every row that has "
-        f"a label. {LIST}",
+        "Column that says who was tested; with several, any one counts. Default: every row that "
+        f"has a label. {LIST}",
     )
     positives_only: bool = _role(
         "flag",

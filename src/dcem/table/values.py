@@ -45,7 +45,9 @@ UNIT = re.compile(r"[$€£¥]\s*(?=[\d.])|\s*[%€]$")  # "$12", "12 %": of a m
 WHOLE = re.compile(r"^-?(0|[1-9]\d*)\.0+$")  # "3.0", as floats are written
 CODE = re.compile(r"^0\d")  # "007": digits, but not a quantity
 MISSING_CODE = re.compile(r"-1|[+-]?([789])\1*")  # "-1", "-9", "99", "777": perhaps not a value
-LARGEST = 1e30  # a number beyond it is a slip or a mark for missing, and overflows what follows
+LARGEST_VALUE = (
+    1e30  # a number beyond it is a slip or a mark for missing, and overflows what follows
+)
 
 
 @dataclass(frozen=True)
@@ -232,14 +234,14 @@ def all_numbers(values: Sequence[str]) -> bool:
 
 
 def numbers(column: pa.ChunkedArray, missing: Collection[str] = ()) -> np.ndarray:
-    """A column as float64 [n]; NaN where it is missing, beyond `LARGEST`, or not a number."""
+    """A column as float64 [n]; NaN where it is missing, beyond `LARGEST_VALUE`, or not a number."""
     return numbers_and_unread(column, missing)[0]
 
 
 def numbers_and_unread(
     column: pa.ChunkedArray, missing: Collection[str] = ()
 ) -> tuple[np.ndarray, int]:
-    """`numbers`, and how many cells hold something that is not a number, or is beyond `LARGEST`."""
+    """`numbers`, and how many cells hold no number, or one beyond `LARGEST_VALUE`."""
     strange = 0
     if is_number(column):
         if pa.types.is_duration(column.type):  # in days
@@ -280,8 +282,8 @@ def plain_numbers(
 
 
 def _within(values: np.ndarray) -> tuple[np.ndarray, int]:
-    """Numbers with NaN where they are beyond `LARGEST`, in place, and how many these are."""
-    beyond = np.abs(values) > LARGEST
+    """Numbers with NaN where they are beyond `LARGEST_VALUE`, in place, and how many these are."""
+    beyond = np.abs(values) > LARGEST_VALUE
     values[beyond] = np.nan
     return values, int(beyond.sum())
 

@@ -73,7 +73,7 @@ DIAGNOSES = {
     "neoplasms": ((140, 240),),
 }
 
-GROUPS = ("AfricanAmerican", "Caucasian")
+RACES = ("AfricanAmerican", "Caucasian")
 
 
 def load_diabetes_readmission(
@@ -146,7 +146,7 @@ def load_diabetes_readmission(
         id=table["patient_nbr"],
         shares=(first, second, 1 - first - second),
         random_state=random_state,
-        group_names=GROUPS,
+        group_names=RACES,
     )
 
 
@@ -159,7 +159,7 @@ def read_encounters(path: str | Path) -> pd.DataFrame:
     require_columns(table.columns, needed, str(path))
     table = table.assign(encounter_id=table["encounter_id"].astype(np.int64))
     first = table.sort_values("encounter_id").drop_duplicates("patient_nbr")
-    return first[first["race"].isin(GROUPS)].reset_index(drop=True)
+    return first[first["race"].isin(RACES)].reset_index(drop=True)
 
 
 def diabetes_features(table: pd.DataFrame) -> pd.DataFrame:

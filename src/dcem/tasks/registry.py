@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from dcem.table.messages import InputError
-from dcem.tasks.diabetes import GROUPS, load_diabetes_readmission, read_encounters
+from dcem.tasks.diabetes import RACES, load_diabetes_readmission, read_encounters
 from dcem.tasks.nhanes import load_nhanes
 from dcem.tasks.rates import rates_of_testing
 from dcem.tasks.sepsis.task import BETAS, load_sepsis, read_cohort
@@ -135,7 +135,7 @@ def _cohort(path: str) -> tuple[float, float]:
 @lru_cache(maxsize=4)
 def _encounters(path: str) -> tuple[float, float]:
     table = read_encounters(path)
-    return float((table["readmitted"] != "NO").mean()), float((table["race"] == GROUPS[0]).mean())
+    return float((table["readmitted"] != "NO").mean()), float((table["race"] == RACES[0]).mean())
 
 
 KINDS: dict[str, TaskKind] = {

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.paper.exhibits.tradeoff import FEW
+from dcem.paper.exhibits.tradeoff import FEW_FITS
 from dcem.paper.published import METHOD_NAMES, METRIC_NAMES, ORACLE, SELECTED
 from dcem.paper.spread import Spreads
 from dcem.text import fraction, number
@@ -182,7 +182,7 @@ def _windows(
     @holds_if(rule)
     def test(evidence: Evidence) -> Verdict:
         frame = evidence.by_gap if gap else evidence.by_auc
-        wide = frame[frame["n"] >= FEW].pivot_table(
+        wide = frame[frame["n"] >= FEW_FITS].pivot_table(
             index=["low", "high"], columns="method", values="mean_auc" if gap else "mean_roc_gap"
         )
         wide = wide[["dcem", rival]].reset_index().dropna()
@@ -200,7 +200,7 @@ def _windows(
 def every_window(rival: str, below: float, *, gap: bool) -> Test:
     """In every window below an edge DCEM's mean is the better one: AUC (of `gap`), or gap."""
     return _windows(
-        f"in every window of {FEW} fits or more {NO_MARGIN}",
+        f"in every window of {FEW_FITS} fits or more {NO_MARGIN}",
         rival,
         lambda wide: wide["high"] <= below + 1e-9,
         lambda lead: lead > 0 if gap else lead < 0,

@@ -31,7 +31,7 @@ LEFT_OUT = (
 BY_AUC = ("auc", "roc_gap", (0.675, 0.725, 0.775, 0.825, 0.875, 1.0), ("tested-only", "dcem"))
 BY_GAP = ("roc_gap", "auc", (0.0, 0.02, 0.04, 0.06, 0.08), ("self", "dcem"))
 LINE = 0.76  # how high the lines of the means go; above them are the labels
-FEW = 10  # fits in a window that are not worth a histogram, or a claim
+FEW_FITS = 10  # fits in a window that are not worth a histogram, or a claim
 # The only means that the paper prints: of the gap, for AUC in (.825, .875).
 PRINTED = {("roc_gap", 0.825, "dcem"): 0.028, ("roc_gap", 0.825, "tested-only"): 0.050}
 STREAM_NOTE = (
@@ -139,14 +139,14 @@ def _draw_windows(
         for place, method in enumerate(methods):
             values = _inside(rows, by, of, low, high, method)
             colour, hatch = looks[method]
-            if len(values) >= FEW:
+            if len(values) >= FEW_FITS:
                 ax.hist(
                     values, bins, weights=np.full(len(values), 1 / len(values)),
                     histtype="stepfilled", facecolor=colour if hatch is None else "none",
                     edgecolor=colour, hatch=hatch, alpha=0.55, lw=1.2,
                 )  # fmt: skip
             one = means[(means["low"] == low) & (means["method"] == method)].iloc[0]
-            if one["n"] >= FEW:
+            if one["n"] >= FEW_FITS:
                 ax.axvline(one[f"mean_{of}"], 0, LINE, color=colour, ls=(0, (5, 3)), lw=1.8)
             if not np.isnan(one["published_mean"]):
                 ax.axvline(one["published_mean"], 0, LINE, color=colour, ls=":", lw=1.8)

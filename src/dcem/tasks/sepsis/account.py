@@ -17,9 +17,9 @@ from dcem.table.disclosure import THRESHOLD, WITHHELD, Shown, Sum, hide_small
 from dcem.tasks.sepsis.features import (
     FEATURE_NAMES,
     FEATURES,
-    GROUPS,
     MEASURES,
     PUBLISHED_SD,
+    RACE_CODES,
     VERDICTS,
 )
 
@@ -112,8 +112,8 @@ class Counts:
     ) -> None:
         """A count, and that of each group under the name that `place` gives it."""
         self.count(name, mask)
-        names = {one: place.format(name=name, group=one) for one in GROUPS}
-        for one, code in GROUPS.items():
+        names = {one: place.format(name=name, group=one) for one in RACE_CODES}
+        for one, code in RACE_CODES.items():
             self.count(names[one], mask & (group == code))
         self.add_up(name, *names.values())
 
@@ -180,11 +180,11 @@ def count_flow(told: Counts, study: pd.DataFrame) -> None:
     sepsis = final["sepsis3"].astype(bool)
     for name, mask in (("sepsis", sepsis), ("no_sepsis", ~sepsis)):
         told.by_group(f"study:{name}", mask, final["a"], f"study:{{group}}:{name}")
-    for group, code in GROUPS.items():
+    for group, code in RACE_CODES.items():
         told.count(f"study:{group}", final["a"] == code)
         told.add_up(f"study:{group}", f"study:{group}:sepsis", f"study:{group}:no_sepsis")
     told.add_up("study", "study:sepsis", "study:no_sepsis")
-    told.add_up("study", *(f"study:{group}" for group in GROUPS))
+    told.add_up("study", *(f"study:{group}" for group in RACE_CODES))
     for name, before in (("sepsis", "sepsis3_in_window"), ("no_sepsis", "not_sepsis3")):
         told.rest(FORMED + before, f"study:{name}", f"{FORMED}{name}_left_out_later")
 
@@ -212,7 +212,7 @@ def describe_flow(shown: dict[str, Shown], about: dict[str, Any]) -> dict[str, A
         "flags_on_their_own": {step: pair(f"flag:{step}") for step in EXCLUSIONS},
         "cohort": {name: pair(name) for name in _COHORT_2018},
         "study": outcomes("study")
-        | {"groups": {group: outcomes(f"study:{group}") for group in GROUPS}},
+        | {"groups": {group: outcomes(f"study:{group}") for group in RACE_CODES}},
     }
 
 
@@ -246,7 +246,7 @@ def count_quality(told: Counts, study: pd.DataFrame, verdicts: pd.DataFrame) -> 
         for sign, having in (("with", mask), ("without", ~mask)):
             told.by_group(f"{sign}:{trait}", having, study["a"])
         told.add_up("study", f"with:{trait}", f"without:{trait}")
-        for group in GROUPS:
+        for group in RACE_CODES:
             told.add_up(f"study:{group}", f"with:{trait}:{group}", f"without:{trait}:{group}")
     found = verdicts.set_index(["measure", "verdict"])["n"]
     for measure in MEASURES:
@@ -260,10 +260,10 @@ def describe_quality(
     study: pd.DataFrame, shown: dict[str, Shown], about: dict[str, Any], *, show_all: bool
 ) -> dict[str, Any]:
     """The quality page as one JSON-ready object, without anything that was to be hidden."""
-    by_group = {group: study[study["a"] == code] for group, code in GROUPS.items()}
+    by_group = {group: study[study["a"] == code] for group, code in RACE_CODES.items()}
 
     def share(trait: str) -> dict[str, Any]:
-        of = {"all": ""} | {group: f":{group}" for group in GROUPS}
+        of = {"all": ""} | {group: f":{group}" for group in RACE_CODES}
         return {who: _share(shown, f"with:{trait}{of[who]}", f"study{of[who]}") for who in of}
 
     features = {}
@@ -281,7 +281,7 @@ def describe_quality(
         }
     return {
         "build": about,
-        "stays": {"all": shown["study"]} | {g: shown[f"study:{g}"] for g in GROUPS},
+        "stays": {"all": shown["study"]} | {g: shown[f"study:{g}"] for g in RACE_CODES},
         "cultured": share("cultured"),
         "features": features,
         "values": {

@@ -43,7 +43,7 @@ FEATURES: tuple[Feature, ...] = (
 )
 FEATURE_NAMES: tuple[str, ...] = tuple(feature.name for feature in FEATURES)
 
-GROUPS: dict[str, int] = {"Black": 0, "white": 1}  # name -> code a of the published task
+RACE_CODES: dict[str, int] = {"Black": 0, "white": 1}  # name -> code a of the published task
 PUBLISHED_SD = {"max_rr": 9.807072379603103, "min_sbp": 21.76634883880265}  # training split
 
 # Measurement of query 16 -> the words a reader knows it by.

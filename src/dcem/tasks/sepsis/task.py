@@ -34,7 +34,7 @@ import pandas as pd
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError, require_columns, rows_text
 from dcem.tasks.rates import rates_of_testing
-from dcem.tasks.sepsis.features import FEATURE_NAMES, GROUPS, PUBLISHED_SD
+from dcem.tasks.sepsis.features import FEATURE_NAMES, PUBLISHED_SD, RACE_CODES
 from dcem.tasks.task import Task
 
 BETAS: tuple[float, ...] = tuple(round(0.1 * i, 1) for i in range(11))
@@ -130,7 +130,7 @@ def load_sepsis(
         id=frame["subject_id"].to_numpy(),
         weight=None,
         feature_names=FEATURE_NAMES,
-        group_names=tuple(GROUPS),
+        group_names=tuple(RACE_CODES),
         row=np.arange(len(y)),
     )
     params = {"k": k, "q_t": q_t, "beta": beta, "sign": sign, "missing": missing}
@@ -209,7 +209,7 @@ def _calibrate(
     Bisection of both groups in step over +-10000 until the interval is 1e-12 wide or both shares
     are met exactly; the last midpoint is taken, as published.
     """
-    for name, code in GROUPS.items():
+    for name, code in RACE_CODES.items():
         if not (group == code).any():
             raise InputError(f"No {name} patient fell into the training split of the cohort.")
     low, high = np.full(2, -_BOUND), np.full(2, _BOUND)
