@@ -16,6 +16,7 @@ import pytest
 from hypothesis import settings
 from small_benchmark import PLAIN
 
+gc.disable()  # until everything is loaded
 # Two workers share two cores: a second thread each would only wait for the other (before torch).
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # A first call may compile or load something: that is no failure of what is tested.
@@ -55,8 +56,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     """What is loaded by now stays: looking through it for garbage again and again takes time."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

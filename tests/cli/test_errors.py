@@ -9,6 +9,7 @@ import warnings
 
 import pytest
 import typer
+from forked import listens
 from typer.testing import CliRunner
 
 from dcem.cli._errors import PoliteGroup, message_for
@@ -129,6 +130,7 @@ def test_ctrl_c_of_the_real_script(tmp_path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=listens,
         cwd=tmp_path,
     )
     assert process.stdout.readline() == "ready\n"

@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from forked import listens
 from typer.testing import CliRunner
 
 from dcem.cli import app
@@ -221,6 +222,7 @@ def test_ctrl_c_leaves_nothing_half_written(path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=listens,
     )
     for line in process.stdout:
         if line.startswith("Fitting"):

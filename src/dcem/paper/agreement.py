@@ -174,8 +174,9 @@ def _compare_figures(results: pd.DataFrame) -> Iterator[list[Any]]:
         here = results[at(results, q_y=q_y, k=k, q_t=q_t)]
         owed = set(results["method"][results["benchmark"].isin(here["benchmark"])])
         setting = f"q_y {q_y:g}, k {k:g}, q_t {q_t:g}"
+        by_method = dict(list(here.groupby("method")))
         for theirs in each(figure[figure["method"].isin(owed)]):
-            ours = here[here["method"] == theirs.method]
+            ours = by_method.get(theirs.method, here[:0])
             points = _one_per_place(ours, theirs.metric, "phase", f"{theirs.method} at {setting}")
             place = ("figure", setting, theirs.method, theirs.metric)
             sides = np.sort(points), theirs.values
@@ -295,14 +296,15 @@ def _lacking(points: np.ndarray) -> str:
 
 def _one_per_place(ours: pd.DataFrame, metric: str, over: str, what: str) -> np.ndarray:
     """One value for each phase (or beta); two different ones for the same are refused."""
-    values = ours[[over, metric]].dropna().drop_duplicates()
-    twice = values[over][values[over].duplicated()]
+    both = ours[[over, metric]].to_numpy(dtype=float)
+    places, values = np.unique(both[~np.isnan(both).any(axis=1)], axis=0).T
+    twice = places[1:][places[1:] == places[:-1]]
     if len(twice):
         raise InputError(
-            f"{what}: {over} {twice.iloc[0]:g} has several results. Compare one run at a time: "
+            f"{what}: {over} {twice[0]:g} has several results. Compare one run at a time: "
             "filter the table by seed or configuration first."
         )
-    return values[metric].to_numpy(dtype=float)
+    return values
 
 
 def print_comparison(

@@ -280,21 +280,23 @@ class _Page:
 
         Every sum narrows the bounds of its members, again and again until nothing changes.
         """
-        total, part = self.relations > 0, self.relations < 0  # [sums, counts]
+        of, part = np.nonzero(self.relations < 0)  # of each part of a sum: which sum, which count
+        whole, total = np.nonzero(self.relations > 0)
+
+        def summed(value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # parts, totals: [sums]
+            n_sums = len(self.relations)
+            return np.bincount(of, value[part], n_sums), np.bincount(whole, value[total], n_sums)
+
         low = np.where(self.hidden, least, self.value)
         high = np.where(self.hidden, most, self.value)
         while True:
-            before = low, high
-            sum_low, sum_high = part @ low, part @ high  # [sums]
-            total_low, total_high = total @ low, total @ high
-            rest_low = np.where(part, sum_low[:, None] - low, 0)  # of the other parts
-            rest_high = np.where(part, sum_high[:, None] - high, 0)
-            up = np.where(total, sum_low[:, None], 0)
-            up = np.where(part, total_low[:, None] - rest_high, up)
-            down = np.where(total, sum_high[:, None], _ENDLESS)
-            down = np.where(part, total_high[:, None] - rest_low, down)
-            low = np.maximum(low, up.max(axis=0, initial=0))
-            high = np.minimum(high, down.min(axis=0, initial=_ENDLESS))
+            before = low.copy(), high.copy()
+            (parts_low, total_low), (parts_high, total_high) = summed(low), summed(high)
+            rest_low, rest_high = parts_low[of] - low[part], parts_high[of] - high[part]
+            np.maximum.at(low, total, parts_low[whole])
+            np.maximum.at(low, part, total_low[of] - rest_high)
+            np.minimum.at(high, total, parts_high[whole])
+            np.minimum.at(high, part, total_high[of] - rest_low)
             if (low == before[0]).all() and (high == before[1]).all():
                 return low, high
 
