@@ -11,9 +11,9 @@ from scipy.special import expit
 
 from dcem.audit import audit_labels, without_small_cells
 from dcem.estimation.results import EVERYBODY
+from dcem.metrics.plain import to_plain
 from dcem.report.audit_opening import key_numbers, verdict
 from dcem.report.document import Number
-from dcem.report.to_json import json_value
 from dcem.table.labels import SelectiveLabels
 from dcem.tasks import make_sinusoid
 from dcem.text import percent
@@ -213,7 +213,7 @@ def test_copies_of_a_person_add_no_certainty(unfair) -> None:
 
 def test_same_seed_same_audit(fair) -> None:
     part = fair.problem.subset(np.arange(600))
-    assert json_value(audit_labels(part, random_state=3)) == json_value(
+    assert to_plain(audit_labels(part, random_state=3)) == to_plain(
         audit_labels(part, random_state=3)
     )
 

@@ -94,7 +94,7 @@ def test_other_learners_go_all_the_way(learner, table_file, tmp_path):
 def test_a_learner_that_does_not_exist_or_does_not_fit_is_refused():
     with pytest.raises(InputError, match="Did you mean 'boost'"):
         require_method("ipw", "bost")
-    with pytest.raises(InputError, match="made of networks"):
+    with pytest.raises(InputError, match="is a neural network"):
         require_method("dcem", "boost")
 
 

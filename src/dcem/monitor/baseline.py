@@ -8,7 +8,7 @@ with their errors. How good the model was is added if somebody judged it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +22,7 @@ from dcem.estimation.overlap import group_masks
 from dcem.estimation.periods import latest_rows
 from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
+from dcem.metrics.plain import from_plain, six_digits, to_plain
 from dcem.table.disclosure import THRESHOLD, few_people, people_of
 from dcem.table.encoder import Encoder, Encoding
 from dcem.table.known import known_words
@@ -71,7 +72,7 @@ class Judged:
     target: str  # as in a comparison: "dr" or "tested"
     auc: Mapping[str, Estimate]
     calibration_in_the_large: Mapping[str, Estimate]
-    calibration_slope: Mapping[str, Estimate]
+    calibration_slope: Mapping[str, Estimate] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -148,32 +149,14 @@ class Baseline:
 
     def to_plain(self) -> dict[str, Any]:
         """As JSON knows it."""
-        plain = asdict(replace(self, coefficients=None, covariance=None))  # type: ignore[arg-type]
-        plain["coefficients"] = _six_digits(self.coefficients)
-        plain["covariance"] = _six_digits(self.covariance)
-        return dict(_nan_as_none(plain))
+        plain: dict[str, Any] = to_plain(self)
+        return plain
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Baseline:
         """What `to_plain` wrote."""
-        told = dict(plain)
-        judged = told["judged"]
-        for name in ("tested", "positive", "prevalence"):
-            told[name] = _read_estimates(told[name])
-        for name in ("inputs", "groups", "period"):
-            told[name] = told[name] and tuple(told[name])
-        for name in ("coefficients", "covariance"):
-            told[name] = np.array(told[name], float)
-        told["columns"] = tuple(
-            Bins(**{name: _tuples(value) for name, value in one.items()}) for one in told["columns"]
-        )
-        told["judged"] = judged and Judged(
-            judged["target"],
-            _read_estimates(judged["auc"]),
-            _read_estimates(judged["calibration_in_the_large"]),
-            _read_estimates(judged.get("calibration_slope", {})),
-        )
-        return cls(**told)
+        found: Baseline = from_plain(cls, plain)
+        return found
 
 
 def counted_once(problem: SelectiveLabels) -> np.ndarray:
@@ -264,7 +247,7 @@ def _shared(bins: Bins, code: np.ndarray, problem: SelectiveLabels) -> Bins:
     if 0 < people[-1] < THRESHOLD:
         share[-1] = 0.5 * THRESHOLD / len(np.unique(problem.person))
         share[:-1] *= (1 - share[-1]) / share[:-1].sum()
-    return replace(bins, share=tuple(_six_digits(share)))
+    return replace(bins, share=tuple(map(six_digits, share)))
 
 
 def _category(encoding: Encoding, own: np.ndarray, person: np.ndarray) -> Bins | None:
@@ -299,7 +282,7 @@ def _number_bins(name: str, x: np.ndarray, person: np.ndarray) -> Bins | None:
     since = 0  # the first bin after the last cut that was kept
     for number, cut in enumerate(cuts):
         if enough[since : number + 1].any() and enough[number + 1 :].any():
-            kept.append(float(f"{cut:.6g}"))
+            kept.append(six_digits(cut))
             since = number + 1
     ends = ["", *(f"{float(f'{cut:.3g}'):,.9g}" for cut in kept), ""]
     names = [
@@ -348,32 +331,3 @@ def _logistic(
 def standard_error(found: Estimate) -> float:
     """Half the width of an interval, in standard errors."""
     return (found.high - found.low) / (2 * Z)
-
-
-def _six_digits(values: np.ndarray) -> Any:
-    """Numbers with six digits, as lists."""
-    if np.ndim(values) > 1:
-        return [_six_digits(row) for row in values]
-    return [float(f"{value:.6g}") for value in values]
-
-
-def _nan_as_none(thing: Any) -> Any:
-    """NaN as None: JSON has no word for it."""
-    if isinstance(thing, Mapping):
-        return {str(key): _nan_as_none(value) for key, value in thing.items()}
-    if isinstance(thing, list | tuple):
-        return [_nan_as_none(value) for value in thing]
-    return None if isinstance(thing, float) and not np.isfinite(thing) else thing
-
-
-def _read_estimates(plain: Mapping[str, Any]) -> dict[str, Estimate]:
-    def one(told: Mapping[str, Any]) -> Estimate:
-        numbers = (told[name] for name in ("value", "low", "high"))
-        value, low, high = (np.nan if number is None else float(number) for number in numbers)
-        return Estimate(value, low, high, str(told["reason"]))
-
-    return {name: one(told) for name, told in plain.items()}
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value

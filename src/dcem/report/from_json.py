@@ -1,36 +1,27 @@
 """A saved result read again, so that its page can be written anew: the way back of `to_json`.
 
-What a value is, is told by the result's own fields: `Audit`, `TableComparison`, ... say which of
-them are estimates, arrays or mappings. Numbers come back with the six digits that were written.
+Numbers come back with the six digits that were written.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, fields, is_dataclass
-from math import inf, nan
+from dataclasses import MISSING, fields
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
-
-import numpy as np
+from typing import Any
 
 from dcem.audit.found_findings import FoundAudit
 from dcem.audit.results import Audit
 from dcem.compare.found import FoundComparison
 from dcem.compare.results import TableComparison
 from dcem.hooks import above
-from dcem.metrics.estimate import Estimate
+from dcem.metrics.plain import from_plain
 from dcem.monitor.results import Monitoring
 from dcem.report.document import Document
 from dcem.table.disclosure import SMALL, WITHHELD
 from dcem.table.messages import InputError
-
-ESTIMATE = {"value", "low", "high", "reason"}
-BETWEEN = " minus "  # the names of a pair, as a key
-ENDLESS = {"infinity": inf, "-infinity": -inf}
 
 
 def read_result(path: str | Path) -> Document:
@@ -77,7 +68,7 @@ def _result(kind: Any, saved: dict[str, Any]) -> Any:
             {name: 0 if value in (SMALL, WITHHELD) else value for name, value in group.items()}
             for group in groups
         ]
-    return _typed(kind, saved)
+    return from_plain(kind, saved)
 
 
 @contextmanager
@@ -109,47 +100,3 @@ def _kind(saved: Any) -> Any:
         if isinstance(saved, dict) and needed <= saved.keys():
             return kind
     return None
-
-
-def _typed(kind: Any, plain: Any) -> Any:
-    """A plain value as the type that a field declares."""
-    origin, inside = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        if plain is None and NoneType in inside:
-            return None
-        return _typed(next(one for one in inside if one is not NoneType), plain)
-    if origin is tuple:
-        each = [inside[0]] * len(plain) if inside[-1] is ... else inside
-        return tuple(_typed(one, item) for one, item in zip(each, plain, strict=True))
-    if origin is frozenset:
-        return frozenset(plain)
-    if origin is not None and issubclass(origin, Mapping):
-        return {_key_as(inside[0], key): _typed(inside[1], item) for key, item in plain.items()}
-    if is_dataclass(kind):
-        return _object(kind, plain)
-    if kind is float:
-        return nan if plain is None else float(ENDLESS.get(plain, plain))
-    if kind is np.ndarray:
-        return np.array([_typed(float, item) for item in plain], dtype=float)
-    if kind is Any and isinstance(plain, dict) and plain.keys() == ESTIMATE:
-        return _object(Estimate, plain)
-    return plain
-
-
-def _object(kind: Any, plain: Mapping[str, Any]) -> Any:
-    hints = get_type_hints(kind)
-    named = {
-        item.name: _typed(hints[item.name], plain[item.name])
-        for item in fields(kind)
-        if get_origin(hints[item.name]) is not ClassVar and item.name in plain
-    }
-    return kind(**named)
-
-
-def _key_as(kind: Any, key: str) -> Any:
-    if kind is float:
-        return float(key)
-    if get_origin(kind) is tuple:
-        first, _, second = key.partition(BETWEEN)
-        return (first, second)
-    return key
