@@ -79,14 +79,32 @@ def test_batches_count_as_the_table_does():
 
 
 def test_networks_count_more_than_tests_can_tell():
-    network = np.array([True, False, False])
+    network = 0.2 * np.array([1, 0, 0])
     level, behind, far = (_shares(np.array([z, 0, 0]), network) for z in (0.0, 2.0, 40.0))
     np.testing.assert_allclose(level, [0.2 + 0.8 / 3, 0.8 / 3, 0.8 / 3])
     given = 0.2 * np.exp(-0.5)
     assert behind[0] == pytest.approx(given + (1 - given) / (1 + 2 * np.exp(2)))
     np.testing.assert_allclose(far, [0, 0.5, 0.5], atol=1e-4)
-    alone = _shares(np.array([0.0, 2.0]), np.array([False, False]))
+    alone = _shares(np.array([0.0, 2.0]), np.zeros(2))
     assert alone[0] / alone[1] == pytest.approx(np.exp(2))
+
+
+@pytest.mark.parametrize(("rarer", "beforehand"), [(60, 0.04), (300, 0.2), (400, 0.2)])
+@pytest.mark.parametrize("rare", [0, 1])
+def test_networks_count_less_beforehand_where_few_tests_had_the_rarer_result(
+    rarer, beforehand, rare
+):
+    n = 1000
+    y = np.where(np.arange(n) < rarer, rare, 1 - rare).astype(float)
+    y[-1] = np.nan
+    z = np.random.default_rng(0).normal(size=n)
+    problem = SelectiveLabels.from_arrays(z[:, None], y)
+    parts = ("network", "linear")  # which say the same
+    fitted = ensemble_parts.Parts({}, dict.fromkeys(parts, z), np.ones(n), None, np.arange(0), {})
+    made = make("ensemble", parts=parts)
+    made.calibrated_ = False
+    made._weigh(problem, fitted, problem.tested, honest=True)
+    assert made.weights_["network"] == pytest.approx(beforehand + (1 - beforehand) / 2)
 
 
 def test_a_part_that_cannot_learn_the_world_hardly_counts():
