@@ -171,10 +171,10 @@ def missing_by_testing(
 
 
 def risk_curves(
-    problem: SelectiveLabels, people: People, risk: np.ndarray, n_bins: int = 10
+    problem: SelectiveLabels, people: People, risk: np.ndarray
 ) -> tuple[RiskCurve, ...]:
-    """Share tested in parts of equal size by predicted risk, each group."""
-    found = rates_by_score(problem, people, risk, n_bins)
+    """Share tested in ten parts of equal size by predicted risk, each group."""
+    found = rates_by_score(problem, people, risk, 10)
     return tuple(RiskCurve(name, *points) for name, points in found.items())
 
 

@@ -100,7 +100,6 @@ def cuts(
     gamma: float,
     weight: np.ndarray,
     tilt: np.ndarray,
-    level: float = SET_LEVEL,
 ) -> np.ndarray:
     """The cuts of a negative and of a positive [2], from tested people [n] with labels `y`.
 
@@ -112,7 +111,7 @@ def cuts(
         strange = 1 - predicted[own] if label else predicted[own]
         limits = weight_limits(label, testing[own], risk[own], gamma, tilt[own])
         ends = [(weight * has)[own] * limit for limit in limits]
-        found.append(cut(strange, np.minimum(*ends), np.maximum(*ends), level, has.sum()))
+        found.append(cut(strange, np.minimum(*ends), np.maximum(*ends), people=has.sum()))
     return np.array(found)
 
 

@@ -31,6 +31,7 @@ from dcem.table.labels import SelectiveLabels
 
 LEVEL = 0.95
 Z = float(norm.ppf(0.5 + LEVEL / 2))
+DRAWS = 20_000  # of the largest of several differences
 FEWEST_PEOPLE = 30  # a model-based number about fewer people is not estimable
 FEWEST_TESTED = THRESHOLD  # people of a class: intervals, and the privacy of the few, need as many
 Key = TypeVar("Key", bound=Hashable)  # of a comparison: a group, or a pair of them
@@ -248,7 +249,7 @@ def simultaneous(
     statistics: Mapping[Key, Statistic],
     *,
     level: float = LEVEL,
-    draws: int = 20_000,
+    draws: int = DRAWS,
 ) -> dict[Key, Comparison]:
     """Several differences of one table at once: intervals and p-values of the family.
 
@@ -289,18 +290,10 @@ def against_others(people: People, statistics: Mapping[str, Statistic]) -> dict[
     return {name: simultaneous(people, {name: one})[name] for name, one in statistics.items()}
 
 
-def critical_value(
-    people: People,
-    statistics: Mapping[Key, Statistic],
-    *,
-    level: float = LEVEL,
-    draws: int = 20_000,
-) -> float:
+def critical_value(people: People, statistics: Mapping[Key, Statistic]) -> float:
     """How many standard errors the largest of several differences has to be away from zero."""
     usable = _usable(people, statistics)
-    if not usable:
-        return float(norm.ppf((1 + level) / 2))
-    return _quantile(_largest_by_chance(people, usable, draws), level)
+    return _quantile(_largest_by_chance(people, usable, DRAWS), LEVEL) if usable else Z
 
 
 def _usable(people: People, statistics: Mapping[Key, Statistic]) -> dict[Key, Statistic]:

@@ -183,11 +183,9 @@ def too_few(problem: SelectiveLabels, rows: np.ndarray, truth: np.ndarray | None
     return ""
 
 
-def histogram(
-    values: np.ndarray, problem: SelectiveLabels, rows: np.ndarray, n_bins: int = 20
-) -> Histogram:
+def histogram(values: np.ndarray, problem: SelectiveLabels, rows: np.ndarray) -> Histogram:
     """Shares of the rows by a probability, group by group; counted in tens (`in_tens`)."""
-    edges = np.linspace(0, 1, n_bins + 1)
+    edges = np.linspace(0, 1, 21)
     shares = {}
     for name, mine in members(problem).items():
         counts = np.histogram(values[rows & mine], edges)[0]

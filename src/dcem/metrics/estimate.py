@@ -46,9 +46,9 @@ class Estimate:
         value, low, high = np.exp([self.value, self.low, self.high]).tolist()
         return Estimate(value, low, high, self.reason)
 
-    def clipped(self, least: float = 0.0, most: float = 1.0) -> Estimate:
+    def clipped(self, least: float = 0.0) -> Estimate:
         """Cut off where the number cannot be."""
-        value, low, high = np.clip([self.value, self.low, self.high], least, most).tolist()
+        value, low, high = np.clip([self.value, self.low, self.high], least, 1.0).tolist()
         return Estimate(value, low, high, self.reason)
 
     def __str__(self) -> str:

@@ -69,13 +69,13 @@ def _changed(params: pd.Series) -> pd.Series:
     return params.notna() & ~params.isin(["", "{}"])
 
 
-def complete_only(rows: pd.DataFrame, over: str = "phase") -> pd.DataFrame:
+def complete_only(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of methods that have, at a setting, every boundary that any method has there.
 
     A run in progress has methods with a few boundaries: their median is not comparable.
     """
-    counts = rows.groupby([*SETTING, "method"])[over].transform("nunique")
-    return rows[counts == rows.groupby(SETTING)[over].transform("nunique")]
+    counts = rows.groupby([*SETTING, "method"])["phase"].transform("nunique")
+    return rows[counts == rows.groupby(SETTING)["phase"].transform("nunique")]
 
 
 def independent(rows: pd.DataFrame) -> pd.DataFrame:

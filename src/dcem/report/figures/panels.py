@@ -151,8 +151,8 @@ def plain_marks(*axes: Any) -> None:
         axis.set_major_formatter(lambda value, _: f"{value:.3g}".replace("0.", ".", 1))
 
 
-def thinned(curve: Curve, points: int = 100) -> Curve:
+def thinned(curve: Curve) -> Curve:
     """Evenly spaced along its length: what an eye can tell apart, whatever the number of rows."""
     length = curve.fpr + curve.tpr  # both rise, so this does
-    even = np.linspace(length[0], length[-1], points)
+    even = np.linspace(length[0], length[-1], 100)
     return Curve(np.interp(even, length, curve.fpr), np.interp(even, length, curve.tpr))
