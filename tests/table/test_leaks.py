@@ -181,3 +181,18 @@ def test_a_copy_with_errors_is_found(rng, errors, found):
     assert ("label" in of_text(np.where(copy == 1, "pos", "neg"), tested, label)) == found
     noisy = ill + rng.normal(0, 0.3 if found else 0.9, N)  # a sum of the label and noise
     assert ("label" in of_number(noisy, tested, label)) == found
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.3])
+def test_a_measurement_by_which_a_rule_decides_is_not_what_followed(rng, noise):
+    score = rng.normal(size=N)
+    tested = score + noise * rng.normal(size=N) > -0.3
+    amount = np.where(tested, np.exp(rng.normal(size=N)), 0.0)
+    for values, is_rule in (
+        (score, True),
+        (amount, False),
+        (np.where(tested, score, np.nan), False),
+    ):
+        found = find_leaks("x", number_cells(values), tested)
+        assert found
+        assert {leak.is_rule for leak in found} == {is_rule}

@@ -351,3 +351,21 @@ def test_people_are_known_by_their_number_in_several_languages(draw, name):
     assert proposal.roles["id"] == name
     assert proposal.roles["exclude"] == ["Antragsnummer"]
     assert proposal.roles["group"] == ["Bezirk"]
+
+
+def test_what_a_rule_decides_by_stays_a_feature_and_is_doubted(draw):
+    """Without it the approved would seem to represent those whom the rule leaves out."""
+    score = draw.normal(650, 60, 900).round()
+    approved = score > 620
+    frame = pd.DataFrame(
+        {
+            "score": score,
+            "income": draw.normal(size=900),
+            "approved": np.where(approved, "approved", "declined"),
+            "default": np.where(approved, draw.choice(["Y", "N"], 900), ""),
+        }
+    )
+    proposal = propose_roles(frame)
+    assert proposal.roles["tested"] == ["approved"]
+    assert "exclude" not in proposal.roles
+    assert any("'score'" in doubt for doubt in proposal.doubts)

@@ -136,11 +136,11 @@ class NamedColumn:
 
     def is_yes_no(self) -> bool:
         """Whether its two values say yes and no."""
-        return len(self.text.values) == 2 and values.yes_or_no(self.text.values) is not None
+        return len(self.text.values) == 2 and outcome.decided(self.text.values) is not None
 
     def says_yes(self) -> np.ndarray:
         """Rows [n] of a yes-or-no column that say yes."""
-        said = values.yes_or_no(self.text.values)
+        said = outcome.decided(self.text.values)
         assert said is not None
         return self.text.take(said == 1, False)
 

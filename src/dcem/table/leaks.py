@@ -76,6 +76,9 @@ class Leak:
         The telling values, where it is about single ones; at most three.
     found_only
         Whether nobody recorded who was tested, so that no word is said of it.
+    is_rule
+        Whether a measurement says by its size who was tested: a rule may decide by it, and without
+        it the tested would seem to represent those whom the rule leaves out.
     """
 
     column: str
@@ -83,20 +86,24 @@ class Leak:
     strength: float
     values: tuple[str, ...] = ()
     found_only: bool = False
+    is_rule: bool = False
 
     @property
     def sentence(self) -> str:
         """What was seen, to follow the name of the column."""
         which = ", ".join(map(repr, self.values))
         says = "says" if self.strength >= 0.98 else "nearly says"
+        rule = "; if a rule decides by it, it has to stay" * self.is_rule
         if self.kind == "tested":
             if self.strength > EXACT:
-                return "it says exactly who was tested (it may be the decision itself)"
-            return f"it alone predicts who was tested with an AUC of {number(self.strength, 2)}"
+                itself = "" if self.is_rule else " (it may be the decision itself)"
+                return f"it says exactly who was tested{itself}{rule}"
+            auc = number(self.strength, 2)
+            return f"it alone predicts who was tested with an AUC of {auc}{rule}"
         auc = f"AUC {number(self.strength, 2)}"
         among, tested = ("it", "") if self.found_only else ("among the tested it", "tested ")
         return {
-            "only-tested": f"{which} hardly ever occurs without the test",
+            "only-tested": f"{which} hardly ever occurs without the test{rule}",
             "label": f"{among} {says} the label itself ({auc})",
             "implies-label": f"everybody {tested}with {which} is positive, which covers "
             f"{percent(self.strength)} of the positives",
@@ -145,17 +152,22 @@ def _about_testing(column: str, cells: Cells, tested: np.ndarray) -> Iterator[Le
     rows, looked = _count(cells, tested)
     share = looked / np.maximum(rows, 1)
     area = _auc(share, looked, rows - looked)
+    # Measured on both sides: what a test leaves behind has one value, or none, without it.
+    bands = slice(cells.single, -1)
+    is_rule = all(one[bands].sum() > one.sum() / 2 for one in (looked, rows - looked))
     if area > EXACT and _beyond_chance(rows, int(tested.sum())):
-        yield Leak(column, "tested", area)
+        yield Leak(column, "tested", area, is_rule=is_rule)
         return
     if area >= AUC_LIMIT and len(tested) >= ROWS_PER_CELL * (rows > 0).sum():
-        yield Leak(column, "tested", area)
+        yield Leak(column, "tested", area, is_rule=is_rule)
     only = (rows >= FEWEST) & (share >= NEARLY_ALL)
     # Where almost everybody is tested, a value among the tested alone is not surprising.
     surprising = only & (rows * log(max(rate, 1e-12)) < UNLIKELY)
     covered = looked[surprising].sum() / looked.sum()
     if covered >= PART:
-        yield Leak(column, "only-tested", float(covered), _first(names, surprising))
+        is_rule = is_rule and not surprising[: cells.single].any()
+        telling = _first(names, surprising)
+        yield Leak(column, "only-tested", float(covered), telling, is_rule=is_rule)
         return
     # Filled in for the tested alone, however many values it has: all but "no value" together.
     if names and names[-1] == NO_VALUE:

@@ -108,9 +108,14 @@ def read_tested(table: Any, roles: Roles) -> np.ndarray:
     )
 
 
+def decided(said: Sequence[str]) -> np.ndarray | None:
+    """1 for tested and 0 for not, if every value plainly says one of them; else None."""
+    return values.yes_or_no([DECIDED.get(value.casefold(), value) for value in said])
+
+
 def _read_tested(column: pa.ChunkedArray, name: str, roles: Roles) -> np.ndarray:
     text = values.coded(column, roles.missing)
-    said = values.yes_or_no([DECIDED.get(value.casefold(), value) for value in text.values])
+    said = decided(text.values)
     if said is None and text.values:
         raise InputError(
             f"Column {name!r} should say yes or no (1 or 0, true or false, approved or declined) "

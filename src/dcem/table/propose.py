@@ -363,7 +363,11 @@ def _left_out(
     read, problems = _try(table, Proposal((*found,), (), (), 0).roles, why)
     if read is not None:
         for leak in read.leaks:
-            why[leak.column] = f"It may have been recorded after the decision: {leak.sentence}."
+            if not leak.is_rule:
+                why[leak.column] = f"It may have been recorded after the decision: {leak.sentence}."
+        rules = {leak.column: leak for leak in read.leaks if leak.column not in why}
+        for name, leak in rules.items():
+            yield f"{name!r}: {leak.sentence}. Leave it out if it was recorded later."
         for one in read.columns:
             useless = one.role == "left out" and not (sampled and one.kind == "constant")
             if useless and one.name not in why:
