@@ -2,7 +2,6 @@
 
 import errno
 import os
-import signal
 import subprocess
 import sys
 import warnings
@@ -116,10 +115,12 @@ def test_ctrl_c_ends_with_130() -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-def test_ctrl_c_of_the_real_script(tmp_path) -> None:
+@pytest.mark.parametrize(("number", "said"), [(2, "interrupted"), (15, "")])
+def test_signals_end_the_real_script_tidily(number, said, tmp_path) -> None:
     code = (
         "import sys, time, dcem.tasks as t\n"
-        "def slow(*a, **k):\n    print('ready', flush=True); time.sleep(60)\n"
+        "def slow(*a, **k):\n    print('ready', flush=True)\n"
+        "    try:\n        time.sleep(60)\n    finally:\n        print('tidied')\n"
         "t.make_sinusoid = slow\n"
         "from dcem.cli import main\n"
         "sys.argv = ['dcem', 'simulate']\n"
@@ -134,10 +135,11 @@ def test_ctrl_c_of_the_real_script(tmp_path) -> None:
         cwd=tmp_path,
     )
     assert process.stdout.readline() == "ready\n"
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert stderr.strip() == "interrupted"
+    process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert stdout == "tidied\n"
+    assert stderr.strip() == said
 
 
 def test_bad_input_at_the_real_command(dcem, tmp_path) -> None:

@@ -239,3 +239,10 @@ def test_a_value_that_counts_as_no_for_want_of_another_role_is_told(labels, test
     said = [str(w.message) for w in caught if "negative result" in str(w.message)]
     assert len(said) == bool(told)
     assert not told or told in said[0]
+
+
+def test_people_whose_numbers_a_spreadsheet_rounded_are_told():
+    frame = pd.DataFrame({"x": range(60), "pid": ["1.23457E+11", "1.23458E+11"] * 30})
+    frame["label"] = [1, 0, np.nan] * 20
+    with pytest.warns(DataWarning, match=r"'1.23457E\+11'"):
+        read_table(frame, Roles(label="label", id="pid"))

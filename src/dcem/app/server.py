@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 import socket
-import sys
 import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
 
 import uvicorn
 from starlette.applications import Starlette
@@ -87,9 +84,6 @@ def serve(
             server_header=False,
             timeout_graceful_shutdown=2,
         )
-        for name in ("SIGTERM", "SIGHUP"):  # a closed terminal: uploads are removed then too
-            if hasattr(signal, name):
-                signal.signal(getattr(signal, name), _leave)
         try:
             uvicorn.Server(settings).run(sockets=[listening])
         finally:
@@ -100,8 +94,3 @@ def serve(
                 run.cancel()
             if going:
                 say(f"Ended: {', '.join(run.name for run in going)}.")
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    """End by an exception, on whose way out everything is tidied up."""
-    sys.exit(128 + number)

@@ -3,7 +3,8 @@
 Two kinds of failure, told apart here and nowhere else. *Yours to mend*: input that breaks a rule,
 a file that is not there, an extra that is not installed; one message on stderr, exit status 2, no
 traceback. *Ours to mend*: everything else keeps its traceback, because a bug report needs it.
-Ctrl-C ends with status 130, as a shell expects.
+Ctrl-C ends with status 130, as a shell expects, and a closed terminal or a scheduler that ends the
+command with 128 and the signal: on the way out workers are ended and half a file is removed.
 
 Messages come from rooms that know no command line: they name an argument in backticks, as in
 Python. Here it becomes the option that sets it.
@@ -12,8 +13,13 @@ Python. Here it becomes the option that sets it.
 import errno
 import os
 import re
+import signal
 import sys
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import typer
@@ -71,6 +77,33 @@ def complain(kind: str, message: str) -> None:
     typer.echo(message, err=True)
 
 
+@contextmanager
+def leaving_tidily() -> Iterator[None]:
+    """Signals that end a command raise; one that is ignored, as under `nohup`, stays so."""
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    signals = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    usual = (signal.SIG_DFL, signal.default_int_handler)
+    mine = {one: signal.getsignal(one) for one in signals if signal.getsignal(one) in usual}
+    if threading.current_thread() is not threading.main_thread():
+        mine = {}
+    for one in mine:
+        signal.signal(one, _leave)
+    try:
+        yield
+    finally:
+        for one, before in mine.items():
+            signal.signal(one, before)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    # What threads and pools say of workers that are gone is of no use to anybody.
+    threading.excepthook = lambda _: None
+    warnings.simplefilter("ignore")
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    sys.exit(128 + number)
+
+
 class PoliteGroup(TyperGroup):
     """A group that turns failures into messages and warnings about data into notes."""
 
@@ -99,7 +132,7 @@ class PoliteGroup(TyperGroup):
                 sys.stderr.write(warnings.formatwarning(message, category, filename, lineno))
 
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), leaving_tidily():
                 warnings.showwarning = show_warning
                 warnings.simplefilter("ignore", LeakWarning)  # commands list them with the columns
                 return super().invoke(ctx)

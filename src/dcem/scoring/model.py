@@ -203,11 +203,11 @@ class TableModel:
             if encoding.kind != "category":
                 if share > STRANGE:
                     what = {
-                        "date": "no such date",
-                        "time": "no such time",
+                        "date": "not such dates",
+                        "time": "not such times",
                         "boolean": "neither yes nor no",
                     }
-                    problem = what.get(encoding.kind, "no number")
+                    problem = what.get(encoding.kind, "not numbers")
                     notes.append(
                         f"{encoding.name}: {cells:,} cells are {problem}, counted as missing."
                     )

@@ -439,6 +439,11 @@ def _person(table: pa.Table, roles: Roles) -> pd.Series | None:
         return None
     text = values.code_names(values.coded(table.column(roles.id), roles.missing), roles.id)
     codes = text.codes
+    if rounded := next((v for v in text.values if values.ROUNDED.match(v)), None):
+        notice(
+            f"Column {roles.id!r} holds {rounded!r}: a spreadsheet rounds long numbers so, and "
+            "people who share what is left count as one. Export it as text."
+        )
     if len(text.values) == 1 and len(codes) > 1:
         raise InputError(
             f"Column {roles.id!r} holds one person in all {len(codes)} rows. What is learnt from "

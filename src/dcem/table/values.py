@@ -43,6 +43,7 @@ LIMIT = re.compile(r"^[<>]=?\s*(?=[\d.])")  # "<0.5": a laboratory's limit of de
 THOUSANDS = re.compile(r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$")  # "1,234,567.8"
 UNIT = re.compile(r"[$€£¥]\s*(?=[\d.])|\s*[%€]$")  # "$12", "12 %": of a measurement
 WHOLE = re.compile(r"^-?(0|[1-9]\d*)\.0+$")  # "3.0", as floats are written
+ROUNDED = re.compile(r"^\d([.,]\d+)?[eE]\+?\d+$")  # "1.23457E+11", as spreadsheets show it
 CODE = re.compile(r"^0\d")  # "007": digits, but not a quantity
 MISSING_CODE = re.compile(r"-1|[+-]?([789])\1*")  # "-1", "-9", "99", "777": perhaps not a value
 LARGEST_VALUE = (
