@@ -119,8 +119,9 @@ def test_ctrl_c_ends_with_130() -> None:
 def test_signals_end_the_real_script_tidily(number, said, tmp_path) -> None:
     code = (
         "import sys, time, dcem.tasks as t\n"
-        "def slow(*a, **k):\n    print('ready', flush=True)\n"
-        "    try:\n        time.sleep(60)\n    finally:\n        print('tidied')\n"
+        "def slow(*a, **k):\n"
+        "    try:\n        print('ready', flush=True); time.sleep(60)\n"
+        "    finally:\n        print('tidied')\n"
         "t.make_sinusoid = slow\n"
         "from dcem.cli import main\n"
         "sys.argv = ['dcem', 'simulate']\n"

@@ -100,7 +100,7 @@ def test_columns_unlike_those_of_training_are_named(model, tmp_path, suffix, mon
     many = predict_file(model, write(frame.astype({"age": str}), tmp_path / f"b{suffix}"),
                         tmp_path / "s.csv")  # fmt: skip
     assert many.notes == (
-        "age: 300 cells are no number, counted as missing.",
+        "age: 300 cells are not numbers, counted as missing.",
         "ward: 100 % of the values were rare or never seen in training, counted as none of the "
         "known levels.",
     )
