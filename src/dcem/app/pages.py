@@ -158,8 +158,8 @@ class Pages:
             raise InputError("No file was chosen.")
         path = form.file or self.work.inside(named)
         several = bool(choices(path))
-        told = roles_form.query_beside(path) if several else None
-        place = Place(path, form.get("query").strip() or told)
+        stated = roles_form.query_beside(path) if several else None
+        place = Place(path, form.get("query").strip() or stated)
         if place.query is None and several:
             asked = {name: form.get(name) for name in ("study", "step")}
             return f"/which?{urlencode({'path': str(path), **asked})}"
@@ -336,8 +336,8 @@ class Pages:
     def state(self, request: Request) -> Response:
         """How far a run is, for the script of its page."""
         run = self._run(request)
-        told = {"state": run.state, "since": duration(run.seconds), "log": run.log}
-        return JSONResponse({**run.progress, **told, "doing": run.doing})
+        about_run = {"state": run.state, "since": duration(run.seconds), "log": run.log}
+        return JSONResponse({**run.progress, **about_run, "doing": run.doing})
 
     def cancel(self, request: Request, form: Posted) -> str:
         """End a run."""

@@ -98,8 +98,8 @@ class Run:
     @property
     def doing(self) -> str:
         """What it is doing, and how long the rest will take, if that is known."""
-        told = self.progress
-        return str(told["doing"]) + remaining(told.get("left"))
+        progress = self.progress
+        return str(progress["doing"]) + remaining(progress.get("left"))
 
     @property
     def log(self) -> str:
@@ -122,8 +122,12 @@ class Run:
     @property
     def model(self) -> dict[str, str] | None:
         """The method of its model, and why it was taken, if it fitted one."""
-        told = _json(self.result / "model.json")
-        return {"method": told["model"]["method"], "why": told["table"]["why"]} if told else None
+        described = _json(self.result / "model.json")
+        return (
+            {"method": described["model"]["method"], "why": described["table"]["why"]}
+            if described
+            else None
+        )
 
     def files(self) -> list[Path]:
         """What it wrote, relative to its folder; its log, roles and Python too, and no links."""

@@ -30,12 +30,12 @@ def application(work: Work, keys: Keys, port: int) -> Guard:
 
     def problem(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        told = NOT_HERE if error.status_code == 404 else error.detail
-        return pages.problem(told, error.status_code)
+        message = NOT_HERE if error.status_code == 404 else error.detail
+        return pages.problem(message, error.status_code)
 
     def fault(request: Request, error: Exception) -> Response:
-        told = "A fault of these pages: the terminal in which `dcem app` runs says more."
-        return pages.problem(told, 500)
+        message = "A fault of these pages: the terminal in which `dcem app` runs says more."
+        return pages.problem(message, 500)
 
     answered = {HTTPException: problem, Exception: fault}
     inner = Starlette(routes=pages.routes(), exception_handlers=answered)

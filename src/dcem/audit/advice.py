@@ -170,10 +170,13 @@ def _by_decider(audit: Audit) -> tuple[str, str]:
         return "not here", "who decides has to do with the outcome"
     if "deciders-differ" not in keys:
         return "not here", "deciders hardly differ, and tell little"
-    told = "right if, at equal features, who decides has nothing to do with the outcome"
+    condition = "right if, at equal features, who decides has nothing to do with the outcome"
     if keys & {"deciders-mix", "deciders-not-monotone"}:
-        return "with care", f"{told}; deciders get different people, or differ in who is tested"
-    return "defensible", f"{told}; features need not explain testing"
+        return (
+            "with care",
+            f"{condition}; deciders get different people, or differ in who is tested",
+        )
+    return "defensible", f"{condition}; features need not explain testing"
 
 
 def _verdict(name: str, audit: Audit) -> tuple[str, str]:

@@ -175,15 +175,15 @@ def _of_found(audit: FoundAudit) -> Iterator[Finding]:
 
 def _about_stated(audit: FoundAudit) -> Iterator[Finding]:
     known = [one for one in audit.groups if one.at_stated.estimable]
-    told = [f"{one.group} {one.at_stated:percent}" for one in known]
-    if told:
+    shares = [f"{one.group} {one.at_stated:percent}" for one in known]
+    if shares:
         yield Finding(
             "test-errs",
             "note",
             "found",
             values={one.group: one.at_stated for one in known},
             headline=f"At the stated rates of being found the outcome is this common: "
-            f"{listed(told, most=20)}.",
+            f"{listed(shares, most=20)}.",
             text=f"Stated share of positives that is found: {audit.stated_rates}. Right if, within "
             "a group, whether a positive is found has nothing to do with the features.",
             remedy="State where the rates come from wherever these numbers are used.",
@@ -383,14 +383,14 @@ def without_small_found(audit: FoundAudit) -> FoundAudit:
             one = replace(one, crude=WITHHELD if one.crude.estimable else one.crude)
         if not hidden[one.group]:
             return one
-        told: Any = {
+        withheld: Any = {
             name: WITHHELD
             for name in ("crude", "rate", "without_form")
             if getattr(one, name).estimable
         }
         if one.at_stated.estimable:
-            told["at_stated"] = WITHHELD
-        return replace(one, found=WITHHELD, at_least=nan, at_most=nan, **told)
+            withheld["at_stated"] = WITHHELD
+        return replace(one, found=WITHHELD, at_least=nan, at_most=nan, **withheld)
 
     masked = replace(
         audit,

@@ -47,8 +47,8 @@ def over_time(problem: SelectiveLabels, people: People, fit: Callable[..., Nuisa
     late = late_results(problem)
     code, starts = periods(problem, SHOWN)
     begins = _begin(problem, starts)
-    told = [_period(problem, people, start, code == i) for i, start in enumerate(begins)]
-    shown = [period for whom in zip(*told, strict=True) for period in whom]
+    by_group = [_period(problem, people, start, code == i) for i, start in enumerate(begins)]
+    shown = [period for whom in zip(*by_group, strict=True) for period in whom]
     found = OverTime(*period(problem.time), tuple(shown), (), None, (), late)
     if not problem.tested.any() or problem.tested.all():
         return found

@@ -81,9 +81,9 @@ def preference(judge: Evaluator) -> Preference | None:
     untested = measures.prevalence(untested_masses(judge))
     risk = true_risk(judge.problem, judge.nuisances.outcome)
     return Preference(
-        tested=judge.told(tested, share=True),
-        untested=judge.told(untested, share=True),
-        difference=judge.told(tested - untested),
+        tested=judge.estimated(tested, share=True),
+        untested=judge.estimated(untested, share=True),
+        difference=judge.estimated(tested - untested),
         record_auc=judge.auc("dr", judge.nuisances.testing * risk),
         risk_auc=judge.auc("dr", risk),
     )

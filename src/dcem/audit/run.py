@@ -106,9 +106,9 @@ def audit_labels(
     models: dict[str, Any] = {"learners": learners, "row_budget": row_budget}
 
     def fit(problem: SelectiveLabels, *, about: str = "", **which: bool) -> Nuisances:
-        told = (lambda text: progress(f"{about}: {text}")) if about else progress
+        said = (lambda text: progress(f"{about}: {text}")) if about else progress
         which = {"groups": True} | which
-        return fit_nuisances(problem, fold, rng, progress=told, **which, **models)
+        return fit_nuisances(problem, fold, rng, progress=said, **which, **models)
 
     grouped = len(members(problem)) > 1
     nuisances = fit(problem, groups=grouped)

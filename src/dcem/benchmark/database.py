@@ -160,10 +160,10 @@ def damaged(db: sqlite3.Connection) -> list[str]:
 
 def refuse_damage(path: Path, db: sqlite3.Connection) -> None:
     """Raise where the file is damaged beyond single results."""
-    told = broken(db)
-    if told:
+    damage = broken(db)
+    if damage:
         raise InputError(
-            f"{path} is damaged ({told}). Write what is sound to a table with 'dcem benchmark "
+            f"{path} is damaged ({damage}). Write what is sound to a table with 'dcem benchmark "
             "export', and begin again in another folder."
         )
 
@@ -171,10 +171,10 @@ def refuse_damage(path: Path, db: sqlite3.Connection) -> None:
 def broken(db: sqlite3.Connection) -> str:
     """What SQLite finds first where pages and indices do not fit each other; "" where they do."""
     try:
-        told = str(db.execute("PRAGMA integrity_check(1)").fetchone()[0])
+        answer = str(db.execute("PRAGMA integrity_check(1)").fetchone()[0])
     except DAMAGE as error:
-        told = str(error)
-    return "" if told == "ok" else told.splitlines()[-1]
+        answer = str(error)
+    return "" if answer == "ok" else answer.splitlines()[-1]
 
 
 def gone(db: sqlite3.Connection) -> list[str]:

@@ -90,12 +90,12 @@ def run_fleet(
     for number, (cell, task, estimator) in enumerate(zip(cells, tasks, fitted, strict=True)):
         if cell.id in skip:
             continue
-        told = about | ({"artificial": True} if task.params.get("artificial") else {})
+        described = about | ({"artificial": True} if task.params.get("artificial") else {})
         try:
             score = scores[number] if scores else score_many([estimator], [task.test])[0]
-            yield CellResult(cell.id, measure(estimator, score, task), None, told)
+            yield CellResult(cell.id, measure(estimator, score, task), None, described)
         except Exception as error:
-            yield failed(cell, error, told)
+            yield failed(cell, error, described)
 
 
 def _fit(

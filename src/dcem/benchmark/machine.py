@@ -43,10 +43,10 @@ def commit(package: Path = _HERE.parent) -> str | None:
     if (root / ".git").exists():
         command = ["git", "describe", "--always", "--dirty"]
         try:
-            told = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=10)
+            answer = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=10)
         except (OSError, subprocess.TimeoutExpired):
             return None
-        return told.stdout.strip() or None
+        return answer.stdout.strip() or None
     try:
         text = (package / "benchmark" / "commit.txt").read_text(encoding="utf-8").strip()
     except OSError:

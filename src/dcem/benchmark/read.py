@@ -91,13 +91,13 @@ def is_exported_table(path: Path) -> bool:
 
 def missing(path: Path, benchmark: str | None = None) -> list[str]:
     """What a store's plan holds without a result, in words; a table does not know."""
-    told = []
+    lines = []
     for row in [] if is_exported_table(path) else status(path):
         waiting = row.pending + row.running
         if (waiting or row.failed) and benchmark in (None, row.benchmark):
             parts = [f"{n} {what}" for n, what in ((waiting, "to do"), (row.failed, "failed")) if n]
-            told.append(f"{row.benchmark}, {row.label}: {', '.join(parts)}")
-    return told
+            lines.append(f"{row.benchmark}, {row.label}: {', '.join(parts)}")
+    return lines
 
 
 def purposes(path: Path) -> dict[str, str]:
@@ -223,9 +223,11 @@ def _result_row(
     row |= {"stream": "published", "seed": parts["seed"]} | task
     row |= {"method": method["name"], "variant": method["variant"], "schedule": method["schedule"]}
     row |= {"params": json.dumps(method["params"]) if method["params"] else ""}
-    told = {"versions": json.loads(versions or "{}")} | json.loads(about or "{}")
-    told["versions"] = ", ".join(f"{name} {value}" for name, value in told["versions"].items())
-    row |= {"fit_seed": parts["seed"]} | json.loads(metrics or "{}") | told
+    described = {"versions": json.loads(versions or "{}")} | json.loads(about or "{}")
+    described["versions"] = ", ".join(
+        f"{name} {value}" for name, value in described["versions"].items()
+    )
+    row |= {"fit_seed": parts["seed"]} | json.loads(metrics or "{}") | described
     if finished is not None:
         row["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(finished))
     return row | {"cell": cell}

@@ -111,8 +111,8 @@ def fill_from_file(command: Any, ctx: Any, args: list[str]) -> None:
             f"look at the table and propose all roles, in a {NAME} that every command reads."
         )
     if ctx.default_map:
-        told = ", ".join(f"{name} {_shown(value)}" for name, value in ctx.default_map.items())
-        typer.echo(f"From {path}: {told}.", err=True)
+        taken = ", ".join(f"{name} {_shown(value)}" for name, value in ctx.default_map.items())
+        typer.echo(f"From {path}: {taken}.", err=True)
 
 
 def _columns_named(given: Mapping[str, Any]) -> set[str]:

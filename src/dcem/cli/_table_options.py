@@ -125,8 +125,8 @@ def takes_roles(
     shown = [role for role in fields(Roles) if role.metadata["help"] and role.name not in without]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        told = {role.name: role.metadata["help"] for role in shown} | (helps or {})
-        options = [_option(role, told[role.name], not partly) for role in shown]
+        texts = {role.name: role.metadata["help"] for role in shown} | (helps or {})
+        options = [_option(role, texts[role.name], not partly) for role in shown]
         parameters = parameters_of(command)
         place = [one.name for one in parameters].index("roles")
         parameters[place : place + 1] = options
@@ -238,8 +238,8 @@ def _show_each(table: UserTable, console: Any) -> None:
 def _in_short(table: UserTable) -> Iterator[str]:
     """How many columns are features, which were left out, and what a reader should know of some."""
     kinds = Counter(column.kind for column in table.columns if column.encoded)
-    told = ", ".join(f"{KINDS.get(kind, kind)} {many}" for kind, many in kinds.most_common())
-    yield f"Features: {counted(kinds.total(), 'column')} ({told})."
+    by_kind = ", ".join(f"{KINDS.get(kind, kind)} {many}" for kind, many in kinds.most_common())
+    yield f"Features: {counted(kinds.total(), 'column')} ({by_kind})."
     left: dict[str, list[Column]] = {"Left out": [], "Please note": []}
     for column in table.columns:
         if _remark(column):

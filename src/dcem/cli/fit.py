@@ -172,8 +172,8 @@ def fit(
     fitting, asking = f"fitting {method}", "asking what drives its score, and testing"
     takes = fit_seconds(read.problem, f"{method}:{learner}" if learner else method)
     with telling(dict(zip((fitting, asking), takes, strict=True)), aside, say) as progress:
-        told = partial(progress.counted, fitting)
-        how: Any = {"members": members, "random_state": seed, "progress": told}
+        on_step = partial(progress.counted, fitting)
+        how: Any = {"members": members, "random_state": seed, "progress": on_step}
         if all_rows and learner and read.draw is not None:
             model = fit_all_rows(table, read, method, learner=learner, query=query, **how)
         else:

@@ -125,7 +125,7 @@ def predict(
         console.print(say(ranks), soft_wrap=True)
     console.print(f"  {out}", style="bold", soft_wrap=True)
     if done.decisions is not None:
-        told: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "table": table.name,
             "score": fitted.score_name,
             "fitted to": fitted.source.sha256,
@@ -133,7 +133,7 @@ def predict(
             **({} if bounds is None else {"bounds": bounds}),
         }
         record = out.with_name(out.name + ".decisions.json")
-        write_text(record, json.dumps(told | done.decisions.to_plain(), indent=1) + "\n")
+        write_text(record, json.dumps(facts | done.decisions.to_plain(), indent=1) + "\n")
         console.print(f"  {record}", style="bold", soft_wrap=True)
         show_decisions(done.decisions, fitted.score_name, console)
 
@@ -172,8 +172,8 @@ def show_decisions(decisions: Any, score: str, console: Any) -> None:
         grid.add_column(heading, justify="left" if heading == "group" else "right")
     for name, found in decisions.shown().items():
         rows = found["rows"]
-        told = f"{rows:,}" if isinstance(rows, int) else str(rows)
-        grid.add_row(escape(name), told, *(_counted(found, part) for part in parts))
+        number = f"{rows:,}" if isinstance(rows, int) else str(rows)
+        grid.add_row(escape(name), number, *(_counted(found, part) for part in parts))
     console.print(grid)
 
 

@@ -67,7 +67,7 @@ def compare_bounds(
     ranked = {name: RankedScore(one.rank, people.weight) for name, one in scored.items()}
     best = max(usable, key=lambda name: evaluator.auc_of("dr", scored[name].rank).value)
 
-    def told(name: str) -> MethodBounds:
+    def bounds_of(name: str) -> MethodBounds:
         acted = decision.acted(scored[name])
         sides = [np.where(one == 0, 0, np.where((one == 1) == acted, 1, -1)) for one in decided]
         each = shares(problem, sides)
@@ -89,7 +89,7 @@ def compare_bounds(
             else (),
         )
 
-    return ComparedBounds(limits, best, tuple(told(name) for name in scored))
+    return ComparedBounds(limits, best, tuple(bounds_of(name) for name in scored))
 
 
 def about_bounds(limits: ComparedBounds | None, why: str) -> tuple[Finding, ...]:
@@ -99,7 +99,7 @@ def about_bounds(limits: ComparedBounds | None, why: str) -> tuple[Finding, ...]
     people, best = limits.people, next(m for m in limits.methods if m.name == limits.best)
     at, gamma = people.at, f"{people.stated:g}"
     every = people.shares[EVERYBODY]
-    told = [
+    findings = [
         found(
             "bounds",
             f"If the odds of untested people differ by a factor of up to {gamma} from "
@@ -121,5 +121,5 @@ def about_bounds(limits: ComparedBounds | None, why: str) -> tuple[Finding, ...]
         sentence += f" still ranks better than {methods_named(kept)}" if kept else ""
         sentence += " and" * bool(kept and lost)
         sentence += f" need not rank better than {methods_named(lost)}" if lost else ""
-        told.append(found("bounds-best", f"{sentence}.", best=best.name, kept=kept, lost=lost))
-    return tuple(told)
+        findings.append(found("bounds-best", f"{sentence}.", best=best.name, kept=kept, lost=lost))
+    return tuple(findings)

@@ -79,7 +79,7 @@ def about_deciders(
         )
         text = "What is said by who decides does not hold here."
         return [], [found("deciders-refuted", sentence, text, p_value=judged.crossing)]
-    told, warned = [], []
+    findings, warned = [], []
     beyond = {
         name: one
         for name, one in robust.items()
@@ -96,9 +96,9 @@ def about_deciders(
         text = "Features do not explain who is tested, or chance does not say who decides."
         warned.append(found("beyond-deciders", sentence, text, methods=list(beyond)))
     if judged.ahead_of:
-        told.append(_lead(judged))
-    told += _contraction(judged)
-    return told, warned
+        findings.append(_lead(judged))
+    findings += _contraction(judged)
+    return findings, warned
 
 
 def _beyond(robust: Estimate, bounds: Ends) -> bool:

@@ -167,8 +167,8 @@ def whom_beyond(comparison: TableComparison) -> str:
 
 def about_testing(groups: Sequence[GroupCounts]) -> list[Finding]:
     """Testing rates, from the group tested least to the one tested most."""
-    told = [g for g in groups if g.tested >= THRESHOLD and g.people - g.tested >= THRESHOLD]
-    rates = {g.name: g.tested / g.people for g in sorted(told, key=lambda g: g.tested / g.people)}
+    shown = [g for g in groups if g.tested >= THRESHOLD and g.people - g.tested >= THRESHOLD]
+    rates = {g.name: g.tested / g.people for g in sorted(shown, key=lambda g: g.tested / g.people)}
     if not rates:
         return []
     (least, low), *_, (most, high) = [*rates.items()] * 2
@@ -279,18 +279,18 @@ def about_groups(
     judged: Mapping[str, Judgement], reference_group: str, floor: float
 ) -> list[Finding]:
     """How alike the groups are served: a finding per method, or one if all are within chance."""
-    told = {name: one for name, one in judged.items() if one.roc_gap.estimable}
-    if not told:
+    known = {name: one for name, one in judged.items() if one.roc_gap.estimable}
+    if not known:
         return []
-    if any(clear_groups(one, floor) or clear_pairs(one) for one in told.values()):
-        return [about_fairness(name, one, reference_group, floor) for name, one in told.items()]
-    name, widest = max(told.items(), key=lambda pair: pair[1].roc_gap.value)
+    if any(clear_groups(one, floor) or clear_pairs(one) for one in known.values()):
+        return [about_fairness(name, one, reference_group, floor) for name, one in known.items()]
+    name, widest = max(known.items(), key=lambda pair: pair[1].roc_gap.value)
     assert widest.gap_pair is not None
     left = not_compared(widest)
-    whose = "every method" if len(told) == len(judged) else "every method that has one here"
+    whose = "every method" if len(known) == len(judged) else "every method that has one here"
     sentence = (
         "The ROC curves of no two groups differ by more than chance, for "
-        f"{f'`{name}`' if len(told) == 1 else whose}; the largest gap, {widest.roc_gap:score}, is "
+        f"{f'`{name}`' if len(known) == 1 else whose}; the largest gap, {widest.roc_gap:score}, is "
         f"that of `{name}` between {named(widest.gap_pair)}{_but_for(left)}."
     )
     return [found("groups-alike", sentence, gap=widest.roc_gap, not_compared=left)]
@@ -341,9 +341,9 @@ def about_calibration(judged: Mapping[str, Judgement]) -> list[Finding]:
     findings = []
     for key, names in (("calibration", useful), ("neither-risk-nor-rank", useless)):
         if names:
-            told = listed([f"`{name}` ({errors[name]:score})" for name in names])
+            listing = listed([f"`{name}` ({errors[name]:score})" for name in names])
             sentence = (
-                f"The risks predicted by {told} are further off than those of `{best}` "
+                f"The risks predicted by {listing} are further off than those of `{best}` "
                 f"({errors[best]:score}; mean absolute calibration error)."
             )
             findings.append(found(key, sentence, methods=names, errors=errors))
@@ -352,7 +352,7 @@ def about_calibration(judged: Mapping[str, Judgement]) -> list[Finding]:
 
 def about_selection(methods: Sequence[MethodResult], whom: str = EVERYBODY) -> list[Finding]:
     """Methods whose quality among the tested is clearly not that among everybody in reach."""
-    told = []
+    findings = []
     for method in methods:
         tested, everybody = (method.judgements[key].auc for key in ("tested", "dr"))
         if tested.low > everybody.high:
@@ -361,8 +361,8 @@ def about_selection(methods: Sequence[MethodResult], whom: str = EVERYBODY) -> l
                 f"is estimated to be among {whom} ({number(everybody.value)})."
             )
             values = {"tested": tested.value, "dr": everybody.value}
-            told.append(found("flattered", sentence, method=method.name, **values))
-    return told
+            findings.append(found("flattered", sentence, method=method.name, **values))
+    return findings
 
 
 def about_drivers(whose: str, testing: Sequence[Effect], score: Sequence[Effect]) -> list[Finding]:
@@ -370,13 +370,13 @@ def about_drivers(whose: str, testing: Sequence[Effect], score: Sequence[Effect]
     columns = drives_testing_more(testing, score)
     if not columns:
         return []
-    told = listed(
+    listing = listed(
         [
             f"`{name}` ({percent(of)} against {percent(in_score)})"
             for name, (of, in_score) in columns.items()
         ]
     )
-    sentence = f"{told} drive{'s' * (len(columns) == 1)} who is tested more than {whose}."
+    sentence = f"{listing} drive{'s' * (len(columns) == 1)} who is tested more than {whose}."
     return [
         found("drives-testing", sentence, "Shares of the permutation importances.", columns=columns)
     ]

@@ -374,7 +374,7 @@ def history_of(model: Any) -> History | None:
 
 def together(fitted: Sequence[Fitted], parts: Sequence[Part]) -> np.ndarray:
     """The answers of all parts, in the order of the people who were asked about."""
-    told = [(one.answers, part.asked) for one, part in zip(fitted, parts, strict=True)]
-    order = np.concatenate([asked.some for _, asked in told if asked is not None])
-    answers = np.concatenate([answers for answers, _ in told if answers is not None], axis=1)
+    both = [(one.answers, part.asked) for one, part in zip(fitted, parts, strict=True)]
+    order = np.concatenate([asked.some for _, asked in both if asked is not None])
+    answers = np.concatenate([answers for answers, _ in both if answers is not None], axis=1)
     return answers[:, np.argsort(order)]

@@ -346,8 +346,8 @@ def _shown_counts(problem: SelectiveLabels) -> dict[str, tuple[Any, Any]]:
     records: Any = counts.to_dict(orient="records")
     cells = {"rows", "tested", "untested"}
     shown = hide_groups(records, [few & cells for few in few_people(problem)])
-    told = [(one["rows"], one["tested"]) for one in shown[:-1]]
-    return dict(zip(problem.group_names, told, strict=True))
+    pairs = [(one["rows"], one["tested"]) for one in shown[:-1]]
+    return dict(zip(problem.group_names, pairs, strict=True))
 
 
 def _of_comparison(comparison: FoundComparison) -> Iterator[Finding]:

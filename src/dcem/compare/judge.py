@@ -247,7 +247,9 @@ def group_auc(
     plain = evaluator.auc_of(target, scored.rank, group)
     of = evaluator.masses[target].among(evaluator.rows_of(group))
     found = plain.plus([np.sqrt(seed_variance(of, scored))])
-    return evaluator.told(found, share=True, behind=evaluator.rarer(target, group), level=level)
+    return evaluator.estimated(
+        found, share=True, behind=evaluator.rarer(target, group), level=level
+    )
 
 
 def against(

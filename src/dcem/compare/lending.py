@@ -60,7 +60,7 @@ def _ks(evaluator: Evaluator, target: str, rank: np.ndarray, half: np.ndarray) -
     why = evaluator.lacking(target)
     if why:
         return Estimate(float("nan"), reason=why)
-    return evaluator.told(measures.ks(rank, evaluator.masses[target], half))
+    return evaluator.estimated(measures.ks(rank, evaluator.masses[target], half))
 
 
 def _kickout(evaluator: Evaluator, target: str, scored: Scored, reference: Scored) -> Estimate:
@@ -74,7 +74,7 @@ def _kickout(evaluator: Evaluator, target: str, scored: Scored, reference: Score
     if not evaluator.lacking(target) and not (first & ~second).any():
         return Estimate(0.0, 0.0, 0.0)  # nobody is left out: no kickout, no doubt of it
     why = evaluator.lacking(target) or evaluator.too_few_on_a_side(target, second, first)
-    return evaluator.told(measures.kickout(first, second, evaluator.masses[target]), why)
+    return evaluator.estimated(measures.kickout(first, second, evaluator.masses[target]), why)
 
 
 def about_swaps(method: MethodResult) -> list[Finding]:

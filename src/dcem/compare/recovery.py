@@ -38,7 +38,7 @@ def advise(
     plain
         The family that those in which an assumption fails are compared with.
     """
-    told, leaders = [], {}
+    findings, leaders = [], {}
     known = {name: complete(scores) for name, scores in recovered.items()}
     known = {name: of for name, of in known.items() if len(next(iter(of.values()))) >= 2}
     n_methods = len(next(iter(recovered.values())))
@@ -50,7 +50,7 @@ def advise(
                 f"{family.name.capitalize()}: the planted tables held too few of one outcome to "
                 "rank people by it, so this family says nothing."
             )
-            told.append(found("planted-nothing", sentence))
+            findings.append(found("planted-nothing", sentence))
             continue
         scores = known[family.name]
         best, beaten, level_with = leading(family.name, known, strict)
@@ -62,7 +62,7 @@ def advise(
         sentence += f"; not clearly better than {methods_named(level_with)}" if level_with else ""
         sentence += f"; clearly better than {methods_named(beaten)}" if beaten else ""
         values = {"best": best, "beaten": beaten, "level_with": level_with}
-        told.append(found("planted", f"{sentence}.", family=family.name, **values))
+        findings.append(found("planted", f"{sentence}.", family=family.name, **values))
     kept = [f.name for f in families if not f.violates and f.name in leaders]
     always = sorted(set.intersection(*(leaders[name] for name in kept)) if kept else set())
     if not kept:
@@ -77,15 +77,15 @@ def advise(
             "Where all assumptions hold, no method is among the best in every family: which one "
             "serves this table depends on the kind of outcome."
         )
-    told.append(found("planted-summary", sentence, always=always))
+    findings.append(found("planted-summary", sentence, always=always))
     broken = [f for f in families if f.violates and {f.name, plain} <= leaders.keys()]
-    told += _harms(broken, recovered, plain, level)
+    findings += _harms(broken, recovered, plain, level)
     sentence = (
         "Planted outcomes are not the real one: a method that fails here should not be trusted, "
         "one that succeeds may still fail on an outcome of another kind."
     )
-    told.append(found("planted-limits", sentence))
-    return tuple(told)
+    findings.append(found("planted-limits", sentence))
+    return tuple(findings)
 
 
 def leading(
@@ -117,7 +117,7 @@ def _harms(
     lost = {key: values[~np.isnan(values)] for key, values in lost.items()}
     lost = {key: values for key, values in lost.items() if len(values) >= 2}
     strict = 1 - (1 - level) / max(len(lost), 1)
-    told = []
+    findings = []
     for family in broken:
         mine = {method: values for (name, method), values in lost.items() if name == family.name}
         clearly = [
@@ -138,8 +138,8 @@ def _harms(
                 "wrong"
             )
         sentence = f"Where {family.violates}, {says}."
-        told.append(found("planted-harm", sentence, family=family.name, lose=clearly))
-    return told
+        findings.append(found("planted-harm", sentence, family=family.name, lose=clearly))
+    return findings
 
 
 def _reach(differences: Sequence[np.ndarray], repetitions: int, level: float) -> float:

@@ -204,9 +204,9 @@ def _accumulated(
     moved: float,
 ) -> Effect:
     """The accumulated local effect, from what is predicted one stop down and one stop up."""
-    told = Effect(column.name, float("nan"), moved)
+    effect = Effect(column.name, float("nan"), moved)
     if len(column.stops) < 2:
-        return told
+        return effect
     n, own = len(column.stops), column.own
     below, above = (to != NOWHERE for to in column.moves)
     below &= ~column.lacking
@@ -232,7 +232,7 @@ def _accumulated(
         curve = np.append(curve, curve[n // 2] + from_middle)
         names, place = (*names, "missing"), np.append(place, np.nan)
         total, mean = total + weight[lacking].sum(), mean + weight[lacking].sum() * curve[-1]
-    return replace(told, at=names, place=place, value=curve - mean / total)
+    return replace(effect, at=names, place=place, value=curve - mean / total)
 
 
 def _column(encoding: Encoding, X: np.ndarray, features: np.ndarray, person: np.ndarray) -> _Column:
@@ -322,8 +322,8 @@ def _alike(others: np.ndarray, own: np.ndarray, n: int) -> np.ndarray:
     if n < 3 or not others.shape[1]:
         return np.arange(n)
     spread = np.nanstd(others, axis=0)
-    told = np.isfinite(spread) & (spread > 0)
-    scaled = (others[:, told] - np.nanmean(others[:, told], axis=0)) / spread[told]
+    varies = np.isfinite(spread) & (spread > 0)
+    scaled = (others[:, varies] - np.nanmean(others[:, varies], axis=0)) / spread[varies]
     scaled = np.nan_to_num(scaled)
     means = np.stack([scaled[own == level].mean(axis=0) for level in range(n)])
     means -= means.mean(axis=0)

@@ -200,7 +200,7 @@ class Evaluator:
         if why:
             return Estimate(nan, reason=why)
         found, behind = self.auc_of(target, score, group), self.rarer(target, group)
-        return self.told(found, share=True, behind=behind, level=level)
+        return self.estimated(found, share=True, behind=behind, level=level)
 
     def rarer(self, target: str, group: str = EVERYBODY) -> int:
         """How many people of the rarer class an AUC rests on."""
@@ -209,7 +209,7 @@ class Evaluator:
     def auc_gain(self, target: str, score: np.ndarray, reference: np.ndarray) -> Estimate:
         """AUC of a score minus that of another on the same people."""
         gain = self.auc_of(target, score) - self.auc_of(target, reference)
-        return self.told(gain, self.lacking(target))
+        return self.estimated(gain, self.lacking(target))
 
     def auc_differences(self, target: str, score: np.ndarray) -> dict[tuple[str, str], Estimate]:
         """AUC of the first group minus that of the second, for every pair of groups with rows."""
@@ -223,7 +223,9 @@ class Evaluator:
             why = self.lacking(target, a) or self.lacking(target, b)
             crossed = self.masses[target].among(masks[a], masks[b])
             behind = min(self._people(target, a, True), self._people(target, b, False))
-            found[a, b] = self.told(measures.auc(score, crossed), why, share=True, behind=behind)
+            found[a, b] = self.estimated(
+                measures.auc(score, crossed), why, share=True, behind=behind
+            )
         return found
 
     def when_acting(self, target: str, acted: np.ndarray) -> dict[str, dict[str, Estimate]]:
@@ -236,7 +238,7 @@ class Evaluator:
                 few = why or ("" if behind else "nobody to estimate it from")
                 by = measure.of != "everybody"
                 few = few or self.too_few_on_a_side(target, acted, rows, by_outcome=by)
-                found[key][name] = self.told(
+                found[key][name] = self.estimated(
                     measure.value(acted, of), few, share=True, behind=behind
                 )
         return found
@@ -262,7 +264,7 @@ class Evaluator:
         found = {}
         for name, rows in group_masks(self.problem).items():
             value = measure(score, self.masses[target].among(rows))
-            found[name] = self.told(value, self.lacking(target, name))
+            found[name] = self.estimated(value, self.lacking(target, name))
         return found
 
     def net_benefit(
@@ -274,14 +276,14 @@ class Evaluator:
         if not why and not (of.total != 0)[score >= threshold].any():
             return Estimate(0.0, 0.0, 0.0)  # nobody is acted on: no benefit, no doubt of it
         few = self.too_few_on_a_side(target, score >= threshold, rows)
-        return self.told(measures.net_benefit(score, of, threshold), why or few)
+        return self.estimated(measures.net_benefit(score, of, threshold), why or few)
 
     def precision_at_capacity(self, target: str, rank: np.ndarray, capacity: float) -> Estimate:
         """Share of positives among the `capacity` share of people ranked highest."""
         value = measures.precision_at_capacity(rank, self.masses[target], capacity)
         behind = round(capacity * self.people.count(self.masses[target].total > 0))
         few = self.too_few_on_a_side(target, rank > 1 - capacity)
-        return self.told(value, self.lacking(target) or few, share=True, behind=behind)
+        return self.estimated(value, self.lacking(target) or few, share=True, behind=behind)
 
     def too_few_on_a_side(
         self,
@@ -315,7 +317,7 @@ class Evaluator:
     def prevalence(self, target: str, group: str = EVERYBODY) -> Estimate:
         """Share of positives."""
         value = self.prevalence_of(target, self.rows_of(group))
-        return self.told(value, self.lacking(target, group), share=True)
+        return self.estimated(value, self.lacking(target, group), share=True)
 
     def _people(self, target: str, group: str, positive: bool) -> int:
         """How many people are known to be positive (or not) behind a target."""
@@ -326,7 +328,7 @@ class Evaluator:
         """The outcomes behind a target [n], NaN where there are none."""
         return self.problem.y_obs if target != "truth" or self.truth is None else self.truth
 
-    def told(
+    def estimated(
         self,
         value: Statistic,
         why: str = "",

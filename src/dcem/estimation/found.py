@@ -207,9 +207,9 @@ def failures(
         if people.person is not None:
             score = np.stack([np.bincount(people.person, one) for one in score.T], axis=1)
         error = np.sqrt((score**2).sum(axis=0))
-        told = error > 1e-9 * max(1.0, float(error.max(initial=0.0)))
-        z = np.divide(total, error, out=np.zeros_like(total), where=told)
-        found += [(int(j), code, float(z[j])) for j in np.flatnonzero(told)]
+        usable = error > 1e-9 * max(1.0, float(error.max(initial=0.0)))
+        z = np.divide(total, error, out=np.zeros_like(total), where=usable)
+        found += [(int(j), code, float(z[j])) for j in np.flatnonzero(usable)]
     asked = max(len(found), 1)
     listed = [Failure(j, code, z, min(1.0, asked * two_sided(z))) for j, code, z in found]
     return sorted(listed, key=lambda one: -abs(one.z))

@@ -115,7 +115,7 @@ def swap_set(judge: Evaluator, rank: np.ndarray) -> SwapSet:
 
     def rate(of: Masses, who: np.ndarray, few: str = "") -> Estimate:
         way = drift if who is chosen else -drift
-        return judge.told(measures.rate_among(who, of, near, way), few, share=True)
+        return judge.estimated(measures.rate_among(who, of, near, way), few, share=True)
 
     plain = judge.too_few_on_a_side("tested", chosen)
     now = measures.prevalence(seen)
@@ -139,9 +139,9 @@ def swap_set(judge: Evaluator, rank: np.ndarray) -> SwapSet:
             "swapped in": rate(unseen, chosen, far),
             "left out": rate(unseen, ~chosen, beyond("left out")),
         },
-        now=judge.told(now, share=True),
-        then=judge.told(then, far, share=True),
-        change=judge.told(then - now, far),
+        now=judge.estimated(now, share=True),
+        then=judge.estimated(then, far, share=True),
+        change=judge.estimated(then - now, far),
         reach=float(weight @ (came & within) / max(weight @ came, 1e-300)),
         doubled=rate(untested_masses(judge, TWICE), chosen, far),
         groups=_by_group(judge, chosen, weight),

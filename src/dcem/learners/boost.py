@@ -62,13 +62,13 @@ LOWEST = np.zeros(1 << MOST_LEAVES, np.uint8)  # mask -> its lowest bit
 LOWEST[1:] = np.log2(_BITS[1:] & -_BITS[1:]).astype(np.uint8)
 
 
-def _behind_results(told: np.ndarray, weight: np.ndarray) -> Callable[..., Any]:
+def _behind_results(evidence: np.ndarray, weight: np.ndarray) -> Callable[..., Any]:
     """The objective of the truth behind results, by their evidence: slopes and curvatures."""
 
     def objective(z: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
         risk = expit(z)
         # as if the truth were known: an upper bound, so that steps stay safe
-        return weight * (risk - expit(z + told)), weight * np.maximum(risk * (1 - risk), 1e-6)
+        return weight * (risk - expit(z + evidence)), weight * np.maximum(risk * (1 - risk), 1e-6)
 
     return objective
 
@@ -102,10 +102,11 @@ class Boost(TreeLearner):
         import lightgbm
 
         X, y, weight, person, _ = sample
-        settings, told, base = self._settings(smallest_leaf(person, len(y))), sample.evidence, None
-        if told is not None:
+        settings = self._settings(smallest_leaf(person, len(y)))
+        evidence, base = sample.evidence, None
+        if evidence is not None:
             base = sample.base_rate
-            settings |= {"objective": _behind_results(told, weight), "metric": "none"}
+            settings |= {"objective": _behind_results(evidence, weight), "metric": "none"}
         data = lightgbm.Dataset(X, y, weight=weight, init_score=_all(base, y), params=settings)
         self._grow(data, settings, held, base)
 

@@ -176,9 +176,9 @@ class Foreign(LearnerBase):
         self.constant: float | None = None
         if "random_state" in self.model.get_params() and self.model.random_state is None:
             self.model.set_params(random_state=self.seed % 2**32)
-        told = sample.evidence
-        if told is not None:
-            self._learn_truth(X, weight, told, sample.base_rate)
+        evidence = sample.evidence
+        if evidence is not None:
+            self._learn_truth(X, weight, evidence, sample.base_rate)
             return
         given: dict[str, Any] = {}
         if np.ptp(weight) > 0:
@@ -192,7 +192,7 @@ class Foreign(LearnerBase):
         self.model.fit(self._rows(X), y.astype(int), **given)
 
     def _learn_truth(
-        self, X: np.ndarray, weight: np.ndarray, told: np.ndarray, base: float
+        self, X: np.ndarray, weight: np.ndarray, evidence: np.ndarray, base: float
     ) -> None:
         """Behind results of an imperfect test: each row as both, by how likely either is."""
         if not self.takes_weights:
@@ -204,7 +204,7 @@ class Foreign(LearnerBase):
         both, label = np.concatenate([rows, rows]), np.repeat([1, 0], len(rows))
         z = np.full(len(rows), base)
         for _ in range(ROUNDS):
-            q = expit(z + told)
+            q = expit(z + evidence)
             self.model.fit(both, label, sample_weight=np.append(weight * q, weight * (1 - q)))
             z = self.predict_logit(X)
 
@@ -287,15 +287,15 @@ def base_rate(y: np.ndarray, weight: np.ndarray) -> float:
     return float(logit((found + 0.5) / (total + 1.0)))
 
 
-def losses(z: np.ndarray, y: np.ndarray, told: np.ndarray | None = None) -> np.ndarray:
+def losses(z: np.ndarray, y: np.ndarray, evidence: np.ndarray | None = None) -> np.ndarray:
     """Cross-entropy of log-odds [n]; of results, -log P(result) up to a constant of each row.
 
-    `told` is the evidence of a result; the slope in z then is the risk minus what it is given the
+    `evidence` is that of a result; the slope in z then is the risk minus what it is given the
     result, expit(z) - expit(z + told).
     """
-    if told is None:
+    if evidence is None:
         return np.asarray(np.logaddexp(0, z) - y * z)
-    return np.asarray(np.logaddexp(0, z) - np.logaddexp(0, z + told) + np.maximum(told, 0))
+    return np.asarray(np.logaddexp(0, z) - np.logaddexp(0, z + evidence) + np.maximum(evidence, 0))
 
 
 def as_logit(probability: np.ndarray) -> np.ndarray:

@@ -210,11 +210,11 @@ class Perceptron(LearnerBase):
     def _learn(self, sample: Sample, held: Sample | None) -> None:
         """Without rows held out it takes a quarter of the steps."""
         _, y, weight, *_ = sample
-        told, watched = sample.evidence, sample if held is None else held
+        evidence, watched = sample.evidence, sample if held is None else held
         schedule = Schedule() if held is not None else Schedule(steps=Schedule.steps // 4)
 
         def slope(step: int, rows: np.ndarray, z: np.ndarray) -> np.ndarray:
-            known = y[rows] if told is None else expit(z + told[rows])
+            known = y[rows] if evidence is None else expit(z + evidence[rows])
             return np.asarray(weight[rows] * ((z if self.squared else expit(z)) - known))
 
         def watch(network: int, z: np.ndarray) -> float:

@@ -67,7 +67,7 @@ class Preprocessor:
         n = len(everybody)
         most = 1 if person is None or not n else np.unique(everybody, return_counts=True)[1].max()
 
-        ever, told = np.zeros(d, dtype=bool), np.ones(d, dtype=bool)
+        ever, shown = np.zeros(d, dtype=bool), np.ones(d, dtype=bool)
         size = max(1, BLOCK // max(n, 1))
         for first in range(0, d, size):
             block = slice(first, first + size)
@@ -78,16 +78,16 @@ class Preprocessor:
             median[block] = np.median(columns, axis=1) if n else 0.0
             for column in np.flatnonzero(ever[block]):
                 present = ~missing[column]
-                told[first + column] = enough_people(everybody, present, most)
-                values = columns[column, present] if told[first + column] else np.zeros(0)
+                shown[first + column] = enough_people(everybody, present, most)
+                values = columns[column, present] if shown[first + column] else np.zeros(0)
                 median[first + column] = np.median(values) if len(values) else 0.0
             others = ~missing & (columns != median[block, None])
-            for column in np.flatnonzero(told[block] & (n >= 2 * THRESHOLD)):
-                told[first + column] = enough_people(everybody, others[column], most)
-            np.copyto(columns, median[block, None], where=missing | ~told[block, None])
+            for column in np.flatnonzero(shown[block] & (n >= 2 * THRESHOLD)):
+                shown[first + column] = enough_people(everybody, others[column], most)
+            np.copyto(columns, median[block, None], where=missing | ~shown[block, None])
             mean[block], scale[block] = columns.mean(axis=1), columns.std(axis=1)
         constant = scale <= 1e-12 * np.maximum(1.0, np.abs(mean))
-        scale = np.where(told, np.where(constant, 1.0, scale) / spread, np.inf)
+        scale = np.where(shown, np.where(constant, 1.0, scale) / spread, np.inf)
         return cls(median, mean, scale, np.flatnonzero(ever))
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -179,7 +179,7 @@ def _newton(
     curvature that of known outcomes, which is larger: steps are shorter, and safe. They end when
     they are as small in terms of what results tell.
     """
-    y, told, share = sample.y, sample.evidence, sample.weight / sample.weight.sum()
+    y, evidence, share = sample.y, sample.evidence, sample.weight / sample.weight.sum()
     informed = 1.0 if sample.rates is None else share @ (sample.rates.sum(axis=1) - 1) ** 2
     prior = np.append(1e-6, np.full(columns.shape[1] - 1, penalty))
     at = start
@@ -190,7 +190,7 @@ def _newton(
     for _ in range(MOST_STEPS):
         z = (columns @ at.astype(np.float32)).astype(np.float64)
         p = z if squared else expit(z)
-        known = y if told is None else expit(z + told)
+        known = y if evidence is None else expit(z + evidence)
         slope = (share * (p - known)).astype(np.float32) @ columns + prior * at
         curvature = share * (1 if squared else np.maximum(p * (1 - p), 1e-5))
         np.multiply(columns, np.sqrt(curvature).astype(np.float32)[:, None], out=root)

@@ -132,10 +132,10 @@ def _labels(guess: Tensor, rows: Rows, strength: float) -> Tensor:
     The M-step counts a tested positive 1 + lambda times (`strength`), which multiplies the odds
     that tested rows teach; before a result is weighed against them, they are divided by it again.
     """
-    told = rows.get("evidence")
+    evidence = rows.get("evidence")
     seen = rows["y"]
-    if told is not None:
-        seen = torch.sigmoid(torch.logit(guess) - log1p(strength) + told)
+    if evidence is not None:
+        seen = torch.sigmoid(torch.logit(guess) - log1p(strength) + evidence)
     return torch.where(rows["tested"] > 0, seen, guess)
 
 
@@ -299,13 +299,13 @@ def _watched_losses(fleet: Fleet, rows: Rows, settings: EMSettings) -> dict[str,
     """Both watched losses. They use the soft testing probability, whichever loss is trained."""
     logits = fleet.logits(rows.X)
     q = _labels(torch.sigmoid(margin(logits)), rows, settings.strength)
-    tested, told = rows.plus(weight=rows["weight"] * rows["tested"]), rows.get("evidence")
+    tested, evidence = rows.plus(weight=rows["weight"] * rows["tested"]), rows.get("evidence")
     return {
         "validation_loss": mstep_loss(logits, q, rows, strength=settings.strength),
         "tested_validation_loss": mstep_loss(logits, q, tested, strength=settings.strength)
-        if told is None
+        if evidence is None
         else weighted_mean(
-            result_rows(margin(logits) - log1p(settings.strength), told), tested["weight"]
+            result_rows(margin(logits) - log1p(settings.strength), evidence), tested["weight"]
         ),
     }
 

@@ -169,9 +169,9 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     ) -> None:
         """Set the weights of the parts and the recalibration, from out-of-fold scores of `seen`."""
         people = problem.person[seen]
-        y, told = seen_outcomes(problem)[seen], None
+        y, of_results = seen_outcomes(problem)[seen], None
         if problem.imperfect_test is not None:
-            told = evidence(problem.y_obs[seen], problem.imperfect_test.rates[seen])
+            of_results = evidence(problem.y_obs[seen], problem.imperfect_test.rates[seen])
         own = problem.weights[seen]
         designed = problem.testing_probability  # where tests were drawn by a known design
         testing = np.maximum(fitted.testing, FLOOR) if designed is None else designed
@@ -180,7 +180,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         weight = weight if weighted else own
         z = np.stack([fitted.log_odds[part][seen] for part in self.parts])  # [parts, tests]
         counted = (own, weight) if designed is None else (weight,)  # estimates are unsteady
-        losses = [np.stack([_losses(z_of, y, each, told) for z_of in z]) for each in counted]
+        losses = [np.stack([_losses(z_of, y, each, of_results) for z_of in z]) for each in counted]
         shares = np.full(len(z), 1 / len(z))
         if honest:
             network = np.array(self.parts) == "network"
@@ -190,7 +190,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
             shares = np.mean([_shares(each, before) for each in above], axis=0)
         line = (0.0, 1.0)
         if self.calibrated_:
-            lines = [_recalibration(shares @ z, y, each, told) for each in counted]
+            lines = [_recalibration(shares @ z, y, each, of_results) for each in counted]
             each_model = sum(
                 share * fitted.by_model[part]
                 for share, part in zip(shares, self.parts, strict=True)
@@ -239,11 +239,11 @@ def _recent(problem: SelectiveLabels, seen: np.ndarray) -> np.ndarray:
 
 
 def _losses(
-    z: np.ndarray, y: np.ndarray, weight: np.ndarray, told: np.ndarray | None = None
+    z: np.ndarray, y: np.ndarray, weight: np.ndarray, evidence: np.ndarray | None = None
 ) -> np.ndarray:
     """Cross-entropy of each test `[n]`, after a recalibration: parts differ in scale by nature."""
-    intercept, slope = _recalibration(z, y, weight, told)
-    return result_losses(intercept + slope * z, y, told)
+    intercept, slope = _recalibration(z, y, weight, evidence)
+    return result_losses(intercept + slope * z, y, evidence)
 
 
 def _errors_above_best(losses: np.ndarray, weight: np.ndarray, person: np.ndarray) -> np.ndarray:
@@ -267,11 +267,11 @@ def _shares(above: np.ndarray, before: np.ndarray) -> np.ndarray:
 
 
 def _recalibration(
-    z: np.ndarray, y: np.ndarray, weight: np.ndarray, told: np.ndarray | None = None
+    z: np.ndarray, y: np.ndarray, weight: np.ndarray, evidence: np.ndarray | None = None
 ) -> tuple[float, float]:
     """Intercept and slope of a weighted logistic regression on the log-odds (Platt).
 
-    Where a test errs, of the truth behind its results, by their evidence `told`; `y` then are
+    Where a test errs, of the truth behind its results, by their `evidence`; `y` then are
     numbers whose mean is the truth's.
 
     One more test of each kind would say slope 1, intercept 0: enough for an answer where classes
@@ -281,9 +281,9 @@ def _recalibration(
     design = np.stack([np.ones_like(z), z])
     start, prior = np.array([0.0, 1.0]), np.array([1e-6, 1 / len(y)])
     line = start
-    for _ in range(50 if told is None else 500):
+    for _ in range(50 if evidence is None else 500):
         p = expit(line @ design)
-        known = y if told is None else expit(line @ design + told)
+        known = y if evidence is None else expit(line @ design + evidence)
         slope = design @ (share * (p - known)) + prior * (line - start)
         curvature = (design * (share * p * (1 - p))) @ design.T + np.diag(prior)
         step = np.clip(np.linalg.solve(curvature, slope), -2, 2)

@@ -89,7 +89,7 @@ def fit_networks(
     networks with a `start`, those among them that they have not seen before. The inputs of the rows
     are as `scaling` makes them; `tell` hears of steps that are done.
     """
-    inputs, y, tested, weight, u, told = rows
+    inputs, y, tested, weight, u, evidence = rows
     log_untested = -np.logaddexp(0, u)
     seeds = [seed + k for k in range(len(inside))]
     stack = Stack.initial((inputs.shape[1], *HIDDEN, 1), seeds)
@@ -109,8 +109,8 @@ def fit_networks(
         q = y[at]  # [M, B]: first the tested, whose labels are known
         q[:, n_tested:] = expit(teacher.log_odds(inputs[at[:, n_tested:]]))
         found = y[at]
-        if told is not None:  # ... or guessed given their results: as far as positive, found
-            q[:, :n_tested] = expit(z[:, :n_tested] - TWICE + told[at[:, :n_tested]])
+        if evidence is not None:  # ... or guessed given their results: as far as positive, found
+            q[:, :n_tested] = expit(z[:, :n_tested] - TWICE + evidence[at[:, :n_tested]])
             found[:, :n_tested] = 1
         return weight[at] * factors * mstep_slope(z, q, found, log_untested[at])
 
@@ -123,8 +123,8 @@ def fit_networks(
 
     def watch(network: int, z: np.ndarray) -> float:
         at = held[network]
-        if told is not None:
-            return float(np.average(losses(z - TWICE, y[at], told[at]), weights=weight[at]))
+        if evidence is not None:
+            return float(np.average(losses(z - TWICE, y[at], evidence[at]), weights=weight[at]))
         return mstep_loss(z, y[at], u[at], weight[at])
 
     train(stack, inputs, batches, slope, [inputs[at] for at in held], watch, schedule)

@@ -302,7 +302,7 @@ class BiasAwareSelfLearningClassifier(RejectInferenceClassifier):
         open_rows = _like_the_tested(people, self.filtered)
         chosen, labels = np.zeros(0, np.int64), np.zeros(0)
         thresholds: tuple[float, float] | None = None
-        told = [_bayesian_auc(people, first, first)]
+        areas = [_bayesian_auc(people, first, first)]
         for number in range(self.rounds):
             look = rng.permutation(open_rows)[: round(self.sampled * len(open_rows))]
             if not len(look):
@@ -329,11 +329,11 @@ class BiasAwareSelfLearningClassifier(RejectInferenceClassifier):
             if number + 1 == self.rounds:
                 break
             model = people.learn((chosen, labels, np.ones(len(chosen))))
-            told.append(_bayesian_auc(people, model, first))
-            if not told[-1] > told[-2]:
+            areas.append(_bayesian_auc(people, model, first))
+            if not areas[-1] > areas[-2]:
                 break
         if not self.models_:
-            self.evaluation_ = told
+            self.evaluation_ = areas
             self.labelled_ = (int((labels == 1).sum()), int((labels == 0).sum()))
         return chosen, labels, np.ones(len(chosen))
 

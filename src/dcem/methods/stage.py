@@ -52,9 +52,9 @@ def rows_of(part: Rows, lesson: Lesson) -> Rows:
     columns = {"target": lesson.target, "weight": part["weight"]}
     if lesson.factor is not None:
         columns["factor"] = lesson.factor
-    told = part.get("evidence")
-    if told is not None and not lesson.known:
-        columns["evidence"] = told
+    evidence = part.get("evidence")
+    if evidence is not None and not lesson.known:
+        columns["evidence"] = evidence
     rows = Rows(part.X, columns, part.lengths)
     if lesson.keep is not None:
         rows = select(rows, lesson.keep)
@@ -64,9 +64,9 @@ def rows_of(part: Rows, lesson: Lesson) -> Rows:
     return rows
 
 
-def result_rows(z: Tensor, told: Tensor) -> Tensor:
+def result_rows(z: Tensor, evidence: Tensor) -> Tensor:
     """The loss of each row's result `[M, N]`, by its evidence; see `dcem.learners.learner`."""
-    return softplus(z) - softplus(z + told) + told.clamp_min(0)
+    return softplus(z) - softplus(z + evidence) + evidence.clamp_min(0)
 
 
 def factored_cross_entropy(logits: Tensor, rows: Rows) -> Tensor:
@@ -74,10 +74,10 @@ def factored_cross_entropy(logits: Tensor, rows: Rows) -> Tensor:
 
     Of results of an imperfect test (column `evidence`) it is -log P(result).
     """
-    told, factor = rows.get("evidence"), rows.get("factor")
+    evidence, factor = rows.get("evidence"), rows.get("factor")
     values = (
         cross_entropy_rows(logits, rows["target"])
-        if told is None
-        else result_rows(margin(logits), told)
+        if evidence is None
+        else result_rows(margin(logits), evidence)
     )
     return weighted_mean(values if factor is None else values * factor, rows["weight"])

@@ -103,8 +103,9 @@ class UnmeasuredCauseClassifier(SelectiveClassifier):
         # prior standard deviations: none of the intercepts, and that of the cause
         prior = np.full(X.shape[1] + tested_by.shape[1] + 1, self.prior)
         prior[[0, X.shape[1]]], prior[-1] = np.inf, self.cause_prior
-        told = likelihood(tested_by, X[seen], table.y[seen], seen, share, table.sample(seen).rates)
-        loss = posterior(told, known_means(problem, X, share), prior, len(table))
+        rates = table.sample(seen).rates
+        of_tested = likelihood(tested_by, X[seen], table.y[seen], seen, share, rates)
+        loss = posterior(of_tested, known_means(problem, X, share), prior, len(table))
         best = _lowest(loss, X.shape[1] + tested_by.shape[1])
         spread = np.linalg.pinv(_curvature(loss, best) * len(table), hermitian=True)
         at, own = np.flatnonzero(of_outcome), X.shape[1]

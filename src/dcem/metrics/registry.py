@@ -34,5 +34,5 @@ def ranking(y: Any, score: Any, group: Any, *, weight: Any = None) -> dict[str, 
     """What the functions of this package say of one score, by the names of `RANKING`, rows sorted
     once. `roc_gap_grid` is ``method="grid"``, `auc_difference` that of the first pair of groups.
     """
-    told = Sorted.of(y, score, group, weight)
-    return {name: metric.value(told) for name, metric in RANKING.items()}
+    rows = Sorted.of(y, score, group, weight)
+    return {name: metric.value(rows) for name, metric in RANKING.items()}

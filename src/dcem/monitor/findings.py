@@ -47,7 +47,7 @@ def with_verdict(
     verdict = "refit" if worse else "recalibrate" if off else "cannot tell" if wide else "holds"
     if any(one.clear and one.of in stated for one in found.about("prevalence")):
         verdict, lacking = "cannot tell", STATED
-    told = [
+    findings = [
         _verdict(verdict, found, auc, worse, off, lacking),
         *_who_comes(found),
         *_who_is_tested(found),
@@ -55,7 +55,7 @@ def with_verdict(
         *_others(found, then, auc),
         *_stated(then, stated),
     ]
-    return replace(found, answer=verdict, findings=by_severity(told))
+    return replace(found, answer=verdict, findings=by_severity(findings))
 
 
 def _verdict(
@@ -111,7 +111,7 @@ def _who_comes(found: Monitoring) -> Iterator[Finding]:
     changed = [one for one in found.columns if one.clear]
     if not changed:
         return
-    told = "; ".join(
+    changes = "; ".join(
         f"`{one.column}` {one.bin}: {_share(one.then)} then, {_share(one.now)} now"
         for one in changed[:4]
     )
@@ -122,7 +122,7 @@ def _who_comes(found: Monitoring) -> Iterator[Finding]:
         "comes",
         values={one.column: one.index for one in changed},
         headline=f"Other people come: {names} changed",
-        text=f"{told}. A model may hold for other people too: the last question tells.",
+        text=f"{changes}. A model may hold for other people too: the last question tells.",
         remedy="Ask what changed in how people come, or in how the column is recorded.",
     )
 
@@ -131,7 +131,7 @@ def _who_is_tested(found: Monitoring) -> Iterator[Finding]:
     changed = [one for one in found.about("tested") if one.clear]
     if not changed:
         return
-    told = "; ".join(f"{_of_whom(one)} {one.difference:points}" for one in changed)
+    changes = "; ".join(f"{_of_whom(one)} {one.difference:points}" for one in changed)
     yield Finding(
         "who-is-tested",
         "caution",
@@ -139,7 +139,7 @@ def _who_is_tested(found: Monitoring) -> Iterator[Finding]:
         _groups_named(changed),
         {one.of: one.difference for one in changed},
         "Who is tested changed, at equal features",
-        f"Share tested minus what the decisions of then would give: {told}.",
+        f"Share tested minus what the decisions of then would give: {changes}.",
         "Ask those who decide what changed, and whether results are in; then audit the new rows.",
     )
 
@@ -148,7 +148,7 @@ def _what_is_found(found: Monitoring) -> Iterator[Finding]:
     changed = [one for one in found.about("prevalence") if one.clear]
     if not changed:
         return
-    told = "; ".join(
+    changes = "; ".join(
         f"{_of_whom(one)} {percent(one.then.value)} then, {percent(one.now.value)} now"
         for one in changed
     )
@@ -159,7 +159,7 @@ def _what_is_found(found: Monitoring) -> Iterator[Finding]:
         _groups_named(changed),
         {one.of: one.difference for one in changed},
         "The outcome is more or less common than it was",
-        f"Doubly robust: {told}. With other people that need not be the model's fault.",
+        f"Doubly robust: {changes}. With other people that need not be the model's fault.",
         "Read it beside whether risks are still calibrated.",
     )
 

@@ -215,11 +215,11 @@ def _column_changes(then: Baseline, new: NewRows, encoder: Encoder) -> tuple[Col
         index = stability(before, now, *sizes)
         clear = bool(p < ERROR / QUESTIONS and index >= STABILITY)
         people = people_of(code, person, len(names))[most]
-        told = (
+        then_and_now = (
             nan if _few(round(before[most] * then.people), then.people) else before[most],
             nan if _few(people, everybody) else now[most],
         )
-        found.append(ColumnChange(name, index, float(p), names[most], *told, clear))
+        found.append(ColumnChange(name, index, float(p), names[most], *then_and_now, clear))
     return tuple(sorted(found, key=lambda one: (not one.clear, -one.index)))
 
 

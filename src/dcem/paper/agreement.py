@@ -106,14 +106,14 @@ def not_in(comparison: pd.DataFrame) -> list[str]:
     for setting, rows in ours.groupby("setting", sort=False):
         methods = tuple(m for m in theirs["method"].unique() if m not in set(rows["method"]))
         absent.setdefault(methods, []).append(str(setting))
-    told = []
+    notes = []
     for methods, settings in absent.items():
         if methods:
             where = f" ({'; '.join(settings)})" if len(absent) > 1 else ""
-            told.append(f"published methods not in these results{where}: {', '.join(methods)}")
+            notes.append(f"published methods not in these results{where}: {', '.join(methods)}")
     if ours["setting"].nunique() < n_settings:
-        told.append(f"compared at {ours['setting'].nunique()} of {n_settings} published settings")
-    return told
+        notes.append(f"compared at {ours['setting'].nunique()} of {n_settings} published settings")
+    return notes
 
 
 def published_rows(results: pd.DataFrame) -> pd.DataFrame:
@@ -273,8 +273,8 @@ def _judged(
     if kind == "single-stage" and not distance <= POINTS_TOLERANCE:
         why.append(f"points differ by {distance:.4f}, allowed {POINTS_TOLERANCE}")
     verdict = "incomplete" if lacking else "off" if why else "agrees"
-    told = lacking or "; ".join(why)
-    return [*place, len(ours), *medians, difference, distance, verdict, told]
+    note = lacking or "; ".join(why)
+    return [*place, len(ours), *medians, difference, distance, verdict, note]
 
 
 def _reported(

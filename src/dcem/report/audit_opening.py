@@ -179,8 +179,10 @@ def _bar(audit: Audit, clear: list[TestingRate]) -> list[str]:
     alike = next(iter(_by_way(clear).values()))
     said = []
     for key, (often, bar) in BARS.items():
-        told = {name for finding in audit.findings if finding.key == key for name in finding.groups}
-        names = [name for name in alike if name in told]
+        named = {
+            name for finding in audit.findings if finding.key == key for name in finding.groups
+        }
+        names = [name for name in alike if name in named]
         if names:
             said.append(
                 f"In {groups(names)}, tests are positive {often} often than in others who were "
@@ -213,15 +215,15 @@ def _record(audit: Audit) -> list[str]:
     beyond = ""
     if found is every.within:
         beyond = f"; for everybody it lies {_between(every.limits)}, whatever the others are like"
-    told = [
+    sentences = [
         f"{recorded}; {_source(audit)} it is {percent(found.value)}{unsure}{corrected}{beyond}."
     ]
     if any(one.disagrees for one in audit.known):
-        told.append(
+        sentences.append(
             "That prevalence contradicts the assumption that features explain who is tested: "
             "see the findings."
         )
-    return told
+    return sentences
 
 
 def _source(audit: Audit) -> str:

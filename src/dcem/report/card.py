@@ -50,9 +50,9 @@ from dcem.report.document import (
 )
 from dcem.report.drivers import driver_blocks
 from dcem.report.fitted import (
-    method_told,
-    people_told,
-    settings_told,
+    fit_settings,
+    method_notes,
+    people_blocks,
     what_it_gives,
     what_it_learnt,
 )
@@ -94,13 +94,13 @@ def card_document(
         (
             "trained",
             "What it was trained on",
-            people_told(
+            people_blocks(
                 model.estimator,
                 "`like_tested` says of each row whether it does",
                 positives_only=model.roles.positives_only,
             ),
         ),
-        ("method", "The method", (Text((*why, *method_told(model.estimator))),)),
+        ("method", "The method", (Text((*why, *method_notes(model.estimator))),)),
         ("table", "The table", _fitted_to(model)),
     )
     names = {str(name) for name in model.estimator.training_counts_.index}
@@ -356,15 +356,15 @@ def _fitted_to(model: TableModel) -> Iterator[Block]:
 def _facts(
     model: TableModel, comparison: TableComparison | FoundComparison | None
 ) -> dict[str, str]:
-    told = settings_told(model.estimator)
+    facts = fit_settings(model.estimator)
     if model.started_from is not None:
         earlier = model.started_from
-        told["started from"] = (
+        facts["started from"] = (
             f"a model of {earlier.name}, {earlier.rows:,} rows, SHA-256 {earlier.sha256}; the "
             "parts were weighed and recalibrated by tests that it had not seen"
         )
     if comparison is not None:
-        told["judged by"] = comparison.configuration.get("judged by", "")
+        facts["judged by"] = comparison.configuration.get("judged by", "")
         if model.started_from is not None:
-            told["judged by"] += ", the method fitted from scratch"
-    return {**told, "versions": made_with()}
+            facts["judged by"] += ", the method fitted from scratch"
+    return {**facts, "versions": made_with()}

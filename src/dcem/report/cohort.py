@@ -69,13 +69,13 @@ def draw_flow(flow: Mapping[str, Any]) -> Drawing:
         beside = f" (published {known:,})" if known is not None else ""
         _box(axes, _OUT_X, y, _OUT_WIDTH, step["reason"] + beside, removed=step["removed"]["count"])
     study = flow["study"]
-    told = [
+    ends = [
         (study["sepsis"]["count"], "with sepsis"),
         (study["no_sepsis"]["count"], "without"),
         *((study["groups"][group]["all"]["count"], group) for group in _GROUPS),
     ]
-    summary = ", ".join(f"{amount(count)} {who}" for count, who in told if count != WITHHELD)
-    if any(count == WITHHELD for count, _ in told):
+    summary = ", ".join(f"{amount(count)} {who}" for count, who in ends if count != WITHHELD)
+    if any(count == WITHHELD for count, _ in ends):
         summary += "; the other counts are withheld"
     axes.text(_LEFT_X, -(len(steps) + 1) * _ROW, f"Study: {summary}", color=INK, va="center")
     _watermark(figure, flow["build"])
@@ -183,8 +183,8 @@ def _share(part: Mapping[str, Any]) -> Cell:
 def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[Block, ...]:
     study, cultured = flow["study"], quality["cultured"]
     parts = {"all": study, **{group: study["groups"][group] for group in _GROUPS}}
-    told = {"in_cohort": "all", "suspected": "infection suspected", "sofa_2": "SOFA 2 or more"}
-    told["sepsis3"] = "sepsis (both)"
+    labels = {"in_cohort": "all", "suspected": "infection suspected", "sofa_2": "SOFA 2 or more"}
+    labels["sepsis3"] = "sepsis (both)"
 
     def beside_published(what: str, pairs: Mapping[str, Any]) -> Table:
         rows = [
@@ -196,7 +196,7 @@ def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[Block, .
         Figure(lambda: draw_flow(flow)),
         beside_published("flag on its own", flow["flags_on_their_own"]),
         beside_published(
-            "of the cohort", {words: flow["cohort"][name] for name, words in told.items()}
+            "of the cohort", {words: flow["cohort"][name] for name, words in labels.items()}
         ),
         table(
             "",

@@ -76,8 +76,8 @@ def compare_document(
             *(effect.column for effect in comparison.testing_effects),
         ],
     )
-    told = {name: value for name, value in made.data.items() if name != "shown"}
-    return replace(made, data=told | {"groups": shown_groups(comparison)})
+    data = {name: value for name, value in made.data.items() if name != "shown"}
+    return replace(made, data=data | {"groups": shown_groups(comparison)})
 
 
 def _sections(
@@ -149,8 +149,8 @@ def _side_by_side(comparison: TableComparison) -> Iterator[Block]:
         ],
         words=(1, 2),
     )
-    told = tuple((code(m.name, comparison), m.what_it_does) for m in comparison.methods)
-    yield Fold("What the methods do, and what the numbers assume", (Terms(told), targets))
+    terms = tuple((code(m.name, comparison), m.what_it_does) for m in comparison.methods)
+    yield Fold("What the methods do, and what the numbers assume", (Terms(terms), targets))
 
 
 DrawCurve = Callable[[TableComparison, Target], Drawing | None]
@@ -256,10 +256,10 @@ def _inside(comparison: TableComparison) -> Iterator[Block]:
 def _every_number(comparison: TableComparison) -> Iterator[Block]:
     """Tables with numbers; those without one become a sentence each."""
     every = list(other_tables(comparison))
-    told = [t for t in every if any(isinstance(c, Number) for row in t.rows for c in row)]
-    if told:
-        yield Fold(f"Every other number with its interval ({len(told)} tables)", tuple(told))
-    unknown = tuple(_without_numbers(t) for t in every if t not in told)
+    numeric = [t for t in every if any(isinstance(c, Number) for row in t.rows for c in row)]
+    if numeric:
+        yield Fold(f"Every other number with its interval ({len(numeric)} tables)", tuple(numeric))
+    unknown = tuple(_without_numbers(t) for t in every if t not in numeric)
     if unknown:
         yield Fold(f"What cannot be determined ({len(unknown)})", (Text(unknown, bullets=True),))
 

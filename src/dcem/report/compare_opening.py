@@ -118,8 +118,8 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     unfair = bool(clear_groups(judged, comparison.floor) or clear_pairs(judged))
     severity = "serious" if not everybody else "caution" if level or unfair else "fine"
     verdict = Verdict(severity, "", tuple(sentences), _certainty(comparison, best, target))
-    told = [f for f in comparison.findings if f.key == "best"]
-    about_it = listed_findings([*told, *about_method(comparison, best.name)])
+    first = [f for f in comparison.findings if f.key == "best"]
+    about_it = listed_findings([*first, *about_method(comparison, best.name)])
     verdict = with_worst(verdict, about_it, TOLD)
     cares = [
         *(["others may be as good"] if level else []),
@@ -163,8 +163,8 @@ def _certainty(comparison: TableComparison, best: MethodResult, target: Target) 
     gain, first = best.judgements[target.key].auc_gain, comparison.reference
     said = ""
     level = comparison.standings[target.key].level_with
-    told = first in level  # among those over whom its lead may be chance
-    if gain is not None and gain.estimable and (gain.excludes(0) or not told):
+    is_level = first in level  # among those over whom its lead may be chance
+    if gain is not None and gain.estimable and (gain.excludes(0) or not is_level):
         clear = "is more than chance shows" if gain.excludes(0) else "may be chance"
         if gain.excludes(0) and {first, best.name} & {*level}:
             clear += " by itself, though not among all pairs of methods at once"

@@ -83,8 +83,8 @@ def _effects(testing: Sequence[Effect], score: Sequence[Effect]) -> Iterator[Vie
     """One view per column: testing and score along its values."""
     on_testing = {one.column: one for one in testing}
     shares = {one.column: one.share for one in testing}
-    told = sorted(score, key=lambda one: -max(one.share, shares.get(one.column, 0.0)))
-    for effect in [one for one in told if len(one.at)][:CURVES]:
+    ordered = sorted(score, key=lambda one: -max(one.share, shares.get(one.column, 0.0)))
+    for effect in [one for one in ordered if len(one.at)][:CURVES]:
         other = on_testing.get(effect.column)
         known = dict(zip(other.at, other.value, strict=True)) if other is not None else {}
         rows = tuple(

@@ -56,13 +56,13 @@ def fitted_document(estimator: Any) -> Document:
         "authors.",
     )  # fmt: skip
     made = (
-        ("method", "The method", [Text(method_told(estimator))]),
+        ("method", "The method", [Text(method_notes(estimator))]),
         (
             "trained",
             "What it was trained on",
             [
                 Text((f"{estimator.n_features_in_} features{named}.",)),
-                *people_told(estimator, "ask `support(X)` for each row"),
+                *people_blocks(estimator, "ask `support(X)` for each row"),
             ],
         ),
         ("unsaid", "What this card does not say", [Text((unsaid,))]),
@@ -75,7 +75,7 @@ def fitted_document(estimator: Any) -> Document:
         f"{what_it_learnt(estimator)}".rstrip(),
         opening=None,
         findings=None,
-        sections=sections(made, settings_told(estimator) | {"versions": made_with()}),
+        sections=sections(made, fit_settings(estimator) | {"versions": made_with()}),
         footer="No individual row is on this page.",
         names=frozenset([*features, *map(str, estimator.training_counts_.index)]),
     )
@@ -91,18 +91,18 @@ def what_it_gives(estimator: Any) -> str:
 def what_it_learnt(estimator: Any) -> str:
     """The truth or results of a test, and from whose decisions; nothing where neither is told."""
     learnt = [getattr(estimator, name, "") for name in ("learnt_from_", "deciders_")]
-    told = " ".join(filter(None, learnt))
-    return f"What it learnt: {told[:1].lower()}{told[1:]}" if told else ""
+    text = " ".join(filter(None, learnt))
+    return f"What it learnt: {text[:1].lower()}{text[1:]}" if text else ""
 
 
-def method_told(estimator: Any) -> tuple[str, ...]:
+def method_notes(estimator: Any) -> tuple[str, ...]:
     """What the docstring of a method says before its parameters, paragraph by paragraph."""
     said = inspect.getdoc(type(estimator)) or ""
     said = said.split("\nParameters\n")[0].split("\nReferences\n")[0].strip()
     return tuple(" ".join(part.split()) for part in EMPHASIS.sub(r"\1", said).split("\n\n"))
 
 
-def people_told(estimator: Any, ask: str, *, positives_only: bool = False) -> Iterator[Block]:
+def people_blocks(estimator: Any, ask: str, *, positives_only: bool = False) -> Iterator[Block]:
     """Who taught it, and how to `ask` whether somebody is unlike them."""
     counts = shown_training_counts(estimator)
     caption = "Rows, those tested among them, and positives among the tested"
@@ -123,7 +123,7 @@ def people_told(estimator: Any, ask: str, *, positives_only: bool = False) -> It
         yield Text((said,))
 
 
-def settings_told(estimator: Any) -> dict[str, str]:
+def fit_settings(estimator: Any) -> dict[str, str]:
     """Its parameters, each as one line, without the address of a function."""
     given = estimator.get_params(deep=False)
     return {

@@ -109,10 +109,10 @@ def _audit_opening(audit: FoundAudit) -> Opening:
         )
         numbers = (KeyNumber(estimate(audit.found, "percent"), "found positive"),)
         return Opening(verdict, numbers, None, limits)
-    told = [one for one in known if one.rate.estimable]  # others would give counts away
-    most = max(told or known, key=lambda one: abs(_log(one)))
+    estimable = [one for one in known if one.rate.estimable]  # others would give counts away
+    most = max(estimable or known, key=lambda one: abs(_log(one)))
     to = group(audit.reference)
-    clear = [one for one in told if one.rate_p_value < 0.05]
+    clear = [one for one in estimable if one.rate_p_value < 0.05]
     fails = any(one.key == "groups-unlike" for one in audit.findings)
     answer = "No group's positives are clearly found more or less often than those of others"
     if clear:
@@ -205,13 +205,13 @@ def _check(audit: FoundAudit) -> Iterator[Block]:
     check = audit.check
     if check is None:
         return
-    told = "None clearly does otherwise" if check.p_value >= 0.05 else "At least one does not"
+    answer = "None clearly does otherwise" if check.p_value >= 0.05 else "At least one does not"
     better = "predicts better" if check.loss.low > 0 else "does not clearly predict better"
     worse = (
         f" On held-out people a model of each group alone {better}: the log loss of the common one "
         f"exceeds its own by {check.loss:ratio} thousandths per row."
     )
-    yield Text((f"{told} ({p_value(check.p_value)}, all features and groups).{worse}",))
+    yield Text((f"{answer} ({p_value(check.p_value)}, all features and groups).{worse}",))
     rows = [
         (Name(one.column), Name(one.group), "more" if one.more else "less", p_value(one.p_value))
         for one in check.departures
@@ -406,8 +406,8 @@ def _side_by_side(comparison: FoundComparison) -> Iterator[Block]:
             note="Above 0 where risk is overstated. Only scores that are calibrated, as those of "
             "`ensemble`, are meant to be risks.",
         )
-    told = tuple((Code(m.name), m.what_it_does) for m in comparison.methods)
-    yield Fold("What the methods do", (Terms(told),))
+    terms = tuple((Code(m.name), m.what_it_does) for m in comparison.methods)
+    yield Fold("What the methods do", (Terms(terms),))
 
 
 def _for_outcome(comparison: FoundComparison) -> Iterator[Block]:

@@ -48,24 +48,24 @@ def listed_findings(found: Iterable[Finding]) -> Findings:
     return Findings(tuple(merge_findings(alike) for alike in by_key.values()))
 
 
-def with_worst(verdict: Verdict, findings: Findings, told: Collection[str] = ()) -> Verdict:
+def with_worst(verdict: Verdict, findings: Findings, said: Collection[str] = ()) -> Verdict:
     """The verdict, and beside it the worst finding, if that is more serious than the answer.
 
-    Findings with one of the keys `told` are in its sentences already: they make it as serious.
+    Findings with one of the keys `said` are in its sentences already: they make it as serious.
     """
     worst = min(findings.items, key=lambda one: SEVERITIES.index(one.severity), default=None)
     if worst is None or SEVERITIES.index(worst.severity) >= SEVERITIES.index(verdict.severity):
         return verdict
-    if worst.key in told:
+    if worst.key in said:
         return replace(verdict, severity=worst.severity)
     return replace(verdict, worst=worst)
 
 
 def sections(made: Made, facts: Mapping[str, str]) -> tuple[Section, ...]:
     """The sections that have something to say, and at their end how it was made."""
-    told = (Section(key, heading, tuple(blocks)) for key, heading, blocks in made)
+    every = (Section(key, heading, tuple(blocks)) for key, heading, blocks in made)
     last = Section("made", "How it was made", (Facts(facts),))
-    return (*(section for section in told if section.blocks), last)
+    return (*(section for section in every if section.blocks), last)
 
 
 def audit_page(
@@ -161,5 +161,5 @@ def advice(methods: Sequence[MethodAdvice]) -> Iterator[Block]:
     for verdict in ("defensible", "with care"):
         named = [f"`{method.name}`" for method in methods if method.verdict == verdict]
         yield Text((f"{verdict.capitalize()}: {', '.join(named) or 'none'}.",))
-    told = tuple((Code(m.name), f"{m.verdict}: {m.reason}") for m in methods)
-    yield Fold("Why", (Terms(told),))
+    terms = tuple((Code(m.name), f"{m.verdict}: {m.reason}") for m in methods)
+    yield Fold("Why", (Terms(terms),))

@@ -200,11 +200,11 @@ def draw_prevalence(audit: Audit) -> Drawing | None:
             ax.errorbar(at.value, one.stated.value, xerr=ends, fmt="o", ms=6, color=colour)
     _odds_axis(ax, found.gamma)
     for name, curve in curves.items():
-        told = zip(found.gamma, curve.value, curve.low, curve.high, strict=True)
+        points = zip(found.gamma, curve.value, curve.low, curve.high, strict=True)
         texts = [
             f"{called.get(name, name)}: {in_sentence(Estimate(*share), 'percent')} at an odds "
             f"ratio of {ratio(gamma)}"
-            for gamma, *share in told
+            for gamma, *share in points
         ]
         hover(ax, found.gamma, curve.value, texts)
     ax.set_ylabel("prevalence")

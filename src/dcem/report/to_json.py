@@ -13,20 +13,20 @@ from dcem.report.words import in_field_words
 def to_json(document: doc.Document, words: str = "general") -> str:
     """The verdict, the key numbers, the findings, and `document.data`: all numbers, by name."""
     document = in_field_words(document, words)
-    told: dict[str, Any] = {"title": document.title, "words": words}
+    plain: dict[str, Any] = {"title": document.title, "words": words}
     if document.opening is not None:
-        told["verdict"] = to_plain(document.opening.verdict)
-        told["key_numbers"] = [
+        plain["verdict"] = to_plain(document.opening.verdict)
+        plain["key_numbers"] = [
             {"label": number.label, **_cell_value(number.cell)}
             for number in document.opening.numbers
         ]
-    told |= to_plain(document.data)
+    plain |= to_plain(document.data)
     if document.findings is not None:
-        told["conclusions"] = told.get("findings", [])  # one by one, as values
+        plain["conclusions"] = plain.get("findings", [])  # one by one, as values
         shown = ("key", "severity", "headline", "text", "remedy")
         items = document.findings.items
-        told["findings"] = [{name: getattr(one, name) for name in shown} for one in items]
-    return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+        plain["findings"] = [{name: getattr(one, name) for name in shown} for one in items]
+    return json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
 
 
 def _cell_value(cell: doc.Cell) -> dict[str, Any]:

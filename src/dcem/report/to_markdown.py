@@ -57,7 +57,7 @@ def _opening(opening: doc.Opening) -> Iterator[str]:
         yield from (
             "**In numbers**",
             "",
-            *(f"- {label}: **{told}**" for label, told in numbers),
+            *(f"- {label}: **{value}**" for label, value in numbers),
             "",
         )
     if opening.picture is not None:

@@ -30,14 +30,14 @@ def with_bounds(
     They can be asked for at any strength; what the card tells of them is at `gamma`.
     """
     ends, seen = learn_ends(table.problem, random_state)
-    told = bounds.bound_decisions(
+    decisions = bounds.bound_decisions(
         seen.problem,
         seen.predicted,
         lambda strength: ends.interval(seen.problem.X, strength),
         gamma,
         known=bounds.counts_from_known(seen.unseen),
     )
-    return replace(model, ends=ends, bounds=told, coverage=conformal.measure_coverage(seen))
+    return replace(model, ends=ends, bounds=decisions, coverage=conformal.measure_coverage(seen))
 
 
 def require_bounds(model: TableModel, gamma: float, *, decide: bool = False) -> None:

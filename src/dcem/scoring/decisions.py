@@ -97,7 +97,7 @@ class Decisions:
         if self.decided is None:
             return {}
         *_, together = _by_decision([*self.decided_by_group.values()] or [self.decided])
-        return {name: told for name, told in together.items() if name != "rows"}
+        return {name: count for name, count in together.items() if name != "rows"}
 
     def shown(self) -> dict[str, dict[str, Shown | float | None]]:
         """Rows and flagged rows by group, or rows with each decision; counts under ten are hidden.
@@ -121,7 +121,7 @@ class Decisions:
 def _by_decision(counts: Sequence[tuple[int, ...]]) -> list[dict[str, Shown | float | None]]:
     """Rows with each of `DECIDED`, and shares, of each group and last of all together."""
     # hidden as in other tables: of the rows some are decided, of these some are acted on
-    told = []
+    counted = []
     for seen in _hidden(
         [{"rows": sum(one), "tested": one[0] + one[1], "positive": one[0]} for one in counts]
     ):
@@ -131,8 +131,8 @@ def _by_decision(counts: Sequence[tuple[int, ...]]) -> list[dict[str, Shown | fl
         for name, part in zip(DECIDED, parts, strict=True):
             key = name.replace(" ", "_")
             found |= {key: part, f"share_{key}": _share(part, rows)}
-        told.append(found)
-    return told
+        counted.append(found)
+    return counted
 
 
 def _hidden(counts: list[dict[str, int]]) -> list[dict[str, Shown]]:

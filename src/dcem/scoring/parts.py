@@ -85,7 +85,7 @@ def predict_folder(
                 done += tally.rows
                 if progress is not None:
                     progress(done)
-        return reduce(add, (tallies[i] for i in range(len(jobs)))).told(fitted)
+        return reduce(add, (tallies[i] for i in range(len(jobs)))).result(fitted)
 
 
 def score_file(

@@ -95,7 +95,7 @@ def predict_file(
     tally = score_part(
         model, path, out, called, query=query, rule=rule, bounds=bounds, progress=progress
     )
-    return tally.told(model)
+    return tally.result(model)
 
 
 def carried(
@@ -145,7 +145,7 @@ class Tally:
             self.cells + later.cells,
         )
 
-    def told(self, model: TableModel) -> Predicted:
+    def result(self, model: TableModel) -> Predicted:
         """The same in words."""
         notes = model.strange_columns(self.cells[0], self.cells[1], self.rows, singly=True)
         if self.unscored:

@@ -75,8 +75,8 @@ def _fetched(address: str) -> Path:
         system.get(path, str(here / name), recursive=bool(system.isdir(path)))
     except (OSError, ValueError, ImportError) as error:
         missing = isinstance(error, FileNotFoundError)
-        told = "there is nothing" if missing else str(error) or type(error).__name__
-        why = without_password(told, address)
+        reason = "there is nothing" if missing else str(error) or type(error).__name__
+        why = without_password(reason, address)
         raise InputError(f"{masked_address(address)} cannot be fetched: {why}") from None
     return here / name
 

@@ -62,10 +62,10 @@ def refuse_prevalence(
     It is not taken for that: one prevalence of several groups would be met by many shares of each,
     and in which of them positives are found less often is what such a table is asked.
     """
-    told = stated_rates(PREVALENCE, prevalence, group_names, SPELLING, every=False)
+    stated = stated_rates(PREVALENCE, prevalence, group_names, SPELLING, every=False)
     w = np.ones(len(found)) if weight is None else weight
     rates, few = [], False
-    for one in told:
+    for one in stated:
         mine = concerned(one, group, group_names)
         share = float(w[mine] @ found[mine]) / (float(w[mine].sum()) or 1.0)
         few |= int(found[mine].sum()) < THRESHOLD
@@ -79,7 +79,7 @@ def refuse_prevalence(
         said = "-".join(dict.fromkeys(number(min(end, 1.0), 2) for end in ends))
         rates.append(f"{one.group}={said}" * bool(one.group) or said)
     value = "" if few else f" (here {','.join(rates)})"
-    alike = len(group_names) > 1 and not told[0].group
+    alike = len(group_names) > 1 and not stated[0].group
     raise InputError(
         "With found positives alone (`positives_only`) a prevalence says which share of the "
         f"positives is found, the found share over it{value}: state that as `test_sensitivity` "

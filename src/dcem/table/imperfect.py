@@ -147,10 +147,10 @@ def imperfect_test(
             mean = float(rates[tested, place].mean())
             stated.append(Stated(rate, "", mean, (mean, mean), name or "given"))
             continue
-        told = [Stated(rate, "", 1.0, (1.0, 1.0))]
+        rates_stated = [Stated(rate, "", 1.0, (1.0, 1.0))]
         if given is not None:
-            told = stated_rates(rate, given, group_names, SPELLING)
-        for one in told:
+            rates_stated = stated_rates(rate, given, group_names, SPELLING)
+        for one in rates_stated:
             mine = concerned(one, group, group_names)
             rates[mine, place], source[mine, place] = one.value, len(stated)
             stated.append(one)

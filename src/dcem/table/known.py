@@ -139,9 +139,9 @@ def known_prevalence(
             "A prevalence is stated, but everybody tested is positive: without negative tests it "
             "says nothing of the untested. Leave out `prevalence`, or say who was tested negative."
         )
-    told = stated_rates(PREVALENCE, given, group_names, SPELLING, every=False)
+    stated = stated_rates(PREVALENCE, given, group_names, SPELLING, every=False)
     several = len(group_names) > 1  # one group is everybody
-    found = tuple(one._replace(group=one.group * several) for one in told)
+    found = tuple(one._replace(group=one.group * several) for one in stated)
     w = np.ones(len(group)) if weight is None else weight
     y = np.where(tested, y_obs if test is None else test.unbiased(y_obs), 0.0)
     for one in found:
@@ -180,18 +180,18 @@ def _check_possible(
     low, high = one.interval
     lucky = sqrt(float((weight[mine] ** 2).sum())) / total  # one over the root of their number
     few = int((mine & tested & (y > 0)).sum()) < THRESHOLD
-    told = "" if few else f", {percent(least, 1)} of all people{of}"
+    share = "" if few else f", {percent(least, 1)} of all people{of}"
     if high <= least - Z * lucky * sqrt(max(least * (1 - least), 0.0)):
         raise InputError(
             f"The prevalence is stated as {one.words}, but more people were found to have the "
-            f"outcome already{told}. Check that the rate is of the same outcome and the same "
+            f"outcome already{share}. Check that the rate is of the same outcome and the same "
             "people, and what the label counts as yes."
         )
     if low >= most + Z * lucky * sqrt(max(most * (1 - most), 0.0)):
         few = few or int((mine & tested & (y <= 0)).sum()) < THRESHOLD
-        told = "" if few else f", {percent(most, 1)} of all people{of}"
+        share = "" if few else f", {percent(most, 1)} of all people{of}"
         raise InputError(
             f"The prevalence is stated as {one.words}, more than there would be if every "
-            f"untested person had the outcome{told}. Check that the rate is of the same outcome "
+            f"untested person had the outcome{share}. Check that the rate is of the same outcome "
             "and the same people."
         )

@@ -207,9 +207,9 @@ def _read(
     }
     columns = tuple(replace(one, flag=flags.get(one.name, "")) for one in columns)
     if found and known is None:
-        told = "; ".join(f"{name!r}: {flag}" for name, flag in flags.items() if flag)
+        signs = "; ".join(f"{name!r}: {flag}" for name, flag in flags.items() if flag)
         notice(
-            f"Features may have been recorded after the decision to test ({told}). Give such a "
+            f"Features may have been recorded after the decision to test ({signs}). Give such a "
             "column its role (`tested`) or leave it out (`exclude`); `UserTable.leaks` has the "
             "signs.",
             LeakWarning,

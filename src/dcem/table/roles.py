@@ -186,12 +186,12 @@ class Roles:
 
     def in_words(self) -> dict[str, str]:
         """The same for a reader: role -> what was given."""
-        told = {}
+        words = {}
         for name, value in self.to_plain().items():
             if name != "label_is_number":  # settled by reading, not given
                 text = ", ".join(value) if isinstance(value, list) else str(value)
-                told[name.replace("_", " ")] = "yes" if value is True else text
-        return told
+                words[name.replace("_", " ")] = "yes" if value is True else text
+        return words
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Roles:

@@ -118,7 +118,7 @@ def settings_text(
     settings: Settings, *, reasons: Reasons | None = None, doubts: Sequence[str] = ()
 ) -> str:
     """The text of a settings file, with its reasons and doubts as comments."""
-    told = reasons or {}
+    whys = reasons or {}
     lines = [
         "# What the columns of a table mean, for every dcem command. Options on the command line",
         "# count more than what stands here.",
@@ -138,18 +138,18 @@ def settings_text(
     if "label" not in settings.roles:
         lines += ['# label = "..."  # no column looks like it: name one']
     for name, value in settings.roles.items():
-        lines += _role_lines(name, value, told)
+        lines += _role_lines(name, value, whys)
     for command, options in settings.choices.items():
         if command and options:
             lines += ["", f"[{command}]", *(f"{k} = {_value(v)}" for k, v in options.items())]
     return "\n".join(lines) + "\n"
 
 
-def _role_lines(name: str, value: Any, told: Reasons) -> list[str]:
+def _role_lines(name: str, value: Any, reasons: Reasons) -> list[str]:
     if not isinstance(value, list | tuple):
-        why = told.get((name, str(value)), "")
+        why = reasons.get((name, str(value)), "")
         return [*_comment(why), f"{name} = {_value(value)}"]
-    whys = [told.get((name, str(entry)), "") for entry in value]
+    whys = [reasons.get((name, str(entry)), "") for entry in value]
     if len(value) == 1 or not any(whys):
         return [*_comment(whys[0]), f"{name} = {_value(list(value))}"]
     entries = [

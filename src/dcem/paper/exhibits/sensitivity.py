@@ -62,8 +62,8 @@ def overlap_numbers(rows: pd.DataFrame) -> pd.DataFrame:
                 theirs = table.get((method, metric)) if factor == 1 else None
                 row = {"method": method, "metric": metric, "slope_factor": factor}
                 for side, one in (("ours", Spread.of(points[metric])), ("published", theirs)):
-                    told = one.numbers(metric) if one else {}
-                    row |= {f"{side}_{n}": told[n] for n in ("median", "min", "max") if told}
+                    ends = one.numbers(metric) if one else {}
+                    row |= {f"{side}_{n}": ends[n] for n in ("median", "min", "max") if ends}
                 numbers.append(row)
     return pd.DataFrame(numbers)
 

@@ -84,12 +84,12 @@ def check_summary(sides: dict[str, dict[tuple[float, float, float], Spreads]]) -
             found = versus_best(settings[place], metric, statistic)
             if found is None:
                 continue
-            told = says(metric, *place)
+            claimed = says(metric, *place)
             rows.append(
                 dict(zip(SETTING, place, strict=True))
                 | {"metric": metric, "statistic": statistic, "side": side, **found}
-                | {"paper_says": " or ".join(told)}
-                | {"holds": found["verdict"] in told if told else None}
+                | {"paper_says": " or ".join(claimed)}
+                | {"holds": found["verdict"] in claimed if claimed else None}
             )
     return pd.DataFrame(rows)
 
@@ -100,7 +100,9 @@ def statements(checked: pd.DataFrame) -> pd.DataFrame:
     keys = ["side", "metric", "statistic"]
     for values, part in checked.groupby(keys, sort=False):
         for word in VERDICTS:
-            spoken = part[part["paper_says"].str.split(" or ").map(lambda told, w=word: w in told)]
+            spoken = part[
+                part["paper_says"].str.split(" or ").map(lambda claimed, w=word: w in claimed)
+            ]
             rows.append(
                 dict(zip(keys, values, strict=True))
                 | {"paper_says": word, "settings": len(spoken)}

@@ -55,11 +55,11 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
         ax.set_yticks(**marks)
         for name in [name for name in groups.look if name in curves]:
             rates = np.interp(AT, curves[name].fpr, curves[name].tpr)
-            told = [
+            labels = [
                 f"{name}: true positive rate {percent(tpr)}, false positive rate {percent(fpr)}"
                 for fpr, tpr in zip(AT, rates, strict=True)
             ]
-            hover(ax, AT, rates, told)
+            hover(ax, AT, rates, labels)
         ax.text(0.97, 0.14, f"AUC {number(one.auc.value)}", ha="right", fontsize=9.5)
         if several:
             gap = number(one.roc_gap.value) if one.roc_gap.estimable else "not estimable"
@@ -108,8 +108,10 @@ def calibration_curves(comparison: TableComparison, target: Target) -> Drawing |
             if name == EVERYBODY or name in drawn:
                 seen = zip(points.predicted, points.observed, strict=True)
                 whose = "all together" if name == EVERYBODY else name
-                told = [f"{whose}: predicted {percent(p)}, estimated {percent(o)}" for p, o in seen]
-                hover(ax, points.predicted, points.observed, told)
+                labels = [
+                    f"{whose}: predicted {percent(p)}, estimated {percent(o)}" for p, o in seen
+                ]
+                hover(ax, points.predicted, points.observed, labels)
         plain_marks(ax.xaxis, ax.yaxis)
         if one.calibration_error.estimable:
             error = number(one.calibration_error.value)
@@ -165,8 +167,8 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
         for name, part in {"all together": curve, **parts}.items():
             some = slice(None, None, -(-len(x) // 6))
             seen = zip(x[some], part.net_benefit[some], strict=True)
-            told = [f"{name}: net benefit {number(b)}, acting from {percent(a)}" for a, b in seen]
-            hover(ax, x[some], part.net_benefit[some], told)
+            labels = [f"{name}: net benefit {number(b)}, acting from {percent(a)}" for a, b in seen]
+            hover(ax, x[some], part.net_benefit[some], labels)
         ax.grid(axis="y", color=GRID)
         plain_marks(ax.xaxis, ax.yaxis)
     entries = [

@@ -300,8 +300,8 @@ def em_history(name: str, history: History) -> Drawing:
         marker = "o" if len(loss) <= 60 else None
         (drawn,) = ax.plot(steps, loss, color=colour, lw=1.8, marker=marker, ms=3, label=split)
         if marker:
-            told = zip(steps, loss, strict=True)
-            tell(drawn, [f"{split}: {number(value)} at iteration {step}" for step, value in told])
+            points = zip(steps, loss, strict=True)
+            tell(drawn, [f"{split}: {number(value)} at iteration {step}" for step, value in points])
     figure.legend(loc="outside lower left", labelcolor="linecolor", ncols=3, fontsize=9.5)
     ax.axvline(history.kept, color=WARN, lw=1.2, ls=DASHED)
     ax.set(xlabel="EM iteration", ylabel="loss")

@@ -126,14 +126,14 @@ def account(
     `study` has one row per ICU stay, `verdicts` one per measure and verdict with the number `n` of
     charted values.
     """
-    told = Counts()
-    count_flow(told, study)
+    tally = Counts()
+    count_flow(tally, study)
     final = study[study["left_out_because"].isna()]
-    count_quality(told, final, verdicts)
+    count_quality(tally, final, verdicts)
     shown = hide_small(
-        told.counts,
-        told.sums,
-        unseen={name for name in told.counts if name.startswith(FORMED)},
+        tally.counts,
+        tally.sums,
+        unseen={name for name in tally.counts if name.startswith(FORMED)},
         important=IMPORTANT,
         show_all=show_all,
     )
@@ -143,50 +143,50 @@ def account(
 # -- the flow ---------------------------------------------------------------------------------
 
 
-def count_flow(told: Counts, study: pd.DataFrame) -> None:
+def count_flow(tally: Counts, study: pd.DataFrame) -> None:
     """Every count of the flow."""
-    counts = told.counts
+    counts = tally.counts
     counts["all_stays"] = len(study)
     before = "all_stays"
     for step in STEPS:
         removed, left, flag = (f"{what}:{step}" for what in ("removed", "left", "flag"))
-        told.count(removed, study["left_out_because"] == step)
-        told.rest(before, removed, left)
+        tally.count(removed, study["left_out_because"] == step)
+        tally.rest(before, removed, left)
         if step in EXCLUSIONS:  # a flagged stay may have left at an earlier step
-            told.count(flag, study[f"exclusion_{step}"])
-            told.rest(flag, removed, f"{FORMED}flagged_before:{step}")
-            told.rest("all_stays", flag, f"{FORMED}unflagged:{step}")
+            tally.count(flag, study[f"exclusion_{step}"])
+            tally.rest(flag, removed, f"{FORMED}flagged_before:{step}")
+            tally.rest("all_stays", flag, f"{FORMED}unflagged:{step}")
         before = left
     # What several steps removed together follows from the counts before and after them.
     lefts = ["all_stays", *(f"left:{step}" for step in STEPS)]
     for i, first in enumerate(lefts):
         for last in lefts[i + 2 :]:
-            told.rest(first, last, f"{FORMED}between {first} and {last}")
+            tally.rest(first, last, f"{FORMED}between {first} and {last}")
 
     cohort = study[study["in_cohort"]]
     suspected, sofa = cohort["suspicion_time"].notna(), cohort["sofa"] >= 2
     counts["in_cohort"] = len(cohort)
-    told.add_up("in_cohort", "left:bad_data")
+    tally.add_up("in_cohort", "left:bad_data")
     for name, mask in (("suspected", suspected), ("sofa_2", sofa), ("sepsis3", suspected & sofa)):
-        told.count(name, mask)
-        told.rest("in_cohort", name, f"{FORMED}not_{name}")
+        tally.count(name, mask)
+        tally.rest("in_cohort", name, f"{FORMED}not_{name}")
     for name in ("suspected", "sofa_2"):
-        told.rest(name, "sepsis3", f"{FORMED}{name}_alone")
-    told.rest("sepsis3", "removed:onset_outside_window", f"{FORMED}sepsis3_in_window")
+        tally.rest(name, "sepsis3", f"{FORMED}{name}_alone")
+    tally.rest("sepsis3", "removed:onset_outside_window", f"{FORMED}sepsis3_in_window")
 
     final = study[study["left_out_because"].isna()]
     counts["study"] = len(final)
-    told.add_up("study", "left:no_features")
+    tally.add_up("study", "left:no_features")
     sepsis = final["sepsis3"].astype(bool)
     for name, mask in (("sepsis", sepsis), ("no_sepsis", ~sepsis)):
-        told.by_group(f"study:{name}", mask, final["a"], f"study:{{group}}:{name}")
+        tally.by_group(f"study:{name}", mask, final["a"], f"study:{{group}}:{name}")
     for group, code in RACE_CODES.items():
-        told.count(f"study:{group}", final["a"] == code)
-        told.add_up(f"study:{group}", f"study:{group}:sepsis", f"study:{group}:no_sepsis")
-    told.add_up("study", "study:sepsis", "study:no_sepsis")
-    told.add_up("study", *(f"study:{group}" for group in RACE_CODES))
+        tally.count(f"study:{group}", final["a"] == code)
+        tally.add_up(f"study:{group}", f"study:{group}:sepsis", f"study:{group}:no_sepsis")
+    tally.add_up("study", "study:sepsis", "study:no_sepsis")
+    tally.add_up("study", *(f"study:{group}" for group in RACE_CODES))
     for name, before in (("sepsis", "sepsis3_in_window"), ("no_sepsis", "not_sepsis3")):
-        told.rest(FORMED + before, f"study:{name}", f"{FORMED}{name}_left_out_later")
+        tally.rest(FORMED + before, f"study:{name}", f"{FORMED}{name}_left_out_later")
 
 
 def describe_flow(shown: dict[str, Shown], about: dict[str, Any]) -> dict[str, Any]:
@@ -238,22 +238,22 @@ def _stages(shown: dict[str, Shown]) -> list[dict[str, Any]]:
 # -- the quality ------------------------------------------------------------------------------
 
 
-def count_quality(told: Counts, study: pd.DataFrame, verdicts: pd.DataFrame) -> None:
+def count_quality(tally: Counts, study: pd.DataFrame, verdicts: pd.DataFrame) -> None:
     """Missing by feature and group, cultured by group, verdicts by measure."""
     traits = {name: study[name].isna() for name in FEATURE_NAMES}
     traits |= {"cultured": study["blood_culture_time"].notna()}
     for trait, mask in traits.items():
         for sign, having in (("with", mask), ("without", ~mask)):
-            told.by_group(f"{sign}:{trait}", having, study["a"])
-        told.add_up("study", f"with:{trait}", f"without:{trait}")
+            tally.by_group(f"{sign}:{trait}", having, study["a"])
+        tally.add_up("study", f"with:{trait}", f"without:{trait}")
         for group in RACE_CODES:
-            told.add_up(f"study:{group}", f"with:{trait}:{group}", f"without:{trait}:{group}")
+            tally.add_up(f"study:{group}", f"with:{trait}:{group}", f"without:{trait}:{group}")
     found = verdicts.set_index(["measure", "verdict"])["n"]
     for measure in MEASURES:
         each = {v: int(found.get((measure, v), 0)) for v in (*VERDICTS, "plausible")}
         for verdict in VERDICTS:  # how many were plausible is not shown, so nothing adds up
-            told.counts[f"values:{measure}:{verdict}"] = each[verdict]
-        told.counts[f"values:{measure}"] = sum(each.values())
+            tally.counts[f"values:{measure}:{verdict}"] = each[verdict]
+        tally.counts[f"values:{measure}"] = sum(each.values())
 
 
 def describe_quality(
