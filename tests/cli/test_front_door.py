@@ -22,19 +22,27 @@ HEAVY = [
 ]
 
 
-@pytest.mark.parametrize("args", [["--help"], ["--version"], *([name, "-h"] for name in COMMANDS)])
-def test_help_and_version_load_nothing_heavy(args) -> None:
-    code = (
-        "import sys\n"
-        f"sys.argv = ['dcem', *{args!r}]\n"
-        "from dcem.cli import main\n"
-        "try:\n    main()\n"
-        "except SystemExit as end:\n    assert not end.code, end.code\n"
-        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)\n"
-    )
+def test_help_and_version_load_nothing_heavy() -> None:
+    """One after the other in one process: what none of them loads, each does without."""
+    asked = [["--help"], ["--version"], *([name, "-h"] for name in COMMANDS)]
+    code = f"""
+import sys
+from dcem.cli import main
+for arguments in {asked!r}:
+    sys.argv = ["dcem", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, (arguments, end.code)
+    loaded = [name for name in {HEAVY!r} if name in sys.modules]
+    assert not loaded, (arguments, loaded)
+print("asked for help", len({asked!r}), "times")
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.strip() == "[]"
+    assert done.stderr == ""
+    assert done.stdout.endswith(f"asked for help {len(asked)} times\n")
+    assert done.stdout.count("Usage: dcem") == len(asked) - 1
 
 
 def test_help_takes_at_most_twice_the_time_of_importing_typer() -> None:

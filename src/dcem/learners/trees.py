@@ -82,15 +82,16 @@ class Trees:
             np.isfinite(self.value).all() and not np.isnan(self.threshold).any()
         ):
             raise ValueError("a tree holds something that is not a number or a direction")
-        for first, n_leaves in zip(self.starts, self.leaves.tolist(), strict=True):
-            children = np.stack([a[first : first + n_leaves - 1] for a in (self.left, self.right)])
-            # every split but the root and every leaf is a child once, and comes after its parent
-            expected = np.r_[-n_leaves:0, 1 : n_leaves - 1] if n_leaves > 1 else np.zeros(0)
-            if (
-                not np.array_equal(np.sort(children, axis=None), expected)
-                or ((children >= 0) & (children <= np.arange(n_leaves - 1))).any()
-            ):
-                raise ValueError("a tree is not a tree")
+        tree = np.repeat(np.arange(len(self.leaves)), self.leaves - 1)  # of each split
+        number, n_leaves = np.arange(splits) - np.array(self.starts)[tree], self.leaves[tree]
+        children = np.stack([self.left, self.right])  # [2, splits]
+        exist = (children >= -n_leaves) & (children < n_leaves - 1)
+        if not exist.all() or ((children >= 0) & (children <= number)).any():
+            raise ValueError("a tree is not a tree")
+        # every split but the root and every leaf is a child once, and comes after its parent
+        offset = np.cumsum(2 * self.leaves) - self.leaves
+        if np.bincount((offset[tree] + children).ravel()).max(initial=0) > 1:
+            raise ValueError("a tree is not a tree")
 
     @cached_property
     def starts(self) -> list[int]:
