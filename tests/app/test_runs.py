@@ -48,7 +48,7 @@ def test_a_killed_process_is_told_apart_with_its_last_words(tmp_path, monkeypatc
     assert run.state == "running"
     wait_for(lambda: "so far" in run.log)
     os.kill(int((run.folder / "process").read_text()), signal.SIGKILL)
-    wait_for(lambda: run.state != "running", 10)
+    wait_for(lambda: run.state != "running")
     assert run.state == "killed"
     assert "so far" in run.log
 
@@ -63,7 +63,7 @@ def test_cancel_ends_the_children_too(tmp_path, monkeypatch) -> None:
     child = int(wait_for(lambda: run.log.strip()))
     run.cancel()
     assert run.state == "cancelled"
-    wait_for(lambda: not _is_alive(child), 10)
+    wait_for(lambda: not _is_alive(child))
 
 
 def test_a_process_that_does_not_listen_is_ended_all_the_same(tmp_path, monkeypatch) -> None:
@@ -75,7 +75,7 @@ def test_a_process_that_does_not_listen_is_ended_all_the_same(tmp_path, monkeypa
     run = sleeper(tmp_path, monkeypatch, code)
     wait_for(lambda: run.log)
     run.cancel()
-    wait_for(lambda: not run._is_locked(), 10)
+    wait_for(lambda: not run._is_locked())
     assert run.state == "cancelled"
 
 
@@ -94,9 +94,9 @@ def test_a_run_outlives_the_app_and_is_found_again(tmp_path) -> None:
     subprocess.run([sys.executable, "-c", script, str(worker), str(tmp_path)], check=True)
     run = runs.runs(tmp_path)[0]
     assert run.state == "running"
-    assert run.progress["doing"] == "begun"
+    wait_for(lambda: run.progress["doing"] == "begun")
     (tmp_path / "go").touch()
-    wait_for(lambda: run.state != "running", 10)
+    wait_for(lambda: run.state != "running")
     assert run.state == "done"
     assert run.ended == {}
 

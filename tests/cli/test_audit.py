@@ -28,9 +28,9 @@ def table(tmp_path_factory):
     return path
 
 
-def test_audit_from_file_to_page(dcem, table, tmp_path) -> None:
+def test_audit_from_file_to_page(inside, table, tmp_path) -> None:
     roles = "--label result --positive high --untested-value None --group group --id person"
-    done = dcem(
+    done = inside(
         "audit", table, *roles.split(), "--report", "out/a.html", "--json", "a.json", cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
