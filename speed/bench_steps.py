@@ -55,11 +55,11 @@ def left(problem, trail: list[tuple[float, str]]) -> list[list[float | None]]:
     """Seconds that had passed, were said to be left, and were left."""
     from dcem.cli._progress import Progress
     from dcem.compare.fitting import default_methods
-    from dcem.compare.times import compare_steps, writing
+    from dcem.compare.times import compare_steps, drawing_seconds
 
     now, quiet = [0.0], SimpleNamespace(update=lambda text: None, is_terminal=True)
     names = default_methods(problem.decider is not None)
-    steps = compare_steps(problem, names) | {"writing": writing(len(names))}
+    steps = compare_steps(problem, names) | {"writing": drawing_seconds(len(names))}
     said = Progress(steps, quiet, quiet, clock=lambda: now[0])
     end, found, waiting = trail[-1][0], [], list(trail)
     for passed in (share * end for share in SHARES):

@@ -56,7 +56,7 @@ def cautious(monkeypatch):
     home = ModuleType("dcem.methods.cautious")
     home.CautiousClassifier = CautiousClassifier
     monkeypatch.setitem(sys.modules, home.__name__, home)
-    entry = registry.Entry("cautious:CautiousClassifier", "tested", "it trusts the tested")
+    entry = registry.MethodEntry("cautious:CautiousClassifier", "tested", "it trusts the tested")
     monkeypatch.setitem(registry.ENTRIES, "cautious", entry)
     return "cautious"
 

@@ -16,8 +16,8 @@ from dcem.compare.planted import (
     GAMMA,
     along,
     fitted_index,
-    make_task,
     outcome_dependent,
+    plant_task,
 )
 from dcem.compare.results import TableComparison, estimates
 from dcem.estimation.folds import within_budget
@@ -236,7 +236,7 @@ class TestPlanted:
     ) -> None:
         problem, models = table
         fitted = fitted_index(problem, models)
-        made = make_task(family, problem, models, fitted, np.random.default_rng(1))
+        made = plant_task(family, problem, models, fitted, np.random.default_rng(1))
         assert made.truth.mean() == pytest.approx(models.outcome.mean(), abs=0.06)
         for code, rate in ((0, 0.4), (1, 0.2)):
             mine = made.train.group == code

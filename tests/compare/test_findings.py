@@ -14,7 +14,7 @@ from dcem.compare.findings import (
     about_gain,
     about_groups,
 )
-from dcem.compare.recovery import advise
+from dcem.compare.recovery import about_recovery
 from dcem.compare.results import PlantedFamily, Standing
 from dcem.compare.warnings import about_estimates, warn
 from dcem.estimation.results import WITHIN
@@ -191,7 +191,7 @@ class TestPlanted:
             "b": np.array([0.70, 0.71, 0.72, 0.73]),  # always .1 below
             "c": np.array([0.60, 0.95, 0.65, 0.90]),  # far below or far above
         }
-        first = advise([KEPT], {"kept": scores}, {"kept": 0.9}, 0.95, "kept")[0]
+        first = about_recovery([KEPT], {"kept": scores}, {"kept": 0.9}, 0.95, "kept")[0]
         assert first.values == {"family": "kept", "best": "a", "beaten": ["b"], "level_with": ["c"]}
 
     def test_equal_methods_are_seldom_told_apart(self) -> None:
@@ -203,7 +203,7 @@ class TestPlanted:
             recovered = {
                 family.name: {m: rng.normal(0.75, 0.02, 4) for m in "abcde"} for family in families
             }
-            found = advise(families, recovered, dict.fromkeys(recovered, 0.8), 0.95, "f0")
+            found = about_recovery(families, recovered, dict.fromkeys(recovered, 0.8), 0.95, "f0")
             claims += any(f.values["beaten"] for f in found if f.key == "planted")
         assert claims <= 8
 
@@ -212,18 +212,20 @@ class TestPlanted:
         kept = {m: rng.normal(0.8, 0.005, 4) for m in "ab"}
         broken = {"a": kept["a"] - rng.normal(0.1, 0.002, 4), "b": kept["b"] + 0.001}
         recovered = {"kept": kept, "broken": broken}
-        found = advise([KEPT, BROKEN], recovered, dict.fromkeys(recovered, 0.9), 0.95, "kept")
+        found = about_recovery(
+            [KEPT, BROKEN], recovered, dict.fromkeys(recovered, 0.9), 0.95, "kept"
+        )
         assert [f.values["lose"] for f in found if f.key == "planted-harm"] == [["a"]]
 
     def test_repetitions_without_an_auc_are_left_out(self) -> None:
         scores = {"a": np.array([0.70, 0.71, 0.72, nan]), "b": np.array([0.80, 0.81, 0.82, nan])}
-        found = advise([KEPT], {"kept": scores}, {"kept": 0.9}, 0.95, "kept")[0]
+        found = about_recovery([KEPT], {"kept": scores}, {"kept": 0.9}, 0.95, "kept")[0]
         assert (found.values["best"], found.values["beaten"]) == ("b", ["a"])
 
     def test_none_left_is_said(self) -> None:
         none = {name: np.array([0.7, nan, nan]) for name in "ab"}
         families = {"kept": none, "broken": none}
-        found = advise([KEPT, BROKEN], families, dict.fromkeys(families, nan), 0.95, "kept")
+        found = about_recovery([KEPT, BROKEN], families, dict.fromkeys(families, nan), 0.95, "kept")
         assert [finding.key for finding in found] == [
             "planted-nothing", "planted-nothing", "planted-summary", "planted-limits",
         ]  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from dcem.compare.planted import make_task
+from dcem.compare.planted import plant_task
 from dcem.compare.run import compare_methods
 from dcem.estimation.nuisances import Nuisances
 from dcem.report.compare import compare_document
@@ -41,7 +41,7 @@ def test_its_numbers_are_corrected_and_say_so(problem, tmp_path):
 def test_planted_tests_err_as_the_real_ones_do(problem):
     sure = np.full(900, 0.6)
     models = Nuisances(testing=np.full(900, 0.9), outcome=sure * 0.4)
-    task = make_task(
+    task = plant_task(
         "resembling the fitted model", problem, models, np.arange(900.0), np.random.default_rng(0)
     )
     seen = task.train.y_obs[task.train.tested].mean()

@@ -83,8 +83,8 @@ def test_dear_writes_are_spaced_and_the_end_is_always_written(tmp_path, monkeypa
         written.append((meta["iterations_done"], clock[0]))
         original(path, tensors, meta)
 
-    original = checkpoint.write
-    monkeypatch.setattr(checkpoint, "write", slow)
+    original = checkpoint.write_checkpoint
+    monkeypatch.setattr(checkpoint, "write_checkpoint", slow)
     monkeypatch.setattr(checkpoint.time, "monotonic", lambda: clock[0])
     run = Run(tmp_path / "run")
 

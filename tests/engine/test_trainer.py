@@ -172,12 +172,12 @@ def test_a_limit_cuts_without_a_warning():
 def test_a_checkpoint_is_whole_or_the_one_before(tmp_path):
     path = tmp_path / "deep" / "run.safetensors"
     tensors = {"a": torch.arange(4.0).reshape(2, 2).T, "b": torch.tensor(3)}
-    checkpoint.write(path, tensors, {"done": 1})
+    checkpoint.write_checkpoint(path, tensors, {"done": 1})
     found, meta = checkpoint.read(path)
     assert meta == {"done": 1}
     assert all(torch.equal(found[name], tensor) for name, tensor in tensors.items())
     with pytest.raises(TypeError):  # fails before the rename: the first one stays
-        checkpoint.write(path, tensors, {"done": object()})
+        checkpoint.write_checkpoint(path, tensors, {"done": object()})
     assert checkpoint.read(path)[1] == {"done": 1}
     path.write_bytes(path.read_bytes()[:-5])
     assert checkpoint.read(path) is None
@@ -188,7 +188,7 @@ def write_for_ever(path, told):
     big, number = torch.zeros(1_000_000), 0
     while True:
         number += 1
-        checkpoint.write(path, {"x": big + number}, {"number": number})
+        checkpoint.write_checkpoint(path, {"x": big + number}, {"number": number})
         told.send(number)
 
 

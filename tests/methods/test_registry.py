@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dcem import methods
-from dcem.methods.registry import ENTRIES, METHODS, Entry, current_name, takes_learners
+from dcem.methods.registry import ENTRIES, METHODS, MethodEntry, current_name, takes_learners
 from dcem.table.messages import InputError
 
 FORMER = [
@@ -47,7 +47,7 @@ def test_an_entry_says_what_its_class_says(name):
     assert cls.__name__.endswith("Classifier")
     assert getattr(methods, cls.__name__) is cls
     assert cls().uses_truth == (entry.kind == "oracle")
-    assert f'"{entry.kind}"' in (Entry.__doc__ or "")
+    assert f'"{entry.kind}"' in (MethodEntry.__doc__ or "")
     assert not takes_learners(name) or not cls.needs_networks
 
 

@@ -8,7 +8,7 @@ from torch import nn
 from dcem.methods import fit_many
 from dcem.methods.fleets import FleetData, stack
 from dcem.methods.propensity import PropensitySettings
-from dcem.methods.tables import Table
+from dcem.methods.tables import TrainingTable
 from dcem.methods.weighting import DoublyRobustClassifier, InversePropensityClassifier
 from dcem.methods.weighting_networks import _halves
 from dcem.table.labels import SelectiveLabels
@@ -66,7 +66,7 @@ def tensors(rows: SelectiveLabels) -> tuple[torch.Tensor, ...]:
 
 def halves(rows: SelectiveLabels, seed: int) -> torch.Tensor:
     device = torch.device("cpu")
-    table = Table.of(rows, None, None)
+    table = TrainingTable.of(rows, None, None)
     return _halves(FleetData(stack([table], 1, device), None, [seed], 2, device, None))[0]
 
 
@@ -104,7 +104,7 @@ def test_ipw_is_a_weighted_fit_to_tested_rows(variant: str) -> None:
 def test_ipw_repair_bounds_the_weights() -> None:
     rows = problem(400)
     fitted = InversePropensityClassifier(**PLAIN).fit_problem(rows)
-    table = Table.of(rows, fitted.preprocessor_, None)
+    table = TrainingTable.of(rows, fitted.preprocessor_, None)
     data = FleetData(
         stack([table], 1, torch.device("cpu")), None, [3], 2, torch.device("cpu"), None
     )
@@ -164,7 +164,9 @@ def test_pseudo_outcomes_of_the_untested_are_guesses_and_of_the_tested_may_leave
 
 def halves_of(tables: list[SelectiveLabels], seeds: list[int]) -> torch.Tensor:
     fitted = InversePropensityClassifier(**PLAIN).fit_problem(tables[0])
-    rows = stack([Table.of(p, fitted.preprocessor_, None) for p in tables], 1, torch.device("cpu"))
+    rows = stack(
+        [TrainingTable.of(p, fitted.preprocessor_, None) for p in tables], 1, torch.device("cpu")
+    )
     return _halves(FleetData(rows, None, seeds, 2, torch.device("cpu"), None))
 
 

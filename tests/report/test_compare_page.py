@@ -7,7 +7,7 @@ from math import nan
 import pytest
 from made_up import GROUPS, made_up_comparison
 
-from dcem.compare.results import GroupCounts, Judgement, estimates
+from dcem.compare.results import ComparedGroup, Judgement, estimates
 from dcem.estimation.findings import Finding
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.metrics.estimate import Estimate
@@ -160,7 +160,7 @@ def test_small_counts_cannot_be_read_or_worked_out(table_comparison, document) -
 
 
 def test_a_group_called_like_a_total_is_a_group_like_any_other(table_comparison) -> None:
-    groups = tuple(GroupCounts(name, 900, 300, 100) for name in ("0", "all", "3"))
+    groups = tuple(ComparedGroup(name, 900, 300, 100) for name in ("0", "all", "3"))
     rows = groups_table(replace(table_comparison, groups=groups)).rows
     assert [row[1] for row in rows] == [Count(900)] * 3 + [Count(2_700)]
 

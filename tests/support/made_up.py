@@ -6,10 +6,10 @@ import numpy as np
 
 from dcem.compare.results import (
     CalibrationPoints,
+    ComparedGroup,
     Curve,
     DecisionCurve,
-    GroupCounts,
-    History,
+    FitHistory,
     Judgement,
     MethodResult,
     Planted,
@@ -120,7 +120,7 @@ def made_up_comparison(
     }
     for place, (name, what) in enumerate(names.items()):
         auc = 0.7 + 0.03 * place
-        history = History(
+        history = FitHistory(
             {"training": 0.7 * 0.95 ** np.arange(12), "the tested": 0.72 * 0.96 ** np.arange(12)},
             kept=9,
             termination="EM stopped when the loss on tested validation rows no longer fell.",
@@ -174,10 +174,10 @@ def made_up_comparison(
         floor=0.005,
         targets=targets,
         groups=(
-            GroupCounts(GROUPS[0], 7000, 1400, 500, 1900 if truth else None),
-            GroupCounts(GROUPS[1], 2500, 400, 180, 800 if truth else None),
-            GroupCounts(GROUPS[2], 480, 60, 20, 150 if truth else None),
-            GroupCounts(GROUPS[3], 120, 13, 4, 31 if truth else None),
+            ComparedGroup(GROUPS[0], 7000, 1400, 500, 1900 if truth else None),
+            ComparedGroup(GROUPS[1], 2500, 400, 180, 800 if truth else None),
+            ComparedGroup(GROUPS[2], 480, 60, 20, 150 if truth else None),
+            ComparedGroup(GROUPS[3], 120, 13, 4, 31 if truth else None),
         ),
         overlap=Overlap(
             group=EVERYBODY,

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import isnan
 
-from dcem.audit.deciders import DECIDERS_ASSUMPTION
 from dcem.audit.findings import all_findings
 from dcem.audit.results import CLEAR_P, Assumption, Audit, MethodAdvice
 from dcem.audit.wording import stands
+from dcem.estimation.instrument import DECIDERS_ASSUMPTION
 from dcem.estimation.results import EVERYBODY
 from dcem.methods.choosing import DEFAULT
 from dcem.methods.registry import ENTRIES, names

@@ -35,7 +35,6 @@ from dcem.table.disclosure import THRESHOLD
 from dcem.table.labels import SelectiveLabels
 from dcem.text import capitalised, decimal, listed, p_value, percent, points
 
-DECIDERS_ASSUMPTION = "At equal features, who decides has nothing to do with the outcome"
 MUCH = 0.05  # a standard deviation of testing rates that is more than a note
 MIXED = 0.01  # share of the variance of risk between deciders that a reader should know of
 ABOUT = "deciders"

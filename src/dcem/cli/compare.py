@@ -159,7 +159,7 @@ def judged(
     """
     from dcem.compare.found import compare_found, found_compare_steps
     from dcem.compare.run import MAX_ROWS, compare_methods
-    from dcem.compare.times import compare_steps, writing
+    from dcem.compare.times import compare_steps, drawing_seconds
 
     rows = min(len(read.problem), how.get("max_rows", MAX_ROWS) or len(read.problem))
     folds = how.setdefault("folds", 5)
@@ -170,7 +170,7 @@ def judged(
     steps = compare_steps(
         read.problem, names, max_rows=rows, folds=folds, planted=of_tested["planted"]
     )
-    with telling(steps | {"writing": writing(len(names))}, aside, say) as progress:
+    with telling(steps | {"writing": drawing_seconds(len(names))}, aside, say) as progress:
         return compare_methods(
             read.problem, names, **how, **of_tested, encoder=read.encoder, progress=progress
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dcem.compare.results import GroupCounts, Judgement, MethodResult, Standing, TableComparison
+from dcem.compare.results import ComparedGroup, Judgement, MethodResult, Standing, TableComparison
 from dcem.estimation.effects import drives_testing_more
 from dcem.estimation.findings import Finding
 from dcem.estimation.results import EVERYBODY, Effect
@@ -125,7 +125,7 @@ def found(key: str, headline: str, text: str = "", severity: str = "", /, **valu
     return Finding(key, severity or usual, about, groups, values, headline, text, remedy)
 
 
-def conclusions(comparison: TableComparison, groups: Sequence[GroupCounts]) -> Iterator[Finding]:
+def conclusions(comparison: TableComparison, groups: Sequence[ComparedGroup]) -> Iterator[Finding]:
     """Who is tested, which method ranks best, and how alike they serve the groups.
 
     `groups` are those whose counts may be told.
@@ -165,7 +165,7 @@ def whom_beyond(comparison: TableComparison) -> str:
     return next(robust, EVERYBODY)
 
 
-def about_testing(groups: Sequence[GroupCounts]) -> list[Finding]:
+def about_testing(groups: Sequence[ComparedGroup]) -> list[Finding]:
     """Testing rates, from the group tested least to the one tested most."""
     shown = [g for g in groups if g.tested >= THRESHOLD and g.people - g.tested >= THRESHOLD]
     rates = {g.name: g.tested / g.people for g in sorted(shown, key=lambda g: g.tested / g.people)}

@@ -19,7 +19,7 @@ from joblib import Parallel, cpu_count, delayed, parallel_config
 
 from dcem import methods
 from dcem.cluster import shared_out
-from dcem.compare.results import History
+from dcem.compare.results import FitHistory
 from dcem.estimation.effects import PartQuestions, Questions
 from dcem.learners import LEARNERS, make_learner
 from dcem.methods.choosing import DEFAULT, RIVALS
@@ -28,7 +28,7 @@ from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import DataWarning, InputError, notice
 
 Progress = Callable[[str], None]
-TOGETHER = 4  # tables whose single networks are fitted as one fleet, at half the cost
+TABLES_PER_FLEET = 4  # tables whose single networks are fitted as one fleet, at half the cost
 FEW = 10_000  # rows to fit to, in all, below which networks of all tables are one fleet
 WORTH_PROCESSES = 10.0  # seconds of fitting, which are more than it takes to start them
 TAKES_A_WHILE = 2_000_000  # bytes of a file, to be read
@@ -54,7 +54,7 @@ class Fitted:
 
     members: np.ndarray  # [members, rows] probability by each model of the ensemble
     fills_in: bool  # whether the method gives the untested labels of its own
-    history: History | None
+    history: FitHistory | None
     seconds: float  # of fitting
     answers: np.ndarray | None = None  # to the questions of its part
     notes: tuple[str, ...] = ()  # what fitting it had to say
@@ -105,7 +105,7 @@ def check_methods(names: Sequence[str], *, oracles: bool = False) -> tuple[str, 
     return tuple(dict.fromkeys(names))
 
 
-def describe(name: str) -> str:
+def what_it_does(name: str) -> str:
     """What a method does, in one sentence."""
     first = (inspect.getdoc(METHODS[name]) or name).splitlines()[0]
     learner = name.partition(":")[2]
@@ -138,7 +138,7 @@ def fit_and_score(
     seeds = [int(seed) for seed in np.random.SeedSequence(random_state).generate_state(len(parts))]
     rows, width = sum(len(part.train) for part in parts), parts[0].train.X.shape[1]
     # the same on every machine: it changes the last bits
-    size = len(parts) if rows < FEW else TOGETHER if members == 1 else 1
+    size = len(parts) if rows < FEW else TABLES_PER_FLEET if members == 1 else 1
     given = parts if ray is None else [ray.put(part) for part in parts]  # once for all methods
     jobs = [
         (name, model, group, seeds[group.start : group.stop], *given[group.start : group.stop])
@@ -148,14 +148,14 @@ def fit_and_score(
     steps = fit_steps("", names, len(parts), rows // len(parts), width, single=members == 1)
     done: Iterable[list[tuple[str, int, Fitted]]]
     if ray is not None:
-        done = (found for _, found in shared_out(ray, _fits, jobs))
+        done = (found for _, found in shared_out(ray, _fit_and_score, jobs))
     elif at_once(steps) == 1:
-        done = (_fits(*job) for job in jobs)
+        done = (_fit_and_score(*job) for job in jobs)
     else:
         for model in models.values():
             if getattr(model, "n_jobs", 0) is None:  # threads, where there are cores for them
                 model.n_jobs = max(1, cpu_count() // len(jobs))
-        done = _in_processes(delayed(_fits)(*job) for job in jobs)
+        done = _in_processes(delayed(_fit_and_score)(*job) for job in jobs)
     return chain.from_iterable(done)
 
 
@@ -208,7 +208,7 @@ def collected(
     `aloud`: whether what fits had to say is told, as it is of the user's own rows.
     """
     found: dict[str, dict[int, Fitted]] = {name: {} for name in names}
-    steps = iter(_told(doing, len(names) * n_parts))
+    steps = iter(_step_names(doing, len(names) * n_parts))
     progress(next(steps))
     for name, position, one in fits:
         found[name][position] = one
@@ -252,10 +252,10 @@ def fit_steps(
         if n_parts * rows < FEW and METHODS[name].members_alike:
             own = [sum(own)] + [0.0] * (n_parts - 1)
         costs += own
-    return dict(zip(_told(doing, len(costs)), costs, strict=True))
+    return dict(zip(_step_names(doing, len(costs)), costs, strict=True))
 
 
-def _told(doing: str, number: int) -> list[str]:
+def _step_names(doing: str, number: int) -> list[str]:
     return [f"{doing}, {k} of {number}" for k in range(1, number + 1)]
 
 
@@ -267,7 +267,7 @@ def cost_of(name: str) -> float:
     return COST_WITHOUT_NETWORK if learner else COSTS.get(bare, 1.0)
 
 
-def _fits(
+def _fit_and_score(
     name: str, model: Any, positions: Sequence[int], seeds: Sequence[int], *parts: Part
 ) -> list[tuple[str, int, Fitted]]:
     """What one process does: fit a method to some of the parts, and score their people."""
@@ -341,7 +341,7 @@ def later_parts(
     ]
 
 
-def pooled(fitted: Sequence[Fitted], fold: np.ndarray) -> Fitted:
+def pooled_folds(fitted: Sequence[Fitted], fold: np.ndarray) -> Fitted:
     """Every row scored by the model of the other folds; the history is that of the first."""
     scores = np.empty((len(fitted[0].members), len(fold)))
     for k, one in zip(np.unique(fold), fitted, strict=True):
@@ -360,7 +360,7 @@ def _members(model: Any, rows: SelectiveLabels) -> np.ndarray:
     return scores
 
 
-def history_of(model: Any) -> History | None:
+def history_of(model: Any) -> FitHistory | None:
     """The course of an EM fit; None for methods that do not iterate."""
     course = getattr(model, "history_", None)
     if not isinstance(course, Mapping) or not hasattr(model, "best_iter_"):
@@ -369,10 +369,10 @@ def history_of(model: Any) -> History | None:
     if not loss:
         return None
     termination = getattr(model, "termination_", "")
-    return History(loss, int(model.best_iter_), _ENDINGS.get(termination, termination))
+    return FitHistory(loss, int(model.best_iter_), _ENDINGS.get(termination, termination))
 
 
-def together(fitted: Sequence[Fitted], parts: Sequence[Part]) -> np.ndarray:
+def joined_answers(fitted: Sequence[Fitted], parts: Sequence[Part]) -> np.ndarray:
     """The answers of all parts, in the order of the people who were asked about."""
     both = [(one.answers, part.asked) for one, part in zip(fitted, parts, strict=True)]
     order = np.concatenate([asked.some for _, asked in both if asked is not None])

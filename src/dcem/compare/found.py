@@ -34,13 +34,13 @@ from dcem.compare.fitting import (
     Progress,
     at_once,
     collected,
-    describe,
     fit_and_score,
     fit_steps,
     fold_parts,
-    pooled,
+    pooled_folds,
+    what_it_does,
 )
-from dcem.compare.judge import Ranks, Scored, group_auc
+from dcem.compare.judge import Ranks, Scored, auc_of_group
 from dcem.compare.results import Standing
 from dcem.compare.run import DOING, FLOOR, JUDGING, MAX_ROWS
 from dcem.estimation import measures
@@ -226,7 +226,7 @@ def compare_found(
             names, fold_parts(problem, fold), random_state, params, members=members, ray=ray
         )
         of_parts = collected(fits, names, folds, DOING, progress)
-    fitted = {name: pooled(of, fold) for name, of in of_parts.items()}
+    fitted = {name: pooled_folds(of, fold) for name, of in of_parts.items()}
     progress(JUDGING)
     scored = {name: Scored.of(one, fold) for name, one in fitted.items()}
     people = People.of(problem)
@@ -261,11 +261,11 @@ def compare_found(
         prevalence[name] = (share.low, at_most(problem, people, mine, predicted))
     made = []
     for name, one in fitted.items():
-        areas = {group: group_auc(within, "tested", scored[name], group) for group in known}
+        areas = {group: auc_of_group(within, "tested", scored[name], group) for group in known}
         made.append(
             FoundMethod(
                 name,
-                describe(name),
+                what_it_does(name),
                 METHODS[name].in_short,
                 ranks.auc(name),
                 areas,

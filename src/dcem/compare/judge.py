@@ -195,7 +195,7 @@ def judge(
     why = evaluator.lacking(target)
     known = [name for name in names if not evaluator.lacking(target, name)]
     drawn = [] if why else [EVERYBODY, *(known if several else ())]
-    areas = {g: group_auc(evaluator, target, scored, g) for g in names}
+    areas = {g: auc_of_group(evaluator, target, scored, g) for g in names}
     present = [g for g in names if evaluator.rows_of(g).any()]
     rank = scored.rank
     return Judgement(
@@ -228,7 +228,7 @@ def judge(
             for threshold in THRESHOLDS
         },
         auc_gain=None if name == reference else ranks.gain(name, reference),
-        roc_curves={g: _curve(evaluator, target, rank, evaluator.rows_of(g)) for g in known},
+        roc_curves={g: _roc_curve(evaluator, target, rank, evaluator.rows_of(g)) for g in known},
         calibration_curves={
             name: _calibration_points(evaluator, target, scored.score, evaluator.rows_of(name))
             for name in drawn
@@ -237,7 +237,7 @@ def judge(
     )
 
 
-def group_auc(
+def auc_of_group(
     evaluator: Evaluator, target: str, scored: Scored, group: str, level: float | None = None
 ) -> Estimate:
     """The AUC of one group, the luck of initial weights included."""
@@ -277,8 +277,10 @@ def against(
             if people.error(pairs[pair]) > 0
         ]
         level = 2 * float(norm.cdf(max(reaches))) - 1 if reaches else level
-    base = group_auc(evaluator, target, scored, reference, level)
-    return {name: group_auc(evaluator, target, scored, name, level).minus(base) for name in others}
+    base = auc_of_group(evaluator, target, scored, reference, level)
+    return {
+        name: auc_of_group(evaluator, target, scored, name, level).minus(base) for name in others
+    }
 
 
 # -- the ROC gap -------------------------------------------------------------------------------
@@ -316,7 +318,7 @@ def _gap(
     return GapEstimate(value, *gaps.largest, note, p_value, gaps.by_chance), gaps
 
 
-def _curve(evaluator: Evaluator, target: str, rank: np.ndarray, rows: np.ndarray) -> Curve:
+def _roc_curve(evaluator: Evaluator, target: str, rank: np.ndarray, rows: np.ndarray) -> Curve:
     masses = evaluator.masses[target]
     chosen = np.flatnonzero(rows & (masses.total != 0))
     ranking = Ranking(

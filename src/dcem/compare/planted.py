@@ -42,7 +42,7 @@ from scipy.stats import t as student
 
 from dcem import metrics
 from dcem.compare.fitting import Part, Progress, check_methods, collected, fit_and_score
-from dcem.compare.recovery import advise
+from dcem.compare.recovery import about_recovery
 from dcem.compare.results import Planted, PlantedFamily, PlantedScore
 from dcem.estimation.nuisances import Nuisances
 from dcem.estimation.outcomes import true_risk
@@ -153,7 +153,7 @@ def planting(
     seeds = np.random.SeedSequence(random_state).spawn(repetitions)
     tasks = [
         # families of one repetition share people and draws: what differs is the family
-        make_task(family.name, problem, nuisances, fitted, np.random.default_rng(seed), max_rows)
+        plant_task(family.name, problem, nuisances, fitted, np.random.default_rng(seed), max_rows)
         for seed in seeds
         for family in FAMILIES
     ]
@@ -207,7 +207,7 @@ def _recovered(
         families=FAMILIES,
         scores=tuple(results),
         repetitions=repetitions,
-        findings=advise(FAMILIES, recovered, ceilings, level, plain=FAMILIES[0].name),
+        findings=about_recovery(FAMILIES, recovered, ceilings, level, plain=FAMILIES[0].name),
         seconds=time.perf_counter() - begun,
     )
 
@@ -224,7 +224,7 @@ def fitted_index(problem: SelectiveLabels, nuisances: Nuisances) -> np.ndarray:
     return np.asarray(trees.fit(problem.X, logit(risk)).predict(problem.X))
 
 
-def make_task(
+def plant_task(
     family: str,
     problem: SelectiveLabels,
     nuisances: Nuisances,

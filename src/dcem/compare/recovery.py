@@ -15,7 +15,7 @@ from dcem.text import number
 Recovered = Mapping[str, np.ndarray]  # method -> AUC of each repetition
 
 
-def advise(
+def about_recovery(
     families: Sequence[PlantedFamily],
     recovered: Mapping[str, Recovered],
     ceilings: Mapping[str, float],
@@ -39,7 +39,7 @@ def advise(
         The family that those in which an assumption fails are compared with.
     """
     findings, leaders = [], {}
-    known = {name: complete(scores) for name, scores in recovered.items()}
+    known = {name: complete_repetitions(scores) for name, scores in recovered.items()}
     known = {name: of for name, of in known.items() if len(next(iter(of.values()))) >= 2}
     n_methods = len(next(iter(recovered.values())))
     # the best of each family is picked by looking: all pairs count
@@ -150,7 +150,7 @@ def _reach(differences: Sequence[np.ndarray], repetitions: int, level: float) ->
     return float(student.ppf((1 + level) / 2, freedom) * error)
 
 
-def complete(scores: Recovered) -> Recovered:
+def complete_repetitions(scores: Recovered) -> Recovered:
     """The repetitions in which every method has an AUC: one of a single outcome has none."""
     kept = ~np.isnan(np.stack(list(scores.values()))).any(axis=0)
     return {name: values[kept] for name, values in scores.items()}

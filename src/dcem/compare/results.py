@@ -2,7 +2,7 @@
 
 `compare_methods` fills these in; pages, tables and files are made from them alone. Nothing here
 describes a single person: curves and histograms are sums over at least ten people, and what would
-rest on fewer is left out. Only `GroupCounts` holds raw counts, for the writer to withhold by the
+rest on fewer is left out. Only `ComparedGroup` holds raw counts, for the writer to withhold by the
 rule of `dcem.table.disclosure`. Where one of a group is, the plain numbers about it (among the
 tested, and against the truth) are withheld too: shares and the steps of a curve are counts in other
 words. What rests on models of everybody stays.
@@ -98,7 +98,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class History:
+class FitHistory:
     """The course of an expectation-maximisation fit (first fold)."""
 
     loss: Mapping[str, np.ndarray]  # what was watched -> [iterations]
@@ -128,7 +128,7 @@ class MethodResult:
     testing_by_score: Mapping[str, TestingByScore]  # by group
     pseudo_labels: Histogram | None  # predicted risk of the untested, by group; None if no labels
     # are filled in by this method
-    history: History | None  # of methods that iterate
+    history: FitHistory | None  # of methods that iterate
     seconds: float  # of fitting all folds
     members: int = 1  # models whose scores are averaged
     uses_truth: bool = False  # an oracle, there for comparison
@@ -138,7 +138,7 @@ class MethodResult:
 
 
 @dataclass(frozen=True)
-class GroupCounts:
+class ComparedGroup:
     """Who was looked at in one group, and what was seen. `positives` needs the truth."""
 
     name: str
@@ -250,7 +250,7 @@ class TableComparison(ShowsItself):
     decision: str  # whom `when_acting` acts on, in words
     floor: float  # differences in AUC below it are not called differences
     targets: tuple[Target, ...]  # in the order of a table's columns
-    groups: tuple[GroupCounts, ...]
+    groups: tuple[ComparedGroup, ...]
     overlap: Overlap
     probability: Histogram  # estimated probability of being tested, by group
     nuisances: tuple[Nuisance, ...]
@@ -335,7 +335,7 @@ CELL_OF = {
 }  # a count of a group here -> its name in `few_people`
 
 
-def shown_counts(groups: Sequence[GroupCounts]) -> list[dict[str, Shown]]:
+def shown_group_counts(groups: Sequence[ComparedGroup]) -> list[dict[str, Shown]]:
     """Counts of every group, then of all together, small ones hidden."""
     known = all(group.positives is not None for group in groups)
     names = {cell: name for name, cell in CELL_OF.items() if known or name != "positives"}
@@ -347,11 +347,11 @@ def shown_counts(groups: Sequence[GroupCounts]) -> list[dict[str, Shown]]:
     return [{names[cell]: value for cell, value in one.items()} for one in found]
 
 
-def withheld_groups(groups: Sequence[GroupCounts]) -> frozenset[str]:
+def withheld_groups(groups: Sequence[ComparedGroup]) -> frozenset[str]:
     """Groups some of whose counts are hidden, though somebody is told of by them."""
     return frozenset(
         group.name
-        for group, shown in zip(groups, shown_counts(groups)[:-1], strict=True)
+        for group, shown in zip(groups, shown_group_counts(groups)[:-1], strict=True)
         if any(
             isinstance(value, str) and (getattr(group, key) or CELL_OF[key] in group.few)
             for key, value in shown.items()

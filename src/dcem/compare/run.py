@@ -33,18 +33,18 @@ from dcem.compare.fitting import (
     check_methods,
     collected,
     default_methods,
-    describe,
     fit_and_score,
     fold_parts,
+    joined_answers,
     later_parts,
-    pooled,
-    together,
+    pooled_folds,
+    what_it_does,
 )
 from dcem.compare.judge import Decision, Ranks, Scored, judge, testing_by_score
 from dcem.compare.lending import about_swaps, lent
 from dcem.compare.planted import planting
 from dcem.compare.results import (
-    GroupCounts,
+    ComparedGroup,
     MethodResult,
     TableComparison,
     withheld_groups,
@@ -224,11 +224,14 @@ def compare_methods(
             )
         of_parts = collected(fits, names, len(parts), DOING, progress)
         fitted = {
-            name: pooled(of, scored_in) if test is None else of[0] for name, of in of_parts.items()
+            name: pooled_folds(of, scored_in) if test is None else of[0]
+            for name, of in of_parts.items()
         }
         scored = {name: Scored.of(one, scored_in) for name, one in fitted.items()}
         progress(JUDGING)
-        effects = {name: questions.answer(together(of, parts)) for name, of in of_parts.items()}
+        effects = {
+            name: questions.answer(joined_answers(of, parts)) for name, of in of_parts.items()
+        }
         testing_effects = effects_on_testing(
             questions, evaluator.nuisances.testing_model, judged_by
         )
@@ -243,7 +246,7 @@ def compare_methods(
         results = [
             MethodResult(
                 name=name,
-                what_it_does=describe(name),
+                what_it_does=what_it_does(name),
                 in_short=METHODS[name].in_short,
                 judgements={
                     target: without_withheld(
@@ -380,13 +383,13 @@ def uses_truth(name: str) -> bool:
     return ENTRIES[name.partition(":")[0]].kind == "oracle"
 
 
-def _counts(problem: SelectiveLabels, truth: np.ndarray | None) -> tuple[GroupCounts, ...]:
+def _counts(problem: SelectiveLabels, truth: np.ndarray | None) -> tuple[ComparedGroup, ...]:
     counted, few = [], few_people(problem, truth)
     for code, name in enumerate(problem.group_names):
         here = problem.group == code
         if here.any():
             counted.append(
-                GroupCounts(
+                ComparedGroup(
                     name=name,
                     people=int(here.sum()),
                     tested=int(problem.tested[here].sum()),

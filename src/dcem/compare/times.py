@@ -60,7 +60,8 @@ def seconds(problem: SelectiveLabels, unit: float, slower: float) -> dict[str, f
     methods = [name for name in (DEFAULT, *RIVALS) if works_here(name)]
     return {
         "audit": 1.6 * unit * fitted + 4800 * unit,
-        "compare": slower * (sum(compare_steps(problem, methods).values()) + writing(len(methods))),
+        "compare": slower
+        * (sum(compare_steps(problem, methods).values()) + drawing_seconds(len(methods))),
         "fit": slower * sum(fit_seconds(problem)),
     }
 
@@ -147,6 +148,6 @@ def compare_steps(
     return found
 
 
-def writing(n_methods: int) -> float:
+def drawing_seconds(n_methods: int) -> float:
     """The seconds in which the page of a comparison is drawn, which come after it."""
     return 1.5 + 0.4 * n_methods

@@ -241,7 +241,7 @@ def register(kind: str, build: Callable[..., Architecture]) -> None:
     _BUILDERS[kind] = build
 
 
-def describe(architecture: Architecture) -> dict[str, Any]:
+def describe_architecture(architecture: Architecture) -> dict[str, Any]:
     """An architecture as plain data; TypeError where it cannot say what it is."""
     if not hasattr(architecture, "describe"):
         raise TypeError(

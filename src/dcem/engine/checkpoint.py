@@ -98,7 +98,7 @@ class Saves:
         tensors = {name: value for name, value in state.items() if isinstance(value, Tensor)}
         values = {name: value for name, value in state.items() if name not in tensors}
         meta = {"identity": self._identity, "iterations_done": self._done, "values": values}
-        write(self._path, nested(stage=self._stages, state=tensors), meta)
+        write_checkpoint(self._path, nested(stage=self._stages, state=tensors), meta)
 
 
 def nested(**parts: State) -> State:
@@ -112,7 +112,7 @@ def part(state: State, name: str) -> State:
     return {key[len(prefix) :]: value for key, value in state.items() if key.startswith(prefix)}
 
 
-def write(path: Path, tensors: dict[str, Tensor], meta: dict[str, Any]) -> None:
+def write_checkpoint(path: Path, tensors: dict[str, Tensor], meta: dict[str, Any]) -> None:
     """Write a checkpoint whole: a crash leaves the previous one intact."""
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with whole_file(path) as partial:

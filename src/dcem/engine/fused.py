@@ -50,12 +50,12 @@ def supports(mlp: MLP, flat: Tensor, X: Tensor) -> bool:
         and max(mlp.sizes) <= MAX_WIDTH
         and mlp.sizes[3] <= 16
         and _kernels() is not None
-        and _fits(mlp.sizes, flat.device, _precision())
+        and _enough_memory(mlp.sizes, flat.device, _precision())
     )
 
 
 @cache
-def _fits(sizes: tuple[int, ...], device: torch.device, precision: str) -> bool:
+def _enough_memory(sizes: tuple[int, ...], device: torch.device, precision: str) -> bool:
     """Whether this card has the shared memory that the kernels need for these widths."""
     from triton.runtime.errors import OutOfResources
 

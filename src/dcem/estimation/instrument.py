@@ -52,6 +52,7 @@ from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 from dcem.text import percent
 
+DECIDERS_ASSUMPTION = "At equal features, who decides has nothing to do with the outcome"
 MOST_LEVELS = 5  # that many deciders are taken together in
 MOST_ALONE = 8  # deciders who are levels of their own
 ROWS_PER_LEVEL, TESTS_PER_LEVEL = 300, 50

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from dcem.methods.em import EMSettings
+from dcem.methods.em import PACES, EMSettings, pace_of
 from dcem.methods.network import VARIANTS, NetworkClassifier
 from dcem.methods.registry import WIDE, PropensitySettings, renamed
-from dcem.methods.tables import Table
+from dcem.methods.tables import TrainingTable
 
 if TYPE_CHECKING:
     from dcem.methods.fleets import FleetData, Trained
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
 # docs/fast-schedule.md and experiments/choose_schedule.py.
 OUTCOME_STEPS = 2000  # in all
 PATIENCE_STEPS = 500  # without a better loss on tested validation rows
-PACES = (5, 10, 20, 40)  # steps per M-step; nearest to STEPS_IF_ALL_TESTED times the share tested
-STEPS_IF_ALL_TESTED = 80
 SCHEDULES: dict[str, tuple[EMSettings, PropensitySettings]] = {
     "published": (EMSettings(), PropensitySettings()),
     "fast": (
@@ -126,14 +122,11 @@ class DCEMClassifier(NetworkClassifier):
     batches_together: ClassVar[bool] = True
     as_published: ClassVar[Mapping[str, Any]] = {"sinusoid": PUBLISHED, "sepsis": SEPSIS}
 
-    def _pace(self, table: Table) -> int | None:
-        """Steps per M-step. Between two E-steps untested rows hold the network at its last guess;
-        the fewer labels there are to move it, the sooner that guess has to be renewed."""
+    def _pace(self, table: TrainingTable) -> int | None:
+        """Steps per M-step."""
         if self.schedule != "fast" or self.steps is not None:
             return self.steps
-        share = float(np.average(table.tested, weights=table.weight))
-        distance = np.abs(np.log(np.array(PACES)) - np.log(max(share * STEPS_IF_ALL_TESTED, 1)))
-        return PACES[int(distance.argmin())]
+        return pace_of(table.tested, table.weight)
 
     @property
     def _start(self) -> str:

@@ -12,8 +12,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 if TYPE_CHECKING:
     from dcem.engine.checkpoint import Saves
+
+PACES = (5, 10, 20, 40)  # steps between two renewals of the pseudo-labels
+STEPS_IF_ALL_TESTED = 80
+
+
+def pace_of(tested: np.ndarray, weight: np.ndarray) -> int:
+    """Steps per M-step: of `PACES`, the nearest to `STEPS_IF_ALL_TESTED` times the share tested.
+
+    Between two E-steps untested rows hold the model at its last guess; the fewer labels there are
+    to move it, the sooner that guess has to be renewed.
+    """
+    share = float(np.average(tested, weights=weight))
+    distance = np.abs(np.log(PACES) - np.log(max(share * STEPS_IF_ALL_TESTED, 1)))
+    return PACES[int(distance.argmin())]
 
 
 @dataclass(frozen=True)

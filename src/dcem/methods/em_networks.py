@@ -166,7 +166,7 @@ def run_em(
         # A result that errs is a pseudo-label between 0 and 1; as far as it is positive, somebody
         # looked and found it, which is what the causal regularisation compares it with.
         train, validation = (rows.plus(y=rows["tested"]) for rows in (train, validation))
-    steps = _Networks(fleet, train, validation, settings, seeds, first_q or fleet)
+    steps = _DCEMSteps(fleet, train, validation, settings, seeds, first_q or fleet)
     saves = saves or Saves(None)
     done = saves.resume(steps.load) or 0
     alternate(steps, settings.max_iter, saves, done=done, progress=progress)
@@ -233,7 +233,7 @@ class FleetSteps:
         self.history.records[:] = saved["history"]
 
 
-class _Networks(FleetSteps):
+class _DCEMSteps(FleetSteps):
     """DCEM's; `fleet` is trained in place."""
 
     def __init__(

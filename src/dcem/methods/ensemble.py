@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 import numpy as np
 from scipy.special import expit, logit, softmax
 
-from dcem.estimation.influence import FEWEST_PEOPLE, kish
+from dcem.estimation.influence import FEWEST_PEOPLE, kish, logistic
 from dcem.estimation.outcomes import seen_outcomes
 from dcem.estimation.periods import latest_rows
 from dcem.learners.learner import losses as result_losses
@@ -317,11 +317,5 @@ def _intercept(z: np.ndarray, y: np.ndarray, share: np.ndarray) -> float:
     Where a test errs, that share may come out at 0 or below: it is kept half a test above.
     """
     half = 0.5 / len(y)
-    shift, rate = 0.0, float(np.clip(share @ y, half, 1 - half))
-    for _ in range(100):
-        p = expit(shift + z)
-        step = (share @ p - rate) / max(share @ (p * (1 - p)), 1e-12)
-        shift -= float(np.clip(step, -1, 1))
-        if abs(step) < 1e-10:
-            break
-    return shift
+    rate = np.clip(share @ y, half, 1 - half)
+    return float(logistic(np.ones((len(z), 1)), share * rate, share, offset=z)[0][0])

@@ -32,9 +32,9 @@ from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import FEWEST_PEOPLE
 from dcem.learners import Sample, make_learner
 from dcem.learners.preprocess import Scaling
-from dcem.methods.minibatches import Rows, Scored, Start, be_ready, fit_networks
+from dcem.methods.minibatches import LearningRows, ScoredModel, Start, be_ready, fit_networks
 from dcem.methods.support import with_group
-from dcem.methods.tables import Table
+from dcem.methods.tables import TrainingTable
 from dcem.table.labels import SelectiveLabels
 
 PARTS = ("network", "boost", "forest", "linear", "smooth")
@@ -79,7 +79,7 @@ class Parts:
     by_model: dict[str, np.ndarray]
 
 
-class Tally:
+class SharedProgress:
     """Work that several threads do, told to whoever waits."""
 
     def __init__(self, total: int, tell: Callable[[int, int], None] | None) -> None:
@@ -104,8 +104,8 @@ def folds_of(problem: SelectiveLabels, n_folds: int, seed: int) -> np.ndarray | 
 
 def fit_parts(
     names: tuple[str, ...],
-    table: Table,
-    standard: Table,
+    table: TrainingTable,
+    standard: TrainingTable,
     fold: np.ndarray | None,
     n_groups: int,
     *,
@@ -145,7 +145,7 @@ def fit_parts(
     policy_work, other_work = round(TESTING_TAKES * steps), round(OTHERS_TAKE * steps)
     n_others = sum(name != "network" for name in names)
     work = len(numbers) * (policy_work + n_others * other_work) + steps * ("network" in names)
-    tally = Tally(work, progress)
+    tally = SharedProgress(work, progress)
 
     def testing(k: int) -> tuple[Any, np.ndarray]:
         learns, held = ~inside[k] & few, inside[k] & few
@@ -156,12 +156,12 @@ def fit_parts(
     cores = n_jobs or cpu_count()
     spare = max(1, cores // (2 * len(numbers)))  # threads of a forest, which takes longest
 
-    def learner(name: str, k: int) -> Scored:
+    def learner(name: str, k: int) -> ScoredModel:
         learns, held = ~inside[k] & tested, inside[k] & tested
         fitted = _fitted(name, table.X, table.y, table, learns, held, seed + k, spare)
         tally.add(other_work)
         z = [fitted.predict_logit(table.X[rows]) for rows in (places[k], asked)]
-        return Scored(fitted, *z)
+        return ScoredModel(fitted, *z)
 
     def inputs() -> tuple[Scaling, np.ndarray]:
         scaling = start.networks[0].scaling if start else Scaling.fit(table.X, table.person)
@@ -178,7 +178,7 @@ def fit_parts(
         ThreadPoolExecutor(max(1, min(cores, 4 * len(numbers)))) as workers,
     ):
         of_testing = [workers.submit(testing, k) for k in range(len(numbers))]
-        pending: dict[str, list[Future[Scored]]] = {}
+        pending: dict[str, list[Future[ScoredModel]]] = {}
 
         def begin(part: str) -> None:
             pending[part] = [workers.submit(learner, part, k) for k in range(len(numbers))]
@@ -191,12 +191,12 @@ def fit_parts(
         policies, z_tested = [one.result() for one in of_testing], np.empty(len(table))
         for rows, (_, z) in zip(places, policies, strict=True):
             z_tested[rows] = z
-        networks: list[Future[list[Scored]]] = []
+        networks: list[Future[list[ScoredModel]]] = []
         if scaled is not None:
             scaling, made = scaled.result()
-            given = scaling, Rows.of(table, made, z_tested)
+            given = scaling, LearningRows.of(table, made, z_tested)
             each = range(len(numbers))
-            fit: Callable[..., list[Scored]] = fit_networks
+            fit: Callable[..., list[ScoredModel]] = fit_networks
             if apart is None:
                 fit = partial(fit_networks, tell=tally.add)
             for stack in [each] if apart is None else [[k] for k in each]:
@@ -235,7 +235,7 @@ def _fitted(
     name: str,
     X: np.ndarray,
     y: np.ndarray,
-    table: Table,
+    table: TrainingTable,
     learns: np.ndarray,
     held: np.ndarray,
     seed: int,

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from dcem.methods.registry import ENTRIES
 from dcem.methods.support import Support
-from dcem.methods.tables import Table, hold_out
+from dcem.methods.tables import TrainingTable, hold_out
 from dcem.table import checks
 from dcem.table.disclosure import few_people
 from dcem.table.found import recorded
@@ -128,16 +128,16 @@ class Prepared:
         return self.problem.n_groups
 
     @cached_property
-    def standard(self) -> Table:
+    def standard(self) -> TrainingTable:
         """The rows to learn from, as the preprocessor has them."""
         return self._train(self.estimator.preprocessor_)
 
-    def tables(self, *, raw: bool = False) -> tuple[Table, Table | None]:
+    def tables(self, *, raw: bool = False) -> tuple[TrainingTable, TrainingTable | None]:
         """Rows to learn from and to watch (or None); `raw` ones with missing values as they are."""
         preprocessor = None if raw else self.estimator.preprocessor_
         watched = None
         if self.watched is not None:
-            watched = Table.of(
+            watched = TrainingTable.of(
                 self.watched,
                 preprocessor,
                 self.watched_truth,
@@ -146,9 +146,9 @@ class Prepared:
             )
         return self._train(None) if raw else self.standard, watched
 
-    def _train(self, preprocessor: Any) -> Table:
+    def _train(self, preprocessor: Any) -> TrainingTable:
         precision = self.estimator._precision
-        return Table.of(self.problem, preprocessor, self.truth, precision, self.rows)
+        return TrainingTable.of(self.problem, preprocessor, self.truth, precision, self.rows)
 
     @cached_property
     def support(self) -> Support:

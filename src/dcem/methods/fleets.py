@@ -21,7 +21,7 @@ from dcem.engine.fit import Progress
 from dcem.engine.fleet import Architecture
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared, prepare
-from dcem.methods.tables import Table
+from dcem.methods.tables import TrainingTable
 from dcem.table.labels import SelectiveLabels
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ class _Ready:
     number: int
     estimator: NetworkClassifier
     prepared: Prepared
-    train: Table
-    validation: Table | None
+    train: TrainingTable
+    validation: TrainingTable | None
     pace: int | None  # see `NetworkClassifier._pace`
 
 
@@ -220,7 +220,7 @@ def _check_parameters(estimator: NetworkClassifier) -> None:
         raise ValueError(f"weight_decay must be 0 or more, got {decay!r}")
 
 
-def stack(tables: Sequence[Table], members: int, device: torch.device) -> Rows:
+def stack(tables: Sequence[TrainingTable], members: int, device: torch.device) -> Rows:
     """Rows of a fleet: one network for each table and member, tables padded to one length.
 
     A single table is stored once, whatever the number of members: `X [N, d]`, columns `[N]`.

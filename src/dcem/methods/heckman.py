@@ -24,7 +24,7 @@ from scipy.stats import chi2
 
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
-from dcem.methods.tables import Table, by_lot
+from dcem.methods.tables import TrainingTable, at_random
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.messages import InputError, did_you_mean, notice
 from dcem.text import decimal, p_value
@@ -114,7 +114,7 @@ class HeckmanClassifier(SelectiveClassifier):
         features = 1 + table.X.shape[1]
         found = [
             _estimate(Z, outcome, table, weight, self.penalty, self.estimation)
-            for _, weight in by_lot(table.weight.astype(float), table.person, data.seeds)
+            for _, weight in at_random(table.weight.astype(float), table.person, data.seeds)
         ]
         self.coefficients_ = np.stack([one[:features] for one, *_ in found])
         _, self.correlation_, self.p_value_ = found[0]
@@ -199,7 +199,7 @@ def _deciders(data: Prepared) -> np.ndarray:
 def _estimate(
     Z: np.ndarray,
     outcome: np.ndarray,
-    table: Table,
+    table: TrainingTable,
     weight: np.ndarray,
     penalty: float,
     estimation: str,

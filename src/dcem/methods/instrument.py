@@ -7,20 +7,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dcem.estimation.folds import person_folds
-from dcem.estimation.instrument import Instrument, fit_instrument
+from dcem.estimation.instrument import DECIDERS_ASSUMPTION, Instrument, fit_instrument
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.outcomes import true_risk
 from dcem.learners import Sample, make_learner
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
-from dcem.methods.tables import by_lot
+from dcem.methods.tables import at_random
 from dcem.table.messages import InputError, notice
 from dcem.text import percent
 
 FOLDS = 3
 # Variance of deciders' testing rates at given features that counts as much as what the tested show.
 LITTLE = 0.003
-ASSUMPTION = "At equal features, who decides has nothing to do with the outcome."
 
 
 class InstrumentClassifier(SelectiveClassifier):
@@ -101,7 +100,7 @@ class InstrumentClassifier(SelectiveClassifier):
             self.deciders_ = (
                 f"The outcome of everybody, from {len(instrument.names)} levels of deciders by "
                 f"whom {percent(rates[0])} to {percent(rates[1])} of people with the same features "
-                f"are tested. {ASSUMPTION}"
+                f"are tested. {DECIDERS_ASSUMPTION}."
             )
             shown = found_by_more_tests(instrument, shown)
         elif problem.decider is None:
@@ -122,7 +121,7 @@ class InstrumentClassifier(SelectiveClassifier):
             make_learner(self.learner, one, squared=True).fit(
                 Sample(problem.X, self.risk_, counts, problem.person)
             )
-            for one, counts in by_lot(problem.weights, problem.person, data.seeds)
+            for one, counts in at_random(problem.weights, problem.person, data.seeds)
         ]
 
 

@@ -51,7 +51,7 @@ def shift_to_known(estimator: Any, problem: SelectiveLabels, seed: int = 0) -> d
     line = {"intercept": 0.0, "slope": [0.0] * rows.shape[1], "low": 0.0, "high": 0.0, "shift": 0.0}
     entry = ENTRIES.get(estimator.name)
     if entry is not None and entry.kind in FOLLOWS and np.ptp(difference) > 0:
-        intercept, slope = _line(rows, difference, weight)
+        intercept, slope = _weighted_line(rows, difference, weight)
         line |= {"intercept": intercept, "slope": slope.tolist()}
         line |= {"low": float(difference.min()), "high": float(difference.max())}
     if estimator.needs_group:
@@ -95,7 +95,9 @@ def _asked_for(problem: SelectiveLabels, seed: int) -> tuple[np.ndarray, float]:
     return logit(everybody) - logit(risk), rate
 
 
-def _line(rows: np.ndarray, target: np.ndarray, weight: np.ndarray) -> tuple[float, np.ndarray]:
+def _weighted_line(
+    rows: np.ndarray, target: np.ndarray, weight: np.ndarray
+) -> tuple[float, np.ndarray]:
     """Weighted least squares with a small penalty on the slope."""
     share = weight / weight.mean()
     middle, mean = share @ rows / len(rows), float(share @ target / len(rows))

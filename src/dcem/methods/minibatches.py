@@ -15,20 +15,19 @@ from scipy.special import expit
 
 from dcem.learners.learner import losses
 from dcem.learners.perceptron import HIDDEN, Perceptron, Schedule, Stack, shuffled, train
+from dcem.methods.em import pace_of
 
 if TYPE_CHECKING:
     from dcem.learners.preprocess import Scaling
-    from dcem.methods.tables import Table
+    from dcem.methods.tables import TrainingTable
 
 LARGEST_LOG_ODDS = 7.0  # of being tested
 TESTED_SHARE = 0.5  # of a batch, at least
 TWICE = np.float32(np.log(2))  # the M-step counts tested positives twice: undone for results
-PACES = (5, 10, 20, 40)  # steps between two renewals of the pseudo-labels
-STEPS_IF_ALL_TESTED = 80  # times the share tested, and the nearest of the paces
 STOPPED_BY = 5_000  # held-out tests of a network, at most
 
 
-class Rows(NamedTuple):
+class LearningRows(NamedTuple):
     """What networks learn from; arrays `[n]`, and float32 but for `tested`."""
 
     inputs: np.ndarray  # [n, d]
@@ -36,10 +35,10 @@ class Rows(NamedTuple):
     tested: np.ndarray  # bool
     weight: np.ndarray  # of mean 1
     u: np.ndarray  # log-odds of being tested
-    told: np.ndarray | None  # the evidence of results, where tests err
+    evidence: np.ndarray | None  # of results, where tests err
 
     @classmethod
-    def of(cls, table: Table, inputs: np.ndarray, testing: np.ndarray) -> Rows:
+    def of(cls, table: TrainingTable, inputs: np.ndarray, testing: np.ndarray) -> LearningRows:
         """The rows of a table, with their inputs and log-odds of being tested."""
         return cls(
             inputs,
@@ -51,7 +50,7 @@ class Rows(NamedTuple):
         )
 
 
-class Scored(NamedTuple):
+class ScoredModel(NamedTuple):
     """A model, and its log-odds of the rows it did not see and of those all are asked about."""
 
     model: Any
@@ -73,7 +72,7 @@ class Start:
 
 def fit_networks(
     scaling: Scaling,
-    rows: Rows,
+    rows: LearningRows,
     inside: list[np.ndarray],
     places: list[np.ndarray],
     asked: np.ndarray,
@@ -81,7 +80,7 @@ def fit_networks(
     steps: int,
     start: Start | None = None,
     tell: Callable[[int], None] = lambda steps: None,
-) -> list[Scored]:
+) -> list[ScoredModel]:
     """One network per fold, which does not learn from the rows inside it, and scores its `places`.
 
     Pseudo-labels are renewed every few steps, as in `dcem`; batches are drawn so that at least
@@ -97,9 +96,7 @@ def fit_networks(
         stack.flat[:] = [one.stack.flat[0] for one in start.networks]
     teacher = Stack(stack.sizes, stack.flat.copy())
     schedule = Schedule(steps=steps, patience=Schedule.patience // (2 if start else 1))
-    share = float(np.average(tested, weights=weight))
-    distance = np.abs(np.log(PACES) - np.log(max(share * STEPS_IF_ALL_TESTED, 1)))
-    pace = PACES[int(distance.argmin())]
+    pace = pace_of(tested, weight)
     batches, n_tested, factors = _half_tested(inside, tested, schedule.batch, seeds)
 
     def slope(step: int, at: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -125,12 +122,12 @@ def fit_networks(
         at = held[network]
         if evidence is not None:
             return float(np.average(losses(z - TWICE, y[at], evidence[at]), weights=weight[at]))
-        return mstep_loss(z, y[at], u[at], weight[at])
+        return tested_loss(z, y[at], u[at], weight[at])
 
     train(stack, inputs, batches, slope, [inputs[at] for at in held], watch, schedule)
     networks = Perceptron.of(scaling, stack, len(scaling.preprocessor.median))
     return [
-        Scored(one, *(one.predict_scaled(inputs[at]) for at in (place, asked)))
+        ScoredModel(one, *(one.predict_scaled(inputs[at]) for at in (place, asked)))
         for one, place in zip(networks, places, strict=True)
     ]
 
@@ -171,7 +168,7 @@ def mstep_slope(
     return np.asarray(f - q + q * (f - np.where(y > 0, 1, expit(z + log_untested))))
 
 
-def mstep_loss(z: np.ndarray, y: np.ndarray, u: np.ndarray, weight: np.ndarray) -> float:
+def tested_loss(z: np.ndarray, y: np.ndarray, u: np.ndarray, weight: np.ndarray) -> float:
     """The mean M-step loss of tested rows, whose pseudo-labels are their labels."""
     positive = np.logaddexp(0, z) - z
     return float(

@@ -15,7 +15,7 @@ from dcem.extras import extra_needed
 from dcem.learners.preprocess import Preprocessor
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.registry import WITHOUT_NETWORKS
-from dcem.methods.tables import Table
+from dcem.methods.tables import TrainingTable
 from dcem.table.labels import SelectiveLabels
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class NetworkClassifier(SelectiveClassifier):
             from dcem.methods.fleets import fit_fleet
         fit_fleet(*given, **options)
 
-    def _pace(self, table: Table) -> int | None:
+    def _pace(self, table: TrainingTable) -> int | None:
         """A number that depends on the rows and that all networks of a fleet must share."""
         return None
 

@@ -23,7 +23,7 @@ WITHOUT_NETWORKS = (
     "as boost."
 )
 
-Kind = Literal[
+MethodKind = Literal[
     "imputed",
     "noise",
     "found",
@@ -41,7 +41,7 @@ Kind = Literal[
 
 
 @dataclass(frozen=True)
-class Entry:
+class MethodEntry:
     """A method before it is loaded.
 
     Attributes
@@ -63,7 +63,7 @@ class Entry:
     """
 
     home: str
-    kind: Kind
+    kind: MethodKind
     caution: str = ""
 
     @property
@@ -83,99 +83,99 @@ class Entry:
             return getattr(import_module(f"dcem.methods.{module}"), name)
 
 
-ENTRIES: dict[str, Entry] = {
-    "y-obs": Entry(
+ENTRIES: dict[str, MethodEntry] = {
+    "y-obs": MethodEntry(
         "supervised:ObservedLabelsClassifier",
         "imputed",
         "it counts the untested as negative, and learns who is positive and tested",
     ),
-    "y-model": Entry("supervised:OracleClassifier", "oracle"),
-    "group-only": Entry(
+    "y-model": MethodEntry("supervised:OracleClassifier", "oracle"),
+    "group-only": MethodEntry(
         "supervised:GroupOnlyClassifier", "imputed", "it counts that group's untested as negative"
     ),
-    "tested-only": Entry("supervised:TestedOnlyClassifier", "tested"),
-    "tested-only-plus-group": Entry("supervised:TestedOnlyPlusGroupClassifier", "grouped"),
-    "ipw": Entry("weighting:InversePropensityClassifier", "weighted"),
-    "dr-learner": Entry("weighting:DoublyRobustClassifier", "weighted"),
-    "instrument": Entry("instrument:InstrumentClassifier", "instrument"),
-    "dragonnet": Entry(
+    "tested-only": MethodEntry("supervised:TestedOnlyClassifier", "tested"),
+    "tested-only-plus-group": MethodEntry("supervised:TestedOnlyPlusGroupClassifier", "grouped"),
+    "ipw": MethodEntry("weighting:InversePropensityClassifier", "weighted"),
+    "dr-learner": MethodEntry("weighting:DoublyRobustClassifier", "weighted"),
+    "instrument": MethodEntry("instrument:InstrumentClassifier", "instrument"),
+    "dragonnet": MethodEntry(
         "dragonnet:DragonNetClassifier",
         "comparison",
         "its scores are not probabilities of the outcome; it is there for comparison",
     ),
-    "peer-loss": Entry(
+    "peer-loss": MethodEntry(
         "peer_loss:PeerLossClassifier",
         "noise",
         "it assumes that every positive is missed with the same probability",
     ),
-    "group-peer-loss": Entry(
+    "group-peer-loss": MethodEntry(
         "peer_loss:GroupPeerLossClassifier",
         "noise",
         "it assumes one probability of being missed within a group",
     ),
-    "truncated-lq": Entry(
+    "truncated-lq": MethodEntry(
         "robust_losses:TruncatedLqClassifier",
         "noise",
         "it takes missing positives for random label noise",
     ),
-    "gjs": Entry(
+    "gjs": MethodEntry(
         "robust_losses:GeneralizedJensenShannonClassifier",
         "noise",
         "it takes missing positives for random label noise",
     ),
-    "self": Entry(
+    "self": MethodEntry(
         "self_ensemble:SelfEnsembleClassifier",
         "noise",
         "it takes missing positives for scattered label noise",
     ),
-    "dividemix": Entry(
+    "dividemix": MethodEntry(
         "dividemix:DivideMixClassifier",
         "noise",
         "it takes missing positives for a scattered minority of wrong labels",
     ),
-    "sar-em": Entry(
+    "sar-em": MethodEntry(
         "sar_em:SarEMClassifier",
         "found",
         "it counts tested negatives as unknown, and throws away what testing has shown",
     ),
-    "purple": Entry(
+    "purple": MethodEntry(
         "purple:PurpleClassifier",
         "found",
         "it counts tested negatives as unknown, and throws away what testing has shown",
     ),
-    "imputation-only": Entry(
+    "imputation-only": MethodEntry(
         "dcem:ImputationOnlyClassifier", "latent", "it is a part of dcem, for comparison"
     ),
-    "no-causal-regularization": Entry(
+    "no-causal-regularization": MethodEntry(
         "dcem:NoCausalRegularizationClassifier", "latent", "it is a part of dcem, for comparison"
     ),
-    "dcem": Entry("dcem:DCEMClassifier", "latent"),
-    "fuzzy-augmentation": Entry(
+    "dcem": MethodEntry("dcem:DCEMClassifier", "latent"),
+    "fuzzy-augmentation": MethodEntry(
         "reject_inference:FuzzyAugmentationClassifier",
         "inferred",
         "it repeats what a model of the tested says",
     ),
-    "parcelling": Entry(
+    "parcelling": MethodEntry(
         "reject_inference:ParcellingClassifier",
         "inferred",
         "it takes the untested for worse by a factor that nobody can check",
     ),
-    "bias-aware-self-learning": Entry(
+    "bias-aware-self-learning": MethodEntry(
         "reject_inference:BiasAwareSelfLearningClassifier",
         "inferred",
         "it repeats what a model of the tested is sure of",
     ),
-    "heckman": Entry(
+    "heckman": MethodEntry(
         "heckman:HeckmanClassifier",
         "selection",
         "it needs a variable that drives testing and is unrelated to the outcome",
     ),
-    "unmeasured-cause": Entry(
+    "unmeasured-cause": MethodEntry(
         "unmeasured:UnmeasuredCauseClassifier",
         "selection",
         "it needs a known prevalence, or features that drive testing and not the outcome",
     ),
-    "ensemble": Entry("ensemble:SelectiveEnsembleClassifier", "mixed"),
+    "ensemble": MethodEntry("ensemble:SelectiveEnsembleClassifier", "mixed"),
 }
 
 

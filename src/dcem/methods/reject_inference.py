@@ -21,7 +21,7 @@ from dcem.estimation.outcomes import Masses
 from dcem.learners import LEARNERS, Sample, make_learner
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
-from dcem.methods.tables import Table, by_lot
+from dcem.methods.tables import TrainingTable, at_random
 from dcem.table.imperfect import unbiased
 from dcem.table.messages import InputError
 
@@ -32,11 +32,11 @@ Inferred = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows of the untested, la
 class Applicants:
     """The rows of one fit, and how to learn from some of them."""
 
-    table: Table
+    table: TrainingTable
     standard: np.ndarray  # [n, d] features without gaps, all of one scale
     weight: np.ndarray  # [n] of the rows, in this member
     held: Sample | None  # tested rows to choose by
-    watched: Table | None  # all rows to choose by
+    watched: TrainingTable | None  # all rows to choose by
     learner: Any
     seed: int
 
@@ -100,7 +100,7 @@ class RejectInferenceClassifier(SelectiveClassifier):
         if watched is not None and (seen := watched.tested > 0).any():
             held = watched.sample(seen)
         self.models_ = []
-        for seed, weight in by_lot(train.weight, train.person, data.seeds):
+        for seed, weight in at_random(train.weight, train.person, data.seeds):
             people = Applicants(train, data.standard.X, weight, held, watched, self.learner, seed)
             first = people.learn()
             if len(people.declined):

@@ -106,7 +106,7 @@ class SarEMClassifier(NetworkClassifier):
                 "The published sar-em stops by the truth of validation rows: pass "
                 "truth=(train, validation), or choose variant='corrected'."
             )
-        steps, saves = _Networks(self, data), saves_of(self, data)
+        steps, saves = _SarSteps(self, data), saves_of(self, data)
         done = saves.resume(steps.load)
         if done is None:
             if self.variant == "corrected":
@@ -116,7 +116,7 @@ class SarEMClassifier(NetworkClassifier):
         alternate(steps, self.max_iter, saves, done=done, progress=data.progress)
         return steps.result()
 
-    def _balanced_start(self, steps: _Networks) -> None:
+    def _balanced_start(self, steps: _SarSteps) -> None:
         """Found positives against the rest with equal total weight; then e, given that guess."""
         rows, classifier = steps.train.rows, steps.classifier
         y, weight = rows["y"], rows["weight"]
@@ -133,7 +133,7 @@ class SarEMClassifier(NetworkClassifier):
         steps.trainers["finder"].run(self.steps)
 
 
-class _Networks(FleetSteps):
+class _SarSteps(FleetSteps):
     """The steps of EM for both networks of every problem: who is positive, and who gets found."""
 
     def __init__(self, method: SarEMClassifier, data: FleetData):

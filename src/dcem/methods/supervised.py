@@ -19,7 +19,7 @@ from dcem.methods.fitting import Prepared
 from dcem.methods.network import NetworkClassifier
 from dcem.methods.registry import SINGLE, SLOW, WIDE, renamed
 from dcem.methods.support import with_group
-from dcem.methods.tables import Table, by_lot
+from dcem.methods.tables import TrainingTable, at_random
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 
@@ -164,7 +164,7 @@ def fit_members(method: LearnerClassifier, data: Prepared, *more: Columns | None
     sample, held = lessons(method, data, *more)
     return [
         make_learner(method.learner, seed).fit(sample._replace(weight=counts), held)
-        for seed, counts in by_lot(sample.weight, sample.person, data.seeds)
+        for seed, counts in at_random(sample.weight, sample.person, data.seeds)
     ]
 
 
@@ -179,7 +179,7 @@ def lessons(
     `more` and `watched_more` are columns that the lesson needs besides those of the tables.
     """
 
-    def taught(table: Table, more: Columns | None) -> Sample:
+    def taught(table: TrainingTable, more: Columns | None) -> Sample:
         lesson = method._lesson(table.columns() | (more or {}), data.n_groups)
         weight = table.weight if lesson.factor is None else table.weight * lesson.factor
         rates, X = None if lesson.known else table.rates, method._inputs(table, data.n_groups)

@@ -20,7 +20,7 @@ MAX_VALIDATION = 50_000
 
 
 @dataclass(frozen=True)
-class Table:
+class TrainingTable:
     """Rows of one problem as a method reads them, and their roles; all arrays `[n, ...]`.
 
     Everything but the features is found by name too: `table["tested"]`.
@@ -44,7 +44,7 @@ class Table:
         truth: np.ndarray | None,
         dtype: str = "float32",
         rows: np.ndarray | None = None,
-    ) -> Table:
+    ) -> TrainingTable:
         """The rows of a problem at the positions `rows` (None: all).
 
         Without a preprocessor the features stay as they are, missing values included.
@@ -104,7 +104,7 @@ class Table:
         return Sample(X, self[target], self.weight, self.person, rates).take(rows)
 
 
-def by_lot(
+def at_random(
     weight: np.ndarray, person: np.ndarray | None, seeds: Sequence[int]
 ) -> Iterator[tuple[int, np.ndarray]]:
     """The seed of each member, and how much each row counts for it `[n]`.

@@ -30,7 +30,7 @@ from dcem.table.messages import notice
 STARTS = (0.0, 0.7, -0.7)  # of atanh r
 STEP = 1e-4  # of parameters, for the curvature
 
-Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
+LossAndSlope = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
 class UnmeasuredCauseClassifier(SelectiveClassifier):
@@ -137,11 +137,11 @@ class UnmeasuredCauseClassifier(SelectiveClassifier):
 
 
 def posterior(
-    loss: Loss,
+    loss: LossAndSlope,
     known: Sequence[tuple[np.ndarray, np.ndarray, float, float]],
     spread: np.ndarray,
     n: int,
-) -> Loss:
+) -> LossAndSlope:
     """Mean -log posterior and its slope: a likelihood, normal priors, and known mean risks.
 
     `known`: rows of the outcome equation [m, d], how much each counts [m], the rate and its error;
@@ -182,7 +182,7 @@ def known_means(
     return found
 
 
-def _lowest(loss: Loss, n: int) -> np.ndarray:
+def _lowest(loss: LossAndSlope, n: int) -> np.ndarray:
     """The most probable parameters, from several strengths of the cause."""
     options = {"maxiter": 2000, "maxfun": 4000, "ftol": 1e-13, "gtol": 1e-8}
     ends = [
@@ -192,7 +192,7 @@ def _lowest(loss: Loss, n: int) -> np.ndarray:
     return np.asarray(min(ends, key=lambda one: one.fun).x)
 
 
-def _curvature(loss: Loss, at: np.ndarray) -> np.ndarray:
+def _curvature(loss: LossAndSlope, at: np.ndarray) -> np.ndarray:
     """Second derivatives [p, p], from differences of the slope."""
     steps = STEP * np.eye(len(at))
     found = np.stack([(loss(at + step)[1] - loss(at - step)[1]) / (2 * STEP) for step in steps])

@@ -20,7 +20,7 @@ from dcem.methods.network import check_variant
 from dcem.methods.registry import RELEASED, SINGLE, SLOW, WIDE, PropensitySettings, renamed
 from dcem.methods.supervised import LearnerClassifier, Lesson, fit_members
 from dcem.methods.support import with_group
-from dcem.methods.tables import Table
+from dcem.methods.tables import TrainingTable
 from dcem.table.messages import InputError
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class DoublyRobustClassifier(LearnerClassifier):
     def _nuisance(
         self,
         target: str,
-        parts: list[Table],
+        parts: list[TrainingTable],
         inputs: list[np.ndarray],
         learns: np.ndarray,
         seed: int,
@@ -254,7 +254,7 @@ def propensities(
     person = train.people
     fold = np.random.default_rng(seed).permutation(int(person.max()) + 1)[person] % FOLDS
 
-    def of_testing(part: Table) -> Sample:
+    def of_testing(part: TrainingTable) -> Sample:
         X = with_group(part.X, part.group, data.n_groups)
         return Sample(X, part.tested, part.weight, part.person)
 

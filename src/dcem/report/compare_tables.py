@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dcem.compare.results import MethodResult, TableComparison, estimates, shown_counts
+from dcem.compare.results import MethodResult, TableComparison, estimates, shown_group_counts
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.estimation.results import EVERYBODY
 from dcem.report.document import (
@@ -49,7 +49,7 @@ def shown_groups(comparison: TableComparison) -> list[dict[str, int | str]]:
     if comparison.shown:
         return [dict(row) for row in comparison.shown]
     names = [*(group.name for group in groups), *["all together"] * (len(groups) > 1)]
-    counts = shown_counts(groups)
+    counts = shown_group_counts(groups)
     return [{"name": name, **shown} for name, shown in zip(names, counts, strict=False)]
 
 

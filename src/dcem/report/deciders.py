@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from dcem.audit.deciders import DECIDERS_ASSUMPTION
 from dcem.audit.results import Audit, Deciders
 from dcem.compare.results import JudgedByDeciders, TableComparison
 from dcem.estimation.by_decider import Check
 from dcem.estimation.deciders import DeciderEffect, Variation
-from dcem.estimation.instrument import LEVELS, Ends
+from dcem.estimation.instrument import DECIDERS_ASSUMPTION, LEVELS, Ends
 from dcem.report.compare_tables import code
 from dcem.report.document import (
     NOTHING,

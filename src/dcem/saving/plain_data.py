@@ -83,10 +83,10 @@ class Packer:
         if isinstance(value, SelectiveClassifier):
             return {"$estimator": self.estimator(value, f"{place}.")}
         if hasattr(value, "architecture"):
-            from dcem.engine.architectures import describe
+            from dcem.engine.architectures import describe_architecture
 
             self.arrays[place] = value.flat.detach().cpu().numpy()
-            return {"$fleet": describe(value.architecture)}
+            return {"$fleet": describe_architecture(value.architecture)}
         if hasattr(value, "predict_logit"):
             name, arrays = learners.dump_learner(value)
             self._put(place, arrays)

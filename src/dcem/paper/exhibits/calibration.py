@@ -37,14 +37,14 @@ def curves(
     from dcem.learners.preprocess import Preprocessor
     from dcem.methods.fleets import stack
     from dcem.methods.propensity import PropensitySettings, fit_propensity, log_odds
-    from dcem.methods.tables import Table
+    from dcem.methods.tables import TrainingTable
     from dcem.tasks import make_sinusoid
 
     tasks = [make_sinusoid(0.5, 1.0, 2.0, float(np.radians(phase))) for phase in phases]
     as_they_are = Preprocessor.fit(tasks[0].train.X, None)
 
     def rows(split: str) -> Rows:
-        tables = [Table.of(task.split(split), as_they_are, None) for task in tasks]
+        tables = [TrainingTable.of(task.split(split), as_they_are, None) for task in tasks]
         return stack(tables, 1, resolve_device(device))
 
     fleet = fit_propensity(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dcem.audit.results import Audit, RiskCurve
-from dcem.compare.results import History, MethodResult, TableComparison, TestingByScore
+from dcem.compare.results import FitHistory, MethodResult, TableComparison, TestingByScore
 from dcem.estimation.overlap import HARDLY
 from dcem.estimation.results import EVERYBODY, Histogram
 from dcem.metrics.estimate import Estimate
@@ -292,7 +292,7 @@ def pseudo_label_figure(comparison: TableComparison) -> Drawing | None:
 
 
 @in_style
-def em_history(name: str, history: History) -> Drawing:
+def em_history(name: str, history: FitHistory) -> Drawing:
     """The losses of an EM fit by iteration, with the iteration that was kept."""
     figure, ax = new_axes(7.2, 2.9)
     for (split, loss), colour in zip(history.loss.items(), (INK, ACCENT, MUTED), strict=False):
