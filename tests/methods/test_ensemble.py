@@ -22,7 +22,7 @@ from dcem.methods.ensemble import (
     _shares,
     _stretched,
 )
-from dcem.methods.minibatches import _half_tested, mstep_slope, tested_loss
+from dcem.methods.minibatches import _half_tested, loss_of_tested, mstep_slope
 from dcem.table.labels import SelectiveLabels
 
 SMALL = {"steps": 120, "random_state": 0}
@@ -59,7 +59,7 @@ def test_slope_and_loss_of_the_m_step_are_those_of_dcem():
     np.testing.assert_allclose(ours, margin.grad[0].numpy(), atol=1e-12)
     labels = torch.tensor(y[None])
     theirs = mstep_rows(torch.tensor(z[None]), labels, labels, given[2]).mean()
-    assert tested_loss(z, y, u, np.ones(40)) == pytest.approx(float(theirs))
+    assert loss_of_tested(z, y, u, np.ones(40)) == pytest.approx(float(theirs))
 
 
 def test_batches_count_as_the_table_does():

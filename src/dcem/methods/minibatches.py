@@ -122,7 +122,7 @@ def fit_networks(
         at = held[network]
         if evidence is not None:
             return float(np.average(losses(z - TWICE, y[at], evidence[at]), weights=weight[at]))
-        return tested_loss(z, y[at], u[at], weight[at])
+        return loss_of_tested(z, y[at], u[at], weight[at])
 
     train(stack, inputs, batches, slope, [inputs[at] for at in held], watch, schedule)
     networks = Perceptron.of(scaling, stack, len(scaling.preprocessor.median))
@@ -168,7 +168,7 @@ def mstep_slope(
     return np.asarray(f - q + q * (f - np.where(y > 0, 1, expit(z + log_untested))))
 
 
-def tested_loss(z: np.ndarray, y: np.ndarray, u: np.ndarray, weight: np.ndarray) -> float:
+def loss_of_tested(z: np.ndarray, y: np.ndarray, u: np.ndarray, weight: np.ndarray) -> float:
     """The mean M-step loss of tested rows, whose pseudo-labels are their labels."""
     positive = np.logaddexp(0, z) - z
     return float(
