@@ -51,7 +51,7 @@ def test_errors(judge: Evaluator, risk: np.ndarray) -> TestErrors | None:
         for name, mine in masks.items()
         if name != EVERYBODY and len(masks) > 2 and not known and not judge.lacking("dr", name)
     }
-    pair, p_value = _widest_pair(judge.people, usable)
+    pair, p_value = _widest_prevalence_pair(judge.people, usable)
     plain = judge.masses["dr"]
     if test is not None:
         plain = masses(
@@ -90,7 +90,7 @@ def test_errors(judge: Evaluator, risk: np.ndarray) -> TestErrors | None:
     )
 
 
-def _widest_pair(
+def _widest_prevalence_pair(
     people: People, usable: dict[str, Statistic]
 ) -> tuple[tuple[str, str] | None, float]:
     """The groups with the highest and the lowest prevalence, and the p-value of no difference."""

@@ -91,7 +91,7 @@ def fill_from_file(command: Any, ctx: Any, args: list[str]) -> None:
     if path is not None and (path.exists() or not given.get("remember")):
         settings = read_settings(path)
     here = {param.name: param for param in command.params if given.get(param.name) is None}
-    values = _chosen(settings, command, path)
+    values = _settings_for(settings, command, path)
     if any(given.get(name) is not None for name in EITHER):
         values = {name: value for name, value in values.items() if name not in EITHER}
     if left_out := as_list(values.pop("exclude", None)):
@@ -122,7 +122,7 @@ def _columns_named(given: Mapping[str, Any]) -> set[str]:
     return {*entries, *(piece.strip() for entry in entries for piece in entry.split(","))}
 
 
-def _chosen(settings: Settings, command: Any, path: Path | None) -> dict[str, Any]:
+def _settings_for(settings: Settings, command: Any, path: Path | None) -> dict[str, Any]:
     """Roles and choices for this command; a section or choice that nobody knows is an error."""
     for section in settings.choices:
         if section and section not in READERS:

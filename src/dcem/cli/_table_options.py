@@ -226,7 +226,7 @@ def _show_each(table: UserTable, console: Any) -> None:
             side: Any = "right" if heading == "missing" else "left"
             grid.add_column(heading, justify=side, no_wrap=heading != "note")
     for column in table.columns:
-        missing = "" if column.missing == 0 else _share(column.missing, table.source.rows)
+        missing = "" if column.missing == 0 else _share_missing(column.missing, table.source.rows)
         note = "[yellow]see below[/yellow]" if column.flag else escape(as_options(column.note))
         dim = column.role in ("excluded", "left out")
         what = (column.role, column.kind) if wide else (_part_of(column),)
@@ -248,7 +248,7 @@ def _in_short(table: UserTable) -> Iterator[str]:
         by_note: dict[str, list[str]] = {}
         for column in columns:
             by_note.setdefault(_remark(column), []).append(column.name or "(no name)")
-        said = "; ".join(f"{_few(names)} ({note})" for note, names in by_note.items())
+        said = "; ".join(f"{_first_names(names)} ({note})" for note, names in by_note.items())
         yield from [f"{what}: {said}."] if said else []
     yield "Each column, and what it became: `dcem check` with the same roles."
 
@@ -259,7 +259,7 @@ def _remark(column: Column) -> str:
     return as_options("; ".join(part for part in parts if not part.endswith("rare as one")))
 
 
-def _few(names: list[str]) -> str:
+def _first_names(names: list[str]) -> str:
     shown, more = names[:MOST_NAMES], len(names) - MOST_NAMES
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
@@ -273,7 +273,7 @@ def _part_of(column: Any) -> str:
     return str(column.kind if column.role == "feature" else column.role)
 
 
-def _share(missing: float, rows: int) -> str:
+def _share_missing(missing: float, rows: int) -> str:
     """A share of the rows; one of fewer than ten, or of all but fewer than ten, is not told."""
     from dcem.table.disclosure import THRESHOLD
 

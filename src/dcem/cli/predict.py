@@ -158,7 +158,7 @@ def show_decisions(decisions: Any, score: str, console: Any) -> None:
             "the first in the table were taken."
         )
     if totals:
-        said = "; ".join(f"{name}, {_counted(totals, name)}" for name in DECIDED)
+        said = "; ".join(f"{name}, {_rows_and_share(totals, name)}" for name in DECIDED)
         console.print(
             f"By the limits of the risk, rows: {said}. Where one cannot say, the risk may lie on "
             "either side."
@@ -173,11 +173,11 @@ def show_decisions(decisions: Any, score: str, console: Any) -> None:
     for name, found in decisions.shown().items():
         rows = found["rows"]
         number = f"{rows:,}" if isinstance(rows, int) else str(rows)
-        grid.add_row(escape(name), number, *(_counted(found, part) for part in parts))
+        grid.add_row(escape(name), number, *(_rows_and_share(found, part) for part in parts))
     console.print(grid)
 
 
-def _counted(found: Any, part: str) -> str:
+def _rows_and_share(found: Any, part: str) -> str:
     """Rows of a part with their share; or that they are withheld."""
     key = part.replace(" ", "_")
     rows, share = found[key], found.get(f"share_{key}", found.get("share"))

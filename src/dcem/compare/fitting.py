@@ -27,7 +27,7 @@ from dcem.methods.registry import ENTRIES, MEMBERS, METHODS, delivered, works_he
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import DataWarning, InputError, notice
 
-Progress = Callable[[str], None]
+Announce = Callable[[str], None]
 TABLES_PER_FLEET = 4  # tables whose single networks are fitted as one fleet, at half the cost
 FEW = 10_000  # rows to fit to, in all, below which networks of all tables are one fleet
 WORTH_PROCESSES = 10.0  # seconds of fitting, which are more than it takes to start them
@@ -199,7 +199,7 @@ def collected(
     names: Sequence[str],
     n_parts: int,
     doing: str,
-    progress: Progress,
+    progress: Announce,
     *,
     aloud: bool = True,
 ) -> dict[str, list[Fitted]]:

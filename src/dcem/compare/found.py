@@ -31,7 +31,7 @@ import pandas as pd
 
 from dcem.cluster import connection
 from dcem.compare.fitting import (
-    Progress,
+    Announce,
     at_once,
     collected,
     fit_and_score,
@@ -195,7 +195,7 @@ def compare_found(
     random_state: int = 0,
     params: Mapping[str, Any] | None = None,
     data: Mapping[str, str] | None = None,
-    progress: Progress = lambda text: None,
+    progress: Announce = lambda text: None,
     backend: str = "local",
     address: str | None = None,
 ) -> FoundComparison:

@@ -41,7 +41,7 @@ from scipy.special import expit, logit
 from scipy.stats import t as student
 
 from dcem import metrics
-from dcem.compare.fitting import Part, Progress, check_methods, collected, fit_and_score
+from dcem.compare.fitting import Announce, Part, check_methods, collected, fit_and_score
 from dcem.compare.recovery import about_recovery
 from dcem.compare.results import Planted, PlantedFamily, PlantedScore
 from dcem.estimation.nuisances import Nuisances
@@ -109,7 +109,7 @@ def planting(
     level: float = 0.95,
     random_state: int = 0,
     params: Mapping[str, Any] | None = None,
-    progress: Progress = lambda text: None,
+    progress: Announce = lambda text: None,
     ray: Any = None,
 ) -> Callable[[], Planted]:
     """Plant outcomes, censor them by the fitted policy, and begin to fit: the answer when called.
@@ -311,7 +311,7 @@ def standardised(X: np.ndarray) -> np.ndarray:
     return clipped
 
 
-def _few(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _some_columns(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Some columns, those that vary among many people rather than those of a rare trait."""
     varies = X.var(axis=0)
     count = min(FEATURES, X.shape[1])
@@ -320,7 +320,7 @@ def _few(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _smooth(X: np.ndarray, rng: np.random.Generator, waves: int = 12) -> np.ndarray:
-    few = _few(X, rng)
+    few = _some_columns(X, rng)
     # about one wave over the range of the features taken together
     frequency = rng.normal(size=(few.shape[1], waves)) * 1.5 / np.sqrt(few.shape[1])
     phase = rng.uniform(0, 2 * np.pi, waves)
@@ -329,7 +329,7 @@ def _smooth(X: np.ndarray, rng: np.random.Generator, waves: int = 12) -> np.ndar
 
 
 def _interactions(X: np.ndarray, rng: np.random.Generator, rules: int = 8) -> np.ndarray:
-    few = _few(X, rng)
+    few = _some_columns(X, rng)
     z = np.zeros(len(X))
     for _ in range(rules):
         one, other = (few[:, i] for i in rng.integers(few.shape[1], size=2))

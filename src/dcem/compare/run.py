@@ -28,8 +28,8 @@ from dcem.compare import findings, warnings
 from dcem.compare.bounds import about_bounds, compare_bounds
 from dcem.compare.deciders import about_deciders, judge_by_deciders
 from dcem.compare.fitting import (
+    Announce,
     Part,
-    Progress,
     check_methods,
     collected,
     default_methods,
@@ -96,7 +96,7 @@ def compare_methods(
     data: Mapping[str, str] | None = None,
     encoder: Encoder | None = None,
     suspicious: Mapping[str, str] | None = None,
-    progress: Progress = lambda text: None,
+    progress: Announce = lambda text: None,
     backend: str = "local",
     address: str | None = None,
     lending: bool = False,

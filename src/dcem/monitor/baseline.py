@@ -108,7 +108,7 @@ class Baseline:
     ) -> Baseline:
         """Of a table: `standard [n, inputs]` are its standardised features, `score [n]` risks."""
         people, known = People.of(problem), rates(problem, evaluator)
-        inputs = _chosen(standard, problem.tested)
+        inputs = _chosen_inputs(standard, problem.tested)
         coefficients, covariance = _logistic(
             design(standard, problem, inputs, problem.group_names), problem, people
         )
@@ -294,7 +294,7 @@ def _number_bins(name: str, x: np.ndarray, person: np.ndarray) -> Bins | None:
     return Bins(name, tuple(kept), (*names, MISSING), (), ())
 
 
-def _chosen(standard: np.ndarray, tested: np.ndarray) -> tuple[int, ...]:
+def _chosen_inputs(standard: np.ndarray, tested: np.ndarray) -> tuple[int, ...]:
     """The columns that go with testing most, if there are too many for all."""
     if standard.shape[1] <= INPUTS:
         return tuple(range(standard.shape[1]))

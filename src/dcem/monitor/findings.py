@@ -48,7 +48,7 @@ def with_verdict(
     if any(one.clear and one.of in stated for one in found.about("prevalence")):
         verdict, lacking = "cannot tell", STATED
     findings = [
-        _verdict(verdict, found, auc, worse, off, lacking),
+        _verdict_finding(verdict, found, auc, worse, off, lacking),
         *_who_comes(found),
         *_who_is_tested(found),
         *_what_is_found(found),
@@ -58,7 +58,7 @@ def with_verdict(
     return replace(found, answer=verdict, findings=by_severity(findings))
 
 
-def _verdict(
+def _verdict_finding(
     verdict: str,
     found: Monitoring,
     auc: Change,

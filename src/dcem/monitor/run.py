@@ -216,14 +216,14 @@ def _column_changes(then: Baseline, new: NewRows, encoder: Encoder) -> tuple[Col
         clear = bool(p < ERROR / QUESTIONS and index >= STABILITY)
         people = people_of(code, person, len(names))[most]
         then_and_now = (
-            nan if _few(round(before[most] * then.people), then.people) else before[most],
-            nan if _few(people, everybody) else now[most],
+            nan if _shows_few(round(before[most] * then.people), then.people) else before[most],
+            nan if _shows_few(people, everybody) else now[most],
         )
         found.append(ColumnChange(name, index, float(p), names[most], *then_and_now, clear))
     return tuple(sorted(found, key=lambda one: (not one.clear, -one.index)))
 
 
-def _few(people: float, of: int) -> bool:
+def _shows_few(people: float, of: int) -> bool:
     """Whether a share of people would show a count under ten, on either side."""
     return 0 < people < THRESHOLD or 0 < of - people < THRESHOLD
 

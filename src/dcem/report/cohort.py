@@ -51,7 +51,7 @@ def draw_flow(flow: Mapping[str, Any]) -> Drawing:
     axes.set(xlim=(-0.1, 9.2), ylim=(bottom, 0.5))
     axes.axis("off")
     published = [flow["all_stays"]["published"], *(s["left"]["published"] for s in steps)]
-    _box(axes, _LEFT_X, 0, _LEFT_WIDTH, _counted("ICU stays", flow["all_stays"]))
+    _box(axes, _LEFT_X, 0, _LEFT_WIDTH, _count_text("ICU stays", flow["all_stays"]))
     row = 0
     for stage in flow["stages"]:
         above, row = row, row + len(stage["steps"])
@@ -60,7 +60,7 @@ def draw_flow(flow: Mapping[str, Any]) -> Drawing:
             middle = -(above + row) / 2 * _ROW
             text = f"− {amount(stage['removed'])} in these\n{len(stage['steps'])} steps together"
             axes.text(_LEFT_WIDTH / 2 - 0.12, middle, text, **_ASIDE)
-        _box(axes, _LEFT_X, -row * _ROW, _LEFT_WIDTH, _counted("left", steps[row - 1]["left"]))
+        _box(axes, _LEFT_X, -row * _ROW, _LEFT_WIDTH, _count_text("left", steps[row - 1]["left"]))
     for row, step in enumerate(steps, start=1):
         y = -row * _ROW
         start = _LEFT_WIDTH if step["left"]["count"] != WITHHELD else _LEFT_WIDTH / 2
@@ -173,7 +173,7 @@ def _lead(build: Mapping[str, Any]) -> str:
     return f"{source} {rules} {hidden}"
 
 
-def _share(part: Mapping[str, Any]) -> Cell:
+def _share_cell(part: Mapping[str, Any]) -> Cell:
     """`{"count": 1200, "share": 0.031}`."""
     if isinstance(part["count"], int) and part["share"] is not None:
         return estimate(part["share"], "percent", f"{amount(part['count'])} stays")
@@ -205,7 +205,7 @@ def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[Block, .
                 (
                     name,
                     *(count_cell(part[kind]["count"]) for kind in ("all", "sepsis", "no_sepsis")),
-                    _share(cultured[name]),
+                    _share_cell(cultured[name]),
                 )
                 for name, part in parts.items()
             ],
@@ -221,8 +221,8 @@ def _missing(quality: Mapping[str, Any]) -> Table:
             "feature": Code(name),
             "meaning": feature["meaning"],
             "unit": feature["unit"],
-            "missing": _share(feature["missing"]["all"]),
-            **{group: _share(feature["missing"][group]) for group in _GROUPS},
+            "missing": _share_cell(feature["missing"]["all"]),
+            **{group: _share_cell(feature["missing"][group]) for group in _GROUPS},
         }
         for name, feature in quality["features"].items()
     ]
@@ -271,7 +271,7 @@ def save_figure(drawing: Drawing, path: Path) -> None:
         drawing.figure.savefig(partial, format=path.suffix[1:], facecolor=PAPER)
 
 
-def _counted(what: str, pair: Mapping[str, Any]) -> str:
+def _count_text(what: str, pair: Mapping[str, Any]) -> str:
     known = f"   (published {pair['published']:,})" if pair["published"] is not None else ""
     return f"{amount(pair['count'])} {what}{known}"
 

@@ -110,8 +110,11 @@ def _checks(found: Deciders) -> Block:
             (f"one order from strict to lenient: {name} against others", *_spread(one))
             for name, one in compared.order.items()
         ),
-        *((f"bounds do not cross: {name}", *_check(one)) for name, one in found.exclusion.items()),
-        *((CHECKED[name], *_check(one)) for name, one in found.monotone.items()),
+        *(
+            (f"bounds do not cross: {name}", *_check_cells(one))
+            for name, one in found.exclusion.items()
+        ),
+        *((CHECKED[name], *_check_cells(one)) for name, one in found.monotone.items()),
     ]
     return table(
         "",
@@ -130,7 +133,7 @@ def _spread(one: Variation) -> tuple[Cell, Cell]:
     return estimate(one.deviation, "percent"), p_value(one.p_value)
 
 
-def _check(one: Check) -> tuple[Cell, Cell]:
+def _check_cells(one: Check) -> tuple[Cell, Cell]:
     if not one.violation.estimable:
         return "foretold for hardly anybody", NOTHING
     return estimate(one.violation, "points"), p_value(one.p_value)

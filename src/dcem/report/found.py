@@ -69,10 +69,14 @@ def found_document(
     columns = [one.column for one in audit.check.departures] if audit.check else []
     made = (
         ("found", "Who was found", _found_section(audit)),
-        ("relative", "How groups compare", _relative(audit)),
-        ("check", "Do features bear on being found alike in all groups?", _check(audit)),
-        ("sensitivity", "What if being found depends on the features?", _sensitivity(audit)),
-        ("range", "How common could the outcome be?", _range(audit)),
+        ("relative", "How groups compare", _relative_section(audit)),
+        ("check", "Do features bear on being found alike in all groups?", _check_section(audit)),
+        (
+            "sensitivity",
+            "What if being found depends on the features?",
+            _sensitivity_section(audit),
+        ),
+        ("range", "How common could the outcome be?", _prevalence_range(audit)),
         ("methods", "Which methods are defensible here", advice(audit.methods)),
         ("unknown", "What cannot be known", unknown(audit.stated_rates)),
     )
@@ -178,7 +182,7 @@ def _found_section(audit: FoundAudit) -> Iterator[Block]:
     yield listing("", rows)
 
 
-def _relative(audit: FoundAudit) -> Iterator[Block]:
+def _relative_section(audit: FoundAudit) -> Iterator[Block]:
     if not audit.grouped:
         return
     rows = [
@@ -201,7 +205,7 @@ def _relative(audit: FoundAudit) -> Iterator[Block]:
     )
 
 
-def _check(audit: FoundAudit) -> Iterator[Block]:
+def _check_section(audit: FoundAudit) -> Iterator[Block]:
     check = audit.check
     if check is None:
         return
@@ -235,7 +239,7 @@ def _check(audit: FoundAudit) -> Iterator[Block]:
     yield Fold("Which columns, in which groups", tuple(parts))
 
 
-def _sensitivity(audit: FoundAudit) -> Iterator[Block]:
+def _sensitivity_section(audit: FoundAudit) -> Iterator[Block]:
     found = audit.sensitivity
     if found is None:
         return
@@ -268,7 +272,7 @@ def _sensitivity(audit: FoundAudit) -> Iterator[Block]:
     yield Fold("The range at each factor", (ranges,))
 
 
-def _range(audit: FoundAudit) -> Iterator[Block]:
+def _prevalence_range(audit: FoundAudit) -> Iterator[Block]:
     if audit.stated_rates:
         yield listing(
             "",
@@ -311,7 +315,7 @@ def found_comparison_document(comparison: FoundComparison, title: str = "") -> D
     made = (
         ("methods", "Methods side by side", _side_by_side(comparison)),
         ("outcome", "What it could mean for the outcome", _for_outcome(comparison)),
-        ("found", "Who was found", _counts(comparison)),
+        ("found", "Who was found", _counts_section(comparison)),
         ("unknown", "What cannot be known", unknown(comparison.stated_rates)),
     )
     lead = (
@@ -431,7 +435,7 @@ def _for_outcome(comparison: FoundComparison) -> Iterator[Block]:
         )
 
 
-def _counts(comparison: FoundComparison) -> Iterator[Block]:
+def _counts_section(comparison: FoundComparison) -> Iterator[Block]:
     rates = {name: estimate(rate, "ratio") for name, rate in comparison.rates.items()}
     rates[comparison.reference_group] = Missing(what="1, the reference")
     rows = [

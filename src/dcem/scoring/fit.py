@@ -101,7 +101,7 @@ def find_comparison(table: UserTable, given: Path | None, *beside: Path) -> Path
     """
     for place in [given] if given else [folder / "comparison.json" for folder in beside]:
         try:
-            if (given or place.is_file()) and _chosen(place, table) is not None:
+            if (given or place.is_file()) and _saved_choice(place, table) is not None:
                 return place
         except InputError as error:
             if given is not None:
@@ -119,10 +119,10 @@ def choice_for(table: UserTable, comparison: Path | None, *beside: Path) -> Choi
     """The method to take for a table by its saved comparison (`find_comparison`), and why."""
     place = find_comparison(table, comparison, *beside)
     record = not table.roles.no_record
-    return (_chosen(place, table) if place else None) or choose(record=record)
+    return (_saved_choice(place, table) if place else None) or choose(record=record)
 
 
-def _chosen(place: Path, table: UserTable) -> Choice | None:
+def _saved_choice(place: Path, table: UserTable) -> Choice | None:
     try:
         saved = json.loads(place.read_text(encoding="utf-8"))
         roles = table.roles.in_words()

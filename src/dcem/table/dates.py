@@ -46,8 +46,8 @@ def date_format(values: Sequence[str]) -> str | None:
         return None
     shape = Counter(map(_shape, few)).most_common(1)[0][0]
     known = [*_by_shape().get(shape, ()), *[ISO] * bool(re.match(r"\d{4}-?\d\d", few[0]))]
-    likely = [one for one in known if _share(few, one) >= SHARE - 0.05]
-    shares = {one: _share(given, one) for one in likely}
+    likely = [one for one in known if _share_dated(few, one) >= SHARE - 0.05]
+    shares = {one: _share_dated(given, one) for one in likely}
     best = max(shares, key=lambda one: shares[one], default=None)
     if best is None or shares[best] < SHARE or (is_time(best) and not _are_times(given)):
         return None
@@ -113,7 +113,7 @@ def _dates(values: Sequence[str], known: str) -> pd.Series:
     return pd.to_datetime(text, format=known, errors="coerce", utc=True)
 
 
-def _share(values: Sequence[str], known: str) -> float:
+def _share_dated(values: Sequence[str], known: str) -> float:
     return float(_dates(values, known).notna().mean())
 
 

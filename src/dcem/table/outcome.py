@@ -50,7 +50,7 @@ def read_label(
     numeric = values.all_numbers([v for v in others if v.casefold() not in NULL])
     roles = replace(roles, label_is_number=numeric, **listed_values)
     for name, given in listed_values.items():
-        _require_known(name, given, text.values, roles)
+        _require_values(name, given, text.values, roles)
     if numeric and (nulls := [v for v in others if v.casefold() in NULL]):
         rows = int(text.counts()[[v in nulls for v in text.values]].sum())
         notice(
@@ -227,7 +227,7 @@ def _meaning(observed: list[str], positive: set[str], name: str, roles: Roles) -
     )
 
 
-def _require_known(role: str, given: Sequence[str], present: Sequence[str], roles: Roles) -> None:
+def _require_values(role: str, given: Sequence[str], present: Sequence[str], roles: Roles) -> None:
     """Each of the given values must occur in the column."""
     for value in given:
         if not _equal(present, (value,), roles.label_is_number):

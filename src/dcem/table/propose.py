@@ -197,7 +197,7 @@ def _marks_of_missing(table: pa.Table) -> dict[str, str]:
             for mark in marks:
                 where.setdefault(mark, []).append(name)
     return {
-        mark: f"{mark!r} stands for a missing value in {_counted(names)}."
+        mark: f"{mark!r} stands for a missing value in {_names_text(names)}."
         for mark, names in sorted(where.items())
     }
 
@@ -422,7 +422,7 @@ def _names(columns: Sequence[NamedColumn], but: NamedColumn | None = None) -> st
     return quoted([c.name for c in columns if c is not but], SHOWN)
 
 
-def _counted(names: Sequence[str]) -> str:
+def _names_text(names: Sequence[str]) -> str:
     if len(names) == 1:
         return f"column {names[0]!r}"
     return f"{len(names)} columns, such as {quoted(names, 2).partition(' and ')[0]}"

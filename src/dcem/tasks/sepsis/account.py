@@ -264,7 +264,7 @@ def describe_quality(
 
     def share(trait: str) -> dict[str, Any]:
         of = {"all": ""} | {group: f":{group}" for group in RACE_CODES}
-        return {who: _share(shown, f"with:{trait}{of[who]}", f"study{of[who]}") for who in of}
+        return {who: _shown_share(shown, f"with:{trait}{of[who]}", f"study{of[who]}") for who in of}
 
     features = {}
     for feature in FEATURES:
@@ -296,7 +296,7 @@ def describe_quality(
     }
 
 
-def _share(shown: dict[str, Shown], part: str, whole: str) -> dict[str, Any]:
+def _shown_share(shown: dict[str, Shown], part: str, whole: str) -> dict[str, Any]:
     count, total = shown[part], shown[whole]
     known = isinstance(count, int) and isinstance(total, int) and total > 0
     return {"count": count, "share": round(count / total, 4) if known else None}  # type: ignore[operator]
