@@ -115,8 +115,12 @@ def test_what_is_wrong_is_explained_and_nothing_is_lost(app, tab) -> None:
     (app.tables / "empty.csv").write_text("")
     (app.tables / "letter.pdf").write_text("%PDF")
     write_survey(app.tables / "survey.csv")
+    with app.client() as client:
+        for name in ("empty.csv", "letter.pdf", "/etc/passwd"):
+            shown = client.post("/open", data=app.form(path=name)).text
+            assert Path(name).name in re.search(r'role="alert".*?</', shown, re.DOTALL)[0]
     page = tab()
-    for name in ("picture.csv", "empty.csv", "letter.pdf", "surwey.csv", "/etc/passwd"):
+    for name in ("picture.csv", "surwey.csv"):
         page.fill("#path", name)
         page.get_by_role("button", name="Open", exact=True).click()
         said = page.get_by_role("alert").inner_text()

@@ -91,9 +91,8 @@ def test_it_learns_repeats_itself_and_comes_back(name, learner, data, tmp_path):
         assert fitted.spread(data.X).max() > 0
 
 
-@pytest.mark.parametrize(
-    ("name", "learner"), each_once([name for name in NAMES if name != "y-model"], list(LEARNERS))
-)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "y-model"])
+@pytest.mark.parametrize("learner", some(list(LEARNERS), ["linear"]))  # gets what a method gives it
 def test_no_label_of_an_untested_row_is_seen(name, learner, data):
     outcomes = []
     for unseen in (0.0, 1.0):
