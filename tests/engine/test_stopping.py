@@ -23,6 +23,17 @@ def test_patience_counts_failures_in_a_row_for_each_network():
     torch.testing.assert_close(rule.best_loss, torch.tensor([[0.9, 0.5]]))
 
 
+def test_in_minibatches_a_network_waits_twice_as_long_as_its_best_took():
+    rule = Patience(flat_of(0.0, 3), patience=10, sooner=True)
+    best_at = torch.tensor([1, 4, 8])
+    ended = [0, 0, 0]
+    for step in range(1, 20):
+        rule.update((step - best_at).abs().float(), flat_of(float(step), 3))
+        ended = [end or (0 if on else step) for end, on in zip(ended, rule.active, strict=True)]
+    # half of the patience at least, all of it at most
+    assert ended == [1 + 5, 4 + 8, 8 + 10]
+
+
 def test_restore_brings_back_a_copy():
     flat = flat_of(1.0)
     rule = Patience(flat, patience=5)

@@ -261,7 +261,7 @@ class _DCEMSteps(FleetSteps):
         )
         super().__init__(
             {"trainer": self.trainer},
-            Patience(fleet.flat, settings.patience, min_delta=0.0),
+            Patience(fleet.flat, settings.patience, min_delta=0.0, sooner=self.trainer.in_batches),
             LOSSES,
             steps=settings.steps,
             carry_weights=settings.carry_weights,

@@ -95,7 +95,7 @@ def fit_networks(
     if start:
         stack.flat[:] = [one.stack.flat[0] for one in start.networks]
     teacher = Stack(stack.sizes, stack.flat.copy())
-    schedule = Schedule(steps=steps, patience=Schedule.patience // (2 if start else 1))
+    schedule = Schedule(steps=steps, patience=steps // (6 if start else 3))
     pace = pace_of(tested, weight)
     batches, n_tested, factors = _half_tested(inside, tested, schedule.batch, seeds)
 

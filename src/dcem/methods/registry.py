@@ -361,13 +361,14 @@ def delivered(
     """The method as a fitted table delivers it, an ensemble where it can be one.
 
     What is compared is what is delivered: `dcem fit` and `dcem compare` both make it here. `folds`
-    is for methods that hold out rows in folds; None leaves them their own number.
+    is for many tables, of which each need not be fitted at its best: methods that hold out rows in
+    folds take as many, and half of their steps. None leaves them their own number.
     """
     method = make(name, **params)
     wanted = {"n_members": members, "batch_size": BATCH}
-    if folds is not None:
-        wanted["n_folds"] = folds
     has = method.get_params(deep=False)
+    if folds is not None and "n_folds" in has:
+        wanted |= {"n_folds": folds, "steps": has["steps"] // 2}
     return method.set_params(
         **{key: value for key, value in wanted.items() if key in has and key not in params}
     )
