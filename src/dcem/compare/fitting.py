@@ -306,8 +306,11 @@ def _answers(model: Any, part: Part) -> np.ndarray | None:
         return None
 
     def predict(X: np.ndarray, at: np.ndarray) -> np.ndarray:
-        rows = replace(part.rows.subset(asked.places[at]), X=X)
-        return np.asarray(_members(model, rows).mean(axis=0))
+        if model.needs_group:
+            rows = replace(part.rows.subset(asked.places[at]), X=X)
+            return np.asarray(_members(model, rows).mean(axis=0))
+        # the features were checked when the people themselves were scored
+        return np.asarray(model.combined(model.risks(X, model.standardized(X), exact=False)))
 
     return asked.answers(predict)
 

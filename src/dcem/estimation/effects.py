@@ -126,31 +126,33 @@ class Questions:
         X, at_once = self.X[some], min(AT_ONCE, CELLS // self.X.shape[1])
         found = np.tile(predict(X, np.arange(len(some))), (n_questions, 1))
         waiting: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # question, person, features
+        n_waiting = 0
         for number in range(1, n_questions):
-            changed = self._changed(number, some)
             own = self.columns[(number - 1) // 3].features
-            at = np.flatnonzero((changed[:, own] != X[:, own]).any(axis=1))
-            waiting.append((np.full(len(at), number), at, changed[at]))
-            if number == n_questions - 1 or sum(len(one[1]) for one in waiting) >= at_once:
+            values = self._changed(number, some)
+            at = np.flatnonzero((values != X[:, own]).any(axis=1))
+            rows = X[at]
+            rows[:, own] = values[at]
+            waiting.append((np.full(len(at), number), at, rows))
+            n_waiting += len(at)
+            if number == n_questions - 1 or n_waiting >= at_once:
                 asked, people, rows = map(np.concatenate, zip(*waiting, strict=True))
                 if len(people):
                     found[asked, people] = predict(rows, people)
-                waiting = []
+                waiting, n_waiting = [], 0
         return found
 
     def _changed(self, number: int, some: np.ndarray) -> np.ndarray:
-        X = self.X[some]
-        if number == 0:
-            return X
+        """The column that a question changes `[people, features of it]`, as it then is."""
         place, what = divmod(number - 1, 3)
         column = self.columns[place]
         if what == 0:
-            X[:, column.features] = self.X[self.donors[place, some]][:, column.features]
-            return X
+            return self.X[self.donors[place, some][:, None], column.features]
+        values = self.X[some[:, None], column.features]
         to = column.moves[what - 1][some]
         moved = np.flatnonzero(to != NOWHERE)
-        X[moved[:, None], column.features] = column.stops[to[moved]]
-        return X
+        values[moved] = column.stops[to[moved]]
+        return values
 
     def answer(self, found: np.ndarray) -> tuple[Effect, ...]:
         """What each column does, in the order of the table, from what `ask` returned of all."""
