@@ -122,6 +122,7 @@ class Adam(Optimizer):
             "power1": torch.ones((), dtype=torch.float64, device=flat.device),
             "power2": torch.ones((), dtype=torch.float64, device=flat.device),
         }
+        self._scratch = torch.empty_like(flat)
 
     def update(self, flat: Tensor, grad: Tensor) -> None:
         """One step, in place."""
@@ -132,8 +133,9 @@ class Adam(Optimizer):
         power2 = self.state["power2"].mul_(beta2)
         mean.lerp_(grad, 1 - beta1)
         square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        denominator = square.sqrt().div_((1 - power2).sqrt().to(flat.dtype)).add_(self.EPSILON)
-        step = (mean / denominator).mul_((1 / (1 - power1)).to(flat.dtype))
+        step = torch.sqrt(square, out=self._scratch)
+        step.div_((1 - power2).sqrt().to(flat.dtype)).add_(self.EPSILON)
+        torch.div(mean, step, out=step).mul_((1 / (1 - power1)).to(flat.dtype))
         flat.sub_(step.mul_(self.learning_rate))
 
 
