@@ -136,6 +136,24 @@ def test_a_terminal_says_which_rows_a_page_shades(width) -> None:
     assert "Unlike the others: [/b]" in squeezed(terminal(small(), width))
 
 
+@pytest.mark.parametrize(("width", "times"), [(60, 1), (200, 3)])
+def test_what_a_narrow_terminal_compares_with_is_a_table_of_its_own(width, times) -> None:
+    value = doc.Number(Estimate(0.2, 0.1, 0.3))
+    row = doc.DotRow(doc.Name("a"), (value,) * 3, (doc.Number(Estimate(0.25)),) * 3)
+    columns = ("share of the first", "share of the second", "share of the third")
+    dots = doc.Dots("Points", columns, (row,), "", "by chance")
+    document = replace(small(), opening=None, sections=(doc.Section("s", "S", (dots,)),))
+    text = terminal(document, width)
+    assert text.lower().count("by chance") == times and text.count(".250") == 3
+
+
+def test_a_comparison_says_each_finding_once() -> None:
+    comparison = made_up_comparison(n_methods=2)
+    text = squeezed(terminal(compare_document(comparison), 500))
+    for finding in comparison.findings:
+        assert text.count(squeezed(finding.headline.replace("`", ""))) == 1, finding.key
+
+
 def test_a_terminal_says_whose_number_is_missing() -> None:
     lost = [("a", doc.Missing("1 %")), ("b", doc.Missing("2 %")), ("c", doc.Missing("1 %"))]
     whole = [("a", doc.Missing("nobody")), ("b", doc.Missing("nobody"))]

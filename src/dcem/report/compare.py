@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from dcem.compare.results import Planted, PlantedFamily, TableComparison
-from dcem.estimation.findings import by_severity
+from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.results import Target
 from dcem.report import bounds
 from dcem.report.compare_opening import opening, recommended, shown_targets
@@ -61,14 +61,12 @@ def compare_document(
     comparison: TableComparison, title: str = "", lead: str = "", about_data: Sequence[Figure] = ()
 ) -> Document:
     """The comparison as a document; `about_data` are figures of who is tested."""
-    # what a reader must know first; all else is said in short
-    urgent = [one for one in comparison.findings if one.severity in ("serious", "caution")]
     made = comparison_page(
         comparison,
         title,
         lead or what_was_done(comparison),
         opening(comparison),
-        by_severity([*comparison.warnings, *urgent]),
+        by_severity([*comparison.warnings, *_findings(comparison, urgent=True)]),
         _sections(comparison, about_data),
         [
             *(group.name for group in comparison.groups),
@@ -80,11 +78,18 @@ def compare_document(
     return replace(made, data=data | {"groups": shown_groups(comparison)})
 
 
+def _findings(comparison: TableComparison, *, urgent: bool) -> list[Finding]:
+    """What a reader must know first, or all else."""
+    return [
+        one for one in comparison.findings if (one.severity in ("serious", "caution")) == urgent
+    ]
+
+
 def _sections(
     comparison: TableComparison, about_data: Sequence[Figure]
 ) -> Iterator[tuple[str, str, Iterable[Block]]]:
-    short = tuple(one.headline for one in comparison.findings)
-    yield "short", "In short", [Text(short, bullets=True)]
+    more = tuple(one.headline for one in _findings(comparison, urgent=False))
+    yield "more", "What else was found", [Text(more, bullets=True)] if more else []
     yield "tested", "Who is tested, and what is seen", [*about_data, *_testing_section(comparison)]
     yield "side", "Methods side by side", _side_by_side(comparison)
     yield "lending", "What a lender asks", lending(comparison)

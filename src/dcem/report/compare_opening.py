@@ -104,8 +104,8 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     level = [name for name in (standing.best, *standing.level_with) if name != best.name]
     everybody = target.key != "tested"
     sentences = [f"{ranked_right(judged.auc)}: AUC {of_whom(target)}."]
-    if best.name == comparison.reference:
-        sentences.append("None of the others is clearly better.")
+    if not level and len(comparison.methods) > 1:
+        sentences.append("It is clearly better than all others compared.")
     sentences += filter(None, [fairness(judged, comparison)])
     if comparison.stated_rates and target.key != "truth":
         sentences.append(

@@ -157,9 +157,7 @@ def headline_numbers(
             tuple(target.name for target in comparison.targets),
             tuple(rows),
             f"With {100 * comparison.level:g} % intervals.",
-            "the gap that chance alone would stay below in 95 of 100 cases"
-            if key[0] == "roc_gap"
-            else "",
+            "limit of chance (95 %)" if key[0] == "roc_gap" else "",
             one_axis=True,
         )
 

@@ -140,14 +140,20 @@ class Writer:
     @block.register
     def _(self, what: doc.Dots) -> None:
         self._heading(what.title)
-        for width in (24, 12):  # of the picture; in a narrow window, the numbers alone
+        for width in (24, 12, 0):  # of the picture; in a narrow window, the numbers alone
             columns, rows = _dots(what, width)
             if self._fits(grid := self._grid(columns, rows, (), stacked=False)):
                 self.console.print(grid)
                 self._reasons(rows)
                 break
         else:
-            self._table(*_dots(what, 0))
+            columns, none = ("", *what.columns), (doc.NOTHING,) * len(what.columns)
+            self._table(columns, tuple((row.label, *row.values) for row in what.rows))
+            if any(map(what.compared, range(len(what.columns)))):
+                self._say(capitalised(what.reference), "dim")
+                self._table(
+                    columns, tuple((row.label, *(row.references or none)) for row in what.rows)
+                )
         if what.marked:  # what a page shades
             marked = ", ".join(on_one_line(row.label) for row in what.rows if row.marked)
             self._say(f"{capitalised(what.marked)}: {marked or 'none'}.", "dim")
