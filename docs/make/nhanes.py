@@ -43,7 +43,7 @@ weights, strata and sampling units, which the intervals below respect.
 `python experiments/nhanes.py run --data FILE` makes every number of this page (`show` prints them
 all) and `python docs/make/nhanes.py` writes the page.
 
-## What each way of using the labels would have concluded
+## What each way of using the labels would have given
 
 Every method sees the labels of the tested alone, in five folds. Then the truth judges; rows count
 alike.

@@ -43,8 +43,8 @@ def monitor_model(
     require_record(table.problem)
     if model.baseline is None:
         raise InputError(
-            "The model does not remember the table it was fitted to, so nothing can be held "
-            "against it: it was fitted before models did. Fit it again."
+            "The model does not remember the table it was fitted to, so nothing can be "
+            "compared with it: it was fitted before models did. Fit it again."
         )
     for note in model.strange_cells(table):
         notice(note)
