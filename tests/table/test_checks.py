@@ -244,6 +244,7 @@ LEVELS = [
     (pd.Categorical(["low", "high"], ["low", "high", "unused"]), [0, 1], ("low", "high")),
     ([["F", "x"], ["M", "x"], ["F", "w"]], [1, 2, 0], ("F & w", "F & x", "M & x")),
     (pd.DataFrame({"s": ["F", "M"], "r": [None, 1]}), [0, 1], ("F & (missing)", "M & 1")),
+    ({"s": np.array(["F", "M"]), "r": [2, 1]}, [0, 1], ("F & 2", "M & 1")),
     (
         pd.DataFrame([["F", 1], ["F", 2]], columns=["twice", "twice"]),
         [0, 1],

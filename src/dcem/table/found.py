@@ -17,7 +17,7 @@ from dcem.table import checks
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.imperfect import ImperfectTest
 from dcem.table.known import PREVALENCE, SPELLING, concerned, stated_rates
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, InputTypeError
 from dcem.text import number
 
 if TYPE_CHECKING:
@@ -90,7 +90,12 @@ def refuse_prevalence(
 
 
 def require_record(problem: SelectiveLabels) -> None:
-    """Refuse what needs to know who was tested, where nobody recorded it."""
+    """Refuse what is not a problem, and one in which nobody recorded who was tested."""
+    if not hasattr(problem, "positives_only"):
+        raise InputTypeError(
+            f"Expected a problem (SelectiveLabels), got {type(problem).__name__}. Of a frame or a "
+            "file, `dcem.read_table(table, roles).problem` is one."
+        )
     if problem.positives_only:
         raise InputError(
             "This table says only who was found positive: what is asked needs a record of who was "

@@ -33,11 +33,13 @@ def check_groups(
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Codes [n] and level names, in order.
 
-    Several columns (a frame, an array [n, k], or a dictionary of coded columns) are crossed:
-    'F & Black'. The levels are those that occur, categories in their own order, numbers by size,
+    Several columns (a frame, an array [n, k], or a dictionary of columns, coded or not) are
+    crossed: 'F & Black'. The levels are those that occur, categories in their own order, numbers by size,
     all else by name; or `levels`, for a table that must agree with another one even if a level is
     absent from it.
     """
+    if isinstance(values, dict) and not any(isinstance(one, Coded) for one in values.values()):
+        values = pd.DataFrame(values)
     columns = list(values.items()) if isinstance(values, dict) else _columns(values, name)
     named = []
     for column, text in columns:
