@@ -34,9 +34,9 @@ def check_groups(
     """Codes [n] and level names, in order.
 
     Several columns (a frame, an array [n, k], or a dictionary of columns, coded or not) are
-    crossed: 'F & Black'. The levels are those that occur, categories in their own order, numbers by size,
-    all else by name; or `levels`, for a table that must agree with another one even if a level is
-    absent from it.
+    crossed: 'F & Black'. The levels are those that occur, categories in their own order, numbers
+    by size, all else by name; or `levels`, for a table that must agree with another one even if a
+    level is absent from it.
     """
     if isinstance(values, dict) and not any(isinstance(one, Coded) for one in values.values()):
         values = pd.DataFrame(values)
