@@ -19,6 +19,7 @@ from dcem.report.audit_opening import opening
 from dcem.report.document import NOTHING, WITHHELD, Missing, Name, Table, Text, cells
 from dcem.report.figures import people
 from dcem.report.parts import OF_SEVERAL_GROUPS, listed_findings
+from dcem.report.sensitivity import _unmeasured as unmeasured_table
 from dcem.report.sensitivity import draw_performance, draw_prevalence, draw_testing
 from dcem.report.svg import inline_svg
 from dcem.report.to_html import to_html
@@ -262,3 +263,15 @@ def test_where_some_are_out_of_reach_the_table_tells_the_limits(found) -> None:
     told = {row[0]: row[place] for row in rows.rows}
     assert told[Name("everybody")] == "20 % to 60 %"
     assert told[Name("<tiny>")] == NOTHING  # withheld
+
+
+def test_what_chance_explains_does_not_remain(found) -> None:
+    """Between where the interval and where the estimate breaks down, nothing is certain."""
+    asked = found.testing_sensitivity
+    at = replace(asked.breakdown, with_interval=asked.breakdown.value / 2)
+    for unclear in (at, replace(at, with_interval=0.0)):
+        changed = replace(found, testing_sensitivity=replace(asked, breakdown=unclear))
+        so = [row[-1] for row in unmeasured_table(changed).rows]
+        assert so[-1] == "there could be none"
+        assert any("chance" in one for one in so)
+        assert ("a difference remains" in so) == (unclear.with_interval > 0)

@@ -246,3 +246,23 @@ def test_people_whose_numbers_a_spreadsheet_rounded_are_told():
     frame["label"] = [1, 0, np.nan] * 20
     with pytest.warns(DataWarning, match=r"'1.23457E\+11'"):
         read_table(frame, Roles(label="label", id="pid"))
+
+
+@pytest.mark.parametrize("kind", ["people", "copies", "copies of one person each", "codes"])
+def test_rows_that_a_join_left_several_times_are_told(kind):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=400), "age": rng.integers(20, 80, 400)})
+    if kind == "codes":  # few features: different people share them
+        frame = frame[["age"]].assign(sex=rng.integers(2, size=400))
+    frame["label"] = np.where(rng.random(400) < 0.5, rng.integers(2, size=400), np.nan)
+    frame["pid"] = np.arange(400)
+    if kind.startswith("copies"):
+        frame = pd.concat([frame, frame[:60]])
+    roles = Roles(label="label", exclude=["pid"])
+    if kind == "copies of one person each":
+        roles = Roles(label="label", id="pid")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        read_table(frame, roles)
+    assert any("60 of 460 rows" in str(w.message) for w in caught) == (kind == "copies")
+    assert any("copies" in str(w.message) for w in caught) == (kind == "copies")

@@ -9,7 +9,7 @@ import pytest
 from dcem import Roles, read_table
 from dcem.cli import COMMANDS
 from dcem.cli._lazy import load_command
-from dcem.table.messages import InputError
+from dcem.table.messages import DataWarning, InputError
 
 COLUMNS = ["id", "age", "lab_1", "lab_2", "race", "sex", "a,b", "y"]
 
@@ -120,7 +120,8 @@ def test_levels_need_ten_people_not_rows(frame) -> None:
     visits["ward"] = np.where(rare, "rare", np.where(visits["id"] % 2, "ICU", "ER"))
     seen = read_table(visits, Roles(label="y", id="id")).encoder
     assert next(e for e in seen.encodings if e.name == "ward").levels == ("ER", "ICU")
-    apart = read_table(visits.drop(columns="id"), Roles(label="y")).encoder
+    with pytest.warns(DataWarning, match="copies"):
+        apart = read_table(visits.drop(columns="id"), Roles(label="y")).encoder
     assert "rare" in next(e for e in apart.encodings if e.name == "ward").levels
 
 

@@ -89,6 +89,14 @@ def _unmeasured(audit: Audit) -> Table | None:
     steps = [
         (found.strength[i], found.low[i], found.high[i]) for i in _thinned(found.strength, end)
     ]
+
+    def left(strength: float, low: float, high: float) -> str:
+        if low <= 0 <= high:
+            return "there could be none"
+        if strength >= found.breakdown.with_interval:
+            return "chance could explain what remains"
+        return "a difference remains"
+
     return listing(
         f"What if something unrecorded drives testing and differs for group {found.group}?",
         [
@@ -96,7 +104,7 @@ def _unmeasured(audit: Audit) -> Table | None:
                 "its strength (partial R²)": estimate(strength, "percent"),
                 "difference at least": estimate(low, "points"),
                 "at most": estimate(high, "points"),
-                "so": "there could be none" if low <= 0 <= high else "a difference remains",
+                "so": left(strength, low, high),
             }
             for strength, low, high in steps
         ],

@@ -30,6 +30,9 @@ from dcem.table.messages import (
     values_text,
 )
 
+MOST_COPIES = 0.02  # of the rows may be copies of others without a word
+FEWEST_COPIES = 5  # patterns of features with a positive that must occur several times
+
 
 def to_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Values as float64 with NaN where missing, and a mask of those that are not a number.
@@ -385,4 +388,37 @@ def warn_limits(
             f"({rows[unseen].sum()} of {len(group)} rows). No label was ever seen there: what is "
             "said of such a group is carried over from others, and its error cannot be estimated. "
             "Methods that need tested rows in every group refuse."
+        )
+
+
+def mention_rounded(names: Sequence[str], column: str) -> None:
+    """Say of people's numbers that a spreadsheet rounded them."""
+    if rounded := next((name for name in names if cells.ROUNDED.match(name)), None):
+        notice(
+            f"Column {column!r} holds {rounded!r}: a spreadsheet rounds long numbers so, and "
+            "people who share what is left count as one. Export it as text."
+        )
+
+
+def mention_copies(X: np.ndarray, y_obs: np.ndarray) -> None:
+    """Say of rows that occur several times, as a join leaves them, that they are copies.
+
+    Different people may well have the same features. But their results differ: rows are copies if
+    nearly all that share their features with a positive are positive as well.
+    """
+    place = np.zeros(len(X))  # equal for equal rows
+    rng = np.random.default_rng(0)
+    for j in range(X.shape[1]):
+        place += rng.normal() * np.where(np.isnan(X[:, j]), 0.1234, X[:, j])
+    found, codes, counts = np.unique(place, return_inverse=True, return_counts=True)
+    surplus = len(X) - len(found)
+    if surplus < MOST_COPIES * len(X):
+        return
+    positive = np.bincount(codes, y_obs == 1)
+    several = (counts > 1) & (positive > 0)
+    if several.sum() >= FEWEST_COPIES and positive[several].sum() > 0.98 * counts[several].sum():
+        notice(
+            f"{surplus} of {len(X)} rows are copies of others: the same features, test and result. "
+            "Whoever counts twice makes all else look surer than it is. Drop them, or name the "
+            "column that says whose row it is (`id`)."
         )

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dcem.table import dates, design, groups, leaks, outcome, values
+from dcem.table import checks, dates, design, groups, leaks, outcome, values
 from dcem.table import read as reading
 from dcem.table.addresses import SERVER, located
 from dcem.table.columns import Column, guess_kind
@@ -243,6 +243,8 @@ def _read(
         | {"tested": " or ".join(roles.tested) or "tested", "group": " & ".join(roles.group)},
     )
     groups.mention_small_groups(problem.group, problem.group_names)
+    if person is None and known is None and not roles.positives_only:
+        checks.mention_copies(problem.X, problem.y_obs)
     attributes = []
     if len(coded) > 1:
         with warnings.catch_warnings():  # said of the crossed groups already
@@ -252,8 +254,8 @@ def _read(
     is_file = isinstance(origin, Path)
     is_kept = is_file and origin.suffix != SERVER  # the file of a server holds its address
     digest = reading.file_hash(origin, query) if is_kept else reading.frame_hash(table)
-    name = origin.name if is_file else "frame"
-    source = Source(name, table.num_rows, table.num_columns, digest, drawn_from)
+    rows, width = table.shape
+    source = Source(origin.name if is_file else "frame", rows, width, digest, drawn_from)
     return UserTable(
         problem, truth, encoder, columns, roles, source, unread, tuple(found), tuple(attributes)
     )
@@ -438,16 +440,11 @@ def _person(table: pa.Table, roles: Roles) -> pd.Series | None:
     if roles.id is None:
         return None
     text = values.code_names(values.coded(table.column(roles.id), roles.missing), roles.id)
-    codes = text.codes
-    if rounded := next((v for v in text.values if values.ROUNDED.match(v)), None):
-        notice(
-            f"Column {roles.id!r} holds {rounded!r}: a spreadsheet rounds long numbers so, and "
-            "people who share what is left count as one. Export it as text."
-        )
-    if len(text.values) == 1 and len(codes) > 1:
+    checks.mention_rounded(text.values, roles.id)
+    if len(text.values) == 1 and len(text.codes) > 1:
         raise InputError(
-            f"Column {roles.id!r} holds one person in all {len(codes)} rows. What is learnt from "
-            "one person cannot be checked on another: name the column that says whose row it is, "
-            "or none if each row is a person."
+            f"Column {roles.id!r} holds one person in all {len(text.codes)} rows. What is learnt "
+            "from one person cannot be checked on another: name the column that says whose row it "
+            "is, or none if each row is a person."
         )
-    return pd.Series(codes).where(codes >= 0) if (codes < 0).any() else pd.Series(codes)
+    return pd.Series(text.codes).where(text.codes >= 0)
