@@ -3,7 +3,7 @@
 A model of selectively tested people is weakest where nobody looked. `next_tests` gives everybody
 who was not tested a probability of being tested next, higher where the model is unsure, where
 people are unlike anybody tested, and where a group was tested less than others. Because the
-probabilities are known, the new results speak for everybody who was untested, whatever the model
+probabilities are known, the new results represent everybody who was untested, whatever the model
 got wrong.
 """
 

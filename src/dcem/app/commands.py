@@ -73,7 +73,7 @@ def call(function: str, *places: str, **arguments: Any) -> str:
 
 
 class RawPython(str):
-    """Python that stands for itself."""
+    """Python code as it is."""
 
 
 def opened() -> Recipe:

@@ -136,7 +136,7 @@ def without_small_cells(audit: Audit) -> Audit:
 
 
 def _shareable(audit: Audit, withheld: Collection[str], total: bool) -> TestErrors | None:
-    """What is told of an imperfect test: where everybody was tested its numbers are counts."""
+    """What is reported of an imperfect test: where everybody was tested its numbers are counts."""
     found = audit.test_errors
     if found is None or (not withheld and not total):
         return found

@@ -38,7 +38,7 @@ SPECIFICITIES = (1.0, 0.99, 0.98, 0.95, 0.9)
 def test_errors(judge: Evaluator, risk: np.ndarray) -> TestErrors | None:
     """What an imperfect test means for this table; None if nothing is stated or estimable.
 
-    `risk` [n] is the score whose AUC is told.
+    `risk` [n] is the score whose AUC is reported.
     """
     problem, test = judge.problem, judge.problem.imperfect_test
     if why := judge.lacking("dr"):

@@ -226,7 +226,7 @@ def _overlap(audit: Audit) -> Iterator[Finding]:
         return
     every = audit.overlap[EVERYBODY]
     facts = (
-        f"{percent(every.reach)} of people are within reach of the tests. Weighted to stand for "
+        f"{percent(every.reach)} of people are within reach of the tests. Weighted to represent "
         f"them, their effective sample size is {percent(every.effective_share)} of their number."
     )
     severity, headline = "fine", "Tested and untested people overlap"

@@ -36,7 +36,7 @@ class GroupCounts:
     people: int
     tested: int
     positive: int
-    few: frozenset[str] = frozenset()  # counts too small to be told (`few_people`)
+    few: frozenset[str] = frozenset()  # counts too small to be shown (`few_people`)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Prevalence:
 
     group: str
     recorded: Estimate  # the untested counted as negative
-    tested_only: Estimate  # the tested stand for all
+    tested_only: Estimate  # the tested represent all
     weighted: Estimate  # each tested person represents 1/probability people
     doubly_robust: Estimate
     hidden: Estimate  # share of the doubly robust prevalence that is not in the record
@@ -363,7 +363,7 @@ class Audit(ShowsItself):
     known: tuple[KnownRate, ...] = ()
     bounds: Bounds | None = None  # for whom a decision holds, where a strength was stated
     bounds_lacking: str = ""  # why that cannot be determined
-    deciders: Deciders | None = None  # where it is told who decided
+    deciders: Deciders | None = None  # where it is known who decided
 
     @property
     def grouped(self) -> bool:

@@ -70,7 +70,7 @@ def audit_labels(
     attributes
         The same table with each sensitive attribute by itself as the group, where the groups of
         `problem` are several attributes crossed (`UserTable.by_attribute`): who is tested at equal
-        features is told of each attribute too.
+        features is reported for each attribute too.
     least_difference
         Differences in rates under it, or under a tenth of the share tested where that is less, are
         noted and not counted as disparities.

@@ -274,7 +274,7 @@ def _part_of(column: Any) -> str:
 
 
 def _share_missing(missing: float, rows: int) -> str:
-    """A share of the rows; one of fewer than ten, or of all but fewer than ten, is not told."""
+    """A share of the rows; one of fewer than ten, or of all but fewer than ten, is not shown."""
     from dcem.table.disclosure import THRESHOLD
 
     if min(missing, 1 - missing) * rows < THRESHOLD - 0.5:

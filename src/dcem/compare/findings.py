@@ -128,7 +128,7 @@ def found(key: str, headline: str, text: str = "", severity: str = "", /, **valu
 def conclusions(comparison: TableComparison, groups: Sequence[ComparedGroup]) -> Iterator[Finding]:
     """Who is tested, which method ranks best, and how alike they serve the groups.
 
-    `groups` are those whose counts may be told.
+    `groups` are those whose counts may be shown.
     """
     methods, floor = comparison.methods, comparison.floor
     available = {target.key for target in comparison.targets if target.available}
@@ -160,7 +160,7 @@ def conclusions(comparison: TableComparison, groups: Sequence[ComparedGroup]) ->
 
 
 def whom_beyond(comparison: TableComparison) -> str:
-    """Of whom the estimates speak that let the tested stand for others."""
+    """Of whom the estimates speak that let the tested represent others."""
     robust = (target.whom for target in comparison.targets if target.key == "dr")
     return next(robust, EVERYBODY)
 

@@ -50,7 +50,7 @@ _ENDINGS = {
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a model says of rows that it did not see, and what is told of the model."""
+    """What a model says of rows that it did not see, and what is reported of the model."""
 
     members: np.ndarray  # [members, rows] probability by each model of the ensemble
     fills_in: bool  # whether the method gives the untested labels of its own
@@ -80,7 +80,7 @@ class Part:
 def default_methods(deciders: bool = False) -> tuple[str, ...]:
     """What is compared unless methods are named: the default and its rivals, if they work here.
 
-    `deciders`: whether it is told who decided.
+    `deciders`: whether it is known who decided.
     """
     wanted = (DEFAULT, *RIVALS, *["instrument"] * deciders)
     if left_out := [name for name in wanted if not works_here(name)]:

@@ -10,7 +10,7 @@ What can, if positives of a group are found at one rate whatever their features:
 
   which of two methods ranks better is known, by how much only up to the unknown p, which lies
   between s and a bound (`dcem.estimation.found.at_most`).
-* *Across groups* a found positive of a group stands for 1 / c_g positives, and relative rates c_g
+* *Across groups* a found positive of a group represents 1 / c_g positives, and relative rates c_g
   are estimated from the table. How often a positive then scores higher than a random person is
   (1 - p) AUC + p / 2: again the order of methods is known.
 

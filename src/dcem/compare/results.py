@@ -133,7 +133,7 @@ class MethodResult:
     members: int = 1  # models whose scores are averaged
     uses_truth: bool = False  # an oracle, there for comparison
     in_short: str = ""  # what it does, in a few words
-    effects: tuple[Effect, ...] = ()  # of the columns that are told, on the score
+    effects: tuple[Effect, ...] = ()  # of the columns that are shown, on the score
     swaps: SwapSet | None = None  # whom it would have tested instead; None unless it was asked for
 
 
@@ -147,7 +147,7 @@ class ComparedGroup:
     positives_seen: int
     positives: int | None = None
     place: int | None = None  # among the groups of the whole table, some of which may be empty here
-    few: frozenset[str] = frozenset()  # counts too small to be told (`few_people`)
+    few: frozenset[str] = frozenset()  # counts too small to be shown (`few_people`)
 
 
 @dataclass(frozen=True)
@@ -267,7 +267,7 @@ class TableComparison(ShowsItself):
     versions: Mapping[str, str]
     data: Mapping[str, str] = field(default_factory=dict)  # file, hash, roles
     testing_effects: tuple[Effect, ...] = ()  # of the same columns, on who is tested
-    deciders: JudgedByDeciders | None = None  # where it is told who decided
+    deciders: JudgedByDeciders | None = None  # where it is known who decided
     stated_rates: str = ""  # of an imperfect test, for which all but the truth is corrected
     known_rates: str = ""  # a known prevalence, on which numbers for everybody rest
     bounds: ComparedBounds | None = None  # where a strength of the unmeasured was stated

@@ -148,7 +148,7 @@ def compare_methods(
     data
         What the report says about where the rows came from.
     encoder
-        From raw columns to the features, so that what drives the scores and testing is told of raw
+        From raw columns to the features, so that what drives scores and testing is reported for raw
         columns (`UserTable.encoder`). Without it a feature is a column.
     suspicious
         Columns that may have been recorded after the decision to test, and the sign of it; the

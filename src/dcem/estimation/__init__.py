@@ -3,7 +3,7 @@
 All that audit and comparison share. A number about people whose labels were collected selectively
 comes from four steps, a file each:
 
-* **who stands for whom** (`outcomes`): the tested for themselves, weighted for everybody, or
+* **who represents whom** (`outcomes`): the tested for themselves, weighted for everybody, or
   together with predictions (doubly robust); where untested people may differ, at an odds ratio;
 * with the help of **models** (`nuisances`, `nuisance_learners`) that predict
   everybody out of fold (`folds`);

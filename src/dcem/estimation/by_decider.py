@@ -218,14 +218,14 @@ class Contracted:
 def contraction(
     instrument: Instrument, people: People, score: np.ndarray
 ) -> tuple[Contracted, ...]:
-    """Of each level but the last, from the fewest tests; none if the last cannot speak for all."""
+    """Of each level but the last, from the fewest tests; none if the last is not for all."""
     found: list[Contracted] = []
     if instrument.lacking[-1]:
         return ()
     tests = [people.mean(one) for one in (instrument.finds + instrument.clears).T]
     for level, name in enumerate(instrument.names[:-1]):
         if instrument.lacking[level] or not 0 < tests[level].value < tests[-1].value:
-            continue  # it speaks for some only, or there are not as many tests to keep
+            continue  # it represents some only, or there are not as many tests to keep
         theirs = people.mean(instrument.finds[:, level])
         mine = _kept(instrument, people, score, tests[level])
         ends = (tests[level], theirs, mine, mine - theirs)

@@ -6,7 +6,7 @@ not simply left out of every set). "positive", "negative", "either"; "neither" w
 unlike those of both labels.
 
 Among the *tested* that needs no assumption but that people are exchangeable. For *everybody* the
-tested stand for others: a person with features x and label y counts
+tested represent others: a person with features x and label y counts
 
     w(x, y) = P(x, y) / P(x, y | tested)  ~  (e + (1 - e) r) / e
 

@@ -16,7 +16,7 @@ equal numbers of people. People with one of few values, or a level of a category
 neighbours of their own; levels are in the order of how alike their people are otherwise. Whoever
 lacks the value moves to the middle one.
 
-Disclosure: every value that is told belongs to at least ten people of the sample, and ends of bins
+Disclosure: every value that is shown belongs to at least ten people of the sample, and ends of bins
 are rounded, with at least ten people beyond the outermost.
 """
 
@@ -42,8 +42,8 @@ ASKED = 200_000  # rows that a model is asked about, at most: three per person a
 AT_ONCE = 20_000  # rows asked about together, and
 CELLS = 4_000_000  # numbers in them, at most
 BINS = 10
-ENDS = (0.05, 0.95)  # quantiles: what lies beyond is not told
-MOST = 12  # columns that are told
+ENDS = (0.05, 0.95)  # quantiles: what lies beyond is not shown
+MOST = 12  # columns that are shown
 NOWHERE = -1
 # A column drives testing more than something else: at least so much of it, so many times as much,
 # and not in a prediction that hardly varies.

@@ -1,7 +1,7 @@
 """How good is a score when most of the truth is missing?
 
 An `Evaluator` is made once for a table: it fits the two nuisance models (`nuisances`), asks whom
-the tests can speak for (`overlap`) and gives every row its masses for each target (`outcomes`).
+the tests can represent (`overlap`) and gives every row its masses for each target (`outcomes`).
 Any number of scores can then be judged for
 
 * ``tested``: the people who were tested, as they are;
@@ -135,7 +135,7 @@ class Evaluator:
 
     @property
     def overlap(self) -> Overlap:
-        """Whether the tested can stand for everybody."""
+        """Whether the tested can represent everybody."""
         return self.reach.overlap[EVERYBODY]
 
     @cached_property
@@ -293,7 +293,7 @@ class Evaluator:
         *,
         by_outcome: bool = True,
     ) -> str:
-        """Why a plain share by who is acted on (a mask [n]) is not told, or an empty text.
+        """Why a plain share by who is acted on (a mask [n]) is not shown, or an empty text.
 
         Among the tested, and against the truth, it would tell how many of 1 to 9 people there are
         on a side; weighted or doubly robust it does not.

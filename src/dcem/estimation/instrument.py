@@ -1,7 +1,7 @@
 """The decider as an instrument: what can be said of everybody without features explaining testing.
 
 Deciders see more than the table does, and test whom they think at risk: then no model of the
-features makes the tested stand for the untested. But if, at equal features, chance says *who
+features makes the tested represent the untested. But if, at equal features, chance says *who
 decides*, everybody's risk at x is the same under every decider z, and each of them bounds it:
 
     P(tested positive | x, z)  <=  P(y = 1 | x)  <=  1 - P(tested negative | x, z).
@@ -56,8 +56,8 @@ DECIDERS_ASSUMPTION = "At equal features, who decides has nothing to do with the
 MOST_LEVELS = 5  # that many deciders are taken together in
 MOST_ALONE = 8  # deciders who are levels of their own
 ROWS_PER_LEVEL, TESTS_PER_LEVEL = 300, 50
-LEAST_CHANCE = 0.03  # of a level at given features; under it nobody there stands for such people
-ENOUGH = 0.9  # share of people on whom a level could have decided, to speak for everybody
+LEAST_CHANCE = 0.03  # of a level at given features; under it nobody there represents such people
+ENOUGH = 0.9  # share of people on whom a level could have decided, to represent everybody
 LEVELS = {
     2: ("fewer tests", "more tests"),
     3: ("fewest tests", "middle", "most tests"),
@@ -100,7 +100,7 @@ class Instrument:
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """Of each level, why it does not speak for everybody, or an empty text."""
+        """Of each level, why it does not represent everybody, or an empty text."""
         reach = self.within.mean(axis=0)
         return tuple(
             "" if share >= ENOUGH else f"could have decided on {percent(share)} of people only"
@@ -109,7 +109,7 @@ class Instrument:
 
     @cached_property
     def stands_for(self) -> np.ndarray:
-        """How many people each row of a level stands for [n, levels]; 0 beyond reach."""
+        """How many people each row of a level represents [n, levels]; 0 beyond reach."""
         mine = (self.level[:, None] == np.arange(len(self.names))) & self.within
         inverse = np.where(mine, 1 / np.maximum(self.chance, 1e-6), 0.0)
         mean = inverse.sum(axis=0) / np.maximum(self.within.sum(axis=0), 1)
@@ -150,7 +150,7 @@ class Instrument:
             names=("everybody who decides",),
             level=np.zeros(rows, int),
             chance=np.ones((rows, 1)),
-            found=np.zeros((rows, 1)),  # whatever it is: each row stands for itself
+            found=np.zeros((rows, 1)),  # whatever it is: each row represents itself
             cleared=np.zeros((rows, 1)),
             moved=tuple(one.map(Instrument.without_deciders) for one in self.moved),
         )

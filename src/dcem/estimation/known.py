@@ -11,7 +11,7 @@ To first order log gamma moves with row i by -(q_i - p) / (n D), and with the er
 rate by 1 / D, where D is the derivative of the mean by log gamma: the delta method. `Moved` carries
 both into every number that is computed at gamma.
 
-People out of reach of the tests have outcomes too, and no test speaks for them: they are as the
+People out of reach of the tests have outcomes too, and no test represents them: they are as the
 model extrapolates, and count as unsure by as much as that, from none of them to twice as many (a
 95 % interval), beside the error of the stated rate. Where they are more than `MOST_BEYOND` of a
 part, nothing is solved for. Of groups whose rate is not stated, where others' are, gamma stays at

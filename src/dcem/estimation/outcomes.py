@@ -1,4 +1,4 @@
-"""How much of a positive, and how much of a negative, each row stands for.
+"""How much of a positive, and how much of a negative, each row represents.
 
 Every metric of a ranking is a sum over rows of the mass they carry on either side: with complete
 labels a row is wholly positive or wholly negative. Where labels are missing, a row can still be
@@ -66,7 +66,7 @@ from dcem.table import known
 from dcem.table.imperfect import unbiased
 from dcem.table.labels import SelectiveLabels
 
-POPULATION = ("ipw", "dr")  # targets that let the tested stand for others
+POPULATION = ("ipw", "dr")  # targets that let the tested represent others
 ASSUMED = "features and group explain who is tested, and everybody had a real chance of a test"
 TARGETS = {
     "tested": Target(
@@ -212,7 +212,7 @@ def mean_rates(problem: SelectiveLabels, group: np.ndarray | int | None = None) 
 
 
 def stand_for(problem: SelectiveLabels, testing: np.ndarray) -> np.ndarray:
-    """How many people each tested row stands for, 1 / `testing` [n]; the untested for nobody.
+    """How many people each tested row represents, 1 / `testing` [n]; the untested nobody.
 
     Where nobody was tested the model knows no chance of a test, and nothing is divided by it.
     """
@@ -282,7 +282,7 @@ class Unseen:
     tested: np.ndarray  # [n]
     y: np.ndarray  # [n] 0 where untested
     risk: np.ndarray  # [n] P(positive | x, tested), out of fold
-    inverse: np.ndarray  # [n] how many people each tested row stands for; 0 if untested
+    inverse: np.ndarray  # [n] how many people each tested row represents; 0 if untested
     # [n] or 1: the odds ratio at which a known prevalence is met; a gamma counts from there
     tilt: np.ndarray | float = 1.0
     moved: tuple[Moved, ...] = ()  # as of `Masses`
@@ -333,14 +333,14 @@ class Unseen:
         return filled + self.others * (self.y - self.risk) * ratio / denominator**2
 
     def weighted(self) -> tuple[np.ndarray, np.ndarray]:
-        """How many positive, and how many negative people each tested row stands for [n]."""
+        """How many positive, and how many negative people each tested row represents [n]."""
         denominator = 1 + (self.tilt - 1) * self.risk
         positive = self.y * (1 + self.others * self.tilt / denominator)
         return positive, (self.tested - self.y) * (1 + self.others / denominator)
 
     @property
     def others(self) -> np.ndarray:
-        """How many untested people each tested row stands for [n]."""
+        """How many untested people each tested row represents [n]."""
         return np.where(self.tested, self.inverse - 1, 0.0)
 
 

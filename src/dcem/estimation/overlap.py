@@ -1,11 +1,11 @@
-"""Whom the tests can speak for, and whom they cannot: one rule for audit and comparison.
+"""Whom the tests can represent, and whom they cannot: one rule for audit and comparison.
 
 What is known of an untested person is borrowed from tested people like them. Where hardly anybody
-was tested there is nobody to borrow from: one test would stand for hundreds, a model extrapolates,
+was tested there is nobody to borrow from: one test would represent hundreds, a model extrapolates,
 and no interval knows it. How rare is too rare depends on the table. In a random sample of .8 % of
 40,000 people everybody is equally likely to be tested, and nothing is wrong with it; where half of
 the people are tested, a corner with a chance of .8 % is lost. So people are judged against the mean
-rate, and by how many tests there are to speak for them. Out of reach are
+rate, and by how many tests there are to represent them. Out of reach are
 the people least likely to be tested, as long as there are fewer than `FEW` tests among all of them
 and the upper limit of their rate stays under `RARE` of the mean rate (95 %, by Poisson's
 distribution).
@@ -46,7 +46,7 @@ from dcem.table.labels import SelectiveLabels
 from dcem.text import percent
 
 RARE = 0.1  # of the mean rate: people tested more seldom, and by few tests, are out of reach
-FEW = 30  # tests that are too few to speak for a part of the people
+FEW = 30  # tests that are too few to represent a part of the people
 MOST_LOST = 0.02  # share of people out of reach up to which a number is still one for everybody
 LEAST_REACH = 0.5  # share of people within reach under which nothing is estimated
 HARDLY, SELDOM = 0.01, 0.05  # probabilities of a test that are counted, for a picture of it
@@ -112,7 +112,7 @@ def group_masks(problem: SelectiveLabels) -> dict[str, np.ndarray]:
 
 
 def least_likely(testing: np.ndarray, tested: np.ndarray, mine: np.ndarray) -> np.ndarray:
-    """Those of a part who are least likely to be tested, as far as too few tests speak for them."""
+    """Those of a part who are least likely to be tested, as far as too few tests represent them."""
     rows = np.flatnonzero(mine)
     rows = rows[np.argsort(testing[rows], kind="stable")]
     seen = np.cumsum(tested[rows])

@@ -30,7 +30,7 @@ class Target:
 
     @property
     def whom(self) -> str:
-        """Of whom an estimate speaks that lets the tested stand for others."""
+        """Of whom an estimate speaks that lets the tested represent others."""
         return WITHIN if self.reach < 1 else EVERYBODY
 
 

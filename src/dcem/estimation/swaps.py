@@ -28,7 +28,7 @@ from dcem.estimation.overlap import group_masks
 from dcem.metrics.estimate import Estimate
 
 NEAR = 0.05  # share of people on either side of a cut-off who tell of those at it
-MOST = 0.5  # share of people who must be within reach for anything to be told of them
+MOST = 0.5  # share of people who must be within reach for anything to be reported of them
 TWICE = 2.0  # odds ratio of something unrecorded, tried on the swapped in
 CELLS = ("kept", "swapped out", "swapped in", "left out")
 
@@ -123,7 +123,7 @@ def swap_set(judge: Evaluator, rank: np.ndarray) -> SwapSet:
     within = judge.reach.within
 
     def beyond(cell: str) -> str:
-        """Why nothing is told of a cell to most of whom nobody tested is like."""
+        """Why nothing is reported of a cell to most of whom nobody tested is like."""
         here = masks[cell] & within
         enough = judge.people.count(here) >= FEWEST_TESTED or not masks[cell].any()
         if enough and weight @ here >= MOST * (weight @ masks[cell]):

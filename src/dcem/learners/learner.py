@@ -171,7 +171,7 @@ class Foreign(LearnerBase):
         self.takes_gaps = get_tags(model).input_tags.allow_nan
 
     def _learn(self, sample: Sample, held: Sample | None) -> None:
-        """How it chooses is its own affair: it is not told of rows held out."""
+        """How it chooses is its own affair: it gets no rows held out."""
         X, y, weight, *_ = sample
         self.constant: float | None = None
         if "random_state" in self.model.get_params() and self.model.random_state is None:

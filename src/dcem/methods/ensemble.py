@@ -37,7 +37,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     that of the best part: parts that are about as good share, and one that is clearly worse hardly
     counts. Up to a fifth goes to the networks beforehand, as no test tells what they learnt from
     the untested (less where fewer than 300 tests had the rarer result). Last, log-odds are
-    shifted and stretched so that held-out tests come true as often as they should: scores are
+    shifted and stretched so that held-out tests are positive as often as predicted: scores are
     risks, and ranks are as before. Weights and line are means of two: with tests that count
     1/P(tested), for all who were unlikely to have one, which is right but unsteady, and with
     tests as they are (unless these were drawn by a known design). The line is steeper by how

@@ -105,7 +105,7 @@ class InstrumentClassifier(SelectiveClassifier):
             shown = found_by_more_tests(instrument, shown)
         elif problem.decider is None:
             notice(
-                "'instrument' learns from how deciders differ, and is not told who decided "
+                "'instrument' learns from how deciders differ, and does not know who decided "
                 "(`decider`): it learns what the tested show."
             )
         else:

@@ -22,7 +22,7 @@ class PurpleClassifier(LearnerClassifier):
     """Learn from found positives, allowing for groups in which fewer of them are found.
 
     *Idea.* Nobody recorded who was tested. A found positive of a group in which half as many are
-    found stands for twice as many: P(found | x, g) = c_g f(x). The rates c_g are estimated first,
+    found represents twice as many: P(found | x, g) = c_g f(x). The rates c_g are estimated first,
     up to a common constant (`dcem.estimation.found`); then f is learnt as the truth behind a test
     whose sensitivity is c_g, the highest of them taken as 1.
 

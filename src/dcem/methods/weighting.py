@@ -1,7 +1,7 @@
 """Methods that correct for who was tested by the probability of being tested.
 
 Both learn from tested rows, whose labels are the truth, and let a row that was unlikely to be
-tested speak for the many like it that were not. Where tests were drawn by a known design (the role
+tested represent the many like it that were not. Where tests were drawn by a known design (the role
 `testing_probability`), its probabilities take the place of modelled ones. They need *overlap*: a
 positive chance of a test everywhere. Sharp testing rules break that, and the weights explode.
 """
@@ -33,7 +33,7 @@ SMALLEST = 1e-30  # an unclipped weight stays finite: infinity times a weight of
 class InversePropensityClassifier(LearnerClassifier):
     """Tested-only, each row weighted by one over its probability of being tested.
 
-    *Idea.* A tested person who had a chance of one in ten to be tested stands for ten people.
+    *Idea.* A tested person who had a chance of one in ten to be tested represents ten people.
     Weighted so, the tested rows look like everybody, and the network spends its capacity where
     people are rather than where testing is.
 

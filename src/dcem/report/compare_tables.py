@@ -224,7 +224,7 @@ def _swaps(method: MethodResult) -> Iterator[Block]:
         note="Outcomes of the tested are known. Those of the untested are estimated, doubly "
         "robust: right if features and group explain who is tested, and one of the two models is "
         "right."
-        + f" It speaks for the {percent(swaps.reach)} of the swapped in who are within reach of "
+        + f" It is about the {percent(swaps.reach)} of the swapped in who are within reach of "
         "the tests." * (swaps.reach < 1),
     )
     yield table(

@@ -39,7 +39,7 @@ CHECKED = {
 
 
 def deciders(audit: Audit) -> Iterator[Block]:
-    """Where it is told who decided."""
+    """Where it is known who decided."""
     found = audit.deciders
     if found is None:
         return

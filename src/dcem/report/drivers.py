@@ -9,7 +9,7 @@ from dcem.estimation.results import Effect
 from dcem.report.document import Block, DotRow, Dots, Fold, Name, Text, View, Views, estimate, table
 
 MOST = 12  # columns side by side
-CURVES = 6  # columns whose effects are told
+CURVES = 6  # columns whose effects are shown
 SHARES = (
     "Each column's share of the permutation importances: how far predictions move when people are "
     "given each other's value of the column. Columns that say the same share their importance, and "

@@ -3,7 +3,7 @@
 A threshold is applied row by row. A capacity is known only when everybody has a score, so scored
 rows wait in a file of their own and are written when the last has come; memory holds four bytes
 for each. A capacity is never exceeded: of rows that tie at the end, the first in the table are
-taken, and the number of ties is told. Where risks have limits, a decision holds if both lie on its
+taken, and ties are counted. Where risks have limits, a decision holds if both lie on its
 side of the threshold (or of the lowest score acted on); otherwise it is "cannot say".
 """
 

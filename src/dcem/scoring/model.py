@@ -79,7 +79,7 @@ class Read:
     standard
         The same with gaps filled and scaled `[n, inputs]`.
     unread, empty
-        How many cells of each raw column could not be told, and how many hold nothing `[columns]`.
+        How many cells of each raw column could not be read, and how many hold nothing `[columns]`.
     """
 
     X: np.ndarray
@@ -183,7 +183,7 @@ class TableModel:
     def strange_columns(
         self, unread: np.ndarray, empty: np.ndarray, rows: int, *, singly: bool = False
     ) -> tuple[str, ...]:
-        """A sentence for each column with many cells that are empty or could not be told.
+        """A sentence for each column with many cells that are empty or could not be read.
 
         `unread [columns]` and `empty [columns]` are such cells among `rows`. What counts is how
         many more there are now than in training, where rare levels were `(other)` too; a category

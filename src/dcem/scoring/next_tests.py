@@ -201,7 +201,7 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def reasons(rows: pd.DataFrame, raised: np.ndarray, *, equal_features: bool = True) -> np.ndarray:
-    """In words, what speaks for testing each row; several reasons are joined.
+    """In words, what is in favour of testing each row; several reasons are joined.
 
     `raised [n]` marks rows that owe much of their probability to the minimum of their group;
     `equal_features` says whether groups were compared at equal features, or as a whole.

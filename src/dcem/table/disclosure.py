@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dcem.table.labels import SelectiveLabels
 
 THRESHOLD = 10  # people: fewer are neither counted in public nor learnt from alone
-ENOUGH = 30  # people: what all of fewer have in common is not told
+ENOUGH = 30  # people: what all of fewer have in common is not shown
 SMALL = f"<{THRESHOLD}"  # shown in place of a count under the threshold
 WITHHELD = "withheld"  # shown in place of a count that would reveal a small one
 

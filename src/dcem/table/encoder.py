@@ -138,7 +138,7 @@ class Encoder:
         return self.read(table, dtype)[0]
 
     def read(self, table: Any, dtype: str = "float64") -> tuple[np.ndarray, np.ndarray]:
-        """`transform`, and how many cells of each raw column could not be told `[columns]`."""
+        """`transform`, and how many cells of each raw column could not be read `[columns]`."""
         table = as_arrow(table, self.columns)
         for name, column in zip(table.column_names, table.columns, strict=True):
             if not values.is_known(column):

@@ -60,7 +60,7 @@ class UserTable:
     source
         The file: its name, size and hash.
     unread
-        Cells of each raw column of `encoder` that could not be told, or have no level of their own.
+        Cells of each raw column of `encoder` that could not be read, or have no level of their own.
     leaks
         Signs that features were recorded after the decision to test.
     attributes
