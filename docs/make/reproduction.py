@@ -7,6 +7,7 @@ A table whose results are not recorded says so.
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -337,13 +338,15 @@ class Page:
         head = ("the paper says", "side", "by", "settings", "best", "similar", "worse")
         return markdown(head, rows)
 
-    def _claims(self) -> pd.DataFrame:
+    @cached_property
+    def checked_claims(self) -> pd.DataFrame:
+        """What each claim says, and whether it holds."""
         ours = claims.our_evidence(*self.found["claims"])
         return claims.check_claims(claims.published_evidence(), ours)
 
     def verdicts(self) -> str:
         """How many claims hold, and which do not."""
-        whole = self._claims()
+        whole = self.checked_claims
         on_defaults = whole["ours_on_defaults"]
         parts = []
         for side, table, words in (
@@ -360,7 +363,7 @@ class Page:
 
     def claims(self) -> str:
         """Every claim with both answers."""
-        table = self._claims()
+        table = self.checked_claims
         marks = {True: "holds: ", False: "**does not hold**: ", None: ""}
         rows = [
             (r.where, r.claim, r.holds_if, r.printed,

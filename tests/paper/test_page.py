@@ -42,7 +42,7 @@ def test_every_place_is_filled_from_any_results(generator, recorded, tmp_path):
 def test_claims_on_package_defaults_are_counted_by_themselves(generator, recorded):
     """Ours of Figure 3 and E.6 has package defaults: neither praise nor blame of a replication."""
     page = generator.Page(recorded)
-    table = page._claims()
+    table = page.checked_claims
     defaults = table["ours_on_defaults"]
     assert set(table.loc[defaults, "where"]) == {"5.1, Figure 3", "E.6, SELF"}
     _, published_choices, package = page.verdicts().splitlines()

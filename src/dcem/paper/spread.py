@@ -92,7 +92,7 @@ def spreads_of(rows: pd.DataFrame, by: str = "method") -> Spreads:
     """Ours, over all rows of a setting."""
     return {
         (str(name), metric): Spread.of(part[metric])
-        for name, part in rows.groupby(by, sort=False)
+        for name, part in rows.groupby(by, sort=False)[list(METRICS)]
         for metric in METRICS
     }
 
