@@ -22,7 +22,7 @@ WIDE = 0.1  # half the width of an AUC's interval from which on it tells nothing
 MUCH = 0.1  # population stability index from which on a column is called much changed
 TO_DO = {
     "refit": "Fit the model again on recent rows, and compare methods on them.",
-    "recalibrate": "Fit again with recent rows, so that risks are those of now; until then, use "
+    "recalibrate": "Fit again with recent rows, so that risks are current; until then, use "
     "the scores to rank people only.",
     "holds": "",
     "cannot tell": "Wait for more tests, or test some people at random; until then, do not rely on "
@@ -121,9 +121,9 @@ def _who_comes(found: Monitoring) -> Iterator[Finding]:
         "caution" if changed[0].index >= MUCH else "note",
         "comes",
         values={one.column: one.index for one in changed},
-        headline=f"Other people come: {names} changed",
+        headline=f"Other people arrive: {names} changed",
         text=f"{changes}. A model may hold for other people too: the last question tells.",
-        remedy="Ask what changed in how people come, or in how the column is recorded.",
+        remedy="Ask what changed in how people arrive, or in how the column is recorded.",
     )
 
 
@@ -139,7 +139,7 @@ def _who_is_tested(found: Monitoring) -> Iterator[Finding]:
         _groups_named(changed),
         {one.of: one.difference for one in changed},
         "Who is tested changed, at equal features",
-        f"Share tested minus what the decisions of then would give: {changes}.",
+        f"Share tested minus what the earlier decisions would give: {changes}.",
         "Ask those who decide what changed, and whether results are in; then audit the new rows.",
     )
 
@@ -209,7 +209,7 @@ def _stated(then: Baseline, stated: frozenset[str]) -> Iterator[Finding]:
             "found",
             values={"stated": then.stated},
             headline="How common the outcome is was stated when the model was fitted",
-            text=f"Numbers for everybody rest on the {then.stated} of then. What tests show, then "
-            "and now, is told without it.",
+            text=f"Numbers for everybody rest on the earlier {then.stated}. What tests show, then "
+            "and now, is reported without it.",
             remedy="State the prevalence of the new people (`prevalence`) if it may have changed.",
         )

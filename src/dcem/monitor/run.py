@@ -6,10 +6,10 @@ corrected for how many there are (Holm). An alarm is beyond chance *and* large e
 *Who arrives.* Shares of people in the bins of each column, then and now, by Pearson's test of two
 samples; how much they changed is the population stability index.
 
-*Who is tested.* The share tested minus what the model of testing of then expects of the people of
+*Who is tested.* The share tested minus what the earlier model of testing expects of the people of
 now. What is uncertain about that model is one more influence.
 
-*What is found.* The doubly robust prevalence of now minus that of then.
+*What is found.* The doubly robust prevalence now minus that at the fit.
 
 *Does the model hold.* Doubly robust AUC, mean risk minus share of positives and calibration slope,
 of everybody and of groups. They are compared with what they were in a comparison, where the model

@@ -164,7 +164,7 @@ def _changes(found: Monitoring, about: str, form: str, difference: str, note: st
 
 def _testing_section(found: Monitoring) -> Iterator[Block]:
     note = (
-        "Then: the share that the decisions of then would test among the people of now (logistic "
+        "Then: the share that the earlier decisions would test among the people now (logistic "
         "regression on features and group). The interval of the change counts both samples. "
         f"{CLEAR}"
     )
