@@ -6,8 +6,8 @@ corrected for how many there are (Holm). An alarm is beyond chance *and* large e
 *Who arrives.* Shares of people in the bins of each column, then and now, by Pearson's test of two
 samples; how much they changed is the population stability index.
 
-*Who is tested.* The share tested minus what the earlier model of testing expects of the people of
-now. What is uncertain about that model is one more influence.
+*Who is tested.* The share tested minus what the earlier model of testing expects of the new
+people. What is uncertain about that model is one more influence.
 
 *What is found.* The doubly robust prevalence now minus that at the fit.
 
