@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dcem.table.messages import InputError
 from dcem.table.read import read_header, read_whole
 
 FRAME = pd.DataFrame({"alter": [40, 51, 62], "crp": [1234.5, 2.25, -0.5], "ort": ["Köln", "", "x"]})
@@ -57,6 +58,13 @@ def test_numbers_with_what_stands_around_them_have_decimal_commas_too(mark, tmp_
     found = read_whole(path)
     assert found["crp"].to_pylist() == ["0.64", "<0.6", "> 1200.5", "12.5 %", "€ 3.50", "−0.5"]
     assert found["income"].to_pylist() == ["850", "1200", "12500", "1250000", "-3000", "0"]
+
+
+def test_a_title_above_the_header_is_named_as_what_is_wrong(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("Results of May\n\nx,y\n1,2\n3,4\n")
+    with pytest.raises(InputError, match="above the header"):
+        read_whole(path)
 
 
 def test_points_part_thousands_only_where_commas_are_decimal(tmp_path):

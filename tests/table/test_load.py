@@ -266,3 +266,10 @@ def test_rows_that_a_join_left_several_times_are_told(kind):
         read_table(frame, roles)
     assert any("60 of 460 rows" in str(w.message) for w in caught) == (kind == "copies")
     assert any("copies" in str(w.message) for w in caught) == (kind == "copies")
+
+
+def test_a_last_row_that_is_a_total_is_told():
+    frame = pd.DataFrame({"ward": ["A", "B"] * 20, "x": range(40), "label": [1, 0, np.nan, 1] * 10})
+    frame.loc[40] = ["Total", 780, np.nan]
+    with pytest.warns(DataWarning, match="'ward' is 'Total'"):
+        read_table(frame, Roles(label="label"))

@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 
 from dcem.table.formats import Stored, unique_names
 from dcem.table.messages import InputError
+from dcem.text import counted
 
 DELIMITERS = ",;\t|"
 NAMED = re.compile(r"\s*sep=([,;\t|])\s*?\n", re.I)  # a first line that Excel understands
@@ -343,9 +344,10 @@ def parse_failure(message: str) -> str:
         return "it cannot be split into rows. Look for a quote that is never closed."
     row, expected, got = (int(number or 0) for number in found.groups())
     where = f"row {row:,} (the header is row 1)" if row else "a row"
-    hint = (
-        "The file may be truncated."
-        if got < expected
-        else "A value that holds the delimiter must be quoted."
-    )
-    return f"{where} has {got} columns, the header {expected}. {hint}"
+    if got < expected:
+        hint = "The file may be truncated. Remove what stands below the table, such as a count."
+    elif expected == 1:
+        hint = "Remove lines above the header, such as a title."
+    else:
+        hint = "A value that holds the delimiter must be quoted."
+    return f"{where} has {counted(got, 'column')}, the header {expected}. {hint}"

@@ -184,8 +184,7 @@ def _read(
     if known is not None:
         _require_known(table, roles, known)
     twins = {} if known else _twins(table, reading.repeated(origin, query), roles)
-    if table.num_rows == 0:
-        raise InputError("The table has a header and no rows.")
+    checks.check_last_row(table)
     _refuse_unreadable(table, roles)
     table, time = _in_time(table, roles, once=known is not None)
     tested = outcome.read_tested(table, roles) if roles.tested else None
