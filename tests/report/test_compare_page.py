@@ -12,7 +12,7 @@ from dcem.estimation.findings import Finding
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.metrics.estimate import Estimate
 from dcem.report.compare import compare_document
-from dcem.report.compare_opening import shown_targets
+from dcem.report.compare_opening import opening, shown_targets
 from dcem.report.compare_tables import CAPTIONS, groups_table, main_pair
 from dcem.report.document import Code, Count, Missing, Name, Number, cells
 from dcem.report.to_html import to_html
@@ -111,6 +111,18 @@ def test_an_oracle_is_never_recommended() -> None:
     comparison = replace(comparison, methods=methods, standings=standings)
     rows = compare_document(comparison).opening.picture.rows
     assert [row.label.tag for row in rows] == ["", "recommended", "given the truth"]
+
+
+@pytest.mark.parametrize(("worst", "said"), [(5, "No method"), (4, "no better than chance")])
+def test_what_may_be_chance_is_not_recommended_without_a_word(worst, said) -> None:
+    comparison = made_up_comparison()
+    methods = list(comparison.methods)
+    for place, one in enumerate(methods[::-1][:worst]):  # the last has the highest AUC
+        judged = replace(one.judgements["dr"], auc=Estimate(0.61, 0.45, 0.75))
+        methods[-1 - place] = replace(one, judgements={**one.judgements, "dr": judged})
+    verdict = opening(replace(comparison, methods=tuple(methods))).verdict
+    assert said in verdict.answer
+    assert verdict.severity in ("caution", "serious")
 
 
 def test_without_overlap_nothing_is_said_of_everybody() -> None:

@@ -116,12 +116,17 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     if level:
         sentences.append(_rivals(best.name, standing.best, level))
     unfair = bool(clear_groups(judged, comparison.floor) or clear_pairs(judged))
-    severity = "serious" if not everybody else "caution" if level or unfair else "fine"
+    told = [m.judgements[target.key] for m in comparison.methods if target.key in m.judgements]
+    all_by_chance = not any(one.auc.low > 0.5 for one in told)
+    maybe_chance = judged.auc.low <= 0.5
+    doubted = level or unfair or maybe_chance
+    severity = "serious" if not everybody else "caution" if doubted else "fine"
     verdict = Verdict(severity, "", tuple(sentences), _certainty(comparison, best, target))
     first = [f for f in comparison.findings if f.key == "best"]
     about_it = listed_findings([*first, *about_method(comparison, best.name)])
     verdict = with_worst(verdict, about_it, TOLD)
     cares = [
+        *(["it may rank no better than chance"] if maybe_chance else []),
         *(["others may be as good"] if level else []),
         *(["it does not serve all groups alike"] if unfair else []),
     ]
@@ -129,7 +134,9 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
         verdict = replace(verdict, severity=verdict.worst.severity)
     care = f", with care: {', and '.join(cares) or 'see below'}"
     answer = f"Use `{best.name}`{care * (verdict.severity != 'fine')}"
-    if not everybody:
+    if all_by_chance:
+        answer = "No method is shown to rank people better than chance"
+    elif not everybody:
         answer = f"`{best.name}` ranks the tested best; nothing is known of everybody else"
     return replace(verdict, answer=answer)
 
