@@ -119,7 +119,7 @@ def test_a_full_disk_under_a_checkpoint(tmp_path):
     import torch
 
     with files_of_at_most(100), pytest.raises(OSError, match="too large"):
-        checkpoint.write(tmp_path / "c", {"w": torch.zeros(1000)}, {})
+        checkpoint.write_checkpoint(tmp_path / "c", {"w": torch.zeros(1000)}, {})
     assert list(tmp_path.iterdir()) == []
 
 
