@@ -94,7 +94,7 @@ def test_doubly_robust_ks_covers():
     for seed in range(60):
         judge, y, _, score = lender(seed)
         half = np.random.default_rng(seed).random(len(y)) < 0.5
-        told = judge.told(measures.ks(score, judge.masses["dr"], half))
+        told = judge.estimated(measures.ks(score, judge.masses["dr"], half))
         held += told.low <= truth <= told.high
     assert held >= 52
 
