@@ -94,3 +94,17 @@ def test_what_all_rows_less_a_group_would_tell_is_withheld() -> None:
     groups = {"a": (66, 0), "b": (4, 0), "c": (5, 0)}
     shown = Decisions(0.5, 75, 0, groups).shown()
     assert [one["rows"] for one in shown.values()] == ["withheld", "<10", "<10"]
+
+
+def test_the_total_does_not_give_a_group_away() -> None:
+    """All but 5 of group b are flagged: with all flagged and those of a, that would be told."""
+    plain = Decisions(0.5, 1000, 895, {"a": (300, 200), "b": (700, 695)}).to_plain()
+    seen = [plain["flagged"], *(plain["by_group"][name]["flagged"] for name in "ab")]
+    assert sum(isinstance(count, int) for count in seen) < 2
+
+
+def test_a_group_whose_size_the_card_withholds() -> None:
+    groups = {"a": (300, 100), "b": (700, 200)}
+    shown = Decisions(0.5, 1000, 300, groups, withheld=frozenset("a")).shown()
+    assert shown["a"] == {"rows": "withheld", "flagged": "withheld", "share": None}
+    assert shown["b"]["flagged"] == 200

@@ -1,5 +1,8 @@
 """Probabilities of being tested next: what must hold whatever the table."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -203,3 +206,34 @@ def test_everybody_tested_is_an_answer(model, tmp_path):
     visits(100).assign(result="high").to_csv(tmp_path / "p.csv", index=False)
     with pytest.raises(InputError, match="nobody is left to test"):
         next_tests(model, tmp_path / "p.csv", 10)
+
+
+def test_no_count_of_a_group_that_the_card_withholds(model, tmp_path) -> None:
+    """Group C: 60 rows, 4 of them tested. With its untested told, so would these be."""
+    frame = visits(600)
+    frame.loc[:59, "race"] = "C"
+    frame.loc[:3, "result"], frame.loc[4:59, "result"] = "high", "not ordered"
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    found = next_tests(model, tmp_path / "p.csv", 50)
+    withheld = found.by_group["untested"].isna()
+    assert withheld["C"]
+    assert withheld.sum() > 1  # all less the others would tell
+    assert found.by_group["expected_tests"].isna().equals(withheld)
+    assert found.untested == len(found.table)
+
+
+def test_no_count_of_a_few_people_with_many_rows(model, tmp_path) -> None:
+    frame = visits(600)
+    frame.loc[:59, "race"] = "C"
+    frame.loc[:59, "patient"] = [f"P{i % 3}" for i in range(60)]
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    assert next_tests(model, tmp_path / "p.csv", 50).by_group["untested"].isna()["C"]
+
+
+def test_what_the_card_withholds_is_withheld_of_any_table(model, table_file) -> None:
+    few = copy.copy(model.estimator)
+    few.training_counts_ = few.training_counts_.astype(float).mask(
+        [[True, True, True], [False] * 3]
+    )
+    found = next_tests(replace(model, estimator=few), table_file, 50)
+    assert list(found.by_group["untested"].isna()) == [True, False]

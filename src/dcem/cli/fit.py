@@ -112,6 +112,7 @@ def fit(
     from dcem.scoring.bounds import with_bounds
     from dcem.scoring.fit import AUTO, find_comparison
     from dcem.table import read_table
+    from dcem.table.disclosure import SMALL, THRESHOLD
     from dcem.table.messages import InputError
     from dcem.text import counted, duration
 
@@ -155,7 +156,7 @@ def fit(
         if (chance := read.problem.testing_probability) is not None:
             new = int((read.problem.tested & (chance < 1)).sum())
             new_tests = "Tests that it has not seen, drawn with known probabilities"
-            console.print(f"{say(new_tests)}: {new:,}.")
+            console.print(f"{say(new_tests)}: {SMALL if 0 < new < THRESHOLD else f'{new:,}'}.")
     elif method == AUTO:
         chosen = choice_for(read, place)
         method = chosen.method

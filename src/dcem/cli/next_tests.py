@@ -1,5 +1,6 @@
 """`dcem next-tests`: whom to test next, as probabilities."""
 
+from math import isnan
 from pathlib import Path
 from typing import Annotated
 
@@ -48,6 +49,7 @@ def next_tests(
 
     from dcem.report.words import speak
     from dcem.scoring import TableModel, next_tests
+    from dcem.table.disclosure import WITHHELD
     from dcem.table.write import require_output, write_frame
 
     console = Console(highlight=False)
@@ -71,9 +73,12 @@ def next_tests(
     for note in found.notes:
         console.print("[yellow]note:[/yellow]", escape(say(note)), soft_wrap=True)
     chance = people["probability"]
+    known = isinstance(found.untested, int)
+    some = f"{found.untested:,}" if known else str(found.untested)
+    tests = f"{chance.sum():,.0f} tests, " if known or budget < len(people) else ""
     console.print(
         say(
-            f"{len(people):,} of {found.rows:,} rows are untested; {chance.sum():,.0f} tests, "
+            f"Untested: {some} of {found.rows:,} rows; {tests}"
             f"probabilities from {chance.min():.2g} to {chance.max():.2g}."
         )
     )
@@ -83,9 +88,8 @@ def next_tests(
     for name, (untested, expected) in zip(
         found.by_group.index, found.by_group.to_numpy(), strict=True
     ):
-        grid.add_row(
-            escape(str(name)), f"{untested:,.0f}", f"{expected:,.1f}", percent(expected / untested)
-        )
+        cells = f"{untested:,.0f}", f"{expected:,.1f}", percent(expected / untested)
+        grid.add_row(escape(str(name)), *([WITHHELD] * 3 if isnan(untested) else cells))
     console.print(grid)
     console.print(f"  {out}", style="bold", soft_wrap=True)
     if draw_seed is None:

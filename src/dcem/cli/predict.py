@@ -147,10 +147,12 @@ def show_decisions(decisions: Any, score: str, console: Any) -> None:
 
     totals = decisions.totals()
     by = " by the score alone" if totals else ""
+    flagged = decisions.shown_flagged()
+    some = f"{flagged} of {decisions.rows:,} rows"
+    if isinstance(flagged, int):
+        some = f"{flagged:,} of {decisions.rows:,} rows ({percent(flagged / decisions.rows)})"
     console.print(
-        f"\nFlagged{by}: {decisions.flagged:,} of {decisions.rows:,} rows "
-        f"({percent(decisions.flagged / decisions.rows)}), those with a {score} of at least "
-        f"{decisions.threshold:.3g}."
+        f"\nFlagged{by}: {some}, those with a {score} of at least {decisions.threshold:.3g}."
     )
     if decisions.tied:
         console.print(

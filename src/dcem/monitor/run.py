@@ -215,12 +215,19 @@ def _column_changes(then: Baseline, new: NewRows, encoder: Encoder) -> tuple[Col
         index = stability(before, now, *sizes)
         clear = bool(p < ERROR / QUESTIONS and index >= STABILITY)
         people = people_of(code, person, len(names))[most]
+        unsaid = name == GROUP and names[most] in _withheld_groups(problem)
         then_and_now = (
             nan if _shows_few(round(before[most] * then.people), then.people) else before[most],
-            nan if _shows_few(people, everybody) else now[most],
+            nan if unsaid or _shows_few(people, everybody) else now[most],
         )
         found.append(ColumnChange(name, index, float(p), names[most], *then_and_now, clear))
     return tuple(sorted(found, key=lambda one: (not one.clear, -one.index)))
+
+
+def _withheld_groups(problem: SelectiveLabels) -> set[str]:
+    """Groups whose rows an audit of the same table withholds."""
+    rows = problem.counts(small_cells=False)["rows"]
+    return {str(name) for name, count in rows.items() if isinstance(count, str)}
 
 
 def _shows_few(people: float, of: int) -> bool:

@@ -71,6 +71,8 @@ class Decisions:
         Rows with the lowest score acted on that are *not* flagged, since there was no more room.
     decided, decided_by_group
         Rows with each of `DECIDED`, by the limits of the risk; None and empty without limits.
+    withheld
+        Groups whose size the card of the model withholds: nothing is counted of them here either.
     """
 
     threshold: float
@@ -80,17 +82,24 @@ class Decisions:
     tied: int = 0
     decided: tuple[int, ...] | None = None
     decided_by_group: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    withheld: frozenset[str] = frozenset()
 
     def to_plain(self) -> dict[str, Any]:
         """All of it as JSON knows it, small counts hidden."""
         return {
             "threshold": None if math.isinf(self.threshold) else float(f"{self.threshold:.6g}"),
             "rows": self.rows,
-            "flagged": self.flagged,
+            "flagged": self.shown_flagged(),
             "tied": self.tied,
             **self.totals(),
             "by_group": self.shown(),
         }
+
+    def shown_flagged(self) -> Shown:
+        """All flagged rows; withheld where they would give away those of a group."""
+        if self.decided is not None or not self.by_group:  # no group's are shown
+            return self.flagged
+        return _hidden(self._rows_and_flagged())[-1]["tested"]
 
     def totals(self) -> dict[str, Shown | float | None]:
         """With limits of the risk, rows with each decision and their shares; else nothing."""
@@ -106,16 +115,26 @@ class Decisions:
         """
         if self.decided is not None:
             parts = _by_decision([*self.decided_by_group.values()])
-            return dict(zip(self.decided_by_group, parts, strict=False))
-        counts = [{"rows": rows, "tested": part} for rows, part in self.by_group.values()]
-        return {
-            group: {
-                "rows": seen["rows"],
-                "flagged": seen["tested"],
-                "share": _share(seen["tested"], seen["rows"]),
+            found = dict(zip(self.decided_by_group, parts, strict=False))
+        else:
+            found = {
+                group: {
+                    "rows": seen["rows"],
+                    "flagged": seen["tested"],
+                    "share": _share(seen["tested"], seen["rows"]),
+                }
+                for group, seen in zip(
+                    self.by_group, _hidden(self._rows_and_flagged()), strict=False
+                )
             }
-            for group, seen in zip(self.by_group, _hidden(counts), strict=False)
-        }
+        for group in self.withheld & found.keys():
+            found[group] = {
+                key: None if key.startswith("share") else WITHHELD for key in found[group]
+            }
+        return found
+
+    def _rows_and_flagged(self) -> list[dict[str, int]]:
+        return [{"rows": rows, "tested": part} for rows, part in self.by_group.values()]
 
 
 def _by_decision(counts: Sequence[tuple[int, ...]]) -> list[dict[str, Shown | float | None]]:
@@ -151,8 +170,14 @@ def _share(part: Shown, rows: Shown) -> float | None:
 class Decider:
     """Adds `flagged`, and `decision` where risks have limits, before batches are written."""
 
-    def __init__(self, rule: Rule, score: str, write: Callable[[pa.RecordBatch], None]) -> None:
-        self.rule, self.score, self.write = rule, score, write
+    def __init__(
+        self,
+        rule: Rule,
+        score: str,
+        write: Callable[[pa.RecordBatch], None],
+        withheld: frozenset[str] = frozenset(),
+    ) -> None:
+        self.rule, self.score, self.write, self.withheld = rule, score, write, withheld
         self.scores: list[np.ndarray] = []
         self.limits: list[np.ndarray] = []  # [2, rows] each, where risks have limits
         self.groups: list[tuple[np.ndarray, tuple[str, ...]] | None] = []
@@ -193,7 +218,10 @@ class Decider:
                     start += batch.num_rows
         self.kept.close()
         tied = int(((scores == np.float32(cut)) & ~flagged).sum()) if self.rule.capacity else 0
-        found = Decisions(cut, len(scores), int(flagged.sum()), self._count(flagged), tied)
+        found = Decisions(
+            *(cut, len(scores), int(flagged.sum()), self._count(flagged), tied),
+            withheld=self.withheld,
+        )
         if not self.limits:
             return found
         low, high = np.concatenate(self.limits, axis=1)

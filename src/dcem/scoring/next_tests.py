@@ -15,7 +15,7 @@ results weighted by its inverse represent everybody who was untested.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from dcem.saving.plain_data import shown_training_counts
 from dcem.scoring.allocation import allocate, draw
 from dcem.scoring.model import TableModel
 from dcem.scoring.stream import own_name, parallel
@@ -35,6 +36,7 @@ from dcem.table import (
     tested_rows,
 )
 from dcem.table.addresses import located
+from dcem.table.disclosure import SMALL, THRESHOLD, WITHHELD, Shown, few_among, hide_groups
 from dcem.table.messages import InputError, require_columns
 
 NOTABLE = 0.5  # a measure from here on is a reason
@@ -71,7 +73,10 @@ class NextTests:
         (how much less the group is tested, 0 to 1: at equal features, or as a whole where the
         method has no model of testing), `probability` and `reason`.
     by_group
-        Untested people and expected tests per group.
+        Untested people and expected tests per group; NaN where a count of the group is withheld
+        (`dcem.table.disclosure`), in this file or in the card of the model.
+    untested
+        How many rows that are of all groups, as everybody may see it.
     rows
         Rows of the file, tested ones included.
     notes
@@ -83,6 +88,7 @@ class NextTests:
 
     table: pd.DataFrame
     by_group: pd.DataFrame
+    untested: Shown
     rows: int
     notes: tuple[str, ...]
     person: np.ndarray
@@ -131,6 +137,7 @@ def next_tests(
         raise InputError(f"{path}: the table has no rows.")
     frame = pd.concat(parts, ignore_index=True)
     person = _person_codes(frame)
+    in_all, withheld = _shown_untested(model, frame, person)
     frame["shortfall"] = shortfall(frame)
     frame = frame.drop(columns=["own_rate", "average_rate", PERSON], errors="ignore")
     keep = frame.pop("untested").to_numpy()
@@ -151,7 +158,7 @@ def next_tests(
         raised = probability >= RAISED * without_minimum
         why = reasons(untested, raised, equal_features=model.estimator.testing_model is not None)
     else:
-        notes += (f"The budget covers all {len(untested):,} untested rows: everybody is tested.",)
+        notes += ("The budget covers all untested rows: everybody is tested.",)
     table = untested.assign(probability=probability, reason=why).rename(
         columns={"score": model.score_name, "score_spread": f"{model.score_name}_spread"}
     )
@@ -161,8 +168,45 @@ def next_tests(
             "can take more than one row of such a person, of others at most one.",
         )
     keyed = untested["group"] if "group" in untested else pd.Series("all", index=untested.index)
-    by_group = pd.DataFrame({"untested": 1, "expected_tests": probability}).groupby(keyed).sum()
-    return NextTests(table, by_group.rename_axis("group"), rows, notes, person)
+    by_group = pd.DataFrame({"untested": 1.0, "expected_tests": probability}).groupby(keyed).sum()
+    by_group = by_group.rename_axis("group")
+    by_group[by_group.index.isin(withheld)] = np.nan
+    return NextTests(table, by_group, in_all, rows, notes, person)
+
+
+def _shown_untested(
+    model: TableModel, rows: pd.DataFrame, person: np.ndarray
+) -> tuple[Shown, list[str]]:
+    """How many of all rows are untested, and the groups of which that is withheld.
+
+    Whoever knows rows and untested knows the tested. So the model's card counts as well: what it
+    withholds of a group is not told here.
+    """
+    keyed = rows["group"] if "group" in rows else pd.Series("all", index=rows.index)
+    code, names = pd.factorize(keyed)
+    untested = rows["untested"].to_numpy(bool)
+    cells = {"rows": np.ones(len(rows), bool), "tested": ~untested, "untested": untested}
+    counts = [
+        {key: int((cells[key] & (code == one)).sum()) for key in ("rows", "tested")}
+        for one in range(len(names))
+    ]
+    few = few_among(cells, code, len(names), person)
+    card = shown_training_counts(model.estimator)[["rows", "tested"]].isna().any(axis=1)
+
+    def untold(seen: Mapping[str, Shown], tested: int, secret: Collection[str]) -> bool:
+        nobody = tested == 0 and "tested" not in secret  # of whom nothing is learnt
+        return isinstance(seen["rows"], str) or (isinstance(seen["tested"], str) and not nobody)
+
+    *of_groups, of_all = hide_groups(counts, few)
+    withheld = [
+        str(name)
+        for name, seen, count, secret in zip(names, of_groups, counts, few, strict=False)
+        if untold(seen, count["tested"], secret) or (count["tested"] and card.get(name, False))
+    ]
+    total = int(untested.sum())
+    if untold(of_all, len(rows) - total, few[-1]):
+        return SMALL if total < THRESHOLD else WITHHELD, withheld
+    return total, withheld
 
 
 def _require_scores(untested: pd.DataFrame, path: Path) -> None:

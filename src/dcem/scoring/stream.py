@@ -21,6 +21,7 @@ import pyarrow as pa
 from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
+from dcem.saving.plain_data import shown_training_counts
 from dcem.scoring.bounds import BOUNDS_COLUMNS, bound_columns, require_bounds
 from dcem.scoring.decisions import DECISION, FLAGGED, Decider, Decisions, Rule
 from dcem.scoring.model import TableModel
@@ -178,7 +179,9 @@ def score_part(
     batches = read_batches(path, needed, verbatim=tuple(called), query=query)
     tally = Tally()
     with table_writer(out) as write:
-        decide = Decider(rule, model.score_name, write) if rule else None
+        sizes = shown_training_counts(model.estimator)["rows"]
+        unsaid = frozenset(map(str, sizes.index[sizes.isna()]))
+        decide = Decider(rule, model.score_name, write, unsaid) if rule else None
         how: Any = {"grouped": bool(groups), "start": start, "threads": threads, "bounds": bounds}
         for scored, strange, of in _scores(model, batches, called, **how):
             if decide:

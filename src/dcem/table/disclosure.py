@@ -147,17 +147,24 @@ def few_people(problem: SelectiveLabels, truth: np.ndarray | None = None) -> lis
     if truth is not None:
         cells |= {"positive in truth": truth == 1, "negative in truth": truth == 0}
         cells["unseen"] = (truth == 1) & ~cells["positive"]
-    masks = [problem.group == code for code in range(problem.n_groups)]
-    most = int(np.bincount(problem.person).max(initial=1))
+    return few_among(cells, problem.group, problem.n_groups, problem.person)
+
+
+def few_among(
+    cells: Mapping[str, np.ndarray], group: np.ndarray, n_groups: int, person: np.ndarray
+) -> list[frozenset[str]]:
+    """`few_people` of rows that are not a problem: `cells` are masks [n], `person` codes [n]."""
+    masks = [group == code for code in range(n_groups)]
+    most = int(np.bincount(person).max(initial=1))
 
     def people_with(rows: np.ndarray) -> int:
         # Of many rows it need not be counted: so many people they are at least.
         n = int(np.count_nonzero(rows))
-        return n // most if n >= most * ENOUGH else len(np.unique(problem.person[rows]))
+        return n // most if n >= most * ENOUGH else len(np.unique(person[rows]))
 
     people = [
         {key: people_with(mask & cell) for key, cell in cells.items()}
-        for mask in (*masks, np.ones(len(problem), bool))
+        for mask in (*masks, np.ones(len(group), bool))
     ]
     return [
         frozenset(key for key, count in one.items() if 0 < count < THRESHOLD)
