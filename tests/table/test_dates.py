@@ -129,3 +129,34 @@ def test_types_that_arrow_has():
     out = np.empty((N, 1))
     found.encoding.encode(stay, (), out)
     np.testing.assert_allclose(out[:, 0], np.arange(N) / 24)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "GMT", "MEZ", "CET", "EST"])
+@pytest.mark.parametrize("written", ["%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M:%S", "%m/%d/%Y %I:%M %p"])
+def test_a_zone_that_all_rows_name(written, zone) -> None:
+    kind, found, note = read(TIMES.strftime(written) + f" {zone}")
+    assert kind == "date"
+    np.testing.assert_allclose(found, DAYS, atol=1e-6)
+    assert (f"in {zone}" in note) == (zone not in ("UTC", "GMT"))
+
+
+def test_names_of_universal_time_are_one_zone() -> None:
+    ends = np.array([" UTC", " GMT", "Z"])[np.arange(N) % 3]
+    kind, found, _ = read(TIMES.strftime("%d.%m.%Y %H:%M") + ends)
+    assert kind == "date"
+    np.testing.assert_allclose(found, DAYS, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [N, 40 * N])
+def test_dates_in_several_zones_are_pointed_out(n) -> None:
+    times = pd.date_range("2019-01-02 00:07", periods=n, freq="7min")
+    ends = np.where(np.arange(n) % 2, " MEZ", " MESZ")
+    found = guess_kind("seen", column(times.strftime("%d.%m.%Y %H:%M") + ends))
+    assert found.kind == "identifier"
+    assert "time zones (MESZ, MEZ)" in found.note
+
+
+def test_a_row_in_another_zone_is_not_read() -> None:
+    known = guess_kind("seen", column(TIMES.strftime("%Y-%m-%d %H:%M CET"))).encoding
+    assert known is not None
+    assert np.isnan(days(column(["2024-03-01 10:00 EST"]), known.date_format)).all()

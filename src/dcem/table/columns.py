@@ -127,7 +127,9 @@ def guess_kind(
     if known is not None:
         note = dates.reading_note(text.values, known)
         return _guess_date(name, dates.days_of(text, known)[0], known, note)
-    return _guess_category(name, text, keep, person)
+    guess = _guess_category(name, text, keep, person)
+    zones = dates.zones_note(text.values)
+    return replace(guess, note=zones) if zones else guess
 
 
 def _free_text(column: pa.ChunkedArray, missing: Collection[str]) -> Guess | None:
@@ -161,7 +163,7 @@ def _is_prose(found: Sequence[str]) -> bool:
     few = found[:: max(1, len(found) // SAMPLE)]
     if len(found) <= 10 * SAMPLE or np.isfinite(values.limits_parsed(few)).mean() >= 0.5:
         return False
-    return dates.date_format(few) is None
+    return dates.date_format(few) is None and not dates.zones_note(few)
 
 
 def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray, str] | None:

@@ -2,7 +2,8 @@
 
 A column has one format, the one in which most of its values are dates; whether the day or the month
 comes first is so decided by all of them. A date becomes days since 1 January 1970, fractions for
-the time of day, in UTC where a time zone is given; a time of day alone becomes hours.
+the time of day, in UTC where an offset is given; a time of day alone becomes hours. A zone that is
+named (`10:00 MEZ`) must be the same in all rows, whose times are then taken as they are written.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ SHARE = 0.95  # of the values that must be dates
 SAMPLE = 200
 LONGEST = 60  # characters that a date may have
 _CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?( ?[AaPp][Mm])?")
+_STARTS_ISO = re.compile(r"\d{4}-?\d\d")
+_ZONE = re.compile(r":\d\d(?:\.\d+)?(?: ?[AaPp][Mm])? ?(?![AP]M$)([A-Z]{1,5})$")  # after a time
+_NAMED = re.compile(r"(.*) ([A-Z]{2,5})")  # a format whose dates end in the name of a zone
+UNIVERSAL = ("UTC", "GMT", "Z")
 _EXAMPLE = datetime(2021, 4, 3, 14, 5, 7)
 SECONDS_PER_DAY = 86_400.0
 
@@ -44,14 +49,54 @@ def date_format(values: Sequence[str]) -> str | None:
     few = given[:: max(1, len(given) // SAMPLE)]
     if not few or max(map(len, few)) > LONGEST:
         return None
+    if zones := _zones(few):
+        zones |= _zones(given)
+        return _with_zone(given, zones.pop()) if len(zones) == 1 else None
     shape = Counter(map(_shape, few)).most_common(1)[0][0]
-    known = [*_by_shape().get(shape, ()), *[ISO] * bool(re.match(r"\d{4}-?\d\d", few[0]))]
+    known = [*_by_shape().get(shape, ()), *[ISO] * bool(_STARTS_ISO.match(few[0]))]
     likely = [one for one in known if _share_dated(few, one) >= SHARE - 0.05]
     shares = {one: _share_dated(given, one) for one in likely}
     best = max(shares, key=lambda one: shares[one], default=None)
     if best is None or shares[best] < SHARE or (is_time(best) and not _are_times(given)):
         return None
     return best
+
+
+def _zones(values: Sequence[str]) -> set[str]:
+    """The zones that nearly all values name after a time of day; names of universal time are one.
+
+    Empty where all say `Z`, as ISO 8601 does.
+    """
+    found = Counter(match[1] for value in values if (match := _ZONE.search(value)))
+    is_iso = set(found) == {"Z"} and _STARTS_ISO.match(values[0])
+    if found.total() < SHARE * len(values) or is_iso:
+        return set()
+    return {"UTC" if zone in UNIVERSAL else zone for zone in found}
+
+
+def _with_zone(values: Sequence[str], zone: str) -> str | None:
+    base = date_format(_without_zone(values, zone))
+    return None if base is None or is_time(base) else f"{base} {zone}"
+
+
+def _without_zone(values: Sequence[str], zone: str) -> list[str]:
+    """Dates without their zone; nothing where another one, or none, is named."""
+    own = "|".join(UNIVERSAL) if zone in UNIVERSAL else re.escape(zone)
+    cut = re.compile(rf"(.*?) ?(?:{own})")
+    return [match[1] if (match := cut.fullmatch(value)) else "" for value in values]
+
+
+def zones_note(values: Sequence[str]) -> str:
+    """What to say of dates that are not read since they name several time zones, or nothing."""
+    few = values[:: max(1, len(values) // SAMPLE)]
+    zones = sorted(_zones(few) and _zones(values))
+    of_first = [value for value in values if zones and _zones([value]) == {zones[0]}]
+    if len(zones) < 2 or _with_zone(of_first, zones[0]) is None:
+        return ""
+    return (
+        f"dates in several time zones ({', '.join(zones)}), which are not read: write all in one, "
+        "or with offsets such as +01:00"
+    )
 
 
 def is_time(known: str) -> bool:
@@ -73,6 +118,8 @@ def reading_note(values: Sequence[str], known: str) -> str:
         doubtful = (_dates(values, swapped).notna() >= _dates(values, known).notna()).all()
         doubt = f"; no day is above 12, it might as well be {other}" if doubtful else ""
         said.append(f"read as {taken}{doubt}")
+    if (named := _NAMED.fullmatch(known)) and named[2] not in UNIVERSAL:
+        said.append(f"times as they are written, in {named[2]}")
     if "%y" in known:
         said.append("years 69 to 99 are 1969 to 1999")
     if is_time(known):
@@ -109,6 +156,8 @@ def days_of(text: Coded, known: str) -> tuple[np.ndarray, int]:
 
 
 def _dates(values: Sequence[str], known: str) -> pd.Series:
+    if named := _NAMED.fullmatch(known):
+        known, values = named[1], _without_zone(values, named[2])
     text = pd.Series(list(values), dtype=object)
     return pd.to_datetime(text, format=known, errors="coerce", utc=True)
 
