@@ -91,3 +91,20 @@ def test_lists_of_many_are_counted() -> None:
     assert text.listed(["a", "b", "c"]) == "a, b and c"
     assert text.listed(list("abcdef")) == "a, b, c and 3 more"
     assert text.listed([]) == "none"
+
+
+@pytest.mark.parametrize(
+    ("clause", "names", "sentence"),
+    [
+        (
+            "always and never are tested less",
+            ("always", "never"),
+            "always and never are tested less",
+        ),
+        ("group g is tested less", ("g",), "Group g is tested less"),
+        ("no group differs", ("north",), "No group differs"),
+        ("`age` is missing", (), "`age` is missing"),
+    ],
+)
+def test_a_name_that_begins_a_sentence_is_shown_as_it_is_written(clause, names, sentence) -> None:
+    assert text.capitalised(clause, names) == sentence

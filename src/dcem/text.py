@@ -8,7 +8,7 @@ percentage points with their sign (-3.1). What rounds to zero is zero: no number
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
 from functools import partial
 from math import ceil, floor, inf, isnan
@@ -151,6 +151,8 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def capitalised(text: str) -> str:
-    """A clause as the beginning of a sentence; names in it keep their letters."""
+def capitalised(text: str, names: Collection[str] = ()) -> str:
+    """A clause as the beginning of a sentence; a name that begins it keeps its letters."""
+    if any(re.match(rf"{re.escape(name)}(?!\w)", text) for name in names if name):
+        return text
     return text[:1].upper() + text[1:]

@@ -10,7 +10,7 @@ from dcem.audit.findings import all_findings
 from dcem.audit.model_checks import calibrate
 from dcem.audit.results import Driver, Needed
 from dcem.audit.sensitivity import Breakdown
-from dcem.audit.wording import TO_DO, merge_findings
+from dcem.audit.wording import TO_DO, audit_finding, merge_findings
 from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.estimation.influence import People
 from dcem.metrics.estimate import Estimate
@@ -210,3 +210,12 @@ def test_up_to_three_groups_are_named_and_more_are_counted(number, named) -> Non
     assert ("4 groups" in found.headline) == (number == 4)
     assert found.severity == "serious"
     assert set(found.groups) == set("abcd"[:number])
+
+
+def test_a_headline_that_begins_with_a_group_spells_it_as_the_table_does() -> None:
+    gap = Estimate(-0.1, -0.15, -0.05)
+    alike = [
+        audit_finding("tested-less", "serious", "testing", "", "", (name,), difference=gap)
+        for name in ("always", "never")
+    ]
+    assert merge_findings(alike).headline.startswith("always and never ")

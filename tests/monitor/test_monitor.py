@@ -15,7 +15,7 @@ from dcem.estimation import measures
 from dcem.estimation.outcomes import masses
 from dcem.methods import make
 from dcem.monitor import Baseline
-from dcem.monitor.baseline import design
+from dcem.monitor.baseline import _column_bins, design
 from dcem.monitor.run import _pearson, holm, stability
 from dcem.report.from_json import read_result
 from dcem.report.to_markdown import to_markdown
@@ -178,6 +178,16 @@ def test_what_was_never_there_is_called_by_its_name(model):
     assert column["ward"].now == pytest.approx(1 / 4, abs=0.02)
     assert column["(group)"].clear
     assert np.isnan(column["(group)"].now)  # under ten people
+    assert column["(group)"].said[1] in ("fewer than 10 people", "all but fewer than 10 people")
+
+
+@pytest.mark.parametrize("values", [("no", "yes"), ("1", "2")])
+def test_two_values_are_bins_by_their_names(values):
+    frame = table(300, 2).assign(two=np.where(np.arange(300) % 3 > 0, *values))
+    read = read_table(frame, ROLES)
+    column = next(one for one in _column_bins(read.problem, read.encoder) if one.column == "two")
+    assert column.names[:2] == values
+    assert column.share[:2] == pytest.approx((2 / 3, 1 / 3), abs=1e-5)
 
 
 # -- verdicts ----------------------------------------------------------------------------------

@@ -173,7 +173,7 @@ def merge_findings(alike: Sequence[Finding]) -> Finding:
         others=group(reference) if reference else "others",
     )
     text = f"Percentage points, with 95 % intervals: {numbers}. {after}"
-    headline = capitalised(said)
+    headline = capitalised(said, named)
     return replace(first, severity=worst, groups=tuple(named), headline=headline, text=text)
 
 

@@ -228,7 +228,7 @@ def _column_bins(problem: SelectiveLabels, encoder: Encoder) -> list[Bins]:
         if encoding.kind == "category":
             one = _category(encoding, own, person)
         else:
-            one = _number_bins(encoding.name, own[:, 0], person)
+            one = _number_bins(encoding.name, own[:, 0], person, yes_no=encoding.kind == "boolean")
         if one is not None:
             found.append(_shared(one, one.place(encoding, own), problem))
     if problem.n_groups > 1:
@@ -267,7 +267,9 @@ def _category(encoding: Encoding, own: np.ndarray, person: np.ndarray) -> Bins |
     return Bins(encoding.name, (), (*names, OTHERS), levels, ())
 
 
-def _number_bins(name: str, x: np.ndarray, person: np.ndarray) -> Bins | None:
+def _number_bins(
+    name: str, x: np.ndarray, person: np.ndarray, *, yes_no: bool = False
+) -> Bins | None:
     known = x[~np.isnan(x)]
     if len(known) < THRESHOLD:
         return None
@@ -289,6 +291,8 @@ def _number_bins(name: str, x: np.ndarray, person: np.ndarray) -> Bins | None:
         f"over {a}" if not b else f"up to {b}" if not a else f"{a} to {b}"
         for a, b in pairwise(ends)
     ]
+    if len(values) == 2 and kept:  # `smoker` yes, not: over 0
+        names = ["no", "yes"] if yes_no else [f"{six_digits(value):,.9g}" for value in values]
     if not kept:
         names = ["recorded"]
     return Bins(name, tuple(kept), (*names, MISSING), (), ())

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import isnan
 
 from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.results import EVERYBODY
 from dcem.monitor.baseline import Baseline
 from dcem.monitor.results import Change, Monitoring
-from dcem.text import decimal, group, groups, listed, number, percent
+from dcem.text import capitalised, decimal, group, groups, listed, number, percent
 
 WIDE = 0.1  # half the width of an AUC's interval from which on it tells nothing
 MUCH = 0.1  # population stability index from which on a column is called much changed
@@ -69,7 +68,10 @@ def _verdict_finding(
     known = f"{number(auc.then.value)} then" if auc.then.estimable else "not judged then"
     headline, text = {
         "refit": ("It ranks people worse than it did", f"AUC: {'; '.join(map(_worse, worse))}."),
-        "recalibrate": ("Its risks are no longer calibrated", f"{'; '.join(map(_off, off))}."),
+        "recalibrate": (
+            "Its risks are no longer calibrated",
+            capitalised(f"{'; '.join(map(_off, off))}.", _groups_named(off)),
+        ),
         "cannot tell": (
             "Too little is known of the new rows to tell",
             f"Why: {lacking or f'the AUC is only known to be {auc.now:score}'}.",
@@ -103,16 +105,13 @@ def _groups_named(changes: list[Change]) -> tuple[str, ...]:
     return tuple(one.of for one in changes if one.of != EVERYBODY)
 
 
-def _share(share: float) -> str:
-    return "withheld" if isnan(share) else percent(share)
-
-
 def _who_comes(found: Monitoring) -> Iterator[Finding]:
     changed = [one for one in found.columns if one.clear]
     if not changed:
         return
     changes = "; ".join(
-        f"`{one.column}` {one.bin}: {_share(one.then)} then, {_share(one.now)} now"
+        f"`{one.column}` {one.bin}: {one.said[0] or percent(one.then)} then, "
+        f"{one.said[1] or percent(one.now)} now"
         for one in changed[:4]
     )
     names = listed([f"`{one.column}`" for one in changed])

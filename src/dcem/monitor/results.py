@@ -25,6 +25,7 @@ class ColumnChange:
     then: float  # its share of people; NaN if it would show a count under ten
     now: float  # likewise
     clear: bool  # beyond chance, and large enough to matter
+    said: tuple[str, str] = ("", "")  # in place of a share that is NaN, then and now
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ from dcem.monitor.baseline import (
 )
 from dcem.monitor.findings import with_verdict
 from dcem.monitor.results import Change, ColumnChange, Monitoring
-from dcem.table.disclosure import THRESHOLD, people_of
+from dcem.table.disclosure import THRESHOLD, WITHHELD, people_of
 from dcem.table.encoder import Encoder
 from dcem.table.known import known_words
 from dcem.table.labels import SelectiveLabels
@@ -60,6 +60,7 @@ OWN_LEVELS = (
 )
 FEW = 5  # people that a bin should expect, for the test to be right
 UNLIKE = "(unlike anybody tested)"
+FEW_PEOPLE = f"fewer than {THRESHOLD} people"
 
 
 @dataclass(frozen=True)
@@ -216,11 +217,12 @@ def _column_changes(then: Baseline, new: NewRows, encoder: Encoder) -> tuple[Col
         clear = bool(p < ERROR / QUESTIONS and index >= STABILITY)
         people = people_of(code, person, len(names))[most]
         unsaid = name == GROUP and names[most] in _withheld_groups(problem)
-        then_and_now = (
-            nan if _shows_few(round(before[most] * then.people), then.people) else before[most],
-            nan if unsaid or _shows_few(people, everybody) else now[most],
+        said = (
+            _few_words(round(before[most] * then.people), then.people),
+            _few_words(people, everybody) or WITHHELD * unsaid,
         )
-        found.append(ColumnChange(name, index, float(p), names[most], *then_and_now, clear))
+        shown = (nan if said[0] else before[most], nan if said[1] else now[most])
+        found.append(ColumnChange(name, index, float(p), names[most], *shown, clear, said))
     return tuple(sorted(found, key=lambda one: (not one.clear, -one.index)))
 
 
@@ -230,9 +232,11 @@ def _withheld_groups(problem: SelectiveLabels) -> set[str]:
     return {str(name) for name, count in rows.items() if isinstance(count, str)}
 
 
-def _shows_few(people: float, of: int) -> bool:
-    """Whether a share of people would show a count under ten, on either side."""
-    return 0 < people < THRESHOLD or 0 < of - people < THRESHOLD
+def _few_words(people: float, of: int) -> str:
+    """What to say in place of a share that would show a count under ten, on either side."""
+    if 0 < people < THRESHOLD:
+        return FEW_PEOPLE
+    return f"all but {FEW_PEOPLE}" if 0 < of - people < THRESHOLD else ""
 
 
 def _pearson(before: np.ndarray, now: np.ndarray, n: float, m: float) -> float:

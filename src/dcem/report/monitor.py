@@ -132,8 +132,8 @@ def _comes(found: Monitoring) -> Iterator[Block]:
             "stability index": estimate(one.index, "score"),
             "p-value": chance(one.p_value),
             "changed most": Name(one.bin),
-            "then": share(one.then),
-            "now": share(one.now),
+            "then": one.said[0] or share(one.then),
+            "now": one.said[1] or share(one.now),
             "clear?": "yes" if one.clear else "no",
         }
         for one in found.columns
@@ -141,7 +141,7 @@ def _comes(found: Monitoring) -> Iterator[Block]:
     note = (
         "Population stability index over bins of each column: under .1 little, over .25 much. "
         "P-values are of no change, corrected for the number of columns; people count once; "
-        f"shares that would show a count under ten are withheld. {CLEAR}"
+        f"a share that would show a count under ten is not given. {CLEAR}"
     )
     yield listing("", rows[:MOST], note=note)
     if rows[MOST:]:
