@@ -23,15 +23,15 @@ def test_patience_counts_failures_in_a_row_for_each_network():
     torch.testing.assert_close(rule.best_loss, torch.tensor([[0.9, 0.5]]))
 
 
-def test_in_minibatches_a_network_waits_twice_as_long_as_its_best_took():
-    rule = Patience(flat_of(0.0, 3), patience=10, sooner=True)
-    best_at = torch.tensor([1, 4, 8])
-    ended = [0, 0, 0]
+def test_in_minibatches_a_network_whose_loss_rises_waits_twice_as_long_as_its_best_took():
+    rule = Patience(flat_of(0.0, 4), patience=10, sooner=True)
+    best_at, slope = torch.tensor([1, 4, 8, 1]), torch.tensor([1.0, 1.0, 1.0, 0.001])
+    ended = [0] * 4
     for step in range(1, 20):
-        rule.update((step - best_at).abs().float(), flat_of(float(step), 3))
+        rule.update(1 + slope * (step - best_at).abs(), flat_of(float(step), 4))
         ended = [end or (0 if on else step) for end, on in zip(ended, rule.active, strict=True)]
-    # half of the patience at least, all of it at most
-    assert ended == [1 + 5, 4 + 8, 8 + 10]
+    # half of the patience at least, all of it at most, and all of it on a plateau
+    assert ended == [1 + 5, 4 + 8, 8 + 10, 1 + 10]
 
 
 def test_restore_brings_back_a_copy():

@@ -124,7 +124,7 @@ def planting(
         Models of the same rows, out of fold.
     methods
         Names; since many tables are planted, each is fitted as a single model, the ensemble in
-        two folds and its networks in half of the steps.
+        two folds and its networks in a quarter of the steps.
     reference
         The method that gains are counted from; the first if none is given.
     repetitions

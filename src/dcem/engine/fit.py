@@ -24,6 +24,7 @@ Progress = Callable[[int, int], None]
 # Checks between two questions of the host whether any network is still training: on CUDA the answer
 # waits for all that was queued.
 ASK_EVERY = 50
+RISEN = 1.05  # times the best loss, from which a network does not come back
 # Runs of a piece of work before it is captured: kernels get compiled, workspaces made. They count.
 WARM_UP = 3
 
@@ -174,8 +175,9 @@ class Patience:
     while the others go on. Everything is arithmetic on tensors, with no look at the host, so that
     it can run inside a captured graph.
 
-    In minibatches (`sooner`) a network need not wait so long whose best came early: twice as many
-    checks as that took, but at least half of `patience`.
+    In minibatches (`sooner`) a network need not wait so long whose best came early and whose loss
+    has risen since, which a plateau's does not: twice as many checks as the best took, but at least
+    half of `patience`.
 
     `restore` copies the best weights back, also for networks whose budget ran out before their
     patience did. (Keeping a reference instead of a copy would restore nothing: the released code
@@ -211,7 +213,8 @@ class Patience:
         self.best_flat.copy_(torch.where(better.unsqueeze(1), flat, self.best_flat))
         self.failures.copy_(torch.where(better, 0, self.failures + self.active))
         allowed = (2 * self.best_step).clamp(self.least, self.patience)
-        self.active.logical_and_(self.failures < allowed)
+        risen = (loss > RISEN * self.best_loss).all(0)
+        self.active.logical_and_(self.failures < torch.where(risen, allowed, self.patience))
 
     def restore(self, flat: Tensor) -> None:
         """Put the best weights back, network by network, wherever a check ever improved."""

@@ -362,13 +362,13 @@ def delivered(
 
     What is compared is what is delivered: `dcem fit` and `dcem compare` both make it here. `folds`
     is for many tables, of which each need not be fitted at its best: methods that hold out rows in
-    folds take as many, and half of their steps. None leaves them their own number.
+    folds take as many, and a quarter of their steps. None leaves them their own number.
     """
     method = make(name, **params)
     wanted = {"n_members": members, "batch_size": BATCH}
     has = method.get_params(deep=False)
     if folds is not None and "n_folds" in has:
-        wanted |= {"n_folds": folds, "steps": has["steps"] // 2}
+        wanted |= {"n_folds": folds, "steps": has["steps"] // 4}
     return method.set_params(
         **{key: value for key, value in wanted.items() if key in has and key not in params}
     )
