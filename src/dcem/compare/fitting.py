@@ -33,10 +33,10 @@ FEW = 10_000  # rows to fit to, in all, below which networks of all tables are o
 WORTH_PROCESSES = 10.0  # seconds of fitting, which are more than it takes to start them
 TAKES_A_WHILE = 2_000_000  # bytes of a file, to be read
 # How long a fit takes, in units of three networks': for estimates of the time that is left.
-COSTS = {"ensemble": 7.5, "ipw": 2.5, "dr-learner": 5.0, "self": 9.0, "dividemix": 9.0}
+COSTS = {"ensemble": 7.5, "ipw": 1.8, "dr-learner": 5.0, "self": 9.0, "dividemix": 9.0}
 COSTS |= dict.fromkeys(("fuzzy-augmentation", "parcelling", "heckman"), 0.6)
-COST_OF_EM, COST_WITHOUT_NETWORK = 4.0, 0.5
-SINGLE = 0.42  # of it where models are single, the ensemble of two folds
+COST_OF_EM, COST_WITHOUT_NETWORK = 3.0, 0.5
+SINGLE = 0.32  # of it where models are single, the ensemble of two folds
 _LOSSES = {
     "train_loss": "training",
     "validation_loss": "validation, everybody",
