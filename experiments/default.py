@@ -26,6 +26,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from _record import CORES, command, in_time, record
+from grid_summary import BETTER, QUESTIONS
 
 TABLES = (
     "credit default", "readmission", "long stay", "prediabetes", "diabetes", "digits",
@@ -35,6 +36,8 @@ SETTINGS = ((0.5, 1.0, 2.0), (0.5, 0.5, 2.0), (0.25, 1.0, 3.0))
 SHAPES = ("linear",) * 6 + ("steps", "interaction", "low risk first", "high risk first")
 SLOPES = (5, 5, 5, 2, 10, 30)
 NETWORKS = ("dcem", "tested-only")
+SINGLE = ["network", "boost", "forest", "linear", "smooth", *NETWORKS]  # methods, one model each
+RIVALS = ["dcem", "twin"]
 N_POLICIES, N_PHASES = 34, 12
 TRAIN, TEST = 10_000, 20_000  # rows, at most
 SEED = 20_262  # policies and draws that were looked at before had other seeds
@@ -333,6 +336,17 @@ def show(out: Path) -> None:
         print(f"\n{which}")
         means = pd.concat([table, gap], axis=1)[rows].groupby("method", sort=False).mean()
         print(means.round(4).to_string())
+    print("\nthe ensemble minus the best single method, and minus the better of dcem and its twin")
+    compared = {"best single": table["median"].unstack("method")}
+    for question, (metric, how) in QUESTIONS.items():
+        compared[question] = BETTER[metric] * by[metric].agg(how).unstack("method")
+    ahead = pd.DataFrame(
+        {
+            name: of["ensemble"] - of[SINGLE if name == "best single" else RIVALS].max(axis=1)
+            for name, of in compared.items()
+        }
+    )
+    print(ahead.round(4).to_string())
     print(
         "\ncalibration error on tables, by the share of people whose chance of a test is below .05"
     )
