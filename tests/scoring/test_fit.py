@@ -77,3 +77,13 @@ def test_the_reason_is_kept_with_the_model(table, tmp_path):
     assert TableModel.load(tmp_path / "model").why == "somebody said so"
     card = (tmp_path / "model" / "MODEL_CARD.md").read_text()
     assert "`tested-only:linear` was taken because somebody said so" in card
+
+
+@pytest.mark.parametrize(("outcome", "word"), [(1, "positive"), (0, "negative")])
+def test_fewer_than_ten_results_of_a_kind_are_mentioned(table, outcome, word) -> None:
+    seen = np.flatnonzero(table.problem.y_obs == outcome)
+    y_obs = table.problem.y_obs.copy()
+    y_obs[seen[9:]] = 1 - outcome
+    few = replace(table, problem=replace(table.problem, y_obs=y_obs))
+    with pytest.warns(DataWarning, match=f"Fewer than 10 people were tested {word}"):
+        fit_table(few, "tested-only", learner="linear", members=1)

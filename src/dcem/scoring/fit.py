@@ -11,12 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dcem import methods
 from dcem.learners import make_learner
 from dcem.methods.choosing import Choice, choose, choose_from
 from dcem.methods.registry import MEMBERS, delivered
 from dcem.scoring.model import TableModel
 from dcem.table import UserTable
+from dcem.table.disclosure import THRESHOLD
+from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError, notice
 from dcem.text import counted
 
@@ -42,6 +46,7 @@ def fit_table(
     called with how much of how much is done, by the methods that can tell.
     """
     usual = missing_shares(table)
+    _mention_few_results(table.problem)
     if start is not None:
         waiting = table.problem.awaited
         if waiting is not None and waiting.any():
@@ -66,6 +71,19 @@ def fit_table(
     estimator = delivered(name, members=members, **params)
     methods.fit_many(estimator, [table.problem], copy=False, progress=progress)
     return TableModel(estimator, table.encoder, table.roles, table.source, usual, why)
+
+
+def _mention_few_results(problem: SelectiveLabels) -> None:
+    """Say that a model will rest on a handful of positive, or negative, results."""
+    was = "found" if problem.positives_only else "tested"
+    for outcome, word in ((1, "positive"), (0, "negative")):
+        people = len(np.unique(problem.person[problem.y_obs == outcome]))
+        if people < THRESHOLD and not (outcome == 0 and problem.positives_only):
+            notice(
+                f"Fewer than {THRESHOLD} people were {was} {word}. A model of so few says little, "
+                "and nobody can tell how good it is: collect more results before you use its "
+                "scores."
+            )
 
 
 def missing_shares(table: UserTable) -> dict[str, float]:
