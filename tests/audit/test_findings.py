@@ -10,7 +10,7 @@ from dcem.audit.findings import all_findings
 from dcem.audit.model_checks import calibrate
 from dcem.audit.results import Driver, Needed
 from dcem.audit.sensitivity import Breakdown
-from dcem.audit.wording import TO_DO, audit_finding, merge_findings
+from dcem.audit.wording import NOT_RISK, TO_DO, audit_finding, merge_findings
 from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.estimation.influence import People
 from dcem.metrics.estimate import Estimate
@@ -93,7 +93,9 @@ def test_a_higher_bar_needs_fewer_tests_and_more_positive_ones(
     )
     assert item.group == "b"  # the one that is tested less
     yields = (unfair_audit.yields[0], item, unfair_audit.yields[2])
-    assert keyed(replace(unfair_audit, yields=yields))["higher-bar"].severity == severity
+    bar = keyed(replace(unfair_audit, yields=yields))["higher-bar"]
+    assert bar.severity == severity
+    assert NOT_RISK in bar.text
     unlike = replace(item, at_equal_probability=Estimate(-0.1, -0.15, -0.05))
     found = keyed(replace(unfair_audit, yields=(unfair_audit.yields[0], unlike)))
     assert "higher-bar" not in found

@@ -8,7 +8,15 @@ from typing import Any
 
 from dcem.audit.results import CLEAR_P, FAR_RATIO, Audit
 from dcem.audit.sensitivity import Breakdown
-from dcem.audit.wording import audit_finding, each_named, points_of, share_of, stands, within
+from dcem.audit.wording import (
+    NOT_RISK,
+    audit_finding,
+    each_named,
+    points_of,
+    share_of,
+    stands,
+    within,
+)
 from dcem.estimation.bounds import starting_odds
 from dcem.estimation.findings import Finding
 from dcem.table.imperfect import TEST_ASSUMPTION
@@ -84,8 +92,7 @@ def about_yields(audit: Audit) -> Iterator[Finding]:
         if not against:
             text = (
                 "This is nearer to a comparison at the margin than the plain rates, as far as the "
-                "features describe what the decision was based on. A feature that drives testing "
-                "and is unrelated to risk can cause it as well."
+                "features describe what the decision was based on."
             )
         elif low:
             text = (
@@ -104,7 +111,7 @@ def about_yields(audit: Audit) -> Iterator[Finding]:
             "serious" if robust else "caution",
             "yield",
             f"At equal testing probability, tests of group {item.group} are positive {more} often",
-            f"Difference {points_of(gap)}. {text}",
+            f"Difference {points_of(gap)}. {text} {NOT_RISK}",
             (item.group,),
             difference=gap,
             plain=item.difference,

@@ -96,6 +96,10 @@ TO_DO = {
     **dict.fromkeys(NOTHING_TO_DO, ""),
 }
 
+NOT_RISK = (
+    "Equal testing probability is not equal risk: where groups differ in a feature that drives "
+    "testing and not the outcome, or the outcome and not testing, that alone can cause it."
+)
 # Key -> what is said of several groups at once, and after their numbers.
 OF_SEVERAL_GROUPS = {
     "tested-less": (
@@ -116,25 +120,25 @@ OF_SEVERAL_GROUPS = {
     ),
     "yield-at-margin": (
         "At equal testing probability, tests are positive more or less often in {groups}",
-        "This is nearer to a comparison at the margin than the plain rates.",
+        f"This is nearer to a comparison at the margin than the plain rates. {NOT_RISK}",
     ),
     "higher-bar": (
         "Tested less and positive more often: the signs point to a higher bar for {groups}",
-        "Differences in positive tests at equal testing probability.",
+        f"Differences in positive tests at equal testing probability. {NOT_RISK}",
     ),
     "stricter-bar": (
         "Tested less and positive less often, where testing prefers low risk: the signs point to a "
         "stricter bar in {groups}",
-        "Differences in positive tests at equal testing probability.",
+        f"Differences in positive tests at equal testing probability. {NOT_RISK}",
     ),
     "laxer-bar": (
         "Tested more and positive more often, where testing prefers low risk: the signs point to a "
         "laxer bar in {groups}",
-        "Differences in positive tests at equal testing probability.",
+        f"Differences in positive tests at equal testing probability. {NOT_RISK}",
     ),
     "lower-bar": (
         "Tested more and positive less often: the signs point to a lower bar for {groups}",
-        "Differences in positive tests at equal testing probability.",
+        f"Differences in positive tests at equal testing probability. {NOT_RISK}",
     ),
 }
 

@@ -14,10 +14,11 @@ to get there. Both the outcome and the group are freed of a smooth curve of that
 (splines; strata would leave a part of it), and what is left of one is regressed on what is left of
 the other. *The least expected tests*: the rate among the fifth of a group's tests with the smallest
 probability. Both take the probability from the recorded features, and so see the margin only as
-far as these describe what the decision was based on; a feature that drives testing and is
-unrelated to risk looks like a margin as well. Strong is only the conjunction: fewer tests at equal
-features *and* a higher rate, plain and at equal probability (the robust outcome test: Gaebler and
-Goel, "A simple, statistically robust test of discrimination", PNAS 2025).
+far as these describe what the decision was based on. Equal probability is not equal risk: where
+groups differ in a feature that drives testing more than risk, or risk more than testing, their
+rates truly differ at equal probability, with one margin for all. Strong is only the conjunction:
+fewer tests at equal features *and* a higher rate, plain and at equal probability (the robust
+outcome test: Gaebler and Goel, "A simple, statistically robust test of discrimination", PNAS 2025).
 
 Where tests err at stated rates, the rate is that of the outcome among the tested, not of positive
 results: a test that misses more in one group would look like a lower threshold.
