@@ -98,11 +98,12 @@ def fraction(value: float) -> str:
 
 
 def remaining(seconds: float | None) -> str:
-    """`, about 2 minutes left`, to be put behind what is being done; nothing if nobody knows."""
-    if seconds is None:
-        return ""
-    long = duration(seconds)
-    return f", {long if seconds < 0.95 else f'about {long}'} left"
+    """`, about 2 minutes left`, to be put behind what is being done.
+
+    Nothing if nobody knows, or if it should be done by now: work that takes longer than expected
+    would be about to end for minutes.
+    """
+    return "" if seconds is None or seconds < 0.95 else f", about {duration(seconds)} left"
 
 
 # Form of a number -> how it is written, and how the ends of its interval are.

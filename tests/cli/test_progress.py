@@ -187,8 +187,6 @@ def test_whoever_waits_reads_lines_of_json(tmp_path, monkeypatch) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("left", "said"), [(None, ""), (30, ", about 30 seconds left"), (0.1, ", under a second left")]
-)
+@pytest.mark.parametrize(("left", "said"), [(None, ""), (30, ", about 30 seconds left"), (0.1, "")])
 def test_what_is_left(left, said) -> None:
     assert remaining(left) == said

@@ -247,7 +247,7 @@ def test_groups_may_be_labelled_by_anything(relabel):
 def test_a_missing_group_is_a_group_of_its_own(missing):
     y, score, group = simulated(n_groups=3)
     names = np.array(["a", "b", missing], dtype=object)[group]
-    with pytest.warns(DataWarning, match=r"missing in \d+ of 3000 rows"):
+    with pytest.warns(DataWarning, match=r"missing in [\d,]+ of 3,000 rows"):
         gaps = roc_gaps(y, score, names)
     assert list(gaps.values()) == pytest.approx(
         [roc_gaps(y, score, np.array([1, 2, 0])[group])[p] for p in ((0, 1), (0, 2), (1, 2))]

@@ -20,7 +20,7 @@ def test_the_diabetes_table():
         id="patient_nbr",
         missing=("?",),
     )
-    with pytest.warns(DataWarning, match="'race' is missing in 2273 of 101766 rows"):
+    with pytest.warns(DataWarning, match="'race' is missing in 2,273 of 101,766 rows"):
         table = read_table(TABLE, roles)
     problem, columns = table.problem, {column.name: column for column in table.columns}
     assert (len(problem), int(problem.tested.sum())) == (101_766, 17_018)

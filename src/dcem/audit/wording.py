@@ -53,8 +53,8 @@ TO_DO = {
     "lower-bar": "Review the rule: these people bear tests that find less.",
     "safer-tested": "Do not count the untested as negative. Learn from the tested, and judge by "
     "estimates that go beyond them.",
-    "stricter-bar": "Review the rule: these people are tested at lower risk than others only.",
-    "laxer-bar": "Review the rule: these people are tested at higher risk than others too.",
+    "stricter-bar": "Review the rule: these people are tested only at a lower risk than others.",
+    "laxer-bar": "Review the rule: these people are tested even at a higher risk than others.",
     "excluded": "Say why it is unrelated to the outcome, wherever it is used.",
     "excluded-weak": "Name another column (`testing_only`), or do without one.",
     "prevalence": "Do not read the record as how common the outcome is, and do not train on it.",

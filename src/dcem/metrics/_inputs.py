@@ -113,8 +113,8 @@ def read_groups(group: Any, rows: Checked, y: Any = None) -> Membership:
     if MISSING_LEVEL in levels:
         count = int((code == levels.index(MISSING_LEVEL)).sum())
         notice(
-            f"The group is missing in {count} of {len(code)} rows; they are compared as a group "
-            f"of their own, {MISSING_LEVEL!r}."
+            f"The group is missing in {count:,} of {len(code):,} rows; they are compared as a "
+            f"group of their own, {MISSING_LEVEL!r}."
         )
     return Membership(code, tuple(levels))
 

@@ -105,7 +105,9 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     everybody = target.key != "tested"
     sentences = [f"{ranked_right(judged.auc)}: AUC {of_whom(target)}."]
     if not level and len(comparison.methods) > 1:
-        sentences.append("It is clearly better than all others compared.")
+        oracle = any(method.uses_truth for method in comparison.methods)
+        unlike = " that were not given the truth" * oracle
+        sentences.append(f"It is clearly better than all others compared{unlike}.")
     sentences += filter(None, [fairness(judged, comparison)])
     if comparison.stated_rates and target.key != "truth":
         sentences.append(

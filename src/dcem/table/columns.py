@@ -376,7 +376,7 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
         if word := word_among_numbers(text):
             notes.append(f"numbers but for {word!r}; list it under `missing` if it means that")
     if doubtful := [v for v in text.values if v.casefold() in values.NOT_A_NUMBER - {"-", "."}]:
-        notes.append(f"{doubtful[0]!r} is a level; list it under `missing` if it is none")
+        notes.append(f"{doubtful[0]!r} is a level; list it under `missing` if it means that")
     return Guess("category", share, distinct, encoding, "; ".join(notes))
 
 

@@ -123,7 +123,7 @@ def rows_text(bad: np.ndarray, labels: pd.Index | None = None) -> str:
     first = [readable(i if labels is None else labels[i]) for i in where[:5]]
     what = "first" if labels is None else "first labels"
     dots = ", ..." if len(where) > len(first) else ""
-    return f"{len(where)} of {len(bad)} rows ({what}: {', '.join(first)}{dots})"
+    return f"{len(where):,} of {len(bad):,} rows ({what}: {', '.join(first)}{dots})"
 
 
 def values_text(values: Iterable[object]) -> str:
