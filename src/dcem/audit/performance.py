@@ -14,6 +14,7 @@ from functools import partial
 from math import inf, nan
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
 from dcem.audit.sensitivity import (
     GAMMAS,
@@ -25,7 +26,7 @@ from dcem.audit.sensitivity import (
     pairs,
 )
 from dcem.estimation.bounds import auc_range, extreme_auc
-from dcem.estimation.influence import People, Statistic, critical_value
+from dcem.estimation.influence import People, Statistic, Z, critical_value
 from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.overlap import group_masks
 from dcem.estimation.ranking import RankedScore
@@ -131,7 +132,9 @@ def performance_sensitivity(
         pair=pair,
         difference=difference,
         difference_range=difference_range,
-        breakdown=_breakdown(ranked, centre, masks, known, people, lacking[EVERYBODY], fixed),
+        breakdown=_breakdown(
+            ranked, centre, masks, known, people, lacking[EVERYBODY], fixed, _reach(problem, known)
+        ),
     )
 
 
@@ -147,6 +150,7 @@ def _breakdown(
     people: People,
     reason: str,
     fixed: frozenset[str],
+    reach: float,
 ) -> Breakdown:
     def worst(part: str, strength: float, up: bool) -> Statistic:
         return uncertain(
@@ -159,7 +163,7 @@ def _breakdown(
             lambda strength: worst(better, strength, False) - worst(poorer, strength, True),
             people,
             f"the score ranks group {better} better than group {poorer}",
-            reach=critical_value(people, pairs(known)),
+            reach=reach,
         )
     conclusion = "the score ranks people better than chance"
     if reason:
@@ -170,6 +174,22 @@ def _breakdown(
         return Statistic(found.value - 0.5, found.influence)
 
     return find_breakdown(above_chance, people, conclusion)
+
+
+def _reach(problem: SelectiveLabels, known: Mapping[str, Statistic]) -> float:
+    """Standard errors by which the groups ranked best and worst must differ to be told apart.
+
+    As many as the largest of all differences needs, with Student's quantile for the few people of
+    the rarer class in the smaller of the two: an AUC rests on them.
+    """
+    pair = _widest_pair(known)
+    if pair is None:
+        return Z
+    people, masks = People.of(problem), group_masks(problem)
+    behind = min(
+        people.count(masks[part] & (problem.y_obs == result)) for part in pair for result in (0, 1)
+    )
+    return float(stdtrit(max(behind - 1, 1), ndtr(critical_value(people, pairs(known)))))
 
 
 def _widest_pair(known: Mapping[str, Statistic]) -> tuple[str, str] | None:
