@@ -276,6 +276,27 @@ def test_contraction_finds_more_with_a_better_score():
         assert better.score.value == pytest.approx(min(better.rate.value, most), abs=0.02)
 
 
+def test_what_a_score_finds_moves_with_each_person_as_its_influence_says():
+    rng = np.random.default_rng(9)
+    n = 500
+    level, tested = rng.integers(2, size=n), rng.random(n) < 0.6
+    score = rng.integers(5, size=n).astype(float)  # ties, so that the cut has a yield of its own
+    y = (rng.random(n) < expit(score - 2)) * tested
+    half = np.full((n, 2), 0.5)
+    made = iv.Instrument(("few", "many"), level, half, half, half, tested.astype(float), y)
+    weight, theirs = rng.uniform(0.5, 2, n), rng.uniform(0.2, 0.4, n)
+
+    def found(weight: np.ndarray):
+        people = People(weight, None, n)
+        return by_decider._kept(made, people, score, people.mean(theirs))
+
+    for i in range(0, n, 25):
+        more = weight.copy()
+        more[i] *= 1 + 1e-5
+        moved = (found(more).value - found(weight).value) / 1e-5
+        assert moved == pytest.approx(found(weight).influence[i], abs=1e-6)
+
+
 def test_small_deciders_are_left_out():
     problem, _ = world(7, n=400, deciders=3)
     who = np.array(problem.decider_names)[problem.decider].astype(object)
