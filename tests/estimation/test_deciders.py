@@ -239,6 +239,17 @@ def test_deciders_compared():
     assert min(one.p_value for one in found.order.values()) > 0.01
 
 
+def test_the_share_of_the_variance_of_risks_that_lies_between_deciders():
+    problem, _ = world(3)
+    testing, _ = simple(problem)
+    noise = 0.1 * np.random.default_rng(1).choice([-0.5, 0.5], len(problem))
+    for mixed, share in ((0.1, 0.5), (0.0, 0.0)):  # between the two halves of the deciders
+        risk = 0.3 + noise + mixed * (problem.decider % 2 - 0.5)
+        found = compare_deciders(problem, People.of(problem), testing, risk)
+        assert found is not None
+        assert found.mix_share == pytest.approx(share, abs=0.1)
+
+
 def test_turned_preferences_are_seen():
     problem, _ = world(4, turned=1.2)
     found = compare_deciders(problem, People.of(problem), *simple(problem))

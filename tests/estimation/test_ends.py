@@ -130,7 +130,9 @@ def test_stated_rates_move_the_ends_to_the_truth_and_their_doubt_widens_them():
     assert seen.predicted.mean() == pytest.approx(rate, abs=0.03)  # of results alone: under half
     covered = conformal.covered(y, ends.sets(X, 1.0))
     assert covered[y == 1].mean() == pytest.approx(0.9, abs=0.1)
-    assert measure_coverage(seen)[0].positives.value == pytest.approx(0.9, abs=0.1)
+    measured = measure_coverage(seen)[0]
+    assert measured.positives.value == pytest.approx(0.9, abs=0.1)
+    assert measured.everybody.value == pytest.approx(0.9, abs=0.05)
     described, arrays = ends.to_plain()
     again = LearntEnds.from_plain(described, arrays, 3)
     np.testing.assert_array_equal(again.interval(X, 1.5), ends.interval(X, 1.5))
