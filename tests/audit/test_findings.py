@@ -129,6 +129,8 @@ def test_one_column_that_carries_the_prediction_of_testing(fair_audit, first, wa
     if warned:
         assert told["one-driver"].values["column"] == "labs"
     assert "one-driver" not in keyed(replace(fair_audit, drivers=drivers[:2]))
+    stated = replace(fair_audit, drivers=drivers, testing_only=("labs",))
+    assert "one-driver" not in keyed(stated)  # the user says that it drives testing
     nothing = replace(fair_audit.calibration, auc=fair_audit.calibration.auc_by_chance - 0.01)
     assert "one-driver" not in keyed(replace(fair_audit, drivers=drivers, calibration=nothing))
 

@@ -6,10 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from dcem import metrics
 from dcem.estimation import measures
-from dcem.estimation.cross_fitting import best_mixture
+from dcem.estimation.cross_fitting import best_mixture, on_one_thread
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles, person_folds
 from dcem.estimation.influence import wilson
@@ -24,6 +25,16 @@ LEVEL = 0.95
 
 # Tables of one constant column, or of the tested alone, are on purpose.
 pytestmark = pytest.mark.filterwarnings("ignore::dcem.table.messages.DataWarning")
+
+
+def blas_threads() -> set[int]:
+    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+
+def test_products_take_one_thread_and_give_the_others_back():
+    with threadpool_limits(2, "blas"):
+        assert on_one_thread(blas_threads)() == {1}
+        assert blas_threads() == {2}
 
 
 def make_problem(n: int = 60, seed: int = 0, tested: float = 0.5, **more: object) -> tuple:

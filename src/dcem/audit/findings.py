@@ -318,8 +318,8 @@ def _features(audit: Audit) -> Iterator[Finding]:
     predicts = found is None or found.auc > found.auc_by_chance  # else nothing drives testing
     columns = [d for d in audit.drivers if predicts and d.column not in (GROUP, TIME)]
     first = columns[0] if len(columns) >= 3 else None  # of two, one always has more than half
-    if first is not None and first.column in audit.suspicious:
-        first = None  # told already
+    if first is not None and first.column in (*audit.suspicious, *audit.testing_only):
+        first = None  # said already, by us or by the user
     if first is not None and first.share > MOST and first.loss.low > 0:
         yield audit_finding(
             "one-driver",

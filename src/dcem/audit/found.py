@@ -39,7 +39,7 @@ from dcem.audit.found_findings import (
 from dcem.audit.run import configuration, count_groups, model_steps
 from dcem.audit.sensitivity import Breakdown
 from dcem.audit.testing import compared_people, equal_features
-from dcem.estimation.cross_fitting import ROW_BUDGET, Learners
+from dcem.estimation.cross_fitting import ROW_BUDGET, Learners, on_one_thread
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.found import (
@@ -77,6 +77,7 @@ SEARCHED = np.geomspace(1, 50, 200)  # factors among which the breakdown is look
 FITTING, ESTIMATING = "fitting who is found", "estimating"
 
 
+@on_one_thread
 def audit_found(
     problem: SelectiveLabels,
     *,

@@ -24,7 +24,13 @@ from dcem.audit.testing import missing_by_testing, risk_curves, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
 from dcem.audit.yields import yields
 from dcem.estimation.bounds import check_strength
-from dcem.estimation.cross_fitting import FITTED_CELLS, ROW_BUDGET, Learners, modelling
+from dcem.estimation.cross_fitting import (
+    FITTED_CELLS,
+    ROW_BUDGET,
+    Learners,
+    modelling,
+    on_one_thread,
+)
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
@@ -39,6 +45,7 @@ from dcem.table.known import known_words
 from dcem.table.labels import SelectiveLabels
 
 
+@on_one_thread
 def audit_labels(
     problem: SelectiveLabels,
     *,

@@ -120,7 +120,8 @@ def _root(
 def main() -> None:
     """Entry point of the `dcem` script."""
     # Threads that wait by spinning take the cores from whoever else works on the machine, and slow
-    # themselves down tenfold; read once, when torch is first imported.
+    # themselves down tenfold; read once, when torch and NumPy are first imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # which cannot wait in any other way
     if not show_help(sys.argv[1:], COMMANDS):
         app(prog_name="dcem")

@@ -44,6 +44,7 @@ from dcem.compare.judge import Ranks, Scored, auc_of_group
 from dcem.compare.results import Standing
 from dcem.compare.run import DOING, FLOOR, JUDGING, MAX_ROWS
 from dcem.estimation import measures
+from dcem.estimation.cross_fitting import on_one_thread
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.folds import person_folds, within_budget
@@ -182,6 +183,7 @@ def usual_methods(*, stated: bool = False) -> tuple[str, ...]:
     return tuple(name for name in (AT_RATES if stated else USUAL) if works_here(name))
 
 
+@on_one_thread
 def compare_found(
     problem: SelectiveLabels,
     methods: Sequence[str] | None = None,

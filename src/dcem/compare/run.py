@@ -52,6 +52,7 @@ from dcem.compare.results import (
 )
 from dcem.estimation import overlap
 from dcem.estimation.bounds import check_strength
+from dcem.estimation.cross_fitting import on_one_thread
 from dcem.estimation.effects import Questions, effects_on_testing, most_telling
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, time_blocks, within_budget
@@ -74,6 +75,7 @@ REFERENCE = "tested-only"  # what every method has to beat
 DOING, JUDGING = "fitting methods", "judging"  # what is told of it
 
 
+@on_one_thread
 def compare_methods(
     problem: SelectiveLabels,
     methods: Sequence[str] | None = None,

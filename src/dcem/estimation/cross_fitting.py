@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from dcem.estimation.nuisance_learners import candidate_models
 from dcem.estimation.results import Nuisance
@@ -25,6 +27,8 @@ LEAST_SHARE = 0.05  # kinds of models with less are left out of the mixture
 CERTAIN = 1e-4  # predictions are kept this far from 0 and 1
 MIXED = "all, mixed"
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Learners = Callable[[int, int], Mapping[str, Any]]  # (classes, seed) -> name -> untrained model
 
 
@@ -130,6 +134,21 @@ class CrossFit:
         """Kinds of models without a share of the mixture."""
         kinds = next(iter(self.models.values())).models
         return tuple(name for name in kinds if name not in self.shares)
+
+
+def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
+    """The function with matrix products on one thread.
+
+    Those of a few thousand rows are faster so, and many times as fast on a busy machine, where
+    threads wait for each other by spinning. And results do not depend on the number of cores.
+    """
+
+    @wraps(function)
+    def limited(*given: P.args, **named: P.kwargs) -> T:
+        with threadpool_limits(1, "blas"):
+            return function(*given, **named)
+
+    return limited
 
 
 def cross_fit(
