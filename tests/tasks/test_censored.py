@@ -139,7 +139,7 @@ def missing_policy(how):
 
 def test_missing_values_are_refused_unless_they_mean_something(table):
     gaps = int(table[0]["c"].isna().sum())
-    with pytest.raises(InputError, match=rf"'c', which is missing in {gaps} of {N} rows"):
+    with pytest.raises(InputError, match=rf"'c', which is missing in {gaps:,} of {N:,} rows"):
         make_censored(*table, missing_policy("refuse"), random_state=0)
 
 
