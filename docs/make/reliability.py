@@ -69,11 +69,12 @@ makes of errors of calibration, whose the doubt about a stated rate is, and how 
 named in a headline. Four make no difference: how long two steps of Newton's method may be, cells
 of which there are none, and a seed that is always given.
 
-Of a third (seed 13), 20 changes, they noticed 10. Three survivors have tests now: the error of what a
-score finds with as many tests as deciders make, whose outcome a set for everybody must hold, and the
-share of risk that lies between deciders. Seven make no difference to a result: a shortcut, from how many
-rows on errors of a model are looked at, a feature and its opposite, the smallest of penalties, weights
-that sum to 0, what is missing in a sum or a difference, and where a count of bins begins.
+Of a third (seed 13), 20 changes, they noticed 10. Three survivors have tests now: the error of
+what a score finds with as many tests as deciders make, whose outcome a set for everybody must
+hold, and the share of risk that lies between deciders. Seven make no difference to a result: a
+shortcut, from how many rows on errors of a model are looked at, a feature and its opposite, the
+smallest of penalties, weights that sum to 0, what is missing in a sum or a difference, and
+where a count of bins begins.
 
 ## What it does not show
 
