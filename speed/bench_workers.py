@@ -50,7 +50,7 @@ def timed() -> Callable[..., tuple[float, Any]]:
         from dcem.compare import fitting
 
         begun = time.process_time()
-        ((_, _, one),) = fitting._fit_and_score(*job)
+        ((_, _, one),) = fitting._fit_job(*job)
         return time.process_time() - begun, one.score
 
     return fit

@@ -77,7 +77,7 @@ def test_compare_as_here(cluster, tmp_path, monkeypatch) -> None:
     quick = {"folds": 2, "planted": 2, "resamples": 20, "members": 2}
     quick |= {"params": {"steps": 20, "hidden": (8,)}}
     here = compare_methods(task.train, names, **quick)
-    with Doomed(cluster, fitting._fit_and_score, tmp_path) as doomed:
+    with Doomed(cluster, fitting._fit_job, tmp_path) as doomed:
         monkeypatch.setattr(fitting, "_fit_and_score", doomed.task())
         there = compare_methods(task.train, names, backend="ray", address=cluster.address, **quick)
     pd.testing.assert_frame_equal(there.to_frame(), here.to_frame(), check_exact=True)

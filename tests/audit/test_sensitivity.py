@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from dcem import metrics
 from dcem.audit import audit_labels
-from dcem.audit.performance import _reach, performance_sensitivity
+from dcem.audit.performance import _errors_apart, performance_sensitivity
 from dcem.audit.unmeasured import largest_bias, robustness_value
 from dcem.estimation.influence import People, Statistic
 from dcem.estimation.outcomes import Unseen
@@ -198,4 +198,4 @@ def test_groups_with_few_positives_must_differ_by_more() -> None:
         name: Statistic(0.7 + 0.1 * (name == "a"), rng.normal(size=1000) * (group == name))
         for name in "ab"
     }
-    assert _reach(problem, known) == pytest.approx(t.ppf(0.975, 11), abs=0.02)
+    assert _errors_apart(problem, known) == pytest.approx(t.ppf(0.975, 11), abs=0.02)

@@ -150,15 +150,15 @@ def about_deciders(audit: Audit) -> Iterator[Finding]:
         yield from _instrument(audit, found)
 
 
-def _size(difference: float) -> str:
+def _points(difference: float) -> str:
     """In percentage points, without a sign."""
     return decimal(100 * abs(difference), 1)
 
 
 def _deviation(e: Estimate) -> str:
     return (
-        f"a standard deviation of {_size(e.value)} percentage points ({_size(e.low)} to "
-        f"{_size(e.high)})"
+        f"a standard deviation of {_points(e.value)} percentage points ({_points(e.low)} to "
+        f"{_points(e.high)})"
     )
 
 
@@ -236,7 +236,7 @@ def _unequal_testing(audit: Audit, found: Compared) -> Finding:
     if not clear:
         text = (
             f"{found.number} deciders, no more spread than chance makes ({p_value(p)}); up to "
-            f"{_size(deviation.high)} percentage points (standard deviation) could have gone "
+            f"{_points(deviation.high)} percentage points (standard deviation) could have gone "
             f"unnoticed.{lost}"
         )
     how = "unequally, depending on who" if matters else "about equally, whoever"
@@ -317,7 +317,7 @@ def _instrument(audit: Audit, found: Deciders) -> Iterator[Finding]:
             "prevalence",
             "Features do not explain who is tested, or chance does not say who decides",
             f"The estimate that rests on the features, {percent(robust.value)}, lies "
-            f"{_size(beyond.value)} percentage points beyond what deciders allow, {between}; "
+            f"{_points(beyond.value)} percentage points beyond what deciders allow, {between}; "
             f"{p_value(found.p_value)}.",
             bounds=every,
             beyond=beyond,

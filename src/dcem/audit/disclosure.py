@@ -56,25 +56,27 @@ def without_small_cells(audit: Audit) -> Audit:
 
     def testing_of(rate: TestingRate) -> TestingRate:
         if few(rate.group, "rows", "tested", "untested"):
-            return replace(_without(rate, *_names_of_estimates(rate)), p_value=nan, each={})
-        return _without(rate, *["crude"] * hidden(rate.group, "rows", "tested"))
+            return replace(_withholding(rate, *_names_of_estimates(rate)), p_value=nan, each={})
+        return _withholding(rate, *["crude"] * hidden(rate.group, "rows", "tested"))
 
     def yield_of(item: Yield) -> Yield:
         if few(item.group, "rows", "tested", "positive", "negative"):
             return replace(
-                _without(item, *_names_of_estimates(item)), p_value=nan, p_value_equal=nan
+                _withholding(item, *_names_of_estimates(item)), p_value=nan, p_value_equal=nan
             )
         others = hidden(item.group, *outcome) or hidden(
             audit.reference or audit.total.group, *outcome
         )
-        return _without(item, *["rate"] * hidden(item.group, *outcome), *["difference"] * others)
+        return _withholding(
+            item, *["rate"] * hidden(item.group, *outcome), *["difference"] * others
+        )
 
     def prevalence_of(item: Prevalence) -> Prevalence:
         item = _with_reason(item, audit.overlap.get(item.group), overlap.get(item.group))
         if few(item.group, *CELLS, "untested", "negative"):
-            item = _without(item, *_names_of_estimates(item))
+            item = _withholding(item, *_names_of_estimates(item))
         elif hidden(item.group, *CELLS):
-            item = _without(item, "recorded", "tested_only", "hidden")
+            item = _withholding(item, "recorded", "tested_only", "hidden")
         else:
             return item
         return replace(item, bounds=(nan, nan), limits=(nan, nan))
@@ -119,7 +121,7 @@ def without_small_cells(audit: Audit) -> Audit:
         and replace(c, auc={n: v for n, v in c.auc.items() if not hidden(n, *outcome)}),
         known=tuple(
             replace(
-                _without(item, "estimated", "difference", "odds_ratio"),
+                _withholding(item, "estimated", "difference", "odds_ratio"),
                 p_value=nan,
                 detectable=(nan, nan),
             )
@@ -154,7 +156,7 @@ def _names_of_estimates(item: Any) -> list[str]:
     return [name for name, value in vars(item).items() if isinstance(value, Estimate)]
 
 
-def _without(item: Item, *names: str) -> Item:
+def _withholding(item: Item, *names: str) -> Item:
     """Without these estimates, unless there was nothing to withhold."""
     lost: Any = {name: WITHHELD for name in names if getattr(item, name).estimable}
     return replace(item, **lost)

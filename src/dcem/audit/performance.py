@@ -98,14 +98,14 @@ def performance_sensitivity(
         ranges[part] = WorstCase(low, high)
 
     def auc(gamma: float, mine: np.ndarray) -> Estimate:
-        return people.interval(_auc(ranked, unseen, gamma, mine)).clipped()
+        return people.interval(_auc_at(ranked, unseen, gamma, mine)).clipped()
 
     curves = {
         part: curve(partial(auc, mine=mine), gammas, limits[part], lacking[part])
         for part, mine in masks.items()
     }
     known = {
-        part: _auc(ranked, centre, 1.0, mine)
+        part: _auc_at(ranked, centre, 1.0, mine)
         for part, mine in masks.items()
         if part != EVERYBODY and not lacking[part]
     }
@@ -116,7 +116,7 @@ def performance_sensitivity(
         first, second = pair
 
         def gap(gamma: float) -> Estimate:
-            ends = [_auc(ranked, unseen, gamma, masks[part]) for part in (first, second)]
+            ends = [_auc_at(ranked, unseen, gamma, masks[part]) for part in (first, second)]
             return people.interval(ends[0] - ends[1])
 
         (low, high), (lower, higher) = limits[first], limits[second]
@@ -133,12 +133,19 @@ def performance_sensitivity(
         difference=difference,
         difference_range=difference_range,
         breakdown=_breakdown(
-            ranked, centre, masks, known, people, lacking[EVERYBODY], fixed, _reach(problem, known)
+            ranked,
+            centre,
+            masks,
+            known,
+            people,
+            lacking[EVERYBODY],
+            fixed,
+            _errors_apart(problem, known),
         ),
     )
 
 
-def _auc(ranked: RankedScore, unseen: Unseen, gamma: float, mine: np.ndarray) -> Statistic:
+def _auc_at(ranked: RankedScore, unseen: Unseen, gamma: float, mine: np.ndarray) -> Statistic:
     return uncertain(lambda one: ranked.auc(one.outcomes(gamma), mine), unseen)
 
 
@@ -176,7 +183,7 @@ def _breakdown(
     return find_breakdown(above_chance, people, conclusion)
 
 
-def _reach(problem: SelectiveLabels, known: Mapping[str, Statistic]) -> float:
+def _errors_apart(problem: SelectiveLabels, known: Mapping[str, Statistic]) -> float:
     """Standard errors by which the groups ranked best and worst must differ to be told apart.
 
     As many as the largest of all differences needs, with Student's quantile for the few people of

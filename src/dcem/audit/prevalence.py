@@ -129,7 +129,7 @@ def _prevalence(judge: Evaluator, name: str, mine: np.ndarray) -> Prevalence:
             tested_only = judge.prevalence("tested", name)
     if not untested.any():  # nobody is missing: all answers agree
         none = Estimate(nan, reason="nobody is untested")
-        hidden = _hidden(judge, mine) if judge.corrected and tested_only.estimable else none
+        hidden = _hidden_share(judge, mine) if judge.corrected and tested_only.estimable else none
         return Prevalence(
             name, recorded, tested_only, tested_only, tested_only, hidden, bounds, none, bounds
         )
@@ -148,7 +148,7 @@ def _prevalence(judge: Evaluator, name: str, mine: np.ndarray) -> Prevalence:
         tested_only=tested_only,
         weighted=weighted,
         doubly_robust=robust,
-        hidden=_hidden(judge, mine) if robust.estimable else robust,
+        hidden=_hidden_share(judge, mine) if robust.estimable else robust,
         bounds=bounds,
         within=within,
         limits=limits,
@@ -168,8 +168,8 @@ def _limits(judge: Evaluator, mine: np.ndarray, bounds: tuple[float, float]) -> 
     return max(ends[0], bounds[0]), min(ends[1], bounds[1])
 
 
-def _hidden(judge: Evaluator, mine: np.ndarray) -> Estimate:
-    """1 - recorded / estimated; the interval knows that both come from the same judge.people."""
+def _hidden_share(judge: Evaluator, mine: np.ndarray) -> Estimate:
+    """1 - recorded / estimated; the interval knows that both come from the same people."""
     if not (judge.problem.y_imputed[mine] > 0).any():
         return Estimate(nan, reason="nothing is recorded")
     shown = judge.people.interval(hidden_share(judge, mine))

@@ -79,7 +79,7 @@ def expand(benchmark: Benchmark) -> tuple[list[Planned], list[str]]:
         for task in feasible:
             if task["kind"] not in resolved:
                 resolved[task["kind"]] = _resolve(entry, task["kind"])
-            planned.append(Planned(entry.label, _cell(entry, task, *resolved[task["kind"]])))
+            planned.append(Planned(entry.label, _make_cell(entry, task, *resolved[task["kind"]])))
     return planned, notes
 
 
@@ -100,10 +100,10 @@ def _resolve(entry: MethodEntry, kind: str) -> tuple[dict[str, Any], dict[str, A
     identity = {key: value for key, value in full.items() if key not in _NOT_IDENTITY}
     if identity.get("learner") == "network":  # older stores know no other and keep their cells
         del identity["learner"]
-    return method, full, _hash([entry.name, identity])
+    return method, full, _hash_json([entry.name, identity])
 
 
-def _cell(
+def _make_cell(
     entry: MethodEntry,
     task: dict[str, Any],
     method: dict[str, Any],
@@ -119,8 +119,8 @@ def _cell(
     files = file_hashes(task)
     shape = [task["kind"], task.get("n_train"), task.get("n_validation")]
     shape.append(" ".join(files.values()) or None)
-    kind = _hash([method_hash, shape])[:16]
-    return Cell(_hash([task | files, method_hash, seed])[:24], kind, task, method, seed)
+    kind = _hash_json([method_hash, shape])[:16]
+    return Cell(_hash_json([task | files, method_hash, seed])[:24], kind, task, method, seed)
 
 
 def estimator_of(method: dict[str, Any], task_kind: str) -> SelectiveClassifier:
@@ -143,7 +143,7 @@ def _make_task(text: str) -> Task:
     return make_task(json.loads(text))
 
 
-def _hash(value: Any) -> str:
+def _hash_json(value: Any) -> str:
     text = json.dumps(value, sort_keys=True, default=_json_parameter)
     return hashlib.sha256(text.encode()).hexdigest()
 

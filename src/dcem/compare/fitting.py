@@ -148,14 +148,14 @@ def fit_and_score(
     steps = fit_steps("", names, len(parts), rows // len(parts), width, single=members == 1)
     done: Iterable[list[tuple[str, int, Fitted]]]
     if ray is not None:
-        done = (found for _, found in shared_out(ray, _fit_and_score, jobs))
+        done = (found for _, found in shared_out(ray, _fit_job, jobs))
     elif at_once(steps) == 1:
-        done = (_fit_and_score(*job) for job in jobs)
+        done = (_fit_job(*job) for job in jobs)
     else:
         for model in models.values():
             if getattr(model, "n_jobs", 0) is None:  # threads, where there are cores for them
                 model.n_jobs = max(1, cpu_count() // len(jobs))
-        done = _in_processes(delayed(_fit_and_score)(*job) for job in jobs)
+        done = _in_processes(delayed(_fit_job)(*job) for job in jobs)
     return chain.from_iterable(done)
 
 
@@ -267,7 +267,7 @@ def cost_of(name: str) -> float:
     return COST_WITHOUT_NETWORK if learner else COSTS.get(bare, 1.0)
 
 
-def _fit_and_score(
+def _fit_job(
     name: str, model: Any, positions: Sequence[int], seeds: Sequence[int], *parts: Part
 ) -> list[tuple[str, int, Fitted]]:
     """What one process does: fit a method to some of the parts, and score their people."""

@@ -100,7 +100,7 @@ def leading(
         if name != best:
             differences = [of[best] - of[name] for of in known.values()]
             here = scores[best] - scores[name]
-            clear = here.mean() > _reach(differences, len(here), level)
+            clear = here.mean() > _half_width(differences, len(here), level)
             (beaten if clear else level_with).append(name)
     return best, beaten, level_with
 
@@ -123,7 +123,7 @@ def _harms(
         clearly = [
             method
             for method, values in mine.items()
-            if values.mean() > _reach(list(lost.values()), len(values), strict)
+            if values.mean() > _half_width(list(lost.values()), len(values), strict)
         ]
         if clearly and len(clearly) == len(mine):
             says = "every method recovers less: no method repairs that"
@@ -142,7 +142,7 @@ def _harms(
     return findings
 
 
-def _reach(differences: Sequence[np.ndarray], repetitions: int, level: float) -> float:
+def _half_width(differences: Sequence[np.ndarray], repetitions: int, level: float) -> float:
     """Half the width of Student's interval of a mean, its spread pooled over several."""
     freedom = sum(len(one) - 1 for one in differences)
     square = sum(float(np.sum((one - one.mean()) ** 2)) for one in differences)

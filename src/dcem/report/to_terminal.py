@@ -204,7 +204,7 @@ class Writer:
 
         grid = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
         roomy = self.console.options.update(max_width=10_000)
-        cells = [[_cell(content, stacked) for content in row] for row in rows]
+        cells = [[_rich_cell(content, stacked) for content in row] for row in rows]
         for place, column in enumerate(columns):
             widths = [self.console.measure(row[place], options=roomy).maximum for row in cells]
             left = place == 0 or place in words or not column
@@ -279,7 +279,7 @@ def _one_line(content: doc.Cell) -> str:
     return content.what if isinstance(content, doc.Missing) else on_one_line(content)
 
 
-def _cell(content: doc.Cell, stacked: bool) -> Any:
+def _rich_cell(content: doc.Cell, stacked: bool) -> Any:
     from rich.text import Text
 
     if isinstance(content, doc.Missing):

@@ -156,7 +156,7 @@ class Unpacker:
             setattr(one, name, self._value(value, f"{place}{name}", depth))
         if "encoder" in node:
             one.encoder_ = Encoder.from_plain(_mapping(node["encoder"]))
-        n_features = _size(one.n_features_in_)
+        n_features = _feature_count(one.n_features_in_)
         if hasattr(one, "encoder_"):
             n_features = len(one.encoder_.feature_names)
         identity = node["preprocessor"]["identity"]
@@ -193,7 +193,9 @@ class Unpacker:
                 return self._fleet(_mapping(value["$fleet"]), place)
             if "$learner" in value:
                 arrays = self._part(place)
-                return learners.load_learner(value["$learner"], arrays, _size(value["n_features"]))
+                return learners.load_learner(
+                    value["$learner"], arrays, _feature_count(value["n_features"])
+                )
         return decode_value(value, self.left_out)
 
     def _fleet(self, described: Mapping[str, Any], place: str) -> Any:
@@ -220,7 +222,7 @@ class Unpacker:
                     "it has a network of its own, whose code is not saved: pass its factory, "
                     "load(folder, network=...)"
                 )
-            architecture = FromModule(self.network, _size(described["n_inputs"]))
+            architecture = FromModule(self.network, _feature_count(described["n_inputs"]))
             if architecture.describe() != described:
                 raise ValueError(
                     "the network given makes other parameters than the one that was saved: "
@@ -281,7 +283,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value
 
 
-def _size(value: Any) -> int:
+def _feature_count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LARGEST:
         raise ValueError(f"{str(value)[:40]!r} is not a number of features")
     return value

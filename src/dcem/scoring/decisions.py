@@ -99,7 +99,7 @@ class Decisions:
         """All flagged rows; withheld where they would give away those of a group."""
         if self.decided is not None or not self.by_group:  # no group's are shown
             return self.flagged
-        return _hidden(self._rows_and_flagged())[-1]["tested"]
+        return _hidden_counts(self._rows_and_flagged())[-1]["tested"]
 
     def totals(self) -> dict[str, Shown | float | None]:
         """With limits of the risk, rows with each decision and their shares; else nothing."""
@@ -124,7 +124,7 @@ class Decisions:
                     "share": _share(seen["tested"], seen["rows"]),
                 }
                 for group, seen in zip(
-                    self.by_group, _hidden(self._rows_and_flagged()), strict=False
+                    self.by_group, _hidden_counts(self._rows_and_flagged()), strict=False
                 )
             }
         for group in self.withheld & found.keys():
@@ -141,7 +141,7 @@ def _by_decision(counts: Sequence[tuple[int, ...]]) -> list[dict[str, Shown | fl
     """Rows with each of `DECIDED`, and shares, of each group and last of all together."""
     # hidden as in other tables: of the rows some are decided, of these some are acted on
     counted = []
-    for seen in _hidden(
+    for seen in _hidden_counts(
         [{"rows": sum(one), "tested": one[0] + one[1], "positive": one[0]} for one in counts]
     ):
         rows, decided, act = seen["rows"], seen["tested"], seen["positive"]
@@ -154,7 +154,7 @@ def _by_decision(counts: Sequence[tuple[int, ...]]) -> list[dict[str, Shown | fl
     return counted
 
 
-def _hidden(counts: list[dict[str, int]]) -> list[dict[str, Shown]]:
+def _hidden_counts(counts: list[dict[str, int]]) -> list[dict[str, Shown]]:
     """Counts of groups, the small ones hidden as in other tables; last all together."""
     return hide_groups(counts) if counts else []
 

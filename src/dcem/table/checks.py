@@ -434,7 +434,7 @@ def mention_copies(X: np.ndarray, y_obs: np.ndarray) -> None:
     several = (counts > 1) & (positive > 0)
     if several.sum() >= FEWEST_COPIES and positive[several].sum() > 0.98 * counts[several].sum():
         notice(
-            f"{surplus} of {len(X)} rows are copies of others: the same features, test and result. "
-            "Whoever counts twice makes all else look surer than it is. Drop them, or name the "
-            "column that says whose row it is (`id`)."
+            f"{surplus:,} of {len(X):,} rows are copies of others: the same features, test and "
+            "result. Whoever counts twice makes all else look surer than it is. Drop them, or name "
+            "the column that says whose row it is (`id`)."
         )

@@ -151,7 +151,7 @@ def _about_testing(column: str, cells: Cells, tested: np.ndarray) -> Iterator[Le
         return
     rows, looked = _count(cells, tested)
     share = looked / np.maximum(rows, 1)
-    area = _auc(share, looked, rows - looked)
+    area = _auc_of_cells(share, looked, rows - looked)
     # Measured on both sides: what a test leaves behind has one value, or none, without it.
     bands = slice(cells.single, -1)
     is_rule = all(one[bands].sum() > one.sum() / 2 for one in (looked, rows - looked))
@@ -186,7 +186,7 @@ def _about_outcome(column: str, kind: str, cells: Cells, positive: np.ndarray) -
         return
     rows, cases = _count(cells, positive)
     share = cases / np.maximum(rows, 1)
-    area = _auc(share, cases, rows - cases)
+    area = _auc_of_cells(share, cases, rows - cases)
     enough = min(ill, well) >= LABEL_FEWEST
     limit = TWO_VALUES_AUC_LIMIT if (rows > 0).sum() == 2 else LABEL_AUC_LIMIT
     if (area >= limit and enough) or (area > EXACT and _beyond_chance(rows, ill)):
@@ -261,7 +261,7 @@ def level_cells(codes: np.ndarray, names: tuple[str, ...]) -> Cells:
     return Cells(place[codes], shown, len(kept))
 
 
-def _auc(score: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> float:
+def _auc_of_cells(score: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> float:
     """AUC of cells with this score that hold so many positives and negatives; ties count half."""
     place = np.unique(score, return_inverse=True)[1]
     p, n = np.bincount(place, positives), np.bincount(place, negatives)

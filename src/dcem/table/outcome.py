@@ -77,7 +77,7 @@ def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles) -> None:
     if doubtful:
         rows = int((is_no & text.take(np.isin(text.values, doubtful), False)).sum())
         notice(
-            f"Label {roles.label!r} is {quoted(doubtful)} in {rows} of {len(text.codes)} rows, "
+            f"Label {roles.label!r} is {quoted(doubtful)} in {rows:,} of {len(text.codes):,} rows, "
             "which counts as a negative result. List under `untested_value` what means that "
             "nobody looked, or that nobody knows."
         )

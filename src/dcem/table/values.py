@@ -248,7 +248,7 @@ def numbers_and_unread(
         if pa.types.is_duration(column.type):  # in days
             column = pc.divide(column.cast(pa.duration("us"), safe=False).cast(pa.int64()), 86.4e9)
         values = column.cast(pa.float64(), safe=False).to_numpy()
-        values = _without(values, missing)
+        values = _missing_as_nan(values, missing)
     elif is_text(column) and (fast := _cast(column, missing)) is not None:
         values = fast
     else:
@@ -299,10 +299,10 @@ def _cast(column: pa.ChunkedArray, missing: Collection[str]) -> np.ndarray | Non
         values = cleaned.cast(pa.float64()).to_numpy()
     except pa.ArrowInvalid:
         return None
-    return _without(values, missing)
+    return _missing_as_nan(values, missing)
 
 
-def _without(values: np.ndarray, missing: Collection[str]) -> np.ndarray:
+def _missing_as_nan(values: np.ndarray, missing: Collection[str]) -> np.ndarray:
     """Numbers that may be written to, NaN where one stands for missing."""
     values = values if values.flags.writeable else values.copy()
     absent = parsed(missing) if missing else np.empty(0)
