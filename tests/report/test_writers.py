@@ -148,6 +148,21 @@ def test_what_a_narrow_terminal_compares_with_is_a_table_of_its_own(width, times
     assert text.count(".250") == 3
 
 
+def test_a_terminal_leaves_out_columns_that_have_nothing_for_anybody() -> None:
+    value, why = doc.Number(Estimate(0.2, 0.1, 0.3)), doc.Missing("too few")
+    rows = (
+        doc.DotRow(doc.Name("a"), (doc.NOTHING, value, why), (doc.NOTHING, value, doc.NOTHING)),
+        doc.DotRow(doc.Name("b"), (doc.NOTHING, doc.NOTHING, why)),
+    )
+    dots = doc.Dots("Points", ("empty", "known", "refused"), rows, "", "by chance")
+    document = replace(small(), opening=None, sections=(doc.Section("s", "S", (dots,)),))
+    for width in (40, 200):
+        text = terminal(document, width)
+        assert "empty" not in text
+        assert "known" in text
+        assert "too few" in text  # a reason is not nothing
+
+
 def test_a_comparison_says_each_finding_once() -> None:
     comparison = made_up_comparison(n_methods=2)
     text = squeezed(terminal(compare_document(comparison), 500))

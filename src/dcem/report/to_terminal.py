@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import singledispatchmethod
 from textwrap import fill
 from typing import Any
@@ -140,6 +140,7 @@ class Writer:
     @block.register
     def _(self, what: doc.Dots) -> None:
         self._heading(what.title)
+        what = _without_empty_columns(what)
         for width in (24, 12, 0):  # of the picture; in a narrow window, the numbers alone
             columns, rows = _dots(what, width)
             if self._fits(grid := self._grid(columns, rows, (), stacked=False)):
@@ -253,6 +254,26 @@ class Writer:
 def without_backticks(text: str) -> str:
     """A sentence as a terminal shows it: names without backticks."""
     return re.sub(r"`([^`]+)`", r"\1", text)
+
+
+def _without_empty_columns(what: doc.Dots) -> doc.Dots:
+    """A picture without the columns that have nothing for anybody, unless that is all of them."""
+    places = [
+        place
+        for place in range(len(what.columns))
+        if any(row.values[place] != doc.NOTHING for row in what.rows)
+    ]
+    if not places:
+        return what
+    rows = tuple(
+        replace(
+            row,
+            values=tuple(row.values[place] for place in places),
+            references=tuple(row.references[place] for place in places if row.references),
+        )
+        for row in what.rows
+    )
+    return replace(what, columns=tuple(what.columns[place] for place in places), rows=rows)
 
 
 def _dots(what: doc.Dots, width: int) -> tuple[tuple[str, ...], tuple[tuple[doc.Cell, ...], ...]]:
