@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dcem.table.columns import NAMED_LIKE_CODES, guess_kind
+from dcem.table.columns import LIKE_CODES, guess_kind
 from dcem.table.encoder import Encoder, Encoding
 
 RNG = np.random.default_rng(0)
@@ -70,9 +70,27 @@ def test_numbers_named_like_codes_are_said_to_be_taken_as_numbers():
     many = RNG.integers(1000, 1120, N)
     found = guess_kind("officer_id", column(many))
     assert found.kind == "number"
-    assert NAMED_LIKE_CODES in found.note
-    assert NAMED_LIKE_CODES not in guess_kind("officer_age", column(many)).note
-    assert NAMED_LIKE_CODES not in guess_kind("officer_id", column(many % 40)).note  # codes
+    assert LIKE_CODES in found.note
+    assert LIKE_CODES not in guess_kind("officer_age", column(many)).note
+    assert LIKE_CODES not in guess_kind("officer_id", column(many % 40)).note  # codes
+    assert guess_kind("DEPARTMENT_ID", column(many % 40)).kind == "category"
+
+
+def test_a_few_whole_numbers_that_may_be_codes_are_pointed_out():
+    codes = RNG.choice([0, 1, 2, 3, 4, 5, 6], N, p=[0.01, 0.35, 0.46, 0.15, 0.01, 0.01, 0.01])
+    for name in ("EDUCATION", "marital", "PAY_0"):
+        found = guess_kind(name, text(codes))
+        assert (found.kind, LIKE_CODES in found.note) == ("number", True)
+    counted = np.minimum(RNG.poisson(0.7, N), 5)
+    for name, values in [
+        ("number_inpatient", codes),
+        ("length of stay", codes),
+        ("children", counted),  # the fewer the more
+        ("flag", codes % 2),
+        ("age", RNG.integers(18, 90, N)),
+        ("half", codes / 2),
+    ]:
+        assert LIKE_CODES not in guess_kind(name, text(values)).note
 
 
 def test_parquet_types_need_no_guess():

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dcem.table import dates, values
+from dcem.table.candidates import MEASURE, normalised
 from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.encoder import Encoding
 
@@ -22,12 +23,15 @@ SAMPLE = 200  # of many distinct values, so many are looked at to tell text from
 PIECE = 1 << 14  # rows of text looked at together
 SMALL_TABLE = 1000  # in a smaller one, a column must be constant to count as such
 DISTINCT = 0.5  # text with more distinct values than this share of its rows names single rows
-CODE_NAME = re.compile(r"(^|[_\W])(id|code|codes|cd|type|zip|postcode)$|(?<=[a-z])(Id|ID|Code)$")
+CODE_NAME = re.compile(
+    r"(?i:(^|[_\W])(id|code|codes|cd|type|zip|postcode))$|(?<=[a-z])(Id|ID|Code)$"
+)
 ID_NAME = re.compile(r"(^|[_\W])(id|nbr|no|number|key|mrn|uuid|guid)$|(?<=[a-z])(Id|ID|Nr)$", re.I)
 WITH_UNIT = re.compile(r"[<>]?=?\s*[-+]?\d+([.,]\d+)?\s*[^\W\d][^\d\s]{1,11}")  # "<8,7 mmol/L"
-FAR_OFF = "lies far from all others"
+FAR_OFF = "far from all others"
 FEW_WORDS = 0.05  # of the values of a column of numbers may be words, which count as missing
 MOST_CODES = 50  # distinct integers that a column named like a code may have to be one
+FEW_CODES = 12  # distinct integers that may be codes whatever the column is called
 
 
 @dataclass(frozen=True)
@@ -255,9 +259,8 @@ def _guess_number(
         note = "; ".join(filter(None, [codes_guess.note, "codes, by name"]))
         return replace(codes_guess, note=note)
     clock = _clock(found) if whole else ""
-    like_codes = whole and len(found) > MOST_CODES
-    like_codes = like_codes and bool(CODE_NAME.search(name) or ID_NAME.search(name))
-    said = NAMED_LIKE_CODES * like_codes
+    named = len(found) > MOST_CODES and bool(CODE_NAME.search(name) or ID_NAME.search(name))
+    said = LIKE_CODES * (whole and (named or _few_codes(name, found, counts)))
     note = "; ".join(filter(None, [note, said, clock, _apart(found, counts)]))
     return Guess("number", share, len(found), Encoding(name, "number"), note)
 
@@ -270,18 +273,36 @@ def _are_dates(found: np.ndarray) -> bool:
     return bool(pd.to_datetime(written, format=dates.COMPACT, errors="coerce").notna().all())
 
 
-def _apart(found: np.ndarray, counts: np.ndarray) -> str:
-    """What to say of a number that is often written for a missing one, far from all others.
+def _few_codes(name: str, found: np.ndarray, counts: np.ndarray) -> bool:
+    """Whether a few integers may be codes: not named like a quantity, nor spread like a count.
 
-    -9 among ages, 999 among weights: nothing below 1 % of the rows, where it does little harm.
+    Of counts there are the fewer the larger they are: most people have no earlier stay.
     """
-    for place in (int(found.argmin()), int(found.argmax())):
-        value, rest = found[place], np.delete(found, place)
-        written = values.spell(float(value))
-        nearest, spread = np.abs(rest - value).min(), rest.max() - rest.min()
-        far = nearest > spread / 4 or (value < -6 and rest.min() >= 0)
-        if values.MISSING_CODE.fullmatch(written) and far and counts[place] >= 0.01 * counts.sum():
-            return f"{written} {FAR_OFF}; list it under `missing` if it means that"
+    if not 2 < len(found) <= FEW_CODES or MEASURE.search(normalised(name)):
+        return False
+    falling = bool((np.diff(counts[np.argsort(found)]) <= 0).all())
+    return not (found.min() == 0 and falling)
+
+
+def _apart(found: np.ndarray, counts: np.ndarray) -> str:
+    """What to say of numbers that are often written for a missing one, far from all others.
+
+    -9 among ages, 97 to 99 among drinks per week: nothing below 1 % of the rows, where it does
+    little harm.
+    """
+    for side in (1, -1):
+        order = np.argsort(side * found)
+        for many in range(min(FEW_CODES, len(order) - 1), 0, -1):  # of them, at this end
+            end, rest = found[order[-many:]], found[order[:-many]]
+            written = [values.spell(float(value)) for value in end]
+            if not all(map(values.MISSING_CODE.fullmatch, written)):
+                continue
+            gap, spread = abs(end[0] - rest[-1]), abs(rest[-1] - rest[0])
+            is_next = gap == 1 and side > 0  # after 6 comes 7
+            apart = (gap > spread / 4 and not is_next) or (end[-1] < -6 and rest[-1] >= 0)
+            if apart and counts[order[-many:]].sum() >= 0.01 * counts.sum():
+                lies, it = ("lies", "it means") if many == 1 else ("lie", "they mean")
+                return f"{', '.join(written)} {lies} {FAR_OFF}: list under `missing` if {it} that"
     return ""
 
 
@@ -303,7 +324,7 @@ def _clock(found: np.ndarray) -> str:
     return ""
 
 
-NAMED_LIKE_CODES = "a number, though named like codes: `category` or `exclude` it if it is"
+LIKE_CODES = "taken as a quantity: `category` or `exclude` it if these are codes"
 _IDENTIFIER = "looks like an identifier; list it under `include` to keep it"
 
 

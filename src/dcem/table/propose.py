@@ -36,7 +36,7 @@ from dcem.table.candidates import (
     label_candidates,
     why_tested,
 )
-from dcem.table.columns import FAR_OFF, NAMED_LIKE_CODES, word_among_numbers
+from dcem.table.columns import FAR_OFF, LIKE_CODES, word_among_numbers
 from dcem.table.load import UserTable, read_table
 from dcem.table.messages import (
     DataWarning,
@@ -372,13 +372,13 @@ def _left_out(
             useless = one.role == "left out" and not (sampled and one.kind == "constant")
             if useless and one.name not in why:
                 why[one.name] = f"It cannot serve as a feature: {one.note.split(';')[0]}."
-            if FAR_OFF in one.note:
-                yield f"{one.name!r}: {one.note}."
+            yield from (f"{one.name!r}: {n}." for n in one.note.split("; ") if FAR_OFF in n)
         features = [one for one in read.columns if one.role == "feature"]
-        if codes := [one.name for one in features if NAMED_LIKE_CODES in one.note]:
+        if codes := [one.name for one in features if LIKE_CODES in one.note]:
             yield (
-                f"{quoted(codes, SHOWN)}: whole numbers named like codes, taken as quantities. If "
-                "larger does not mean more, list them under `category` or `exclude` them."
+                f"{quoted(codes, 2 * SHOWN)}: whole numbers that may be codes, taken as "
+                "quantities. Where larger does not mean more, list them under `category` or "
+                "`exclude` them."
             )
         if dates := [one.name for one in features if one.kind == "date"]:
             yield (

@@ -45,7 +45,7 @@ UNIT = re.compile(r"[$€£¥]\s*(?=[\d.])|\s*[%€]$")  # "$12", "12 %": of a m
 WHOLE = re.compile(r"^-?(0|[1-9]\d*)\.0+$")  # "3.0", as floats are written
 ROUNDED = re.compile(r"^\d([.,]\d+)?[eE]\+?\d+$")  # "1.23457E+11", as spreadsheets show it
 CODE = re.compile(r"^0\d")  # "007": digits, but not a quantity
-MISSING_CODE = re.compile(r"-1|[+-]?([789])\1*")  # "-1", "-9", "99", "777": perhaps not a value
+MISSING_CODE = re.compile(r"-1|[+-]?(([789])\2*|9+[678])")  # "-9", "98", "777": perhaps no value
 LARGEST_VALUE = (
     1e30  # a number beyond it is a slip or a mark for missing, and overflows what follows
 )
