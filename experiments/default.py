@@ -1,9 +1,10 @@
 """The default and its rivals where the truth is known: tables, policies, simulations, timings.
 
-    python experiments/default.py run --data FOLDER [--workers 15] [--minutes 8]
+    python experiments/default.py run --data FOLDER [--workers 15] [--minutes 8] [--packages]
     python experiments/default.py show
 
-`FOLDER` holds credit-default.csv.gz, diabetes130.csv.gz and nhanes.csv.gz (docs/data.md). Each task
+`FOLDER` holds credit-default.csv.gz, diabetes130.csv.gz and nhanes.csv.gz (docs/data.md); with
+`--packages`, the tables that `package_tables.py` wrote, recorded as default_packages. Each task
 is a table, and a policy that decides whose label is seen; or a fresh draw of the simulation. All
 methods get the same rows. The parts of the ensemble are the fair rivals: the same folds, early
 stopping and averaging. An *ablation* weighs the other parts anew. None of these policies was used
@@ -27,6 +28,7 @@ from scipy.special import expit
 
 from _record import CORES, command, in_time, record
 from grid_summary import BETTER, QUESTIONS
+from package_tables import TABLES as PACKAGE_TABLES
 
 TABLES = (
     "credit default", "readmission", "long stay", "prediabetes", "diabetes", "digits",
@@ -39,9 +41,12 @@ NETWORKS = ("dcem", "tested-only")
 SINGLE = ["network", "boost", "forest", "linear", "smooth", *NETWORKS]  # methods, one model each
 RIVALS = ["dcem", "twin"]
 N_POLICIES, N_PHASES = 34, 12
+N_PACKAGE_POLICIES, LOOKED_AT = 20, 5  # per table of a package, and how many columns they look at
+FEWEST_TESTS = 8  # of either result: with fewer there is nothing to learn
 TRAIN, TEST = 10_000, 20_000  # rows, at most
 SEED = 20_262  # policies and draws that were looked at before had other seeds
 DATA = os.environ.get("DCEM_DATA", ".")
+RECORDS = ("default", "default_packages")
 
 
 # -- tables -----------------------------------------------------------------------------------
@@ -51,6 +56,10 @@ DATA = os.environ.get("DCEM_DATA", ".")
 def table(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[int]]:
     """Features, truth, group, and the columns that policies look at."""
     kind, _, number = name.rpartition(" ")
+    if name in PACKAGE_TABLES:
+        frame = pd.read_csv(f"{DATA}/{name}.csv.gz")
+        y, group = frame.pop("y").to_numpy(), frame.pop("group")
+        return _parts(frame, y, group, list(frame)[:LOOKED_AT])
     if name == "credit default":
         frame = pd.read_csv(f"{DATA}/credit-default.csv.gz").drop(columns="ID")
         y = frame.pop("class").to_numpy()
@@ -104,12 +113,12 @@ def _parts(
     return frame.to_numpy(float), y.astype(int), group.to_numpy().astype(int), columns
 
 
-def censored(name: str, number: int) -> dict[str, Any]:
-    """A table, and who is tested under policy `number`."""
+def censored(name: str, number: int, again: int = 0) -> dict[str, Any]:
+    """A table, and who is tested under policy `number`: drawn again where all tests agree."""
     from sklearn.linear_model import LogisticRegression
 
     X, y, group, columns = table(name)
-    rng = np.random.default_rng([SEED, number, sum(map(ord, name))])
+    rng = np.random.default_rng([SEED, number, sum(map(ord, name)), *[again] * (again > 0)])
     order = rng.permutation(len(X))
     n_train = min(TRAIN, int(0.6 * len(X)))
     train, test = order[:n_train], order[n_train : n_train + TEST]
@@ -140,6 +149,8 @@ def censored(name: str, number: int) -> dict[str, Any]:
         threshold = _threshold(rows, slope, min(float(wanted), 0.95))
         chance[mine] = expit(slope * (score[mine] - threshold))
     tested = rng.random(len(X)) < chance
+    if np.bincount(y[train][tested[train]], minlength=2).min() < FEWEST_TESTS:
+        return censored(name, number, again + 1)
     return {
         "task": name, "policy": f"{shape}, slope {slope}, k {k:g}, q_t {q_t:g}",
         "X": X[train], "y": y[train], "tested": tested[train], "group": group[train],
@@ -174,8 +185,11 @@ def simulated(setting: tuple[float, float, float], number: int) -> dict[str, Any
     }  # fmt: skip
 
 
-def tasks() -> Iterator[tuple[Any, int]]:
+def tasks(packages: bool) -> Iterator[tuple[Any, int]]:
     """What is run, most telling first."""
+    if packages:
+        yield from ((name, n) for n in range(N_PACKAGE_POLICIES) for name in PACKAGE_TABLES)
+        return
     for number in range(max(N_PHASES, N_POLICIES)):
         if number < N_PHASES:
             yield from ((setting, number) for setting in SETTINGS)
@@ -280,16 +294,16 @@ def _judged(task: dict[str, Any], name: str, score: np.ndarray) -> dict[str, Any
     }  # fmt: skip
 
 
-def run_networks(deadline: float, rows: list[dict[str, Any]]) -> None:
+def run_networks(specs: list[tuple[Any, int]], deadline: float, rows: list[dict[str, Any]]) -> None:
     """`dcem` and `tested-only`, five networks each, in full batches: a fleet for each table."""
     from dcem.methods import fit_many
     from dcem.methods import make as make_method
 
     groups: dict[Any, list[tuple[Any, int]]] = {}
-    for spec in tasks():
+    for spec in specs:
         groups.setdefault(spec[0], []).append(spec)
-    for specs in groups.values():
-        made = [make(spec) for spec in specs]
+    for alike in groups.values():
+        made = [make(spec) for spec in alike]
         for name in NETWORKS:
             if time.time() > deadline:
                 return
@@ -300,28 +314,35 @@ def run_networks(deadline: float, rows: list[dict[str, Any]]) -> None:
                 rows.append(_judged(task, name, one.predict_proba(task["X_test"])[:, 1]))
 
 
-def run(data: Path, out: Path, workers: int, minutes: float, again: bool) -> None:
+def run(data: Path, out: Path, workers: int, minutes: float, again: bool, packages: bool) -> None:
     global DATA
     DATA = os.environ["DCEM_DATA"] = str(data)
-    begun, rows = time.time(), []
+    begun, rows, name = time.time(), [], RECORDS[packages]
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
-        specs = list(tasks())
+        specs = list(tasks(packages))
         waiting = pool.imap_unordered(run_one, specs)
         networks: list[dict[str, Any]] = []
         if again:  # they do not change with the ensemble
-            before = pd.read_csv(out / "default.csv")
+            before = pd.read_csv(out / f"{name}.csv")
             networks = before[before["method"].isin(NETWORKS)].to_dict("records")
         else:
-            run_networks(begun + 60 * minutes - 60, networks)
+            run_networks(specs, begun + 60 * minutes - 60, networks)
         print(f"networks: {len(networks)} fits, {time.time() - begun:.0f} s", flush=True)
         for found in in_time(waiting, len(specs), begun + 60 * minutes):
             rows += found
-    record("default", rows + networks, out, time.time() - begun)
+    record(name, rows + networks, out, time.time() - begun)
 
 
 def show(out: Path) -> None:
+    """What was recorded, of both kinds of tables."""
+    for name in RECORDS:
+        if (out / f"{name}.csv").exists():
+            print(f"\n== {name} ==\n")
+            show_record(pd.read_csv(out / f"{name}.csv"))
+
+
+def show_record(found: pd.DataFrame) -> None:
     """Median and worst AUC over policies or phases, and mean calibration error."""
-    found = pd.read_csv(out / "default.csv")
     by = found.groupby(["task", "method"], sort=False)
     table = by["auc"].agg(["median", "min"])
     print("AUC, median [worst]")
@@ -333,6 +354,8 @@ def show(out: Path) -> None:
     )
     gap = by[["roc_gap", "calibration_error"]].mean()
     for which, rows in (("tables", real), ("simulation", ~real)):
+        if not rows.any():
+            continue
         print(f"\n{which}")
         means = pd.concat([table, gap], axis=1)[rows].groupby("method", sort=False).mean()
         print(means.round(4).to_string())
@@ -360,4 +383,6 @@ def show(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    command(__doc__, run, show, data=Path("."), workers=CORES, minutes=60.0, again=False)
+    command(
+        __doc__, run, show, data=Path("."), workers=CORES, minutes=60.0, again=False, packages=False
+    )
