@@ -225,9 +225,9 @@ def judged(number: int, seed: int) -> list[dict[str, Any]]:
     """One table of a setting, and which intervals hold the truth."""
     from dcem.audit.prevalence import preference
     from dcem.compare import lending
-    from dcem.compare.judge import Scored
+    from dcem.compare.fitting import Scored
     from dcem.estimation.evaluator import Evaluator
-    from dcem.estimation.folds import percentiles, person_folds
+    from dcem.estimation.folds import person_folds
     from dcem.estimation.nuisances import fit_nuisances
     from dcem.estimation.swaps import swap_set
     from dcem.table.labels import SelectiveLabels
@@ -240,7 +240,7 @@ def judged(number: int, seed: int) -> list[dict[str, Any]]:
     fold = person_folds(problem, 5, seed)
     judge = Evaluator(problem, fold=fold, nuisances=fit_nuisances(problem, fold, seed))
     one_fold = np.zeros(setting.rows, int)
-    rank, first = (Scored(one[None], percentiles(one, one_fold), one_fold) for one in scores(X))
+    rank, first = (Scored(one[None], one_fold) for one in scores(X))
     half = np.random.default_rng(seed).permutation(setting.rows) % 2 == 0
     swaps, asked = swap_set(judge, rank.rank), preference(judge)
     found = {

@@ -146,8 +146,9 @@ def judged(number: int, seed: int) -> list[dict[str, Any]]:
     """One table of a world, judged with everything that is told of its prevalence."""
     from dcem.audit.known import known_rates
     from dcem.compare import judge as judging
+    from dcem.compare.fitting import Scored
     from dcem.estimation.evaluator import Evaluator
-    from dcem.estimation.folds import percentiles, person_folds
+    from dcem.estimation.folds import person_folds
     from dcem.estimation.nuisances import fit_nuisances
 
     warnings.simplefilter("ignore")
@@ -155,7 +156,7 @@ def judged(number: int, seed: int) -> list[dict[str, Any]]:
     drawn = draw(world, seed)
     score = score_of(world, drawn[0])
     one_fold = np.zeros(world.rows, int)
-    scored = judging.Scored(score[None], percentiles(score, one_fold), one_fold)
+    scored = Scored(score[None], one_fold)
     models = None
     for told in world.told:
         problem = told_problem(number, told, seed, drawn)

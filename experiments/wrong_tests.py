@@ -145,8 +145,9 @@ def told_problem(world: World, told: str, seed: int, drawn: tuple[np.ndarray, ..
 def judged(number: int, seed: int) -> list[dict[str, Any]]:
     """One table of a world, judged with everything that is told of its test."""
     from dcem.compare import judge as judging
+    from dcem.compare.fitting import Scored
     from dcem.estimation.evaluator import Evaluator
-    from dcem.estimation.folds import percentiles, person_folds
+    from dcem.estimation.folds import person_folds
     from dcem.estimation.influence import People
     from dcem.estimation.nuisances import fit_nuisances
 
@@ -155,7 +156,7 @@ def judged(number: int, seed: int) -> list[dict[str, Any]]:
     drawn = draw(world, seed)
     score = score_of(drawn[-1])
     one_fold = np.zeros(ROWS, int)
-    scored = judging.Scored(score[None], percentiles(score, one_fold), one_fold)
+    scored = Scored(score[None], one_fold)
     models = None
     for told in world.told:
         problem = told_problem(world, told, seed, drawn)

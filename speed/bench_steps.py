@@ -3,9 +3,9 @@
     python speed/bench_steps.py 10000x20 my/dcem.toml --compare
 
 For random people, or the table of a settings file, a line of JSON each: seconds of fit, audit and
-comparison, and what `dcem check` says of them ; and, while the
-comparison went on, how much `dcem compare` said was left (`dcem.compare.times`) and how
-much was. Times of one run compare with each other; on a machine that does other work, repeat it.
+comparison, and what `dcem check` says of them; and, while the comparison went on, how much `dcem
+compare` said was left (`dcem.compare.times`) and how much was. Times of one run compare with each
+other; on a machine that does other work, repeat it.
 `--trail` adds when each step of the comparison began.
 """
 
@@ -81,12 +81,12 @@ def main() -> None:
     given = parser.parse_args()
 
     from dcem import audit_labels
-    from dcem.compare.first_look import first_look
+    from dcem.cli.check import seconds_of
     from dcem.methods.registry import delivered
 
     for table in given.tables:
         problem, encoder = problem_of(table)
-        guessed, found, trail = first_look(problem).seconds, {}, []
+        guessed, found, trail = seconds_of(problem), {}, []
 
         def seconds(step: str, run, guessed=guessed, found=found):
             begun = time.perf_counter()

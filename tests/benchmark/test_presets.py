@@ -8,12 +8,12 @@ import pytest
 
 import dcem
 from dcem.benchmark.cells import estimator_of
-from dcem.benchmark.file import MethodEntry, load_benchmark, preset_names
+from dcem.benchmark.file import MethodInFile, load_benchmark, preset_names
 from dcem.methods.propensity import PropensitySettings
 from dcem.table.labels import SelectiveLabels
 
 
-def corners(entries: tuple[MethodEntry, ...]) -> list[MethodEntry]:
+def corners(entries: tuple[MethodInFile, ...]) -> list[MethodInFile]:
     """The entries whose every parameter is at an end of its range."""
     ranges: dict[tuple[str, str], list] = {}
     for entry in entries:

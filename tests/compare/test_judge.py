@@ -3,10 +3,10 @@
 import numpy as np
 from scipy.special import expit
 
-from dcem.compare.judge import Decision, Ranks, Scored, judge, seed_variance
+from dcem.compare.fitting import Scored
+from dcem.compare.judge import Decision, Ranks, judge, seed_variance
 from dcem.compare.results import Judgement
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.folds import percentiles
 from dcem.estimation.nuisances import Nuisances
 from dcem.estimation.results import EVERYBODY
 from dcem.table.labels import SelectiveLabels
@@ -30,7 +30,7 @@ def method(x: np.ndarray, rng: np.random.Generator, members: int = 3) -> Scored:
     # one random tilt per member and fold: a model that came out differently, not noise per row
     tilt = rng.normal(0, 0.6, (members, 5))[:, fold]
     scores = expit(x + tilt * np.sin(3 * x))
-    return Scored(scores, percentiles(scores.mean(axis=0), fold), fold)
+    return Scored(scores, fold)
 
 
 def test_a_method_is_seldom_different_from_itself_with_another_seed() -> None:
@@ -39,9 +39,7 @@ def test_a_method_is_seldom_different_from_itself_with_another_seed() -> None:
         evaluator, x, rng = table(seed)
         pair = {"one": method(x, rng), "other": method(x, rng)}
         called.append(Ranks(evaluator, "truth", pair).gain("one", "other").excludes(0))
-        single = {
-            name: Scored(s.members.mean(axis=0)[None], s.rank, s.fold) for name, s in pair.items()
-        }
+        single = {name: Scored(s.members.mean(axis=0)[None], s.fold) for name, s in pair.items()}
         without_luck.append(Ranks(evaluator, "truth", single).gain("one", "other").excludes(0))
     assert np.mean(called) <= 0.1
     assert np.mean(called) < np.mean(without_luck)
@@ -89,7 +87,7 @@ def test_the_luck_of_training_widens_what_is_said_of_groups() -> None:
     lucky = method(x, rng)
     assert lucky.without.shape == (5, 3, 1500)
     assert np.array_equal(lucky.without[0, 0][lucky.fold != 0], lucky.rank[lucky.fold != 0])
-    sure = Scored(lucky.members.mean(axis=0)[None], lucky.rank, lucky.fold)
+    sure = Scored(lucky.members.mean(axis=0)[None], lucky.fold)
     wide, narrow = (judged(evaluator, one) for one in (lucky, sure))
     assert wide.roc_gap.value == narrow.roc_gap.value
     assert wide.roc_gap.high > narrow.roc_gap.high

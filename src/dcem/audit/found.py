@@ -374,7 +374,7 @@ class Cuts:
     def _at(self, up: float) -> np.ndarray:
         """At each cut [n + 1], risks above it times `up` and below it divided by it."""
         first, second = (np.log(up * s + (s[-1] - s) / up) for s in self._sums)
-        return np.asarray(first - second)
+        return first - second
 
 
 def found_sensitivity(

@@ -182,8 +182,7 @@ def others(problem: SelectiveLabels, mine: np.ndarray) -> np.ndarray:
     """Whom a group is compared with [n]: everybody else, or the reference group."""
     if problem.reference_group is None:
         return ~mine
-    there: np.ndarray = problem.group == problem.group_names.index(problem.reference_group)
-    return there
+    return problem.group == problem.group_names.index(problem.reference_group)
 
 
 def _why_not_comparable(

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, is_dataclass
 from functools import lru_cache
 from typing import Any
 
-from dcem.benchmark.file import Benchmark, MethodEntry, tupled
+from dcem.benchmark.file import Benchmark, MethodInFile, tupled
 from dcem.methods import SelectiveClassifier, make, published
 from dcem.methods.registry import with_params
 from dcem.table.messages import InputError
@@ -83,7 +83,7 @@ def expand(benchmark: Benchmark) -> tuple[list[Planned], list[str]]:
     return planned, notes
 
 
-def _resolve(entry: MethodEntry, kind: str) -> tuple[dict[str, Any], dict[str, Any], str]:
+def _resolve(entry: MethodInFile, kind: str) -> tuple[dict[str, Any], dict[str, Any], str]:
     """What tables say of a method, its full parameters, and their hash."""
     estimator = estimator_of(
         {"name": entry.name, "published": entry.published, "params": entry.params}, kind
@@ -104,7 +104,7 @@ def _resolve(entry: MethodEntry, kind: str) -> tuple[dict[str, Any], dict[str, A
 
 
 def _make_cell(
-    entry: MethodEntry,
+    entry: MethodInFile,
     task: dict[str, Any],
     method: dict[str, Any],
     full: dict[str, Any],
@@ -128,8 +128,6 @@ def estimator_of(method: dict[str, Any], task_kind: str) -> SelectiveClassifier:
     name, params = method["name"], {k: tupled(v) for k, v in method["params"].items()}
     if method["published"]:
         return with_params(published(name, task_kind), params)
-    if name in ("group-0-only", "group-1-only"):
-        return make("group-only", group=int(name[6]), **params)
     return make(name, **params)
 
 

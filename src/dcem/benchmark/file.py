@@ -47,7 +47,7 @@ _METHOD = ("name", "published", "params", "grid", "label", "seed")
 
 
 @dataclass(frozen=True)
-class MethodEntry:
+class MethodInFile:
     """One method with its parameters, as a file names it."""
 
     name: str
@@ -64,7 +64,7 @@ class Benchmark:
     name: str
     about: str
     tasks: tuple[dict[str, Any], ...]  # plain parameters; see `dcem.benchmark.cells`
-    methods: tuple[MethodEntry, ...]
+    methods: tuple[MethodInFile, ...]
     metrics: tuple[str, ...] = ("auc", "roc_gap")
 
     def only(self, methods: list[str] | None) -> Benchmark:
@@ -160,7 +160,7 @@ def _tasks(entry: dict[str, Any], where: str) -> Iterator[dict[str, Any]]:
         yield {"kind": name} | dict(zip(entry, combination, strict=True))
 
 
-def _methods(entry: dict[str, Any], where: str) -> Iterator[MethodEntry]:
+def _methods(entry: dict[str, Any], where: str) -> Iterator[MethodInFile]:
     """One [[methods]] entry: its names times its parameter grid."""
     for key in entry:
         if key not in _METHOD:
@@ -197,7 +197,7 @@ def _methods(entry: dict[str, Any], where: str) -> Iterator[MethodEntry]:
         else:
             tail = ", ".join(f"{key} {value}" for key, value in varied.items())
             label = f"{name} ({tail})" if tail else name
-        yield MethodEntry(name, label, bool(entry.get("published")), params, seed)
+        yield MethodInFile(name, label, bool(entry.get("published")), params, seed)
 
 
 def _label(template: str, where: str, values: dict[str, Any]) -> str:
@@ -227,7 +227,7 @@ def _unknown(what: str, given: str, known: Any, where: str, note: str = "") -> I
     return InputError(f"{where} has no {what} {given!r}.{hint} {note}Known: {', '.join(known)}.")
 
 
-def _check_parameters(entry: MethodEntry, where: str) -> None:
+def _check_parameters(entry: MethodInFile, where: str) -> None:
     """Refuse a value of a type that the method cannot take; unknown names are refused later.
 
     A slip such as `steps = "many"` is named before anything runs, with the file, the method and the
@@ -235,8 +235,7 @@ def _check_parameters(entry: MethodEntry, where: str) -> None:
     """
     from dcem.methods.registry import METHODS
 
-    name = "group-only" if entry.name in ("group-0-only", "group-1-only") else entry.name
-    hints = get_type_hints(METHODS[name]) if name in METHODS else {}
+    hints = get_type_hints(METHODS[entry.name]) if entry.name in METHODS else {}
     for parameter, value in entry.params.items():
         hint = hints.get(parameter, Any)
         if not _has_type(value, hint):

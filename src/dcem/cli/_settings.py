@@ -32,7 +32,6 @@ Config = Annotated[
         "--config",
         help=f"File with roles and choices. Default: {NAME} beside the table, or here.",
         rich_help_panel=PANEL,
-        show_default=False,
     ),
 ]
 Remember = Annotated[

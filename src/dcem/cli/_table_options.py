@@ -53,17 +53,13 @@ TableArgument = Annotated[
 Query = Annotated[
     str | None,
     typer.Option(
-        "--query",
-        help="SQL for a table that is a database; the name of a sheet of a workbook.",
-        show_default=False,
+        "--query", help="SQL for a table that is a database; the name of a sheet of a workbook."
     ),
 ]
 Address = Annotated[
     str | None,
     typer.Option(
-        "--address",
-        help="Ray cluster to join, such as HOST:6379; without it, one is started here.",
-        show_default=False,
+        "--address", help="Ray cluster to join, such as HOST:6379; without it, one is started here."
     ),
 ]
 MostRows = Annotated[
@@ -73,7 +69,6 @@ MostRows = Annotated[
         min=1000,
         help="Rows to read from a larger table: whole people, at random. Default: as many as make "
         "30 million cells.",
-        show_default=False,
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
@@ -93,7 +88,6 @@ BoundsOption = Annotated[
         help="How strong something unmeasured may be: the factor by which the odds of the outcome "
         "of untested people may differ, up or down, from those of tested people with the same "
         "features; 1 to 10, such as 2 (docs/bounds.md).",
-        show_default=False,
     ),
 ]
 Report = Annotated[
@@ -160,9 +154,7 @@ def entries(given: list[str]) -> list[str]:
 def _option(role: Any, said: str, label_needed: bool) -> inspect.Parameter:
     kinds = {"columns": list[str] | None, "values": list[str] | None, "flag": bool}
     kind: Any = kinds.get(role.metadata["kind"], str | None)
-    option = typer.Option(
-        f"--{role.name.replace('_', '-')}", help=said, rich_help_panel=PANEL, show_default=False
-    )
+    option = typer.Option(f"--{role.name.replace('_', '-')}", help=said, rich_help_panel=PANEL)
     if label_needed and role.default is MISSING:
         return parameter(role.name, Annotated[str, option])
     return parameter(role.name, Annotated[kind, option], False if kind is bool else None)

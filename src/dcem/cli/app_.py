@@ -9,9 +9,7 @@ import typer
 def app(
     folder: Annotated[
         list[Path] | None,
-        typer.Argument(
-            help="Folders whose tables the pages may read. Default: this one.", show_default=False
-        ),
+        typer.Argument(help="Folders whose tables the pages may read. Default: this one."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -19,7 +17,6 @@ def app(
             "--out",
             "-o",
             help="Folder for what is computed. Default: dcem-app in the (first) folder.",
-            show_default=False,
         ),
     ] = None,
     browser: Annotated[

@@ -31,7 +31,6 @@ def audit(
             max=1,
             help="Risk at which one acts, with bounds. Default: that which a tenth of the people "
             "exceed.",
-            show_default=False,
         ),
     ] = None,
     show_small_cells: Annotated[

@@ -25,17 +25,14 @@ def run(
     ],
     out: Annotated[Path, typer.Option(help="Folder of the store; an existing one goes on.")],
     method: Annotated[
-        list[str] | None,
-        typer.Option("--method", "-m", help="Only this method (repeatable).", show_default=False),
+        list[str] | None, typer.Option("--method", "-m", help="Only this method (repeatable).")
     ] = None,
     max_seconds: Annotated[
-        float | None,
-        typer.Option(help="End cleanly after about this long.", show_default=False),
+        float | None, typer.Option(help="End cleanly after about this long.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     max_fleet: Annotated[
-        int | None,
-        typer.Option(min=1, help="The most cells to train at once.", show_default=False),
+        int | None, typer.Option(min=1, help="The most cells to train at once.")
     ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try cells again that failed before.")
@@ -131,9 +128,7 @@ def export(
     output: Annotated[
         Path, typer.Option("--out", "-o", help="Table to write: .csv, .csv.gz or .parquet.")
     ],
-    benchmark: Annotated[
-        str | None, typer.Option(help="Only this benchmark of the store.", show_default=False)
-    ] = None,
+    benchmark: Annotated[str | None, typer.Option(help="Only this benchmark of the store.")] = None,
 ) -> None:
     """Write all results as a table, one row per cell."""
     from dcem.benchmark.read import export as write
@@ -149,13 +144,10 @@ def compare(
     other: Annotated[
         str, typer.Argument(help="Another store or table, or `published`: the paper's figures.")
     ] = "published",
-    benchmark: Annotated[
-        str | None, typer.Option(help="Only this benchmark.", show_default=False)
-    ] = None,
+    benchmark: Annotated[str | None, typer.Option(help="Only this benchmark.")] = None,
     off_only: Annotated[bool, typer.Option("--off-only", help="List only what is off.")] = False,
     output: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Also write the comparison as CSV."),
+        Path | None, typer.Option("--out", "-o", help="Also write the comparison as CSV.")
     ] = None,
 ) -> None:
     """Compare results with the published figures, or with another run.

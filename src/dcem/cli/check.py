@@ -14,7 +14,9 @@ from dcem.cli._progress import telling
 
 if TYPE_CHECKING:
     from dcem.compare.first_look import FirstLook
+    from dcem.table.labels import SelectiveLabels
 
+UNSURE = 2.0  # other programs slow a machine down: a time may be so many times as long, or short
 STEPS = {  # command -> what to write
     "audit": "--report audit.html",
     "compare": "--report comparison.html --out .",  # where fit looks for it
@@ -83,7 +85,7 @@ def check(
     given = {**roles, "query": query}
     if not proposed and (config or find_settings(table)):
         given = {"config": config}
-    _show_times(look, shlex.join(as_options(given)), table, console)
+    _show_times(seconds_of(read.problem), shlex.join(as_options(given)), table, console)
 
 
 def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> None:
@@ -124,7 +126,23 @@ def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> N
         console.print(f"Too few of them among these rows to say more: {escape(few)}.")
 
 
-def _show_times(look: FirstLook, roles: str, table: Path, console: Any) -> None:
+def seconds_of(problem: SelectiveLabels) -> dict[str, float]:
+    """What each step takes on this machine, about."""
+    from dcem.audit.run import audit_steps
+    from dcem.compare.times import compare_steps, drawing_seconds, fit_seconds, pace
+    from dcem.methods.choosing import DEFAULT, RIVALS
+    from dcem.methods.registry import works_here
+
+    methods = [name for name in (DEFAULT, *RIVALS) if works_here(name)]
+    compared = sum(compare_steps(problem, methods).values()) + drawing_seconds(len(methods))
+    audited = sum(audit_steps(problem).values())
+    fitted = sum(fit_seconds(problem))
+    return {
+        name: pace() * takes for name, takes in zip(STEPS, (audited, compared, fitted), strict=True)
+    }
+
+
+def _show_times(seconds: dict[str, float], roles: str, table: Path, console: Any) -> None:
     from rich.markup import escape
 
     from dcem.table.addresses import as_named
@@ -132,10 +150,8 @@ def _show_times(look: FirstLook, roles: str, table: Path, console: Any) -> None:
 
     console.print("\nAbout what each step will take, if this machine stays as busy as it is now:")
     for name, write in STEPS.items():
-        long = "cannot be determined"
-        if seconds := look.seconds.get(name):
-            low, high = duration(seconds / look.unsure), duration(seconds * look.unsure)
-            long = low if low == high else f"{low} to {high}"
+        low, high = duration(seconds[name] / UNSURE), duration(seconds[name] * UNSURE)
+        long = low if low == high else f"{low} to {high}"
         line = " ".join(filter(None, ["dcem", name, shlex.quote(as_named(table)), roles, write]))
         console.print(f"  [bold]{name:8}[/bold] {long}")
         console.print(f"    {escape(line)}", soft_wrap=True)

@@ -28,8 +28,7 @@ def compare(
         list[str] | None,
         typer.Option(
             help="Method to compare; repeat it, or separate with commas. Gains are counted from "
-            "tested-only, else from the first.",
-            show_default=False,
+            "tested-only, else from the first."
         ),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
@@ -43,14 +42,10 @@ def compare(
         int, typer.Option(min=0, help="Repetitions of planted outcomes, at least 2; 0: none.")
     ] = 3,
     floor: Annotated[
-        float,
-        typer.Option(min=0, help="Smallest difference in AUC that counts as a difference."),
+        float, typer.Option(min=0, help="Smallest difference in AUC that counts as a difference.")
     ] = 0.005,
     threshold: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, help="Risk at which one acts, for rates by group.", show_default=False
-        ),
+        float | None, typer.Option(min=0, max=1, help="Risk at which one acts, for rates by group.")
     ] = None,
     capacity: Annotated[
         float,

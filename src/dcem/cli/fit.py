@@ -38,16 +38,14 @@ def fit(
         Path | None,
         typer.Option(
             help="The comparison.json that auto uses. Default: one of this table, in its folder "
-            "or beside the model.",
-            show_default=False,
+            "or beside the model."
         ),
     ] = None,
     learner: Annotated[
         str | None,
         typer.Option(
             help="What learns, such as network, linear or boost, for the methods that take others "
-            "than networks (docs/estimator.md). Default: the method's own.",
-            show_default=False,
+            "than networks (docs/estimator.md). Default: the method's own."
         ),
     ] = None,
     members: options.Members = 3,
@@ -64,16 +62,14 @@ def fit(
         Path | None,
         typer.Option(
             help="A model to continue from, with its method and columns, once tests that "
-            "next-tests drew are in the table: --testing-probability says which (docs/table.md).",
-            show_default=False,
+            "next-tests drew are in the table: --testing-probability says which (docs/table.md)."
         ),
     ] = None,
     words: Annotated[
         str | None,
         typer.Option(
             help="Vocabulary of the card: general, medicine, credit or policing. Default: those of "
-            "the comparison that it uses, else general.",
-            show_default=False,
+            "the comparison that it uses, else general."
         ),
     ] = None,
     seed: options.Seed = 0,

@@ -30,7 +30,6 @@ def next_tests(
             help="Also draw with these probabilities, from this seed: adds the column `drawn`. Of "
             "a person (the model's --id) at most one row is drawn, unless the probabilities of "
             "that person's rows sum to more than 1.",
-            show_default=False,
         ),
     ] = None,
     query: options.Query = None,

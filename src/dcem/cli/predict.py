@@ -24,17 +24,13 @@ def predict(
         list[str] | None,
         typer.Option(
             help=f"Column to carry over; `all` for every one. {WILDCARDS} {LIST} Default: the "
-            "identifier the model knows, else the row number.",
-            show_default=False,
+            "identifier the model knows, else the row number."
         ),
     ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
-            min=0,
-            max=1,
-            help="Act on scores of at least this: adds the column `flagged`.",
-            show_default=False,
+            min=0, max=1, help="Act on scores of at least this: adds the column `flagged`."
         ),
     ] = None,
     capacity: Annotated[
@@ -43,7 +39,6 @@ def predict(
             min=0,
             help="Act on this many, the highest scores first: a share up to 1, else a number of "
             "rows. Adds the column `flagged`.",
-            show_default=False,
         ),
     ] = None,
     bounds: options.BoundsOption = None,

@@ -25,7 +25,6 @@ def report(
             "-o",
             help="What to write, by its ending: .html, .md or .json. Repeat it for several. "
             "Default: a page beside the result.",
-            show_default=False,
         ),
     ] = None,
     words: options.Words = "general",

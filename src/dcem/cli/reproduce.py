@@ -21,7 +21,6 @@ def reproduce(
             "--from",
             help="Draw from recorded results: a folder of exported tables, or of a store. "
             "Without it, what is missing is computed.",
-            show_default=False,
         ),
     ] = None,
     out: Annotated[
@@ -31,8 +30,7 @@ def reproduce(
         ),
     ] = Path("reproduction"),
     formats: Annotated[
-        list[str] | None,
-        typer.Option("--format", help="png (default), svg or pdf; repeatable.", show_default=False),
+        list[str] | None, typer.Option("--format", help="png (default), svg or pdf; repeatable.")
     ] = None,
     cohort: Annotated[
         Path | None,
@@ -40,10 +38,7 @@ def reproduce(
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda, for what is computed.")] = "auto",
     max_seconds: Annotated[
-        float | None,
-        typer.Option(
-            help="End each computation cleanly after about this long.", show_default=False
-        ),
+        float | None, typer.Option(help="End each computation cleanly after about this long.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:

@@ -14,8 +14,7 @@ Stream = StrEnum("Stream", {"published": "published", "independent": "independen
 
 def simulate(
     output: Annotated[
-        Path,
-        typer.Option("--out", "-o", help=f"Table to write: {options.WRITTEN}."),
+        Path, typer.Option("--out", "-o", help=f"Table to write: {options.WRITTEN}.")
     ] = Path("simulated.csv"),
     q_y: Annotated[float, typer.Option(help="P(Y|group 0) / P(Y|group 1).")] = 0.5,
     k: Annotated[float, typer.Option("--k", "-k", help="P(tested) / P(positive).")] = 1.0,
@@ -28,13 +27,10 @@ def simulate(
         Stream | None,
         typer.Option(
             help="The published draws, or fresh ones. Default: published for as-released without "
-            "a seed, else independent.",
-            show_default=False,
+            "a seed, else independent."
         ),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of the independent stream.", show_default=False)
-    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the independent stream.")] = None,
     n: Annotated[int, typer.Option("--n", "-n", help="Rows of each of the three splits.")] = 20_000,
     truth: Annotated[
         bool, typer.Option("--truth", help="Add the true outcome, which no method may see.")

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dcem.compare.findings import found, methods_named
-from dcem.compare.judge import Decision, Scored
+from dcem.compare.fitting import Scored
+from dcem.compare.judge import Decision
 from dcem.compare.results import ComparedBounds, MethodBounds
 from dcem.estimation.bounds import (
     auc_range,

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from dcem.compare.findings import AMONG, CLEAR, found, methods_named
-from dcem.compare.judge import Decision, Scored
+from dcem.compare.fitting import Scored
+from dcem.compare.judge import Decision
 from dcem.compare.results import ByDecider, JudgedByDeciders, Standing
 from dcem.estimation.by_decider import (
     acting_bounds,

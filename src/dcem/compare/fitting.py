@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -21,6 +22,7 @@ from dcem import methods
 from dcem.cluster import shared_out
 from dcem.compare.results import FitHistory
 from dcem.estimation.effects import PartQuestions, Questions
+from dcem.estimation.folds import percentiles
 from dcem.learners import LEARNERS, make_learner
 from dcem.methods.choosing import DEFAULT, RIVALS
 from dcem.methods.registry import ENTRIES, MEMBERS, METHODS, delivered, works_here
@@ -49,21 +51,38 @@ _ENDINGS = {
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """What a model says of rows that it did not see, and what is reported of the model."""
+class Scored:
+    """A method's scores of people it was not fitted to, and what is reported of its models."""
 
-    members: np.ndarray  # [members, rows] probability by each model of the ensemble
-    fills_in: bool  # whether the method gives the untested labels of its own
-    history: FitHistory | None
-    seconds: float  # of fitting
+    members: np.ndarray  # [members, n] probability by each model of the ensemble
+    fold: np.ndarray  # [n] whose models scored a person; people are ranked within it
+    fills_in: bool = False  # whether the method gives the untested labels of its own
+    history: FitHistory | None = None  # of the first fold
+    seconds: float = 0.0  # of fitting
     answers: np.ndarray | None = None  # to the questions of its part
     notes: tuple[str, ...] = ()  # what fitting it had to say
 
     @property
     def score(self) -> np.ndarray:
-        """The ensemble's probability [rows]: what is delivered."""
-        mean: np.ndarray = self.members.mean(axis=0)
-        return mean
+        """The ensemble's probability [n]: what is delivered."""
+        return self.members.mean(axis=0)
+
+    @cached_property
+    def rank(self) -> np.ndarray:
+        """By which people are ordered [n], comparable across folds."""
+        return percentiles(self.score, self.fold)
+
+    @property
+    def without(self) -> np.ndarray:
+        """Ranks where one fold's ensemble lacks one member [folds, members, n]; none has one."""
+        folds = np.unique(self.fold)
+        n_members, n = self.members.shape
+        if n_members < 2:
+            return np.empty((0, 0, n))
+        total = self.members.sum(axis=0)
+        ranks = np.stack([percentiles(total - one, self.fold) for one in self.members])
+        inside = self.fold == folds[:, None]  # [folds, n]
+        return np.where(inside[:, None], ranks, self.rank)
 
 
 @dataclass(frozen=True)
@@ -123,7 +142,7 @@ def fit_and_score(
     members: int = MEMBERS,
     folds: int | None = None,
     ray: Any = None,
-) -> Iterator[tuple[str, int, Fitted]]:
+) -> Iterator[tuple[str, int, Scored]]:
     """Fit methods, as they are delivered, to people and score others; each part has its own seed.
 
     Yields the method, the position of the part, and the scores, in any order. Fits are shared out
@@ -146,7 +165,7 @@ def fit_and_score(
         for group in _ranges(len(parts), size if model.members_alike else 1)
     ]  # the longest first: none of them is waited for at the end
     steps = fit_steps("", names, len(parts), rows // len(parts), width, single=members == 1)
-    done: Iterable[list[tuple[str, int, Fitted]]]
+    done: Iterable[list[tuple[str, int, Scored]]]
     if ray is not None:
         done = (found for _, found in shared_out(ray, _fit_job, jobs))
     elif at_once(steps) == 1:
@@ -195,19 +214,19 @@ def at_once(steps: Mapping[str, float]) -> int:
 
 
 def collected(
-    fits: Iterable[tuple[str, int, Fitted]],
+    fits: Iterable[tuple[str, int, Scored]],
     names: Sequence[str],
     n_parts: int,
     doing: str,
     progress: Announce,
     *,
     aloud: bool = True,
-) -> dict[str, list[Fitted]]:
+) -> dict[str, list[Scored]]:
     """Method -> scores of each part, in order; `progress` hears of each (`fit_steps`).
 
     `aloud`: whether what fits had to say is told, as it is of the user's own rows.
     """
-    found: dict[str, dict[int, Fitted]] = {name: {} for name in names}
+    found: dict[str, dict[int, Scored]] = {name: {} for name in names}
     steps = iter(_step_names(doing, len(names) * n_parts))
     progress(next(steps))
     for name, position, one in fits:
@@ -220,7 +239,7 @@ def collected(
     return ordered
 
 
-def _say_once(fits: Sequence[Fitted]) -> None:
+def _say_once(fits: Sequence[Scored]) -> None:
     """What fitting a method had to say, once: that parts differ in a figure is not news."""
     notes = [note for one in fits for note in one.notes]
     for note in {re.sub(r"[\d.]+", "", text): text for text in reversed(notes)}.values():
@@ -269,7 +288,7 @@ def cost_of(name: str) -> float:
 
 def _fit_job(
     name: str, model: Any, positions: Sequence[int], seeds: Sequence[int], *parts: Part
-) -> list[tuple[str, int, Fitted]]:
+) -> list[tuple[str, int, Scored]]:
     """What one process does: fit a method to some of the parts, and score their people."""
     begun = time.perf_counter()
     with warnings.catch_warnings(record=True) as heard:
@@ -286,8 +305,9 @@ def _fit_job(
         if not issubclass(one.category, DataWarning):
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     scored = [
-        Fitted(
+        Scored(
             _members(one, part.rows),
+            np.zeros(len(part.rows), np.int64),
             hasattr(one, "pseudo_labels_"),
             history_of(one),
             seconds,
@@ -308,9 +328,9 @@ def _answers(model: Any, part: Part) -> np.ndarray | None:
     def predict(X: np.ndarray, at: np.ndarray) -> np.ndarray:
         if model.needs_group:
             rows = replace(part.rows.subset(asked.places[at]), X=X)
-            return np.asarray(_members(model, rows).mean(axis=0))
+            return _members(model, rows).mean(axis=0)
         # the features were checked when the people themselves were scored
-        return np.asarray(model.combined(model.risks(X, model.standardized(X), exact=False)))
+        return model.combined(model.risks(X, model.standardized(X), exact=False))
 
     return asked.answers(predict)
 
@@ -344,12 +364,13 @@ def later_parts(
     ]
 
 
-def pooled_folds(fitted: Sequence[Fitted], fold: np.ndarray) -> Fitted:
-    """Every row scored by the model of the other folds; the history is that of the first."""
-    scores = np.empty((len(fitted[0].members), len(fold)))
-    for k, one in zip(np.unique(fold), fitted, strict=True):
-        scores[:, fold == k] = one.members
-    return replace(fitted[0], members=scores, seconds=sum(one.seconds for one in fitted))
+def pooled_folds(parts: Sequence[Scored], fold: np.ndarray) -> Scored:
+    """Every row scored by the model of its part; the history is that of the first."""
+    members = np.empty((len(parts[0].members), len(fold)))
+    for k, one in zip(np.unique(fold), parts, strict=True):
+        members[:, fold == k] = one.members
+    seconds = sum(one.seconds for one in parts)
+    return replace(parts[0], members=members, fold=fold, seconds=seconds)
 
 
 def _members(model: Any, rows: SelectiveLabels) -> np.ndarray:
@@ -375,9 +396,9 @@ def history_of(model: Any) -> FitHistory | None:
     return FitHistory(loss, int(model.best_iter_), _ENDINGS.get(termination, termination))
 
 
-def joined_answers(fitted: Sequence[Fitted], parts: Sequence[Part]) -> np.ndarray:
+def joined_answers(scored: Sequence[Scored], parts: Sequence[Part]) -> np.ndarray:
     """The answers of all parts, in the order of the people who were asked about."""
-    both = [(one.answers, part.asked) for one, part in zip(fitted, parts, strict=True)]
+    both = [(one.answers, part.asked) for one, part in zip(scored, parts, strict=True)]
     order = np.concatenate([asked.some for _, asked in both if asked is not None])
     answers = np.concatenate([answers for answers, _ in both if answers is not None], axis=1)
     return answers[:, np.argsort(order)]

@@ -40,7 +40,7 @@ from dcem.compare.fitting import (
     pooled_folds,
     what_it_does,
 )
-from dcem.compare.judge import Ranks, Scored, auc_of_group
+from dcem.compare.judge import Ranks, auc_of_group
 from dcem.compare.results import Standing
 from dcem.compare.run import DOING, FLOOR, JUDGING, MAX_ROWS
 from dcem.estimation import measures
@@ -228,9 +228,8 @@ def compare_found(
             names, fold_parts(problem, fold), random_state, params, members=members, ray=ray
         )
         of_parts = collected(fits, names, folds, DOING, progress)
-    fitted = {name: pooled_folds(of, fold) for name, of in of_parts.items()}
+    scored = {name: pooled_folds(of, fold) for name, of in of_parts.items()}
     progress(JUDGING)
-    scored = {name: Scored.of(one, fold) for name, one in fitted.items()}
     people = People.of(problem)
     model = fit_found(problem, fold)
     sizes = np.bincount(problem.group, minlength=problem.n_groups)
@@ -262,8 +261,8 @@ def compare_found(
         shares[name] = share.value
         prevalence[name] = (share.low, at_most(problem, people, mine, predicted))
     made = []
-    for name, one in fitted.items():
-        areas = {group: auc_of_group(within, "tested", scored[name], group) for group in known}
+    for name, one in scored.items():
+        areas = {group: auc_of_group(within, "tested", one, group) for group in known}
         made.append(
             FoundMethod(
                 name,
@@ -277,14 +276,12 @@ def compare_found(
                     if test is None
                 },
                 ranks_across.auc(name),
-                None if truth is None else across.auc("truth", scored[name].rank),
+                None if truth is None else across.auc("truth", one.rank),
                 {}
                 if test is None
                 else {
                     group: found
-                    for group, found in across.calibration_in_the_large(
-                        "tested", scored[name].score
-                    ).items()
+                    for group, found in across.calibration_in_the_large("tested", one.score).items()
                     if group in (*known, EVERYBODY)
                 },
                 one.seconds,

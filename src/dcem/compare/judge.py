@@ -18,7 +18,7 @@ from math import nan
 import numpy as np
 from scipy.stats import norm
 
-from dcem.compare.fitting import Fitted
+from dcem.compare.fitting import Scored
 from dcem.compare.results import (
     CalibrationPoints,
     Curve,
@@ -29,7 +29,6 @@ from dcem.compare.results import (
 )
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.folds import percentiles
 from dcem.estimation.influence import FEWEST_TESTED, People, simultaneous
 from dcem.estimation.outcomes import POPULATION, Masses
 from dcem.estimation.results import EVERYBODY
@@ -61,38 +60,6 @@ class Decision:
         if self.threshold is not None:
             return scored.score >= self.threshold
         return scored.rank > 1 - (self.capacity or 0)
-
-
-@dataclass(frozen=True)
-class Scored:
-    """A method's scores of people it was not fitted to."""
-
-    members: np.ndarray  # [members, n] probability by each model of the ensemble
-    rank: np.ndarray  # [n] by which people are ordered, comparable across folds
-    fold: np.ndarray  # [n]
-
-    @classmethod
-    def of(cls, fitted: Fitted, fold: np.ndarray) -> Scored:
-        """People are ranked within the fold whose model scored them."""
-        return cls(fitted.members, percentiles(fitted.score, fold), fold)
-
-    @property
-    def score(self) -> np.ndarray:
-        """The ensemble's probability [n]."""
-        mean: np.ndarray = self.members.mean(axis=0)
-        return mean
-
-    @property
-    def without(self) -> np.ndarray:
-        """Ranks where one fold's ensemble lacks one member [folds, members, n]; none has one."""
-        folds = np.unique(self.fold)
-        n_members, n = self.members.shape
-        if n_members < 2:
-            return np.empty((0, 0, n))
-        total = self.members.sum(axis=0)
-        ranks = np.stack([percentiles(total - one, self.fold) for one in self.members])
-        inside = self.fold == folds[:, None]  # [folds, n]
-        return np.where(inside[:, None], ranks, self.rank)
 
 
 # -- how well people are ranked, and by whom best ------------------------------------------------
@@ -346,8 +313,7 @@ def _calibration_error(
     def error(weight: np.ndarray, of: Masses = masses) -> np.ndarray:
         """Predicted minus estimated risk [bins], so that the mean |.| is the error."""
         summed = np.bincount(bins, (score * v - of.positive) * weight, minlength=BINS)
-        off: np.ndarray = BINS * summed / (v @ weight)
-        return off
+        return BINS * summed / (v @ weight)
 
     rng = np.random.default_rng(random_state)
     people, everybody = int(person.max()) + 1, np.ones(len(v))

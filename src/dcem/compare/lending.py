@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from dcem.compare.findings import found
-from dcem.compare.judge import Ranks, Scored
+from dcem.compare.fitting import Scored
+from dcem.compare.judge import Ranks
 from dcem.compare.results import MethodResult
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator

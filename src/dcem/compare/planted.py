@@ -281,14 +281,12 @@ def along(drawn: np.ndarray, policy: np.ndarray, fitted: np.ndarray) -> np.ndarr
     correlation = float(policy @ wanted) / len(policy)
     rest = _unit(drawn)
     rest = _unit(rest - policy * float(policy @ rest) / len(policy))
-    mixed: np.ndarray = correlation * policy + np.sqrt(max(1 - correlation**2, 0.0)) * rest
-    return mixed
+    return correlation * policy + np.sqrt(max(1 - correlation**2, 0.0)) * rest
 
 
 def _unit(index: np.ndarray) -> np.ndarray:
     """With mean 0 and standard deviation 1."""
-    scaled: np.ndarray = (index - index.mean()) / max(float(index.std()), 1e-12)
-    return scaled
+    return (index - index.mean()) / max(float(index.std()), 1e-12)
 
 
 def outcome_dependent(testing: np.ndarray, y: np.ndarray, group: np.ndarray) -> np.ndarray:
@@ -307,16 +305,14 @@ def standardised(X: np.ndarray) -> np.ndarray:
         centre = np.nan_to_num(np.nanmean(np.where(np.isnan(X).all(axis=0), 0.0, X), axis=0))
     filled = np.where(np.isnan(X), centre, X) - centre
     spread = filled.std(axis=0)
-    clipped: np.ndarray = np.clip(filled[:, spread > 0] / spread[spread > 0], -3, 3)
-    return clipped
+    return np.clip(filled[:, spread > 0] / spread[spread > 0], -3, 3)
 
 
 def _some_columns(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Some columns, those that vary among many people rather than those of a rare trait."""
     varies = X.var(axis=0)
     count = min(FEATURES, X.shape[1])
-    few: np.ndarray = X[:, rng.choice(X.shape[1], count, replace=False, p=varies / varies.sum())]
-    return few
+    return X[:, rng.choice(X.shape[1], count, replace=False, p=varies / varies.sum())]
 
 
 def _smooth(X: np.ndarray, rng: np.random.Generator, waves: int = 12) -> np.ndarray:
@@ -324,8 +320,7 @@ def _smooth(X: np.ndarray, rng: np.random.Generator, waves: int = 12) -> np.ndar
     # about one wave over the range of the features taken together
     frequency = rng.normal(size=(few.shape[1], waves)) * 1.5 / np.sqrt(few.shape[1])
     phase = rng.uniform(0, 2 * np.pi, waves)
-    z: np.ndarray = np.cos(few @ frequency + phase) @ rng.normal(size=waves)
-    return z
+    return np.cos(few @ frequency + phase) @ rng.normal(size=waves)
 
 
 def _interactions(X: np.ndarray, rng: np.random.Generator, rules: int = 8) -> np.ndarray:

@@ -40,7 +40,7 @@ from dcem.compare.fitting import (
     pooled_folds,
     what_it_does,
 )
-from dcem.compare.judge import Decision, Ranks, Scored, judge, testing_by_score
+from dcem.compare.judge import Decision, Ranks, judge, testing_by_score
 from dcem.compare.lending import about_swaps, lent
 from dcem.compare.planted import planting
 from dcem.compare.results import (
@@ -60,7 +60,7 @@ from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
 from dcem.extras import versions
 from dcem.methods.choosing import DEFAULT
-from dcem.methods.registry import ENTRIES, MEMBERS, METHODS
+from dcem.methods.registry import MEMBERS, METHODS, entry_of
 from dcem.table import checks
 from dcem.table.disclosure import few_people
 from dcem.table.encoder import Encoder
@@ -209,7 +209,7 @@ def compare_methods(
             random_state=random_state,
         )
         reference = REFERENCE if REFERENCE in names else names[0]
-        usable = [name for name in names if not uses_truth(name)]
+        usable = [name for name in names if not entry_of(name).needs_truth]
         answer = None
         if planted:  # their fits wait for those of the folds: no core is idle in between
             answer = planting(
@@ -225,11 +225,7 @@ def compare_methods(
                 ray=ray,
             )
         of_parts = collected(fits, names, len(parts), DOING, progress)
-        fitted = {
-            name: pooled_folds(of, scored_in) if test is None else of[0]
-            for name, of in of_parts.items()
-        }
-        scored = {name: Scored.of(one, scored_in) for name, one in fitted.items()}
+        scored = {name: pooled_folds(of, scored_in) for name, of in of_parts.items()}
         progress(JUDGING)
         effects = {
             name: questions.answer(joined_answers(of, parts)) for name, of in of_parts.items()
@@ -256,7 +252,7 @@ def compare_methods(
                             evaluator,
                             target,
                             name,
-                            scored[name],
+                            one,
                             ranks[target],
                             reference=reference,
                             reference_group=reference_group,
@@ -282,7 +278,7 @@ def compare_methods(
                 uses_truth=name not in usable,
                 effects=_of(effects[name], columns),
             )
-            for name, one in fitted.items()
+            for name, one in scored.items()
         ]
         if lending:
             results = lent(results, evaluator, scored, ranks, reference)
@@ -329,7 +325,7 @@ def compare_methods(
             "smallest difference in AUC called one": f"{floor:g}",
             "seed": str(random_state),
             "models per ensemble": ", ".join(
-                f"{name} {len(one.members)}" for name, one in fitted.items()
+                f"{name} {len(one.members)}" for name, one in scored.items()
             ),
             "parameters": ", ".join(f"{k}={v}" for k, v in (params or {}).items())
             or "as fitted to a table",
@@ -378,11 +374,6 @@ def _judged_by(test: SelectiveLabels | None, block: np.ndarray | None, folds: in
     if block is not None:
         return f"{block.max()} blocks of time, each by models of all earlier rows"
     return f"{folds} folds of whole people" if test is None else "people given"
-
-
-def uses_truth(name: str) -> bool:
-    """Whether a method learns from the truth of everybody."""
-    return ENTRIES[name.partition(":")[0]].kind == "oracle"
 
 
 def _counts(problem: SelectiveLabels, truth: np.ndarray | None) -> tuple[ComparedGroup, ...]:

@@ -1,4 +1,4 @@
-"""How long a comparison will take, step by step, and what `dcem check` tells of each command.
+"""How long a comparison will take, step by step, and how long a fit.
 
 All seconds are those of one core of the machine on which the parts of a comparison were measured,
 table by table; `pace` is how many times as long this machine takes, as busy as it is.
@@ -19,13 +19,12 @@ from dcem.compare.fitting import at_once, cost_of, fit_steps
 from dcem.compare.planted import DOING as PLANTING
 from dcem.compare.planted import FAMILIES, TRAIN_SHARE
 from dcem.compare.planted import MAX_ROWS as PLANTED_ROWS
-from dcem.compare.run import DOING, JUDGING, MAX_ROWS, uses_truth
-from dcem.estimation.cross_fitting import FITTED_CELLS, ROW_BUDGET, modelling
+from dcem.compare.run import DOING, JUDGING, MAX_ROWS
+from dcem.estimation.cross_fitting import modelling
 from dcem.estimation.effects import ASKED, ASKED_PEOPLE, EXPLAINED_ROWS, TESTING_ROWS
-from dcem.estimation.folds import usual_folds
 from dcem.learners import Sample, make_learner
-from dcem.methods.choosing import DEFAULT, RIVALS
-from dcem.methods.registry import works_here
+from dcem.methods.choosing import DEFAULT
+from dcem.methods.registry import entry_of
 from dcem.table.labels import SelectiveLabels
 
 START = 2.5  # of a process, which imports
@@ -45,25 +44,6 @@ def pace() -> float:
             took.append(time.perf_counter() - begun)
     # the first one may have imported; in a mean, the turns of other programs count
     return float(np.mean(took[1:])) / AS_MEASURED
-
-
-def seconds(problem: SelectiveLabels, unit: float, slower: float) -> dict[str, float]:
-    """What each command takes.
-
-    `unit`: seconds per row that quick models of who is tested and of the groups took, of which the
-    audit mainly consists; `slower`: the `pace`.
-    """
-    n, width = problem.X.shape
-    folds = usual_folds(problem)
-    most = min(ROW_BUDGET, FITTED_CELLS // max(width, 1))
-    fitted = folds * min(n * (folds - 1) / folds, most)  # rows that models are fitted to, in all
-    methods = [name for name in (DEFAULT, *RIVALS) if works_here(name)]
-    return {
-        "audit": 1.6 * unit * fitted + 4800 * unit,
-        "compare": slower
-        * (sum(compare_steps(problem, methods).values()) + drawing_seconds(len(methods))),
-        "fit": slower * sum(fit_seconds(problem)),
-    }
 
 
 def fit_seconds(problem: SelectiveLabels, method: str = DEFAULT) -> tuple[float, float]:
@@ -102,7 +82,7 @@ def compare_steps(
     parts, learnt = (1, rows) if split else (folds, rows * (folds - 1) // folds)
     batches = [fit_steps(DOING, methods, parts, learnt, width)]
     if planted:
-        usable = [name for name in methods if not uses_truth(name)]
+        usable = [name for name in methods if not entry_of(name).needs_truth]
         few = round(TRAIN_SHARE * min(rows, PLANTED_ROWS))
         tables = planted * len(FAMILIES)
         batches.append(fit_steps(PLANTING, usable, tables, few, width, single=True))

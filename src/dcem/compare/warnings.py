@@ -11,7 +11,7 @@ from dcem.compare.findings import found, not_compared, whom_beyond
 from dcem.compare.results import MethodResult, TableComparison
 from dcem.estimation.findings import Finding
 from dcem.estimation.results import EVERYBODY
-from dcem.methods.registry import ENTRIES
+from dcem.methods.registry import entry_of
 from dcem.table.labels import SelectiveLabels
 from dcem.table.times import time_words
 from dcem.text import capitalised, number, percent
@@ -127,7 +127,7 @@ def about_estimates(method: MethodResult, known: str, whom: str = EVERYBODY) -> 
         text = "One of the models behind them is wrong."
         values = {"method": method.name, "ipw": ipw.value, "dr": dr.value}
         yield found("estimates-disagree", sentence, text, **values)
-    if ENTRIES[method.name.partition(":")[0]].kind != "selection":
+    if entry_of(method.name).kind != "selection":
         return
     sentence = (
         f"`{method.name}` allows for an unrecorded cause of test and outcome; the numbers for "

@@ -94,8 +94,7 @@ class MLP:
         if fused.supports(self, flat, X):
             return fused.logits(self, flat, X)
         if flat.device.type == "cpu" and X.shape[-2] >= STACK_BELOW:
-            blocked: Tensor = _Blocked.apply(flat, X, self)
-            return blocked
+            return _Blocked.apply(flat, X, self)
         return self.stacked(flat, X)
 
     def stacked(self, flat: Tensor, X: Tensor) -> Tensor:

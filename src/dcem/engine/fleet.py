@@ -173,8 +173,7 @@ class _SoftCrossEntropy(torch.autograd.Function):
 def cross_entropy_rows(logits: Tensor, target: Tensor) -> Tensor:
     """Cross-entropy of each row, `[M, N]`, against a label or a probability in `target`."""
     z = margin(logits)
-    result: Tensor = _SoftCrossEntropy.apply(z, target.expand_as(z))
-    return result
+    return _SoftCrossEntropy.apply(z, target.expand_as(z))
 
 
 def cross_entropy(logits: Tensor, rows: Rows) -> Tensor:

@@ -72,8 +72,7 @@ def _enough_memory(sizes: tuple[int, ...], device: torch.device, precision: str)
 
 def logits(mlp: MLP, flat: Tensor, X: Tensor) -> Tensor:
     """Logits `[M, N, k]`, differentiable in the parameters."""
-    result: Tensor = _Fused.apply(flat, X, mlp.sizes)
-    return result
+    return _Fused.apply(flat, X, mlp.sizes)
 
 
 class _Fused(torch.autograd.Function):
@@ -82,8 +81,7 @@ class _Fused(torch.autograd.Function):
         flat, X = flat.contiguous(), X.contiguous()
         ctx.save_for_backward(flat, X)
         ctx.sizes = sizes
-        out: Tensor = _kernels().forward(flat, X, sizes, _precision())
-        return out
+        return _kernels().forward(flat, X, sizes, _precision())
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:

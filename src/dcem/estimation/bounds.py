@@ -211,8 +211,7 @@ def bound_decisions(
 
 def _means(values: np.ndarray, place: np.ndarray) -> np.ndarray:
     counts = np.bincount(place)
-    found: np.ndarray = np.bincount(place, values)[counts > 0] / counts[counts > 0]
-    return found
+    return np.bincount(place, values)[counts > 0] / counts[counts > 0]
 
 
 def shares(problem: SelectiveLabels, decided: Sequence[np.ndarray]) -> dict[str, Shares]:

@@ -162,8 +162,7 @@ class Evaluator:
         """Which rows belong to a group."""
         if group == EVERYBODY:
             return np.ones(len(self.problem), bool)
-        rows: np.ndarray = self.problem.group == self.problem.group_names.index(group)
-        return rows
+        return self.problem.group == self.problem.group_names.index(group)
 
     def lacking(self, target: str, group: str = EVERYBODY) -> str:
         """Why nothing is estimable for a target (of a group), or an empty text."""

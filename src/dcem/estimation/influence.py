@@ -323,8 +323,7 @@ def _largest_by_chance(
     values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0))
     normal = np.random.default_rng(0).standard_normal((draws, len(values)))
-    largest: np.ndarray = np.abs(normal @ root.T).max(axis=1)
-    return largest
+    return np.abs(normal @ root.T).max(axis=1)
 
 
 def wilson(share: float, people: float, level: float = LEVEL) -> tuple[float, float]:

@@ -205,8 +205,7 @@ class SplineLogistic(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities [rows, classes]."""
-        p: np.ndarray = self.model_.predict_proba(self._basis(X))
-        return p
+        return self.model_.predict_proba(self._basis(X))
 
     def _fit(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Fit the terms chosen so far; weighted residuals of each class [classes, rows]."""
@@ -271,8 +270,7 @@ def _strength(left: np.ndarray, terms: np.ndarray) -> np.ndarray:
     At most the square root of the rows in which a term is not zero: a few rows prove nothing.
     """
     error = np.sqrt(left**2 @ terms**2)
-    found: np.ndarray = np.abs(left @ terms) / np.where(error > 0, error, np.inf)
-    return found
+    return np.abs(left @ terms) / np.where(error > 0, error, np.inf)
 
 
 def _pairs(left: np.ndarray, bends: np.ndarray, names: np.ndarray) -> list[tuple[int, int]]:

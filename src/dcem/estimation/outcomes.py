@@ -217,8 +217,7 @@ def stand_for(problem: SelectiveLabels, testing: np.ndarray) -> np.ndarray:
     Where nobody was tested the model knows no chance of a test, and nothing is divided by it.
     """
     nobody = np.zeros(len(problem))
-    inverse: np.ndarray = np.divide(1.0, testing, out=nobody, where=problem.tested)
-    return inverse
+    return np.divide(1.0, testing, out=nobody, where=problem.tested)
 
 
 def masses(

@@ -126,8 +126,7 @@ def least_likely(testing: np.ndarray, tested: np.ndarray, mine: np.ndarray) -> n
 
 def _upper_rate(tests: np.ndarray, people: np.ndarray) -> np.ndarray:
     """95 % upper limit of a rate, by Poisson's distribution."""
-    limit: np.ndarray = chi2.ppf(0.95, 2 * (tests + 1)) / 2 / people
-    return limit
+    return chi2.ppf(0.95, 2 * (tests + 1)) / 2 / people
 
 
 def _describe(

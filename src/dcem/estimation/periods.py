@@ -38,8 +38,7 @@ def latest_rows(problem: SelectiveLabels, share: float) -> np.ndarray:
     """Which rows are as late as the latest tests [n], about this share of the tests."""
     assert problem.time is not None
     tests = np.sort(problem.time[problem.tested])
-    rows: np.ndarray = problem.time >= tests[round((1 - share) * (len(tests) - 1))]
-    return rows
+    return problem.time >= tests[round((1 - share) * (len(tests) - 1))]
 
 
 @dataclass(frozen=True)

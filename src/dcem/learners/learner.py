@@ -294,10 +294,10 @@ def losses(z: np.ndarray, y: np.ndarray, evidence: np.ndarray | None = None) -> 
     result, expit(z) - expit(z + told).
     """
     if evidence is None:
-        return np.asarray(np.logaddexp(0, z) - y * z)
-    return np.asarray(np.logaddexp(0, z) - np.logaddexp(0, z + evidence) + np.maximum(evidence, 0))
+        return np.logaddexp(0, z) - y * z
+    return np.logaddexp(0, z) - np.logaddexp(0, z + evidence) + np.maximum(evidence, 0)
 
 
 def as_logit(probability: np.ndarray) -> np.ndarray:
     """Log-odds of probabilities that may be 0 or 1, or lie beyond."""
-    return np.asarray(logit(np.clip(probability, COUNT_CLIP, 1 - COUNT_CLIP)))
+    return logit(np.clip(probability, COUNT_CLIP, 1 - COUNT_CLIP))

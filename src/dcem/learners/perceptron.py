@@ -80,7 +80,7 @@ class Stack:
 
     def log_odds(self, x: np.ndarray) -> np.ndarray:
         """`[M, B]`."""
-        return np.asarray(self.forward(x)[-1][..., 0])
+        return self.forward(x)[-1][..., 0]
 
     def gradient(self, layers: list[np.ndarray], slope: np.ndarray, out: np.ndarray) -> None:
         """Write the gradient `[M, P]`, given activations and the slope of the loss `[M, B]`."""
@@ -215,7 +215,7 @@ class Perceptron(LearnerBase):
 
         def slope(step: int, rows: np.ndarray, z: np.ndarray) -> np.ndarray:
             known = y[rows] if evidence is None else expit(z + evidence[rows])
-            return np.asarray(weight[rows] * ((z if self.squared else expit(z)) - known))
+            return weight[rows] * ((z if self.squared else expit(z)) - known)
 
         def watch(network: int, z: np.ndarray) -> float:
             return self._loss(z, watched)

@@ -269,7 +269,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
 
     def combined(self, members: np.ndarray) -> np.ndarray:
         """The score `[n]` of members' scores `[members, n]`."""
-        return np.asarray(members.mean(axis=0, dtype=np.float64))
+        return members.mean(axis=0, dtype=np.float64)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities `[n, 2]` of the two classes, averaged over the members."""
@@ -424,4 +424,4 @@ def _both_classes(positive: np.ndarray) -> np.ndarray:
 
 
 def _to_log_odds(probabilities: np.ndarray) -> np.ndarray:
-    return np.asarray(logit(np.clip(probabilities[:, 1], SMALLEST, 1 - SMALLEST)))
+    return logit(np.clip(probabilities[:, 1], SMALLEST, 1 - SMALLEST))

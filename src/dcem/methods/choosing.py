@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dcem.methods.registry import ENTRIES, METHODS, works_here
+from dcem.methods.registry import METHODS, entry_of, works_here
 
 DEFAULT = "ensemble"
 WITHOUT_RECORD = "purple"  # the default where nobody recorded who was tested
@@ -70,7 +70,7 @@ def choose(
 
 def _obstacle(name: str) -> str:
     """Why a method cannot be taken, as a clause that begins with a verb; nothing if it can."""
-    if ENTRIES[name.partition(":")[0]].kind == "grouped":
+    if entry_of(name).kind == "grouped":
         return "needs the group of a person to score them"
     return "" if works_here(name) else "needs torch, which is not installed"
 

@@ -108,8 +108,7 @@ def mstep_rows(
     q, y, u = q.expand_as(z), y.expand_as(z), u.expand_as(z)
     if tested is not None:
         return softplus(z) - q * z + strength * q * tested * (softplus(z) - y * z)
-    rows: Tensor = _MStep.apply(z, q, y, u, strength)
-    return rows
+    return _MStep.apply(z, q, y, u, strength)
 
 
 def mstep_loss(

@@ -219,12 +219,12 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
             else:
                 z.append(np.mean([model.predict_logit(X) for model in models], axis=0))
         line = self.calibration_
-        return np.asarray(expit(line["intercept"] + line["slope"] * np.stack(z)))
+        return expit(line["intercept"] + line["slope"] * np.stack(z))
 
     def combined(self, members: np.ndarray) -> np.ndarray:
         """The mean of the parts' log-odds, by their weights, as a risk `[n]`."""
         z = logit(np.clip(members, SMALLEST, 1 - SMALLEST))
-        return np.asarray(expit(np.array([self.weights_[part] for part in self.parts]) @ z))
+        return expit(np.array([self.weights_[part] for part in self.parts]) @ z)
 
 
 def _recent(problem: SelectiveLabels, seen: np.ndarray) -> np.ndarray:
@@ -263,7 +263,7 @@ def _errors_above_best(losses: np.ndarray, weight: np.ndarray, person: np.ndarra
 def _shares(above: np.ndarray, before: np.ndarray) -> np.ndarray:
     """What each part counts `[parts]`, by its standard errors above the best and share `before`."""
     before = before * np.exp(-above / 4)  # less, if tests speak against it
-    return np.asarray(before + (1 - before.sum()) * softmax(-above))
+    return before + (1 - before.sum()) * softmax(-above)
 
 
 def _recalibration(

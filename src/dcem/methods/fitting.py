@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from dcem.methods.registry import ENTRIES
+from dcem.methods.registry import ENTRIES, entry_of
 from dcem.methods.support import Support
 from dcem.methods.tables import TrainingTable, hold_out
 from dcem.table import checks
@@ -206,7 +206,7 @@ def prepare(
 
 def require_no_record(name: str) -> None:
     """Refuse a method that needs to know who was tested, where the table does not say."""
-    if ENTRIES[name.partition(":")[0]].needs_record:
+    if entry_of(name).needs_record:
         usable = [one for one, entry in ENTRIES.items() if not entry.needs_record]
         raise InputError(
             f"{name!r} needs to know who was tested, and this table says only who was found "

@@ -359,5 +359,4 @@ def _score(estimator: NetworkClassifier, problem: SelectiveLabels) -> np.ndarray
     group: dict[str, Any] = {}
     if estimator.needs_group:
         group = {"sensitive_features": np.asarray(problem.group_names)[problem.group]}
-    positive: np.ndarray = estimator.predict_proba(problem, **group)[:, 1]
-    return positive
+    return estimator.predict_proba(problem, **group)[:, 1]

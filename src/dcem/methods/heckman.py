@@ -154,7 +154,7 @@ class HeckmanClassifier(SelectiveClassifier):
     def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
         """The risk of everybody `[members, n]`, by each model."""
         lines = self.coefficients_
-        return np.asarray(ndtr(lines[:, 1:] @ rows.T + lines[:, :1]))
+        return ndtr(lines[:, 1:] @ rows.T + lines[:, :1])
 
 
 def named_columns(
@@ -323,8 +323,8 @@ def _chances(y: np.ndarray, rates: np.ndarray | None) -> tuple[np.ndarray, np.nd
 
 
 def _density(z: np.ndarray) -> np.ndarray:
-    return np.asarray(np.exp(_log_density(z)))
+    return np.exp(_log_density(z))
 
 
 def _log_density(z: np.ndarray) -> np.ndarray:
-    return np.asarray(-(z * z) / 2 - np.log(2 * np.pi) / 2)
+    return -(z * z) / 2 - np.log(2 * np.pi) / 2

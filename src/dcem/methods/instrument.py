@@ -133,4 +133,4 @@ def found_by_more_tests(instrument: Instrument, shown: np.ndarray) -> np.ndarray
     rate = instrument.found + instrument.cleared
     off = instrument.chance * (rate - (instrument.chance * rate).sum(axis=1, keepdims=True))
     found, tested = ((off * one).sum(axis=1) for one in (instrument.found, rate))
-    return np.asarray((found + LITTLE * shown) / (tested + LITTLE))
+    return (found + LITTLE * shown) / (tested + LITTLE)

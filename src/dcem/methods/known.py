@@ -72,7 +72,7 @@ def moved(members: np.ndarray, rows: np.ndarray, line: dict[str, Any]) -> np.nda
     by = line["intercept"] + rows @ np.asarray(line["slope"])
     by = np.clip(by, line["low"], line["high"]) + line["shift"]
     odds = logit(np.clip(np.asarray(members, np.float64), NEAR, 1 - NEAR))
-    return np.asarray(expit(odds + by))
+    return expit(odds + by)
 
 
 def _asked_for(problem: SelectiveLabels, seed: int) -> tuple[np.ndarray, float]:

@@ -165,7 +165,7 @@ def mstep_slope(
 ) -> np.ndarray:
     """Derivative in the log-odds of the M-step loss of each row; see `dcem.methods.em_networks`."""
     f = expit(z)
-    return np.asarray(f - q + q * (f - np.where(y > 0, 1, expit(z + log_untested))))
+    return f - q + q * (f - np.where(y > 0, 1, expit(z + log_untested)))
 
 
 def loss_of_tested(z: np.ndarray, y: np.ndarray, u: np.ndarray, weight: np.ndarray) -> float:

@@ -72,6 +72,11 @@ class MethodEntry:
         return self.kind not in ("imputed", "noise", "found")
 
     @property
+    def needs_truth(self) -> bool:
+        """Whether it is told the truth of everybody, which no user has."""
+        return self.kind == "oracle"
+
+    @property
     def class_name(self) -> str:
         """Of the class behind it."""
         return self.home.partition(":")[2]
@@ -179,14 +184,32 @@ ENTRIES: dict[str, MethodEntry] = {
 }
 
 
+def spelled(name: str) -> tuple[str, dict[str, Any]]:
+    """The name of a method's entry, and the parameters that are said with it.
+
+    A learner may stand behind a name (`tested-only:boost`), and tables of results call the two
+    models of `group-only` `group-0-only` and `group-1-only`.
+    """
+    bare, _, learner = name.partition(":")
+    said: dict[str, Any] = {"learner": learner} if learner else {}
+    if bare in ("group-0-only", "group-1-only"):
+        return "group-only", said | {"group": int(bare[6])}
+    return bare, said
+
+
+def entry_of(name: str) -> MethodEntry:
+    """The entry of a method, whatever is said with its name."""
+    return ENTRIES[spelled(name)[0]]
+
+
 class _Classes(Mapping[str, Any]):
     """Name -> class; a class is loaded when it is asked for."""
 
     def __getitem__(self, name: str) -> Any:
-        return ENTRIES[name.partition(":")[0]].load()
+        return entry_of(name).load()
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name.partition(":")[0] in ENTRIES
+        return isinstance(name, str) and spelled(name)[0] in ENTRIES
 
     def __iter__(self) -> Iterator[str]:
         return iter(ENTRIES)
@@ -203,7 +226,7 @@ def names(*, usable: bool | None = None) -> list[str]:
     return [
         name
         for name, entry in ENTRIES.items()
-        if usable is None or usable == (entry.kind != "oracle")
+        if usable is None or usable == (not entry.needs_truth)
     ]
 
 
@@ -213,12 +236,10 @@ def make(name: str, **params: Any) -> SelectiveClassifier:
     `dcem methods NAME` (or `help(METHODS[name])`) says what a method's parameters are. A learner
     may stand behind the name: `tested-only:boost` is `make("tested-only", learner="boost")`.
     """
-    bare, _, learner = name.partition(":")
-    params = {"learner": learner, **params} if learner else params
-    if bare not in ENTRIES:
+    if name not in METHODS:
         hint = did_you_mean(name, ENTRIES)
         raise InputError(f"Unknown method {name!r}.{hint} Known: {', '.join(ENTRIES)}.")
-    cls = METHODS[name]
+    cls, params = METHODS[name], {**spelled(name)[1], **params}
     _check_names(cls, params)
     nested = {key: value for key, value in params.items() if "__" in key}  # "propensity__C"
     method = cls(**{key: params[key] for key in params.keys() - nested})
@@ -266,16 +287,12 @@ def published(name: str, task: Any = "sinusoid") -> SelectiveClassifier:
         gets those of the simulation.
     """
     kind = task if isinstance(task, str) else getattr(task, "kind", "sinusoid")
-    extra: dict[str, Any] = {}
-    if name in ("group-0-only", "group-1-only"):
-        extra["group"] = int(name[6])
-        name = "group-only"
     if name not in METHODS:
         return make(name)  # which says what there is
     choices = METHODS[name].as_published
     if not choices:
         raise InputError(f"{name} has no published run to repeat: use make({name!r}).")
-    return make(name, **COMMON | choices["sinusoid"] | extra | choices.get(kind, {}))
+    return make(name, **COMMON | choices["sinusoid"] | choices.get(kind, {}))
 
 
 def with_params(method: SelectiveClassifier, params: Mapping[str, Any]) -> SelectiveClassifier:

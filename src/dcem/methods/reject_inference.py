@@ -63,7 +63,7 @@ class Applicants:
 
     def risk(self, model: Any, rows: np.ndarray) -> np.ndarray:
         """What a model says of some rows."""
-        return np.asarray(model.predict_proba(self.table.X[rows])[:, 1])
+        return model.predict_proba(self.table.X[rows])[:, 1]
 
 
 class RejectInferenceClassifier(SelectiveClassifier):

@@ -125,7 +125,7 @@ class UnmeasuredCauseClassifier(SelectiveClassifier):
 
     def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:
         """The risk of everybody `[1, n]`."""
-        return np.asarray(ndtr(self.coefficients_[0] + rows @ self.coefficients_[1:]))[None]
+        return ndtr(self.coefficients_[0] + rows @ self.coefficients_[1:])[None]
 
     def risk_interval(self, X: object) -> tuple[np.ndarray, np.ndarray]:
         """Ends of the 95 % interval of each row's risk `[n]`, by the curvature of the posterior."""
@@ -133,7 +133,7 @@ class UnmeasuredCauseClassifier(SelectiveClassifier):
         rows = np.column_stack([np.ones(len(rows)), rows])
         middle = rows @ self.coefficients_
         error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", rows, self.covariance_, rows), 0))
-        return np.asarray(ndtr(middle - Z * error)), np.asarray(ndtr(middle + Z * error))
+        return ndtr(middle - Z * error), ndtr(middle + Z * error)
 
 
 def posterior(

@@ -162,8 +162,7 @@ class BinnedError:
         """Predicted minus observed risk [replicates, bins], so that the mean |.| is the error."""
         drawn = counts.take(self._person, axis=1)
         in_bins = np.add.reduceat(drawn * self._excess, self._first, axis=1)
-        error: np.ndarray = len(self._first) * in_bins / (drawn @ self._weight)[:, None]
-        return error
+        return len(self._first) * in_bins / (drawn @ self._weight)[:, None]
 
     def by_chance(self, rng: np.random.Generator, n_replicates: int) -> np.ndarray | None:
         """The same [replicates, bins] of outcomes drawn with the predicted risks: were they right.

@@ -24,8 +24,7 @@ import numpy as np
 
 def size(differences: np.ndarray) -> np.ndarray:
     """Mean absolute value along the last axis."""
-    mean: np.ndarray = np.abs(differences).mean(axis=-1)
-    return mean
+    return np.abs(differences).mean(axis=-1)
 
 
 def as_large(reference: np.ndarray, value: float) -> float:

@@ -56,8 +56,7 @@ class Gaps:
     @property
     def by_chance(self) -> np.ndarray:
         """The largest gap of any pair under equal curves [replicates]."""
-        largest: np.ndarray = self.chance.max(axis=0)
-        return largest
+        return self.chance.max(axis=0)
 
     @property
     def pair(self) -> tuple[int, int]:
@@ -121,8 +120,7 @@ class Ranking:
 
     def curve(self) -> np.ndarray:
         """True positive rate on `GRID` [200]."""
-        drawn: np.ndarray = self.curves(np.ones((1, int(self.person.max()) + 1)))[0]
-        return drawn
+        return self.curves(np.ones((1, int(self.person.max()) + 1)))[0]
 
     def curves(self, counts: np.ndarray) -> np.ndarray:
         """The same where people count as often as `counts` [replicates, people] says."""
@@ -275,8 +273,7 @@ def _rising(cumulated: np.ndarray, *, steps_back: bool) -> np.ndarray:
     share = np.clip(share, 0.0, 1.0)
     upper = np.maximum.accumulate(share, axis=-1)
     lower = np.minimum.accumulate(share[..., ::-1], axis=-1)[..., ::-1]
-    rising: np.ndarray = (upper + lower) / 2
-    return rising
+    return (upper + lower) / 2
 
 
 def _differences_of_pairs(curves: np.ndarray, pairs: Sequence[tuple[int, int]]) -> np.ndarray:

@@ -149,14 +149,12 @@ class Baseline:
 
     def to_plain(self) -> dict[str, Any]:
         """As JSON knows it."""
-        plain: dict[str, Any] = to_plain(self)
-        return plain
+        return to_plain(self)
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Baseline:
         """What `to_plain` wrote."""
-        found: Baseline = from_plain(cls, plain)
-        return found
+        return from_plain(cls, plain)
 
 
 def counted_once(problem: SelectiveLabels) -> np.ndarray:

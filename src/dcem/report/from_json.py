@@ -38,8 +38,7 @@ def read_result(path: str | Path) -> Document:
     with _of_this_version(path):
         of_audit = {"data": saved["made"], "small_cells": True}  # small ones are not in the file
         more = of_audit if kind in (Audit, FoundAudit) else {}
-        made: Document = above(kind._document)(_result(kind, saved), str(saved["title"]), **more)
-        return made
+        return above(kind._document)(_result(kind, saved), str(saved["title"]), **more)
 
 
 def read_comparison(path: str | Path) -> TableComparison | FoundComparison:
@@ -50,8 +49,7 @@ def read_comparison(path: str | Path) -> TableComparison | FoundComparison:
     if kind not in (TableComparison, FoundComparison):
         raise InputError(f"{path}: not a comparison that `dcem compare` saved.")
     with _of_this_version(path):
-        found: TableComparison | FoundComparison = _result(kind, saved)
-        return found
+        return _result(kind, saved)
 
 
 def words_of(path: Path) -> str:

@@ -18,6 +18,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,10 +105,10 @@ def save(
     Parameters
     ----------
     table
-        How the raw table becomes features, as JSON knows it; `read_table_description` gives it
-        back. No part of the model itself.
+        How the raw table becomes features, as JSON knows it: `SavedModel.table`. No part of the
+        model itself.
     arrays
-        What goes with `table` and is not JSON; `read_table_arrays` gives it back.
+        What goes with `table` and is not JSON: `SavedModel.table_arrays`.
     cards
         What people read: the text of each file, `CARD` and `PAGE`. Default: a card without results.
     """
@@ -157,24 +158,7 @@ def load_model(
         The class the model must be of. One that is not in the registry is loaded by itself:
         `MyClassifier.load(folder)`.
     """
-    folder = Path(folder)
-    description, arrays = _read_model(folder)
-    try:
-        node = description["model"]
-        cls = estimator_class(node, expected)
-        if expected is not None and not issubclass(cls, expected):
-            raise ModelFileError(
-                f"The model is of class {cls.__name__}, not {expected.__name__}. "
-                "Use dcem.load_model."
-            )
-        estimator = Unpacker(arrays, LeftOut, network).estimator(node, own=expected)
-        _try(estimator)
-    except (ModelFileError, ImportError):  # not the folder's fault
-        raise
-    except Exception as error:  # whatever a file can hold: it says what it is, not where we fell
-        what = str(error) or type(error).__name__
-        raise ModelFileError(f"{folder} cannot be used as a model: {what[:500]}.") from None
-    return estimator
+    return SavedModel.read(folder).estimator(network, expected)
 
 
 def _try(estimator: Any) -> None:
@@ -197,22 +181,6 @@ def _try(estimator: Any) -> None:
         raise ValueError("its scores are not numbers")
 
 
-def read_table_description(folder: str | Path) -> dict[str, Any] | None:
-    """What `save` was told of the raw table, or None; checked for damage as the rest is."""
-    described = _read_model(Path(folder))[0].get("table")
-    return dict(described) if isinstance(described, dict) else None
-
-
-def read_table_arrays(folder: str | Path) -> dict[str, np.ndarray]:
-    """The arrays that go with the description of the raw table."""
-    arrays = _read_model(Path(folder))[1]
-    return {
-        name.removeprefix(TABLE): np.array(array)
-        for name, array in arrays.items()
-        if name.startswith(TABLE)
-    }
-
-
 def _is_model(folder: Path) -> bool:
     """Whether a folder holds a model of ours, damaged or not, and nothing else.
 
@@ -232,18 +200,68 @@ def _is_model(folder: Path) -> bool:
 # -- what is read -----------------------------------------------------------------------------
 
 
-def _read_model(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The description and the arrays of one and the same model, hashes compared."""
-    for attempt in range(TRIES):
-        before = _identity(folder)
+@dataclass(frozen=True)
+class SavedModel:
+    """The description and the arrays of one and the same model, read once, hashes compared."""
+
+    folder: Path
+    description: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+    @classmethod
+    def read(cls, folder: str | Path) -> SavedModel:
+        """What `save` wrote to a folder."""
+        folder = Path(folder)
+        for attempt in range(TRIES):
+            before = _identity(folder)
+            try:
+                description = _read_description(folder)
+                return cls(folder, description, _read_arrays(folder, description))
+            except ModelFileError:
+                # Replaced between two files? Then there is a new whole one to read.
+                if attempt + 1 == TRIES or _identity(folder) == before:
+                    raise
+        raise AssertionError
+
+    @property
+    def table(self) -> dict[str, Any] | None:
+        """What `save` was told of the raw table, or None."""
+        described = self.description.get("table")
+        return described if isinstance(described, dict) else None
+
+    @property
+    def table_arrays(self) -> dict[str, np.ndarray]:
+        """The arrays that go with it."""
+        return {
+            name.removeprefix(TABLE): np.array(array)
+            for name, array in self.arrays.items()
+            if name.startswith(TABLE)
+        }
+
+    def estimator(
+        self,
+        network: Callable[[int], nn.Module] | None = None,
+        expected: type[SelectiveClassifier] | None = None,
+    ) -> Any:
+        """The fitted method; parameters as for `load_model`."""
         try:
-            description = _read_description(folder)
-            return description, _read_arrays(folder, description)
-        except ModelFileError:
-            # Replaced between two files? Then there is a new whole one to read.
-            if attempt + 1 == TRIES or _identity(folder) == before:
-                raise
-    raise AssertionError
+            node = self.description["model"]
+            cls = estimator_class(node, expected)
+            if expected is not None and not issubclass(cls, expected):
+                raise ModelFileError(
+                    f"The model is of class {cls.__name__}, not {expected.__name__}. "
+                    "Use dcem.load_model."
+                )
+            found = Unpacker(self.arrays, LeftOut, network).estimator(node, own=expected)
+            _try(found)
+        except (ModelFileError, ImportError):  # not the folder's fault
+            raise
+        except Exception as error:  # whatever a file can hold: it says what it is, not where
+            what = str(error) or type(error).__name__
+            raise ModelFileError(
+                f"{self.folder} cannot be used as a model: {what[:500]}."
+            ) from None
+        return found
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:

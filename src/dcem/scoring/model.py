@@ -24,15 +24,7 @@ from dcem.estimation.results import Effect
 from dcem.hooks import above
 from dcem.methods import SelectiveClassifier
 from dcem.monitor import Baseline, NewRows
-from dcem.saving import ModelFileError
-from dcem.saving import load_model as load_estimator
-from dcem.saving.folder import (
-    CARD,
-    PAGE,
-    read_table_arrays,
-    read_table_description,
-    save,
-)
+from dcem.saving.folder import CARD, PAGE, ModelFileError, SavedModel, save
 from dcem.table import Encoder, Roles, Source, UserTable
 from dcem.table.encoder import OTHER
 from dcem.text import counted, percent
@@ -322,13 +314,17 @@ class TableModel:
     @classmethod
     def load(cls, folder: str | Path) -> TableModel:
         """The model that `save` wrote."""
-        described = read_table_description(folder)
+        return cls._of(SavedModel.read(folder))
+
+    @classmethod
+    def _of(cls, saved: SavedModel) -> TableModel:
+        described, folder = saved.table, saved.folder
         if described is None:
             raise ModelFileError(
                 f"{folder} holds a model that was fitted to arrays, not to a table: it does not "
                 "know how raw columns become features. Fit one with: dcem fit."
             )
-        estimator = load_estimator(folder)
+        estimator = saved.estimator()
         try:
             start, baseline = described.get("started_from"), described.get("baseline")
             made = cls(
@@ -342,7 +338,7 @@ class TableModel:
                 baseline=baseline and Baseline.from_plain(baseline),
             )
             if "bounds" in described:
-                arrays, width = read_table_arrays(folder), len(made.encoder.feature_names)
+                arrays, width = saved.table_arrays, len(made.encoder.feature_names)
                 made = replace(made, ends=LearntEnds.from_plain(described["bounds"], arrays, width))
             if len(made.encoder.feature_names) != len(estimator.preprocessor_.mean):
                 raise ValueError("its columns do not become the features that it needs")
@@ -371,6 +367,5 @@ def load_model(folder: str | Path, *, network: Any = None) -> Any:
     Both have `predict_proba` and `predict`; a `TableModel` takes raw rows. `network` is the module
     factory of an estimator that was fitted with one.
     """
-    if read_table_description(folder) is not None:
-        return TableModel.load(folder)
-    return load_estimator(folder, network=network)
+    saved = SavedModel.read(folder)
+    return saved.estimator(network) if saved.table is None else TableModel._of(saved)

@@ -274,14 +274,14 @@ def reasons(rows: pd.DataFrame, raised: np.ndarray, *, equal_features: bool = Tr
 def _doubt(rows: pd.DataFrame) -> np.ndarray:
     """1 for a score of one half, 0 for certainty."""
     score = rows["score"].to_numpy()
-    return np.asarray(4 * score * (1 - score))
+    return 4 * score * (1 - score)
 
 
 def _disagreement(rows: pd.DataFrame) -> np.ndarray:
     """The spread of the networks against the largest there can be at this score."""
     score, spread = rows["score"].to_numpy(), rows["score_spread"].to_numpy()
     most = np.sqrt(np.maximum(score * (1 - score), 1e-12))
-    return np.asarray(np.clip(2 * spread / most, 0, 1))
+    return np.clip(2 * spread / most, 0, 1)
 
 
 def _look(model: TableModel, batch: pa.RecordBatch) -> pd.DataFrame:

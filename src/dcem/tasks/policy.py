@@ -243,8 +243,7 @@ class CalibratedPolicy:
         tau = np.broadcast_to(np.asarray(self.thresholds)[np.asarray(group)], score.shape)
         everybody = np.isneginf(tau)
         margin = np.where(everybody, np.inf, score - np.where(everybody, 0.0, tau))
-        p: np.ndarray = expit(self.policy.slope * margin)
-        return p
+        return expit(self.policy.slope * margin)
 
 
 def _threshold(
@@ -269,5 +268,4 @@ def _threshold(
         return floor + float(share @ expit(slope * (score - threshold))) - target
 
     reach = 40 / slope
-    found: float = brentq(excess, score.min() - reach, score.max() + reach, xtol=1e-13, rtol=1e-14)
-    return found
+    return brentq(excess, score.min() - reach, score.max() + reach, xtol=1e-13, rtol=1e-14)

@@ -100,8 +100,7 @@ class Task:
         """The split called "train", "validation" or "test"."""
         if name not in SPLITS:
             raise KeyError(f"no split named {name!r}; the splits are {', '.join(SPLITS)}")
-        problem: SelectiveLabels = getattr(self, name)
-        return problem
+        return getattr(self, name)
 
     def to_frame(self, truth: bool = False) -> pd.DataFrame:
         """All splits as one table: features, group, tested, label, [truth,] split.

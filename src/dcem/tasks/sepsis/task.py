@@ -197,8 +197,7 @@ def _decide(
     threshold = np.where(group == 0, *thresholds)
     with np.errstate(over="ignore"):
         probability = 1 / (1 + np.exp(-_SLOPE * (score - threshold)))
-    drawn: np.ndarray = np.where(group == 0, *uniforms) < probability
-    return drawn
+    return np.where(group == 0, *uniforms) < probability
 
 
 def _calibrate(

@@ -70,8 +70,7 @@ def smoothed_sigmoid(v: np.ndarray, slope: float, sd: float) -> np.ndarray:
     else:
         logistic, weights = _logistic_nodes()
         values = ndtr((v[:, None] - logistic / slope) / sd)
-    mean: np.ndarray = values @ weights
-    return mean
+    return values @ weights
 
 
 def rate_of_outcome(c: SinusoidConstants, phase: float, mean: float, threshold: float) -> float:

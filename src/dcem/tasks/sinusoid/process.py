@@ -101,14 +101,12 @@ class SinusoidConstants:
         (l0, l1), (w0, w1) = self.level_direction, self.wave_direction
         level = l0 * x[:, 0] + l1 * x[:, 1] + self.shift
         wave = w0 * x[:, 0] + w1 * x[:, 1] + self.shift
-        score: np.ndarray = level - self.amplitude * np.sin(self.frequency * wave + phase) + _TINY
-        return score
+        return level - self.amplitude * np.sin(self.frequency * wave + phase) + _TINY
 
     def testing_score(self, x: np.ndarray) -> np.ndarray:
         """s_T(x), the linear score that the groups' thresholds are compared with, for x [n, 2]."""
         d0, d1 = self.testing_direction
-        score: np.ndarray = d0 * x[:, 0] + d1 * x[:, 1] + self.testing_shift + _TINY
-        return score
+        return d0 * x[:, 0] + d1 * x[:, 1] + self.testing_shift + _TINY
 
 
 AS_RELEASED = SinusoidConstants()
@@ -157,5 +155,4 @@ class SinusoidProcess:
         """P(T=1|x,a) for rows x [n, 2] and their groups (0 or 1)."""
         c = self.constants
         tau = np.asarray(self.thresholds)[np.asarray(group)]
-        p: np.ndarray = expit(c.testing_slope * (c.testing_score(x) - tau))
-        return p
+        return expit(c.testing_slope * (c.testing_score(x) - tau))

@@ -121,8 +121,7 @@ def search_means(constants: SinusoidConstants, phase: float, targets: Pair) -> P
     def rate(group: int) -> _RealisedRate:
         def probability(mean: float, rows: np.ndarray) -> np.ndarray:
             score = c.outcome_score(raw.noise[group][rows] + mean, phase)
-            p: np.ndarray = expit(c.outcome_slope * (score - threshold))
-            return p
+            return expit(c.outcome_slope * (score - threshold))
 
         return _RealisedRate(probability, raw.u_outcome[group], c.outcome_slope / 4 * reach)
 
@@ -142,8 +141,7 @@ def search_thresholds(constants: SinusoidConstants, means: Pair, targets: Pair) 
         score = c.testing_score(raw.noise[group] + means[group])
 
         def probability(threshold: float, rows: np.ndarray) -> np.ndarray:
-            p: np.ndarray = expit(c.testing_slope * (score[rows] - threshold))
-            return p
+            return expit(c.testing_slope * (score[rows] - threshold))
 
         return _RealisedRate(probability, raw.u_tested[group], c.testing_slope / 4)
 
