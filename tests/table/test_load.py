@@ -273,3 +273,28 @@ def test_a_last_row_that_is_a_total_is_told():
     frame.loc[40] = ["Total", 780, np.nan]
     with pytest.warns(DataWarning, match="'ward' is 'Total'"):
         read_table(frame, Roles(label="label"))
+
+
+def test_a_number_may_be_missing_in_one_column_alone(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "drinks": np.tile(np.arange(20), 50),
+            "marital": np.tile([1, 2, 3, 9, 2], 200),
+            "y": np.tile([0, 1, np.nan, 0], 250),
+        }
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    both, one = (
+        read_table(tmp_path / "t.csv", Roles(label="y", missing=missing))
+        for missing in ("9", "marital=9")
+    )
+    assert [column.missing for column in both.columns] == [0.05, 0.2, 0.25]
+    assert [column.missing for column in one.columns] == [0, 0.2, 0.25]
+    assert [both.columns[0].note, one.columns[0].note] == [
+        "9 counts as missing, though others lie on both sides of it", "",
+    ]  # fmt: skip
+    assert np.isnan(one.problem.X[3]).tolist() == [False, True]
+    again = Encoder.from_plain(one.encoder.to_plain()).transform(frame)
+    np.testing.assert_array_equal(again, one.problem.X)
+    with pytest.raises(InputError, match="Did you mean 'marital'"):
+        read_table(frame, Roles(label="y", missing="maritl=9"))

@@ -111,7 +111,9 @@ def _raw_probes(
     for one in encoder.encodings:
         if enters_as_text(one):
             levels = ["yes", "No", "", "?"] if one.kind == "boolean" else [*one.levels, "", "(?)"]
-            cells = rng.choice(np.array([*levels, *encoder.missing], object), len(features))
+            cells = rng.choice(
+                np.array([*levels, *encoder.missing_in(one.name)], object), len(features)
+            )
             columns[one.name] = pa.array(cells, pa.string())
         else:
             cells = features[:, at]

@@ -41,7 +41,7 @@ class Graph:
                 )
                 for one in encoder.encodings
             ]
-            columns = [self.encoded(one, encoder.missing) for one in encoder.encodings]
+            columns = [self.encoded(one, encoder.missing_in(one.name)) for one in encoder.encodings]
             self.features = self.node("Concat", *columns, axis=1)
 
     def node(self, kind: str, *inputs: str, **attributes: Any) -> str:

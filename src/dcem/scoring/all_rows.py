@@ -143,7 +143,7 @@ class AllRows:
         number = numbers_of(batch, roles.id, draw.seed, start)
         tested, weight = ~np.isnan(y), np.ones(len(y))
         if roles.weight is not None:
-            given = numbers(batch.column(roles.weight), roles.missing)
+            given = numbers(batch.column(roles.weight), roles.missing_in(roles.weight))
             weight = check_weight(np.append(given, 1.0), roles.weight)[:-1]  # a batch may hold 0s
         lesson = self.data.estimator._lesson(
             {"y": np.nan_to_num(y), "tested": tested, "weight": weight}, self.data.n_groups

@@ -16,6 +16,7 @@ from dcem.table import dates, values
 from dcem.table.candidates import MEASURE, normalised
 from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.encoder import Encoding
+from dcem.table.roles import missing_in
 
 RARE = 0.005  # a level with a smaller share of the rows is "other"
 MOST_LEVELS = 20  # indicators per column, for the most frequent levels
@@ -94,6 +95,7 @@ def guess_kind(
     `is_category` makes it a category, `keep` a feature even if it looks like an identifier;
     `person [n]` are codes of the people behind the rows, where a person has several.
     """
+    anywhere, missing = missing, missing_in(name, missing)
     if not values.is_known(column):
         return Guess("unknown", 0.0, 0, None, f"{column.type} values cannot be read")
     if values.is_date(column):
@@ -110,7 +112,8 @@ def guess_kind(
         if plain is not None:
             whole = lambda: values.coded(column, missing)  # noqa: E731
             beyond = f"numbers beyond {values.LARGEST_VALUE:g} count as missing" if plain[1] else ""
-            note = "; ".join(filter(None, [beyond, _may_part_thousands(column)]))
+            notes = (beyond, _may_part_thousands(column), _hidden(column, plain[0], anywhere))
+            note = "; ".join(filter(None, notes))
             return _guess_number(name, plain[0], keep, whole, person, note)
     text = values.coded(column, missing)
     if is_category:
@@ -221,6 +224,20 @@ def _may_part_thousands(column: pa.ChunkedArray) -> str:
     return f"{first!r} is read as {float(first):g}: leave the point out if it parts thousands"
 
 
+def _hidden(column: pa.ChunkedArray, numbers: np.ndarray, missing: Collection[str]) -> str:
+    """What to say of numbers that are missing in any column and lie among the others of this one.
+
+    A 9 for "not asked" elsewhere may here be a number like any other.
+    """
+    marks = values.parsed(mark for mark in missing if "=" not in mark)
+    low, high = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
+    inside = marks[(low < marks) & (marks < high)]
+    here = np.intersect1d(inside, values.numbers(column)) if len(inside) else inside
+    if len(here) == 0:
+        return ""
+    return f"{values.spell(here[0])} counts as missing, though others lie on both sides of it"
+
+
 def _guess_codes(name: str, text: values.Coded, person: np.ndarray | None) -> Guess:
     """Numbers as the levels of a category: 3 and 3.0 are one level, 03 another."""
     as_category = _guess_category(name, values.wholes(text), True, person)
@@ -261,7 +278,7 @@ def _guess_number(
     clock = _clock(found) if whole else ""
     named = len(found) > MOST_CODES and bool(CODE_NAME.search(name) or ID_NAME.search(name))
     said = LIKE_CODES * (whole and (named or _few_codes(name, found, counts)))
-    note = "; ".join(filter(None, [note, said, clock, _apart(found, counts)]))
+    note = "; ".join(filter(None, [note, said, clock, _apart(name, found, counts)]))
     return Guess("number", share, len(found), Encoding(name, "number"), note)
 
 
@@ -284,7 +301,7 @@ def _few_codes(name: str, found: np.ndarray, counts: np.ndarray) -> bool:
     return not (found.min() == 0 and falling)
 
 
-def _apart(found: np.ndarray, counts: np.ndarray) -> str:
+def _apart(name: str, found: np.ndarray, counts: np.ndarray) -> str:
     """What to say of numbers that are often written for a missing one, far from all others.
 
     -9 among ages, 97 to 99 among drinks per week: nothing below 1 % of the rows, where it does
@@ -302,7 +319,9 @@ def _apart(found: np.ndarray, counts: np.ndarray) -> str:
             apart = (gap > spread / 4 and not is_next) or (end[-1] < -6 and rest[-1] >= 0)
             if apart and counts[order[-many:]].sum() >= 0.01 * counts.sum():
                 lies, it = ("lies", "it means") if many == 1 else ("lie", "they mean")
-                return f"{', '.join(written)} {lies} {FAR_OFF}: list under `missing` if {it} that"
+                listed = ", ".join(f"{name}={value}" for value in written)
+                far = f"{', '.join(written)} {lies} {FAR_OFF}"
+                return f"{far}: list {listed} under `missing` if {it} that"
     return ""
 
 

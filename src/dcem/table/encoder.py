@@ -22,6 +22,7 @@ import pyarrow as pa
 from dcem.table import dates, values
 from dcem.table.messages import InputError
 from dcem.table.read import as_arrow
+from dcem.table.roles import missing_in
 
 OTHER, MISSING = "(other)", "(missing)"
 BLOCK = 65_536  # rows encoded at a time: their features stay in the cache
@@ -129,6 +130,10 @@ class Encoder:
         """The raw column of each encoded feature."""
         return tuple(encoding.name for encoding in self.encodings for _ in encoding.features)
 
+    def missing_in(self, column: str) -> tuple[str, ...]:
+        """What stands for a missing value in a column."""
+        return missing_in(column, self.missing)
+
     def transform(self, table: Any, dtype: str = "float64") -> np.ndarray:
         """Features `[n, d]` of a raw table: an Arrow table or batch, a pandas or polars frame.
 
@@ -154,7 +159,9 @@ class Encoder:
             for number, encoding in enumerate(self.encodings):
                 stop = start + len(encoding.features)
                 raw = block.column(encoding.name)
-                unread[number] += encoding.encode(raw, self.missing, rows[:, start:stop])
+                unread[number] += encoding.encode(
+                    raw, self.missing_in(encoding.name), rows[:, start:stop]
+                )
                 start = stop
         return out, unread
 

@@ -215,8 +215,7 @@ def _read(
         )
     X, unread = encoder.read(table)
     coded = {
-        column: groups.order_levels(values.coded(table.column(column), roles.missing))
-        for column in roles.group
+        column: groups.order_levels(outcome.coded(table, column, roles)) for column in roles.group
     }
     per_row = roles.rate_columns(table.column_names)
     rates = {name: getattr(roles, name) for name in roles.named("rate")}
@@ -232,7 +231,7 @@ def _read(
         reference_group=roles.reference_group,
         prevalence=roles.prevalence,
         positives_only=roles.positives_only,
-        decider=roles.decider and values.coded(table.column(roles.decider), roles.missing),
+        decider=roles.decider and outcome.coded(table, roles.decider, roles),
         **rates | {name: _column_numbers(table, column, roles) for name, column in per_row.items()},
         testing_only=_made_of(roles.testing_only, encoder),
         to_learn=known is None,
@@ -314,7 +313,7 @@ def _understand(
     for name in table.column_names:
         role, raw = roles.of(name), table.column(name)
         if role == "id":  # whatever it looks like; a million names are not worth a look
-            code = values.coded(raw, roles.missing)
+            code = outcome.coded(table, name, roles)
             absent = float((code.codes < 0).mean())
             columns.append(Column(name, role, "identifier", absent, len(code.values)))
             continue
@@ -391,15 +390,15 @@ def _leaks(
     encodings = {one.name: one for one in encoder.encodings}
     found: list[Leak] = []
     for name in (name for name in table.column_names if name in encodings):
-        raw, kind = table.column(name), encodings[name].kind
+        raw, kind, missing = table.column(name), encodings[name].kind, roles.missing_in(name)
         raw = raw.take(rows) if len(rows) < len(raw) else raw
         if kind == "number":
-            cells = leaks.number_cells(values.numbers(raw, roles.missing))
+            cells = leaks.number_cells(values.numbers(raw, missing))
         elif kind in ("date", "time"):
-            days = dates.days(raw, encodings[name].date_format, roles.missing)
+            days = dates.days(raw, encodings[name].date_format, missing)
             cells = leaks.number_cells(days)
         else:
-            text = values.coded(raw, roles.missing)
+            text = values.coded(raw, missing)
             cells = leaks.level_cells(text.codes, text.values)
         found += leaks.find_leaks(name, cells, tested[few], label[few], truth)
         if kind == "date" and decided is not None:
@@ -422,7 +421,7 @@ def _in_time(
         )
     if once and roles.until is None and len(table.column(roles.time).unique()) == 1:
         return table, None
-    time = read_time(table.column(roles.time), roles.time, roles.missing)
+    time = read_time(table.column(roles.time), roles.time, roles.missing_in(roles.time))
     if roles.until is None:
         return table, time
     kept = in_time(time, roles.until, roles.time)
@@ -431,14 +430,16 @@ def _in_time(
 
 
 def _column_numbers(table: pa.Table, column: str | None, roles: Roles) -> np.ndarray | None:
-    return None if column is None else values.numbers(table.column(column), roles.missing)
+    if column is None:
+        return None
+    return values.numbers(table.column(column), roles.missing_in(column))
 
 
 def _person(table: pa.Table, roles: Roles) -> pd.Series | None:
     """The person behind each row, as a number in order of appearance."""
     if roles.id is None:
         return None
-    text = values.code_names(values.coded(table.column(roles.id), roles.missing), roles.id)
+    text = values.code_names(outcome.coded(table, roles.id, roles), roles.id)
     checks.mention_rounded(text.values, roles.id)
     if len(text.values) == 1 and len(text.codes) > 1:
         raise InputError(

@@ -41,7 +41,7 @@ def read_label(
     Labels are equal as numbers where every value is a number (`-9` is `-9.0`), as text otherwise.
     Of rows that were not `tested` [n] it does not matter what is written there.
     """
-    text = values.coded(column, roles.missing)
+    text = values.coded(column, roles.missing_in(roles.label))
     listed_values: dict[str, Any] = {
         name: split_where_known(tuple(v.strip() for v in getattr(roles, name)), text.values)
         for name in ("positive", "untested_value")
@@ -114,7 +114,7 @@ def decided(said: Sequence[str]) -> np.ndarray | None:
 
 
 def _read_tested(column: pa.ChunkedArray, name: str, roles: Roles) -> np.ndarray:
-    text = values.coded(column, roles.missing)
+    text = values.coded(column, roles.missing_in(name))
     said = decided(text.values)
     if said is None and text.values:
         raise InputError(
@@ -130,7 +130,7 @@ def _read_tested(column: pa.ChunkedArray, name: str, roles: Roles) -> np.ndarray
 def read_truth(column: pa.ChunkedArray, roles: Roles) -> np.ndarray:
     """Everybody's true outcome [n], 0 or 1, coded as the label is or as yes and no."""
     name = str(roles.truth)
-    text = values.coded(column, roles.missing)
+    text = values.coded(column, roles.missing_in(name))
     positive = _equal(text.values, roles.positive, values.all_numbers(text.values))
     per_value = np.array(_meaning(list(text.values), positive, name, roles), dtype=float)
     return checks.check_binary(text.take(per_value, np.nan), name).astype(np.int64)
@@ -138,7 +138,7 @@ def read_truth(column: pa.ChunkedArray, roles: Roles) -> np.ndarray:
 
 def labels_of(batch: Any, roles: Roles) -> np.ndarray:
     """The label [n] of a batch, by settled roles: NaN where nobody looked."""
-    label = _label(values.coded(_column(batch, roles.label), roles.missing), roles)
+    label = _label(coded(batch, roles.label, roles), roles)
     if roles.positives_only:
         return (label == 1).astype(float)
     tested = read_tested(batch, roles) if roles.tested else None
@@ -151,7 +151,7 @@ def tested_rows(batch: Any, roles: Roles) -> np.ndarray:
     if roles.tested and all(name in names for name in roles.tested):
         return read_tested(batch, roles).astype(bool)
     if not roles.tested and roles.label in names:
-        text = values.coded(_column(batch, roles.label), roles.missing)
+        text = coded(batch, roles.label, roles)
         return ~np.isnan(_label(text, roles))
     return np.zeros(batch.num_rows, dtype=bool)
 
@@ -160,16 +160,19 @@ def group_codes(batch: Any, roles: Roles) -> tuple[np.ndarray, tuple[str, ...]] 
     """Group codes [n] and their names, crossed as in fitting; None if a group column is absent."""
     if not roles.group or any(name not in batch.schema.names for name in roles.group):
         return None
-    return groups.code_batch(
-        {name: values.coded(_column(batch, name), roles.missing) for name in roles.group}
-    )
+    return groups.code_batch({name: coded(batch, name, roles) for name in roles.group})
 
 
 def person_names(batch: Any, roles: Roles) -> np.ndarray:
     """The person behind each row [n], named as in fitting; None where it is missing."""
     name = str(roles.id)
-    text = values.code_names(values.coded(_column(batch, name), roles.missing), name)
+    text = values.code_names(coded(batch, name, roles), name)
     return np.array([*text.values, None], dtype=object)[text.codes]
+
+
+def coded(batch: Any, name: str, roles: Roles) -> values.Coded:
+    """A column that has a role, as codes into its values."""
+    return values.coded(_column(batch, name), roles.missing_in(name))
 
 
 def _column(batch: Any, name: str) -> pa.ChunkedArray:

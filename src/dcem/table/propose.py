@@ -46,7 +46,7 @@ from dcem.table.messages import (
     quoted,
     require_columns,
 )
-from dcem.table.roles import Roles, spelled_out
+from dcem.table.roles import Roles, missing_in, spelled_out
 
 SAMPLE_ROWS = 50_000
 MOST_GROUPS = 20
@@ -130,7 +130,10 @@ def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Propos
     marks = {} if "missing" in known else _marks_of_missing(table)
     found += [Suggestion("missing", mark, why) for mark, why in marks.items()]
     missing = [one.value for one in found if one.role == "missing"]
-    seen = [NamedColumn.of(name, table.column(name), missing) for name in table.column_names]
+    seen = [
+        NamedColumn.of(name, table.column(name), missing_in(name, missing))
+        for name in table.column_names
+    ]
     doubts = []
     if sampled:
         doubts.append(

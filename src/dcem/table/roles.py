@@ -105,7 +105,9 @@ class Roles:
     )
     untested_value: tuple[str, ...] = _role("values", f"Label value that means: not tested. {LIST}")
     missing: tuple[str, ...] = _role(
-        "values", f"Text that stands for a missing value, in any column, such as '?'. {LIST}"
+        "values",
+        f"Text that stands for a missing value, in any column, such as '?'; or in one alone, such "
+        f"as age=99. {LIST}",
     )
     group_as_feature: bool = _role("flag", "Let the outcome model see the group.")
     label_is_number: bool = _role("flag", "")
@@ -135,9 +137,10 @@ class Roles:
         lists: dict[str, Any] = {
             name: spelled_out(getattr(self, name), columns) for name in self.named("columns")
         }
-        lists["missing"] = tuple(
-            dict.fromkeys(piece.strip() for entry in self.missing for piece in entry.split(","))
-        )
+        pieces = (piece.strip() for entry in self.missing for piece in entry.split(","))
+        lists["missing"] = tuple(dict.fromkeys(pieces))
+        own = [entry.rpartition("=")[0] for entry in lists["missing"]]
+        require_columns(columns, [column for column in own if column])
         resolved = replace(self, **lists)
         singles = {name: getattr(self, name) for name in self.named("column")}
         singles |= self.rate_columns(columns)
@@ -171,6 +174,10 @@ class Roles:
         left_out = column in self.exclude or (self.features and column not in self.features)
         return "excluded" if left_out else "feature"
 
+    def missing_in(self, column: str) -> tuple[str, ...]:
+        """What stands for a missing value in a column."""
+        return missing_in(column, self.missing)
+
     def rate_columns(self, columns: Sequence[str]) -> dict[str, str]:
         """The rates that are columns: role -> column."""
         given = {name: getattr(self, name) for name in self.named("rate")}
@@ -197,6 +204,16 @@ class Roles:
     def from_plain(cls, plain: Mapping[str, Any]) -> Roles:
         """The roles that `to_plain` wrote."""
         return cls(**plain)
+
+
+def missing_in(column: str, missing: Collection[str]) -> tuple[str, ...]:
+    """What stands for a missing value in a column: `99` in any, `age=99` in one.
+
+    >>> missing_in("age", ("?", "age=99")), missing_in("sex", ("?", "age=99"))
+    (('?', '99'), ('?',))
+    """
+    parts = (entry.rpartition("=") for entry in missing)
+    return tuple(value for own, _, value in parts if own in ("", column))
 
 
 def as_list(columns: str | Sequence[str] | None) -> list[str]:
