@@ -87,6 +87,9 @@ def test_csv_and_parquet_give_the_same(model, tmp_path):
 def test_columns_unlike_those_of_training_are_named(model, tmp_path, suffix, monkeypatch):
     monkeypatch.setattr("dcem.table.csv_files.BLOCK", 4096)  # many batches
     frame = visits(1000, seed=3).astype({"age": object})
+    frame.loc[:5, "ward"] = "hospice"  # as many as training may have had
+    path = write(frame.astype({"age": str}), tmp_path / f"rare{suffix}")
+    assert predict_file(model, path, tmp_path / "s.csv").notes == ()
     frame.loc[:39, "ward"] = "hospice"
     frame.loc[:39, "age"] = "sixty"
     few = predict_file(model, write(frame.astype({"age": str}), tmp_path / f"a{suffix}"),

@@ -102,9 +102,9 @@ def test_stops_and_searches(stops):
 
 
 def test_numbers_named_like_codes_are_in_doubt(stops, draw):
-    found = propose_roles(stops.assign(officer_id=draw.integers(1000, 1120, len(stops))))
-    assert any("'officer_id'" in doubt and "codes" in doubt for doubt in found.doubts)
-    assert ("exclude", "officer_id") not in reasons(found)
+    found = propose_roles(stops.assign(vehicle_id=draw.integers(1000, 1120, len(stops))))
+    assert any("'vehicle_id'" in doubt and "codes" in doubt for doubt in found.doubts)
+    assert ("exclude", "vehicle_id") not in reasons(found)
 
 
 def test_a_hospital(hospital):
@@ -379,3 +379,39 @@ def test_what_a_rule_decides_by_stays_a_feature_and_is_doubted(draw):
     assert proposal.roles["tested"] == ["approved"]
     assert "exclude" not in proposal.roles
     assert any("'score'" in doubt for doubt in proposal.doubts)
+
+
+def test_what_is_of_a_person_is_not_the_person(draw):
+    n = 1000
+    frame = pd.DataFrame(
+        {
+            "patient_age": draw.integers(18, 90, n),
+            "driver_weight": draw.normal(70, 9, n).round(1),
+            "record_date": pd.date_range("2024", periods=n // 2).repeat(2).astype(str),
+            "record_id": np.arange(n) // 2 + 1000,  # each of them twice
+            "body_mass_index": draw.normal(27, 4, n).round(2),
+            "prior_arrests": draw.poisson(1, n),
+            "officer_rank": draw.choice(["PC", "Sergeant"], n),
+            "officer_badge": draw.choice([f"B{i}" for i in range(20)], n),
+            "Officer-defined ethnicity": draw.choice(["A", "B"], n),
+            "y": draw.choice([0, 1, np.nan], n),
+        }
+    )
+    proposal = propose_roles(frame)
+    assert proposal.roles == {
+        "label": "y",
+        "id": "record_id",
+        "group": ["Officer-defined ethnicity"],
+        "decider": "officer_badge",
+    }
+    named = propose_roles(frame.rename(columns={"record_id": "visit_id"}))
+    assert named.roles["exclude"] == ["visit_id"]
+    assert any("'visit_id' comes again" in doubt for doubt in named.doubts)
+
+
+def test_an_outcome_in_words_is_asked_for_and_kept(draw):
+    found = np.where(draw.random(500) < 0.5, draw.choice(["Arrest", "Caution", "NFA"], 500), "")
+    frame = pd.DataFrame({"x": draw.normal(size=500), "Outcome": found})
+    proposal = propose_roles(frame)
+    assert proposal.roles == {}
+    assert any("'Outcome'" in doubt and "`positive`" in doubt for doubt in proposal.doubts)

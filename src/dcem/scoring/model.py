@@ -26,6 +26,7 @@ from dcem.methods import SelectiveClassifier
 from dcem.monitor import Baseline, NewRows
 from dcem.saving.folder import CARD, PAGE, ModelFileError, SavedModel, save
 from dcem.table import Encoder, Roles, Source, UserTable
+from dcem.table.disclosure import THRESHOLD
 from dcem.table.encoder import OTHER
 from dcem.text import counted, percent
 
@@ -179,7 +180,8 @@ class TableModel:
 
         `unread [columns]` and `empty [columns]` are such cells among `rows`. What counts is how
         many more there are now than in training, where rare levels were `(other)` too; a category
-        that has no such place is also told of `singly`, however few of its values are unknown.
+        that has no such place, for which training had fewer than ten people with a rare level, is
+        also told of `singly`, where it has more of them now.
         """
         usual = dict(
             zip(self.encoder.feature_names, self.estimator.preprocessor_.mean, strict=True)
@@ -205,7 +207,8 @@ class TableModel:
                     )
                 continue
             much = share - usual.get(f"{encoding.name}={OTHER}", 0.0) > STRANGE
-            if encoding.levels and (much or (singly and cells and not encoding.other)):
+            more = singly and not encoding.other and share > THRESHOLD / self.source.rows
+            if encoding.levels and (much or more):
                 many = f"{percent(share)} of the values were"
                 if not much:
                     many = f"{counted(cells, 'value')} {'was' if cells == 1 else 'were'}"

@@ -66,10 +66,11 @@ MEASURE = re.compile(  # how long, how much or how many: nobody, and no place
     r"|^(n|num|number)_"
 )
 PERSON = re.compile(  # also as one word: customerid, Kundennr
-    r"(^|_)(patient(en|in|e)?|person(en|a|ne)?|subject|participant|member|client(e|es)?|customer"
+    r"(^|_)(patient(en|in|e)?|person(en|a|ne)?|subject|usubjid|participant|member|client(e|es)?"
+    r"|customer|record|study|enrollee|beneficiary|bene"
     r"|applicant|individual|resident|defendant|driver|student|borrower|mrn|seqn|pat|pt|pid|nhs"
     r"|kunden?|kundin|versicherten?|klient(en)?|mandant(en)?|mitglieds?|schuldner|paciente|paziente"
-    r"|assuré)_?(id|no|nr|nbr|num|number|nummer|kennung)?(_|$)|^id$"
+    r"|assuré)(_?(id|no|nr|nbr|num|number|nummer|kennung|key|code|hash\w*|[ug]uid|ssn|pseudo\w*))*$|^id$"
 )
 ROW = re.compile(
     r"(^|_)(id|nbr|no|num|number|key|uuid|guid|mrn|seqn|pid|index|hadm|stay|num[ée]ro|dossier)(_|$)"
@@ -86,10 +87,12 @@ ROLE_NAMES = {  # roles whose name a column carries, and why it is taken
         "Named like the weight of a row.",
     ),
 }
-AFTER = re.compile(  # named like what happens when the result is known
-    r"(^|_)(discharge\w*|entlass\w*|readmi\w*|disposition|follow_?up|outcome|arrest\w*|citation\w*|summons|died|death"
+AFTER = re.compile(  # named like what happens when the result is known, and not before
+    r"^(?!.*(prior|previous|past|earlier|history)(_|$)).*("
+    r"(^|_)(disch\w*|entlass\w*|readmi\w*|disposition|follow_?up|outcome|arrest\w*|citation\w*"
+    r"|summons|died|death"
     r"|mortality|expired|deceased|sentence\w*|recover(y|ies)|collections?|payback|repaid\w*"
-    r"|result|results|confirmed|final)(_|$)|result$"
+    r"|result|results|confirmed|final)(_|$)|result$)"
 )
 PERHAPS_AFTER = re.compile(
     r"(^|_)(diag\w*|treat\w*|medication\w*|drug\w*|therap\w*|change\w*)(_|$)"

@@ -96,6 +96,8 @@ def guess_kind(
     `person [n]` are codes of the people behind the rows, where a person has several.
     """
     anywhere, missing = missing, missing_in(name, missing)
+    # numbers that are stored as categories are meant to be some
+    is_category |= pa.types.is_dictionary(column.type) and not values.is_text(column)
     if not values.is_known(column):
         return Guess("unknown", 0.0, 0, None, f"{column.type} values cannot be read")
     if values.is_date(column):

@@ -55,6 +55,8 @@ def check_groups(
             f"A group of {name!r} is called {EVERYBODY!r}, which is what results call all groups "
             "together. Rename it."
         )
+    if len(names) == 1 and levels is None:
+        notice(f"Group {name!r} is {names[0]!r} in all rows: there are no groups to compare.")
     if levels is not None:
         codes, names = _match(codes, names, tuple(map(str, levels)), name, labels)
     return codes.astype(np.int64), names

@@ -23,11 +23,13 @@ from dcem.table.candidates import (
     AFTER,
     DECIDER,
     FEW_VALUES,
+    LABEL,
     MARKS,
     MEASURE,
     PERHAPS_AFTER,
     PERSON,
     PLACE,
+    RESULT,
     ROLE_NAMES,
     ROW,
     SENSITIVE,
@@ -210,9 +212,7 @@ def _propose_person(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Su
     likely = [
         c
         for c in seen
-        if PERSON.search(c.words)
-        and c.known.all()
-        and len(c.text.values) > max(MOST_GROUPS, 0.05 * len(c.text.codes))
+        if PERSON.search(c.words) and c.known.all() and _names_many(c) and not _is_other(c)
     ]
     if "id" in known or not likely:
         return
@@ -227,6 +227,11 @@ def _propose_person(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Su
             f"Whose row it is could also be said by {_names(likely, best)}; {best.name!r} was "
             "taken because its values come again most often."
         )
+
+
+def _names_many(column: NamedColumn) -> bool:
+    """Whether it has so many values that each names a few rows."""
+    return len(column.text.values) > max(MOST_GROUPS, 0.05 * len(column.text.codes))
 
 
 def _propose_group(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Suggestions:
@@ -299,13 +304,16 @@ def _no_label(seen: Sequence[NamedColumn]) -> str:
         and 0.01 < c.missing < 1
         and values.all_numbers(c.text.values[:200])
     ]
+    few = [c for c in seen if 1 < len(c.text.values) <= MOST_GROUPS]
     hint = ""
+    if named := [c for c in few if LABEL.search(c.words) or RESULT.search(c.words)]:
+        hint = f" It may be {_names(named)}, by name: say which values mean yes as `positive`."
     if measured:
-        hint = (
+        hint += (
             f" A measurement that not everybody has, such as {_names(measured[:3])}, can become "
             "one: add a column that says who is above the limit that counts."
         )
-    return f"No column looks like an outcome with few values. Name the label as `label`.{hint}"
+    return f"No column can be told to be the outcome. Name the label as `label`.{hint}"
 
 
 def _propose_named(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Suggestions:
@@ -320,9 +328,10 @@ def _propose_decider(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> S
     if "decider" in known:
         return
     who, where = (
-        [c for c in seen if pattern.search(c.words) and _comes_again(c) and not _is_measured(c)]
+        [c for c in seen if pattern.search(c.words) and _comes_again(c) and not _is_other(c)]
         for pattern in (DECIDER, PLACE)
     )
+    who.sort(key=lambda c: -len(c.text.values))  # a person before the person's rank
     for column in who[:1]:
         many = f"{len(column.text.values):,} of them come again"
         yield Suggestion("decider", column.name, f"Named like who decides; {many}.")
@@ -333,9 +342,9 @@ def _propose_decider(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> S
         )
 
 
-def _is_measured(column: NamedColumn) -> bool:
-    """Whether it says how long, how much or how many: by its name, or by many numbers in parts."""
-    if MEASURE.search(column.words):
+def _is_other(column: NamedColumn) -> bool:
+    """Whether it says of what kind somebody is, or how much: by name, or by many broken numbers."""
+    if MEASURE.search(column.words) or column.is_sensitive():
         return True
     numbers = pd.to_numeric(pd.Series(column.text.values, dtype=object), errors="coerce")
     return len(numbers) > FEW_VALUES and bool(numbers.notna().all() and (numbers % 1 != 0).any())
@@ -355,13 +364,14 @@ def _left_out(
     """
     free = [c for c in seen if c.name not in {one.value for one in found}]
     why: dict[str, str] = {}
+    has_label = any(one.role == "label" for one in found)
     for column in free:
-        if ROW.search(column.words) and len(column.text.values) > 0.5 * table.num_rows:
+        if ROW.search(column.words) and _names_many(column) and not _is_other(column):
             each = len(column.text.values) == table.num_rows
             why[column.name] = "It numbers the rows." if each else "A number that comes again."
             if not each and "id" not in {one.role for one in found}:
                 yield f"{column.name!r} comes again: if it is a person's number, it is the `id`."
-        elif AFTER.search(column.words):
+        elif AFTER.search(column.words) and (has_label or not LABEL.search(column.words)):
             why[column.name] = "By its name known only after the decision to test."
     read, problems = _try(table, Proposal((*found,), (), (), 0).roles, why)
     if read is not None:

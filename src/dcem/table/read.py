@@ -181,11 +181,13 @@ def as_arrow(frame: Any, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def _arrow_column(series: pd.Series) -> pa.Array:
+    bands = isinstance(getattr(series.dtype, "categories", series).dtype, pd.IntervalDtype)
     try:
-        return pa.Array.from_pandas(series)
+        if not bands:
+            return pa.Array.from_pandas(series)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        # text and numbers in one column, or integers beyond 64 bits
-        return pa.Array.from_pandas(series.astype(str).where(series.notna(), None))
+        pass  # text and numbers in one column, or integers beyond 64 bits
+    return pa.Array.from_pandas(series.astype(object).astype(str).where(series.notna(), None))
 
 
 def file_hash(path: Path, query: str | None = None) -> str:

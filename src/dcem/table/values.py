@@ -86,6 +86,8 @@ def is_text(column: pa.ChunkedArray) -> bool:
 
 def is_known(column: pa.ChunkedArray) -> bool:
     """Whether it is of a kind that can be read at all: no lists, no structures."""
+    if pa.types.is_dictionary(column.type):
+        column = pa.chunked_array([], column.type.value_type)
     simple = pa.types.is_boolean(column.type) or pa.types.is_null(column.type)
     return bool(simple or is_number(column) or is_text(column) or is_date(column))
 
