@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import expit
 
 from dcem.compare.fitting import Scored
-from dcem.compare.judge import Decision, Ranks, judge, seed_variance
+from dcem.compare.judge import Decision, Judge, Ranks, seed_variance
 from dcem.compare.results import Judgement
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.nuisances import Nuisances
@@ -68,18 +68,7 @@ def test_equal_methods_are_level_and_a_bad_one_is_behind() -> None:
 
 
 def judged(evaluator: Evaluator, scored: Scored) -> Judgement:
-    return judge(
-        evaluator,
-        "truth",
-        "one",
-        scored,
-        Ranks(evaluator, "truth", {"one": scored}),
-        reference="one",
-        reference_group="0",
-        decision=Decision(capacity=0.1),
-        n_resamples=200,
-        random_state=0,
-    )
+    return Judge(evaluator, {"one": scored}, "one", "0", Decision(capacity=0.1))("one", "truth")
 
 
 def test_the_luck_of_training_widens_what_is_said_of_groups() -> None:

@@ -7,15 +7,7 @@ from math import isnan
 
 from dcem.audit.results import Audit
 from dcem.audit.wording import audit_finding
-from dcem.estimation.bounds import (
-    Bounds,
-    bound_decisions,
-    counts_from_known,
-    risk_limits_of_table,
-    risk_of_table,
-    starting_odds,
-    strengths_of_columns,
-)
+from dcem.estimation.bounds import Bounds, bound_table, starting_odds, strengths_of_columns
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
 from dcem.estimation.results import EVERYBODY
@@ -31,15 +23,7 @@ def find_bounds(
     """For whom a decision holds at the stated strength, and how strong measured columns are."""
     nuisances, unseen = judge.nuisances, judge.unseen
     columns = strengths_of_columns(judge.problem.X, sources, nuisances.testing, unseen.risk)
-    return bound_decisions(
-        judge.problem,
-        risk_of_table(judge),
-        lambda strength: risk_limits_of_table(judge, strength),
-        gamma,
-        threshold,
-        columns,
-        known=counts_from_known(judge.unseen),
-    )
+    return bound_table(judge, gamma, threshold, columns)
 
 
 def about_bounds(audit: Audit) -> Iterator[Finding]:

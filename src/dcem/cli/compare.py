@@ -152,20 +152,16 @@ def judged(
 
     `of_tested` is for a table that knows who was tested.
     """
-    from dcem.compare.found import compare_found, found_compare_steps
-    from dcem.compare.run import MAX_ROWS, compare_methods
+    from dcem.compare.found import compare_found
+    from dcem.compare.run import compare_methods
     from dcem.compare.times import compare_steps, drawing_seconds
 
-    rows = min(len(read.problem), how.get("max_rows", MAX_ROWS) or len(read.problem))
-    folds = how.setdefault("folds", 5)
-    if read.problem.positives_only:
-        width = read.problem.X.shape[1]
-        with telling(found_compare_steps(rows, width, names, folds=folds), aside, say) as progress:
-            return compare_found(read.problem, names, **how, progress=progress)
-    steps = compare_steps(
-        read.problem, names, max_rows=rows, folds=folds, planted=of_tested["planted"]
-    )
+    problem = read.problem
+    asked = {name: how[name] for name in ("max_rows", "folds") if name in how}
+    steps = compare_steps(problem, names, **asked, planted=of_tested["planted"])
     with telling(steps | {"writing": drawing_seconds(len(names))}, aside, say) as progress:
+        if problem.positives_only:
+            return compare_found(problem, names, **how, progress=progress)
         return compare_methods(
-            read.problem, names, **how, **of_tested, encoder=read.encoder, progress=progress
+            problem, names, **how, **of_tested, encoder=read.encoder, progress=progress
         )

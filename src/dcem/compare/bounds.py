@@ -8,27 +8,23 @@ the strength allows, everybody's chosen anew for each number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from dcem.compare.findings import found, methods_named
-from dcem.compare.fitting import Scored
-from dcem.compare.judge import Decision
+from dcem.compare.judge import Judge
 from dcem.compare.results import ComparedBounds, MethodBounds
 from dcem.estimation.bounds import (
     auc_range,
-    bound_decisions,
-    counts_from_known,
+    bound_table,
     decide,
     lead,
     net_benefit_range,
     risk_limits_of_table,
-    risk_of_table,
     shares,
     starting_odds,
 )
-from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
 from dcem.estimation.influence import People
 from dcem.estimation.ranking import RankedScore
@@ -36,32 +32,17 @@ from dcem.estimation.results import EVERYBODY
 from dcem.text import percent
 
 
-def compare_bounds(
-    evaluator: Evaluator,
-    scored: Mapping[str, Scored],
-    usable: Sequence[str],
-    decision: Decision,
-    gamma: float,
-) -> ComparedBounds | None:
+def compare_bounds(judge: Judge, usable: Sequence[str], gamma: float) -> ComparedBounds | None:
     """The methods at every strength up to 10 and at the stated one; None if nothing can be said.
 
-    One acts from the risk on that the `decision` names, or that its share of people exceeds.
+    One acts from the risk on that the decision names, or that its share of people exceeds.
     """
+    evaluator, scored, decision = judge.evaluator, judge.scored, judge.decision
     if evaluator.lacking("dr"):
         return None
     problem, unseen = evaluator.problem, evaluator.unseen
-    risk = risk_of_table(evaluator)
-    cut = decision.threshold
-    if cut is None:
-        cut = float(np.quantile(risk, 1 - (decision.capacity or 0)))
-    limits = bound_decisions(
-        problem,
-        risk,
-        lambda one: risk_limits_of_table(evaluator, one),
-        gamma,
-        cut,
-        known=counts_from_known(unseen),
-    )
+    limits = bound_table(evaluator, gamma, decision.threshold, share=decision.capacity or 0)
+    cut = limits.cut
     gammas = [float(one) for one in limits.gammas]
     decided = [decide(*risk_limits_of_table(evaluator, one), cut) for one in gammas]
     people = People.of(problem).among(evaluator.reach.within)

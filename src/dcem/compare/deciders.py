@@ -12,8 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dcem.compare.findings import AMONG, CLEAR, found, methods_named
-from dcem.compare.fitting import Scored
-from dcem.compare.judge import Decision
+from dcem.compare.judge import Judge
 from dcem.compare.results import ByDecider, JudgedByDeciders, Standing
 from dcem.estimation.by_decider import (
     acting_bounds,
@@ -22,7 +21,6 @@ from dcem.estimation.by_decider import (
     contraction,
     gain_bounds,
 )
-from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
 from dcem.estimation.instrument import Ends, fit_instrument
 from dcem.estimation.results import EVERYBODY
@@ -30,14 +28,9 @@ from dcem.metrics.estimate import Estimate
 from dcem.text import number, p_value, percent
 
 
-def judge_by_deciders(
-    evaluator: Evaluator,
-    scored: Mapping[str, Scored],
-    decision: Decision,
-    standings: Mapping[str, Standing],
-    random_state: int,
-) -> JudgedByDeciders | None:
+def judge_by_deciders(judge: Judge, standings: Mapping[str, Standing]) -> JudgedByDeciders | None:
     """Every method by who decides; None where the table does not say."""
+    evaluator, scored = judge.evaluator, judge.scored
     problem = evaluator.problem
     if problem.decider is None:
         return None
@@ -46,13 +39,13 @@ def judge_by_deciders(
     testing = evaluator.nuisances.testing
     instrument = None
     if not evaluator.lacking("tested"):
-        instrument = fit_instrument(problem, evaluator.fold, testing, random_state)
+        instrument = fit_instrument(problem, evaluator.fold, testing, judge.random_state)
     if instrument is None:
         return JudgedByDeciders("too few people of each decider to tell deciders apart")
     methods = {
         name: ByDecider(
             auc_bounds(instrument, people, one.rank),
-            **acting_bounds(instrument, people, decision.acted(one)),
+            **acting_bounds(instrument, people, judge.decision.acted(one)),
             contraction=contraction(instrument, people, one.rank),
         )
         for name, one in scored.items()

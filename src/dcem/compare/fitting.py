@@ -21,7 +21,7 @@ from joblib import Parallel, cpu_count, delayed, parallel_config
 from dcem import methods
 from dcem.cluster import shared_out
 from dcem.compare.results import FitHistory
-from dcem.estimation.effects import PartQuestions, Questions
+from dcem.estimation.effects import PartQuestions
 from dcem.estimation.folds import percentiles
 from dcem.learners import LEARNERS, make_learner
 from dcem.methods.choosing import DEFAULT, RIVALS
@@ -335,33 +335,15 @@ def _answers(model: Any, part: Part) -> np.ndarray | None:
     return asked.answers(predict)
 
 
-def fold_parts(
-    problem: SelectiveLabels, fold: np.ndarray, questions: Questions | None = None
-) -> list[Part]:
+def fold_parts(problem: SelectiveLabels, fold: np.ndarray) -> list[Part]:
     """For each fold, everybody else to learn from and its people to score."""
-    return [
-        Part(
-            problem.subset(fold != k),
-            problem.subset(fold == k),
-            asked=None if questions is None else questions.among(fold == k),
-        )
-        for k in np.unique(fold)
-    ]
+    return [Part(problem.subset(fold != k), problem.subset(fold == k)) for k in np.unique(fold)]
 
 
-def later_parts(
-    problem: SelectiveLabels, block: np.ndarray, questions: Questions | None = None
-) -> list[Part]:
+def later_parts(problem: SelectiveLabels, block: np.ndarray) -> list[Part]:
     """For each block of time but the first, all earlier rows to learn from and its own to score."""
-    later = block[block > 0]
-    return [
-        Part(
-            problem.subset(block < k),
-            problem.subset(block == k),
-            asked=None if questions is None else questions.among(later == k),
-        )
-        for k in np.unique(later)
-    ]
+    later = np.unique(block[block > 0])
+    return [Part(problem.subset(block < k), problem.subset(block == k)) for k in later]
 
 
 def pooled_folds(parts: Sequence[Scored], fold: np.ndarray) -> Scored:

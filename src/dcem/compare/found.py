@@ -32,10 +32,8 @@ import pandas as pd
 from dcem.cluster import connection
 from dcem.compare.fitting import (
     Announce,
-    at_once,
     collected,
     fit_and_score,
-    fit_steps,
     fold_parts,
     pooled_folds,
     what_it_does,
@@ -322,14 +320,6 @@ def compare_found(
         stated_rates="" if test is None else test.words,
     )
     return replace(comparison, findings=by_severity(_of_comparison(comparison)))
-
-
-def found_compare_steps(
-    rows: int, width: int, methods: Sequence[str], *, folds: int = 5
-) -> dict[str, float]:
-    """What `compare_found` will tell its `progress`, in order, and each step's part of the time."""
-    steps = fit_steps(DOING, methods, folds, rows, width)
-    return {step: cost / at_once(steps) for step, cost in steps.items()} | {JUDGING: 1.0}
 
 
 def _for_outcome(area: Estimate, share: float, most: float) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from math import nan
 
@@ -142,66 +143,73 @@ def seed_variance(masses: Masses, scored: Scored) -> float:
     return variance
 
 
-def judge(
-    evaluator: Evaluator,
-    target: str,
-    name: str,
-    scored: Scored,
-    ranks: Ranks,
-    *,
-    reference: str,
-    reference_group: str,
-    decision: Decision,
-    n_resamples: int,
-    random_state: int,
-) -> Judgement:
-    """One method as one target sees it; gains are counted from `reference`."""
-    names = evaluator.problem.group_names
-    several = len(names) > 1
-    gap, gaps = _gap(evaluator, target, scored, n_resamples, random_state)
-    why = evaluator.lacking(target)
-    known = [name for name in names if not evaluator.lacking(target, name)]
-    drawn = [] if why else [EVERYBODY, *(known if several else ())]
-    areas = {g: auc_of_group(evaluator, target, scored, g) for g in names}
-    present = [g for g in names if evaluator.rows_of(g).any()]
-    rank = scored.rank
-    return Judgement(
-        target=target,
-        auc=ranks.auc(name),
-        group_auc=areas if several else {},
-        auc_differences={(a, b): areas[a].minus(areas[b]) for a, b in combinations(present, 2)},
-        auc_against=against(evaluator, target, scored, reference_group),
-        roc_gap=gap,
-        gap_pair=None if gaps is None else (known[gaps.pair[0]], known[gaps.pair[1]]),
-        gap_by_chance=nan if gaps is None else float(np.quantile(gaps.by_chance, 0.95)),
-        gap_p_values={}
-        if gaps is None
-        else {
-            (known[a], known[b]): float(p)
-            for (a, b), p in zip(gaps.pairs, gaps.p_value, strict=True)
-        },
-        xauc=evaluator.xauc(target, rank),
-        when_acting=evaluator.when_acting(target, decision.acted(scored)),
-        calibration_error=_calibration_error(
-            evaluator, target, scored.score, n_resamples, random_state
-        ),
-        calibration_in_the_large=evaluator.calibration_in_the_large(target, scored.score),
-        calibration_slope=evaluator.calibration_slope(target, scored.score),
-        precision_at_capacity={
-            share: evaluator.precision_at_capacity(target, rank, share) for share in CAPACITIES
-        },
-        net_benefit={
-            threshold: evaluator.net_benefit(target, scored.score, threshold)
-            for threshold in THRESHOLDS
-        },
-        auc_gain=None if name == reference else ranks.gain(name, reference),
-        roc_curves={g: _roc_curve(evaluator, target, rank, evaluator.rows_of(g)) for g in known},
-        calibration_curves={
-            name: _calibration_points(evaluator, target, scored.score, evaluator.rows_of(name))
-            for name in drawn
-        },
-        decision_curves={name: _decisions(evaluator, target, scored.score, name) for name in drawn},
-    )
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """All methods on the same people, and what each of them is judged by."""
+
+    evaluator: Evaluator
+    scored: Mapping[str, Scored]
+    reference: str  # the method that gains are counted from
+    reference_group: str  # the group that the others are compared with
+    decision: Decision
+    n_resamples: int = 200
+    random_state: int = 0
+
+    @cached_property
+    def ranks(self) -> dict[str, Ranks]:
+        """How well people are ranked, by target."""
+        return {one: Ranks(self.evaluator, one, self.scored) for one in self.evaluator.masses}
+
+    def __call__(self, name: str, target: str) -> Judgement:
+        """One method as one target sees it."""
+        evaluator, scored, ranks = self.evaluator, self.scored[name], self.ranks[target]
+        score, rank = scored.score, scored.rank
+        drawn = self.n_resamples, self.random_state
+        names = evaluator.problem.group_names
+        several = len(names) > 1
+        gap, gaps = _gap(evaluator, target, scored, *drawn)
+        known = [group for group in names if not evaluator.lacking(target, group)]
+        shown = [] if evaluator.lacking(target) else [EVERYBODY, *(known if several else ())]
+        areas = {g: auc_of_group(evaluator, target, scored, g) for g in names}
+        present = [g for g in names if evaluator.rows_of(g).any()]
+        return Judgement(
+            target=target,
+            auc=ranks.auc(name),
+            group_auc=areas if several else {},
+            auc_differences={(a, b): areas[a].minus(areas[b]) for a, b in combinations(present, 2)},
+            auc_against=against(evaluator, target, scored, self.reference_group),
+            roc_gap=gap,
+            gap_pair=None if gaps is None else (known[gaps.pair[0]], known[gaps.pair[1]]),
+            gap_by_chance=nan if gaps is None else float(np.quantile(gaps.by_chance, 0.95)),
+            gap_p_values={}
+            if gaps is None
+            else {
+                (known[a], known[b]): float(p)
+                for (a, b), p in zip(gaps.pairs, gaps.p_value, strict=True)
+            },
+            xauc=evaluator.xauc(target, rank),
+            when_acting=evaluator.when_acting(target, self.decision.acted(scored)),
+            calibration_error=_calibration_error(evaluator, target, score, *drawn),
+            calibration_in_the_large=evaluator.calibration_in_the_large(target, score),
+            calibration_slope=evaluator.calibration_slope(target, score),
+            precision_at_capacity={
+                share: evaluator.precision_at_capacity(target, rank, share) for share in CAPACITIES
+            },
+            net_benefit={
+                threshold: evaluator.net_benefit(target, score, threshold)
+                for threshold in THRESHOLDS
+            },
+            auc_gain=None if name == self.reference else ranks.gain(name, self.reference),
+            roc_curves={
+                group: _roc_curve(evaluator, target, rank, evaluator.rows_of(group))
+                for group in known
+            },
+            calibration_curves={
+                group: _calibration_points(evaluator, target, score, evaluator.rows_of(group))
+                for group in shown
+            },
+            decision_curves={group: _decisions(evaluator, target, score, group) for group in shown},
+        )
 
 
 def auc_of_group(

@@ -6,14 +6,13 @@ approved and, doubly robust, for all applicants, with intervals for the selectio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from dcem.compare.findings import found
 from dcem.compare.fitting import Scored
-from dcem.compare.judge import Ranks
+from dcem.compare.judge import Judge
 from dcem.compare.results import MethodResult
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
@@ -23,14 +22,9 @@ from dcem.metrics.estimate import Estimate
 from dcem.text import percent
 
 
-def lent(
-    results: list[MethodResult],
-    evaluator: Evaluator,
-    scored: Mapping[str, Scored],
-    ranks: Mapping[str, Ranks],
-    reference: str,
-) -> list[MethodResult]:
+def lent(results: list[MethodResult], judge: Judge) -> list[MethodResult]:
     """The same results, with what a lender asks."""
+    evaluator, scored, reference = judge.evaluator, judge.scored, judge.reference
     person = evaluator.person
     luck = np.random.default_rng(0).permutation(int(person.max()) + 1) % 2 == 0
     return [
@@ -39,7 +33,7 @@ def lent(
             judgements={
                 target: replace(
                     judged,
-                    gini=_twice(ranks[target].auc(one.name)),
+                    gini=_twice(judge.ranks[target].auc(one.name)),
                     ks=_ks(evaluator, target, scored[one.name].rank, luck[person]),
                     kickout=None
                     if one.name == reference

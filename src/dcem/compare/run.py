@@ -17,8 +17,8 @@ benefit use the probabilities as they are.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ from dcem.compare.fitting import (
     pooled_folds,
     what_it_does,
 )
-from dcem.compare.judge import Decision, Ranks, judge, testing_by_score
+from dcem.compare.judge import Decision, Judge, testing_by_score
 from dcem.compare.lending import about_swaps, lent
 from dcem.compare.planted import planting
 from dcem.compare.results import (
@@ -180,40 +180,33 @@ def compare_methods(
     enough = _judgeable(problem, folds) if len(rows) < total else []
     problem = problem.subset(rows)
     checks.check_learnable(problem.y_obs, problem.tested, "label", "tested")
-    block = time_blocks(problem, folds) if test is None and problem.time is not None else None
-    later = np.ones(len(problem), bool) if block is None else block > 0
-    judged_by = problem.subset(later) if test is None else test
-    judged_truth = known.get("test")
-    if judged_truth is not None and test is None:
-        judged_truth = np.asarray(judged_truth)[rows][later]
-    fold = person_folds(judged_by, folds, random_state)
-
-    questions = Questions.about(judged_by, encoder, random_state)
-    scored_in = fold
-    if block is not None:
-        parts, scored_in = later_parts(problem, block, questions), block[later]
-    elif test is None:
-        parts = fold_parts(problem, fold, questions)
+    if test is not None:
+        split = _as_given(problem, test, validation, known, folds, random_state)
     else:
-        scored_in = np.zeros(len(test), np.int64)
-        truths = (known.get("train"), known.get("validation"))
-        parts = [Part(problem, test, validation, truths, questions.among(np.ones(len(test), bool)))]
+        truth = None if "test" not in known else np.asarray(known["test"])[rows]
+        split = _crossed(problem, truth, folds, random_state)
+    judged = split.judged
+    questions = Questions.about(judged, encoder, random_state)
+    parts = [
+        replace(part, asked=questions.among(split.scored_in == k))
+        for k, part in zip(np.unique(split.scored_in), split.parts, strict=True)
+    ]
+    reference = REFERENCE if REFERENCE in names else names[0]
+    usable = [name for name in names if not entry_of(name).needs_truth]
     with connection(backend, address) as ray:
         fits = fit_and_score(names, parts, random_state, params, members=members, ray=ray)
         evaluator = Evaluator(
-            judged_by,
-            truth=judged_truth,
-            fold=fold,
-            nuisances=fit_nuisances(judged_by, fold, random_state, progress=progress),
+            judged,
+            truth=split.truth,
+            fold=split.fold,
+            nuisances=fit_nuisances(judged, split.fold, random_state, progress=progress),
             level=level,
             random_state=random_state,
         )
-        reference = REFERENCE if REFERENCE in names else names[0]
-        usable = [name for name in names if not entry_of(name).needs_truth]
         answer = None
         if planted:  # their fits wait for those of the folds: no core is idle in between
             answer = planting(
-                judged_by,
+                judged,
                 evaluator.nuisances,
                 usable,
                 reference=reference,
@@ -225,108 +218,78 @@ def compare_methods(
                 ray=ray,
             )
         of_parts = collected(fits, names, len(parts), DOING, progress)
-        scored = {name: pooled_folds(of, scored_in) for name, of in of_parts.items()}
         progress(JUDGING)
+        largest = judged.group_names[int(np.bincount(judged.group).argmax())]
+        judge = Judge(
+            evaluator,
+            {name: pooled_folds(of, split.scored_in) for name, of in of_parts.items()},
+            reference,
+            problem.reference_group or largest,
+            Decision(threshold, None if threshold is not None else capacity),
+            resamples,
+            random_state,
+        )
         effects = {
             name: questions.answer(joined_answers(of, parts)) for name, of in of_parts.items()
         }
-        testing_effects = effects_on_testing(
-            questions, evaluator.nuisances.testing_model, judged_by
-        )
+        testing_effects = effects_on_testing(questions, evaluator.nuisances.testing_model, judged)
         columns = most_telling(testing_effects, effects)
-        counted = judged_by if test is None else problem
-        groups = _counts(counted, judged_truth if test is None else known.get("train"))
-        largest = judged_by.group_names[int(np.bincount(judged_by.group).argmax())]
-        reference_group = problem.reference_group or largest
+        counted = (judged, split.truth) if test is None else (problem, known.get("train"))
+        groups = _counts(*counted)
         withheld = withheld_groups(groups)
-        decision = Decision(threshold, None if threshold is not None else capacity)
-        ranks = {target: Ranks(evaluator, target, scored) for target in evaluator.masses}
         results = [
-            MethodResult(
-                name=name,
-                what_it_does=what_it_does(name),
-                in_short=METHODS[name].in_short,
-                judgements={
-                    target: without_withheld(
-                        judge(
-                            evaluator,
-                            target,
-                            name,
-                            one,
-                            ranks[target],
-                            reference=reference,
-                            reference_group=reference_group,
-                            decision=decision,
-                            n_resamples=resamples,
-                            random_state=random_state,
-                        ),
-                        withheld,
-                    )
-                    for target in evaluator.masses
-                },
-                testing_by_score={
-                    group: curve
-                    for group, curve in testing_by_score(evaluator, one.score).items()
-                    if group not in withheld
-                },
-                pseudo_labels=overlap.histogram(one.score, judged_by, ~judged_by.tested)
-                if one.fills_in
-                else None,
-                history=one.history,
-                seconds=one.seconds,
-                members=len(one.members),
+            replace(
+                _result(name, judge, withheld),
                 uses_truth=name not in usable,
                 effects=_of(effects[name], columns),
             )
-            for name, one in scored.items()
+            for name in names
         ]
         if lending:
-            results = lent(results, evaluator, scored, ranks, reference)
+            results = lent(results, judge)
         standings = {
             target: standing
-            for target, one in ranks.items()
+            for target, one in judge.ranks.items()
             if (standing := one.standing(usable, floor)) is not None
         }
-        by_decider = judge_by_deciders(evaluator, scored, decision, standings, random_state)
+        by_decider = judge_by_deciders(judge, standings)
         recovered = answer() if answer is not None else None
     comparison = TableComparison(
         methods=tuple(results),
         reference=reference,
-        reference_group=reference_group,
+        reference_group=judge.reference_group,
         standings=standings,
-        decision=str(decision),
+        decision=str(judge.decision),
         floor=floor,
         targets=evaluator.targets,
         groups=groups,
-        overlap=evaluator.overlap.shareable(len(judged_by)),
+        overlap=evaluator.overlap.shareable(len(judged)),
         stated_rates="" if problem.imperfect_test is None else problem.imperfect_test.words,
         known_rates=known_words(problem.known_prevalence),
         probability=overlap.histogram(
-            evaluator.nuisances.testing, judged_by, np.ones(len(judged_by), bool)
+            evaluator.nuisances.testing, judged, np.ones(len(judged), bool)
         ),
         nuisances=evaluator.nuisances.reports,
         planted=recovered,
         level=level,
-        folds=folds if test is None and block is None else 0,
+        folds=split.folds,
         rows=total,
         rows_used=len(problem),
-        people=len(np.unique(judged_by.person)),
+        people=len(np.unique(judged.person)),
         resamples=resamples,
         findings=(),
         warnings=(),
         deciders=by_decider,
         configuration={
             "methods": ", ".join(names),
-            "judged by": _judged_by(test, block, folds),
+            "judged by": split.words,
             "row budget": "none" if max_rows is None else f"{max_rows:,}",
             "planted outcomes": f"{planted} repetitions of each family" if planted else "none",
             "resamples": str(resamples),
             "level of intervals": f"{100 * level:g} %",
             "smallest difference in AUC called one": f"{floor:g}",
             "seed": str(random_state),
-            "models per ensemble": ", ".join(
-                f"{name} {len(one.members)}" for name, one in scored.items()
-            ),
+            "models per ensemble": ", ".join(f"{one.name} {one.members}" for one in results),
             "parameters": ", ".join(f"{k}={v}" for k, v in (params or {}).items())
             or "as fitted to a table",
             "seconds": f"{time.perf_counter() - begun:.0f}",
@@ -334,7 +297,7 @@ def compare_methods(
         versions=versions(),
         data=dict(data or {}),
         testing_effects=_of(testing_effects, columns),
-        bounds=compare_bounds(evaluator, scored, usable, decision, bounds) if bounds else None,
+        bounds=compare_bounds(judge, usable, bounds) if bounds else None,
     )
     open_groups = [group for group in groups if group.name not in withheld]
     taken = next((one for one in results if one.name == DEFAULT), results[names.index(reference)])
@@ -351,9 +314,87 @@ def compare_methods(
         ),
         warnings=(
             *warnings.warn(comparison, suspicious or {}, enough),
-            *([warnings.about_time(problem, block)] if block is not None else ()),
+            *([warnings.about_time(problem, split.block)] if split.block is not None else ()),
             *warned_by_deciders,
         ),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Split:
+    """Who is judged, and by models of whom."""
+
+    judged: SelectiveLabels
+    truth: np.ndarray | None  # of the judged [n], where somebody knows it
+    fold: np.ndarray  # of the judged [n], for models of who is tested and what tests show
+    scored_in: np.ndarray  # the part whose models score a row of the judged [n]
+    parts: Sequence[Part]
+    words: str
+    folds: int = 0
+    block: np.ndarray | None = None  # of time, of each row of the table
+
+
+def _crossed(
+    problem: SelectiveLabels, truth: np.ndarray | None, folds: int, random_state: int
+) -> _Split:
+    """Everybody is judged, by models of the others; or the later half, by models of the past."""
+    if problem.time is None:
+        fold = person_folds(problem, folds, random_state)
+        words = f"{folds} folds of whole people"
+        return _Split(problem, truth, fold, fold, fold_parts(problem, fold), words, folds)
+    block = time_blocks(problem, folds)
+    later = block > 0
+    judged = problem.subset(later)
+    return _Split(
+        judged,
+        None if truth is None else truth[later],
+        person_folds(judged, folds, random_state),
+        block[later],
+        later_parts(problem, block),
+        f"{block.max()} blocks of time, each by models of all earlier rows",
+        block=block,
+    )
+
+
+def _as_given(
+    problem: SelectiveLabels,
+    test: SelectiveLabels,
+    validation: SelectiveLabels | None,
+    known: Mapping[str, Any],
+    folds: int,
+    random_state: int,
+) -> _Split:
+    """Other people are judged, by models of all of the table."""
+    truths = (known.get("train"), known.get("validation"))
+    fold = person_folds(test, folds, random_state)
+    parts = [Part(problem, test, validation, truths)]
+    return _Split(
+        test, known.get("test"), fold, np.zeros(len(test), np.int64), parts, "people given"
+    )
+
+
+def _result(name: str, judge: Judge, withheld: Collection[str]) -> MethodResult:
+    """What is reported of a method, without what would give away a count of these groups."""
+    one, evaluator = judge.scored[name], judge.evaluator
+    problem = evaluator.problem
+    return MethodResult(
+        name=name,
+        what_it_does=what_it_does(name),
+        in_short=METHODS[name].in_short,
+        judgements={
+            target: without_withheld(judge(name, target), withheld) for target in evaluator.masses
+        },
+        testing_by_score={
+            group: curve
+            for group, curve in testing_by_score(evaluator, one.score).items()
+            if group not in withheld
+        },
+        pseudo_labels=overlap.histogram(one.score, problem, ~problem.tested)
+        if one.fills_in
+        else None,
+        history=one.history,
+        seconds=one.seconds,
+        members=len(one.members),
     )
 
 
@@ -368,12 +409,6 @@ def _judgeable(problem: SelectiveLabels, folds: int) -> list[str]:
     later = np.ones(len(problem), bool) if problem.time is None else time_blocks(problem, folds) > 0
     masks = overlap.members(problem)
     return [name for name, mine in masks.items() if not overlap.too_few(problem, mine & later)]
-
-
-def _judged_by(test: SelectiveLabels | None, block: np.ndarray | None, folds: int) -> str:
-    if block is not None:
-        return f"{block.max()} blocks of time, each by models of all earlier rows"
-    return f"{folds} folds of whole people" if test is None else "people given"
 
 
 def _counts(problem: SelectiveLabels, truth: np.ndarray | None) -> tuple[ComparedGroup, ...]:

@@ -72,13 +72,16 @@ def compare_steps(
     split: bool = False,
     planted: int = 3,
 ) -> dict[str, float]:
-    """What `compare_methods` will tell its `progress`, in order, and the seconds of each step.
+    """What a comparison will tell its `progress`, in order, and the seconds of each step.
 
     `split`: whether people to judge by are given. Where there are cores for it, fits go on in
     other processes while the two models are cross-fitted and scores judged: these steps then take
     longer, and less is left of the fits when it is their turn.
     """
     rows, width = min(len(problem), max_rows or len(problem)), problem.X.shape[1]
+    if problem.positives_only:  # no models of who is tested, nothing planted
+        steps = fit_steps(DOING, methods, folds, rows, width)
+        return {step: cost / at_once(steps) for step, cost in steps.items()} | {JUDGING: 1.0}
     parts, learnt = (1, rows) if split else (folds, rows * (folds - 1) // folds)
     batches = [fit_steps(DOING, methods, parts, learnt, width)]
     if planted:

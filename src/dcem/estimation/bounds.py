@@ -37,6 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import isfinite, nan
 
 import numpy as np
@@ -94,12 +95,6 @@ def risk_interval(
         least, most = tilted(risk, tilt / gamma), tilted(risk, tilt * gamma)
     seen = testing * risk
     return seen + (1 - testing) * least, seen + (1 - testing) * most
-
-
-def risk_of_table(judge: Evaluator) -> np.ndarray:
-    """The risk of the people of a table at a strength of 1, by other people's models."""
-    unseen = judge.unseen
-    return risk_interval(judge.nuisances.testing, unseen.risk, 1.0, unseen.tilt)[0]
 
 
 def counts_from_known(unseen: Unseen) -> bool:
@@ -168,6 +163,7 @@ def bound_decisions(
     cut: float | None = None,
     columns: Mapping[str, float] | None = None,
     *,
+    share: float = TENTH,
     known: bool = False,
 ) -> Bounds:
     """For whom the decision at a risk holds.
@@ -183,7 +179,7 @@ def bound_decisions(
     gamma
         The stated strength.
     cut
-        The risk from which on one acts; None: that which a tenth of the people exceed.
+        The risk from which on one acts; None: that which a `share` of the people exceed.
     columns
         What `strengths_of_columns` found.
     known
@@ -191,7 +187,7 @@ def bound_decisions(
     """
     gamma = check_strength(gamma)
     if cut is None:
-        cut = float(np.quantile(risk, 1 - TENTH))
+        cut = float(np.quantile(risk, 1 - share))
     gammas = np.unique([*STRENGTHS, gamma])
     found = {float(one): interval(float(one)) for one in gammas}
     place = equal_mass(risk, People.of(problem).weight, int(np.clip(len(risk) // 50, 1, 20)))
@@ -206,6 +202,23 @@ def bound_decisions(
         },
         dict(columns or {}),
         known,
+    )
+
+
+def bound_table(
+    judge: Evaluator,
+    gamma: float,
+    cut: float | None = None,
+    columns: Mapping[str, float] | None = None,
+    share: float = TENTH,
+) -> Bounds:
+    """`bound_decisions` of the people of a table, by models of other people."""
+    unseen = judge.unseen
+    risk, _ = risk_interval(judge.nuisances.testing, unseen.risk, 1.0, unseen.tilt)
+    limits = partial(risk_limits_of_table, judge)
+    known = counts_from_known(unseen)
+    return bound_decisions(
+        judge.problem, risk, limits, gamma, cut, columns, share=share, known=known
     )
 
 
